@@ -1,0 +1,67 @@
+"""bridle: an agent runtime. Any model works on your files, commands and data; you hold the reins.
+
+Names are loaded when they are first used, so that importing the package costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bridle.engine.complete import complete as complete
+    from bridle.engine.session import Session as Session
+    from bridle.errors import AgentError as AgentError
+    from bridle.errors import ToolError as ToolError
+    from bridle.messages import File as File
+    from bridle.messages import Image as Image
+    from bridle.messages import Message as Message
+    from bridle.messages import Text as Text
+    from bridle.messages import ToolCall as ToolCall
+    from bridle.messages import user as user
+    from bridle.policy import Rule as Rule
+    from bridle.policy import ToolPolicy as ToolPolicy
+    from bridle.promises.provider import Provider as Provider
+    from bridle.promises.provider import Request as Request
+    from bridle.promises.provider import RequestConfig as RequestConfig
+    from bridle.promises.provider import Response as Response
+    from bridle.promises.session import Answer as Answer
+    from bridle.promises.session import TurnResult as TurnResult
+    from bridle.promises.tool import ToolContext as ToolContext
+    from bridle.promises.tool import ToolResult as ToolResult
+    from bridle.runtime import Engine as Engine
+    from bridle.runtime import Limits as Limits
+    from bridle.runtime import build_engine as build_engine
+    from bridle.runtime import provider as provider
+    from bridle.tools.function import tool as tool
+    from bridle.usage import ExecutionMetrics as ExecutionMetrics
+    from bridle.usage import Usage as Usage
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "engine.complete": ("complete",),
+    "engine.session": ("Session",),
+    "errors": ("AgentError", "ToolError"),
+    "messages": ("File", "Image", "Message", "Text", "ToolCall", "user"),
+    "policy": ("Rule", "ToolPolicy"),
+    "promises.provider": ("Provider", "Request", "RequestConfig", "Response"),
+    "promises.session": ("Answer", "TurnResult"),
+    "promises.tool": ("ToolContext", "ToolResult"),
+    "runtime": ("Engine", "Limits", "build_engine", "provider"),
+    "tools.function": ("tool",),
+    "usage": ("ExecutionMetrics", "Usage"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if (module := _HOME.get(name)) is None:
+        raise AttributeError(f"module 'bridle' has no attribute {name!r}")
+    value = getattr(import_module(f"bridle.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,256 @@
+"""Every exception bridle raises on purpose. One tree; `except AgentError` catches all of it.
+
+AgentError                     kind, message, cause · retryable, retry_after · hint, origin
+├── ProviderError              the model's side failed                       (agent)
+│   ├── Overloaded             5xx and 529; another try may work             (agent, retryable)
+│   ├── RateLimited            429                                           (rate_limit, retryable)
+│   ├── Unreachable            no connection                                 (network, retryable)
+│   ├── StreamCutShort         the stream ended before the reply did         (network, retryable)
+│   ├── StreamStalled          no byte for too long                          (timeout, retryable)
+│   ├── BadStream              what came cannot be read                      (agent)
+│   ├── BadReply               a reply that does not fit what was asked for  (agent)
+│   ├── KeyRefused             401 and 403                                   (invalid)
+│   └── RequestRefused         the request itself is wrong                   (invalid)
+│       ├── UnknownModel
+│       └── ContextTooLong
+├── ToolError                  a tool says no; the model reads the text      (tool)
+│   └── OutsideWorkspace       a path that leads out, or is protected
+├── TimedOut                   the deadline passed                           (timeout)
+├── BudgetReached              a limit that the person set                   (agent)
+├── ConfigError                the settings cannot work                      (invalid)
+│   ├── MissingKey
+│   └── MissingExtra           an optional dependency is not installed
+├── StoreFailed                the log could not be written or read          (agent)
+└── SessionError               the caller asked for the impossible           (invalid)
+    ├── EmptyPrompt
+    ├── SessionBusy
+    ├── SessionClosed
+    ├── SessionLocked
+    ├── UnknownSession
+    └── UnknownApproval        answered already, expired, or never asked
+
+`retryable` is an attribute, never a search in the text. `hint` says what to do next.
+"""
+
+from typing import ClassVar, Literal, NamedTuple
+
+Kind = Literal["agent", "tool", "timeout", "rate_limit", "network", "invalid"]
+
+
+class Origin(NamedTuple):
+    """What the vendor said of a failure, word for word."""
+
+    status: int | None = None
+    type: str | None = None
+    request_id: str | None = None
+
+
+class AgentError(Exception):
+    """Anything that went wrong and was foreseen."""
+
+    kind: Kind
+    retryable: bool = False
+    hint: str = ""
+
+    def __init__(
+        self,
+        kind: Kind,
+        message: str,
+        cause: BaseException | None = None,
+        *,
+        hint: str = "",
+        retry_after: float | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.cause = cause
+        self.hint = hint or type(self).hint
+        self.retry_after = retry_after
+        self.origin = origin or Origin()
+        if cause is not None:
+            self.__cause__ = cause
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status, where there was one."""
+        return self.origin.status
+
+    @property
+    def request_id(self) -> str | None:
+        """The vendor's own number for the request, for a support question."""
+        return self.origin.request_id
+
+    def __reduce__(self) -> tuple[type["AgentError"], tuple[object, ...]]:
+        first = (self.kind,) if type(self) is AgentError else ()
+        return type(self), (*first, self.message, self.cause)
+
+
+class _Named(AgentError):
+    """An error whose class says its kind."""
+
+    its: ClassVar[Kind] = "agent"
+
+    def __init__(
+        self,
+        message: str,
+        cause: BaseException | None = None,
+        *,
+        hint: str = "",
+        retry_after: float | None = None,
+        origin: Origin | None = None,
+    ) -> None:
+        super().__init__(
+            self.its, message, cause, hint=hint, retry_after=retry_after, origin=origin
+        )
+
+
+class ProviderError(_Named):
+    """The model's side failed."""
+
+
+class Overloaded(ProviderError):
+    """The vendor's servers failed or are too busy; another try may work."""
+
+    retryable = True
+    hint = "This is usually temporary: try again in a moment, or name a fallback model."
+
+
+class RateLimited(ProviderError):
+    """The vendor asks for fewer requests."""
+
+    its = "rate_limit"
+    retryable = True
+    hint = "Wait a little, or use another model or key."
+
+
+class Unreachable(ProviderError):
+    """No connection could be made."""
+
+    its = "network"
+    retryable = True
+    hint = "Check the network, the proxy settings and the base URL."
+
+
+class StreamCutShort(ProviderError):
+    """The stream ended before the reply did."""
+
+    its = "network"
+    retryable = True
+    hint = "The connection broke in the middle of the reply: send the prompt again."
+
+
+class StreamStalled(ProviderError):
+    """No byte came for too long."""
+
+    its = "timeout"
+    retryable = True
+    hint = "The model went silent: try again, or allow a longer idle timeout."
+
+
+class BadStream(ProviderError):
+    """What came over the wire cannot be read."""
+
+    hint = "The server does not speak the API that was expected: check the base URL."
+
+
+class BadReply(ProviderError):
+    """The reply does not fit what was asked for."""
+
+
+class KeyRefused(ProviderError):
+    """The vendor does not accept the key."""
+
+    its = "invalid"
+    hint = "Check the API key and what it is allowed to use."
+
+
+class RequestRefused(ProviderError):
+    """The vendor says that the request is wrong."""
+
+    its = "invalid"
+
+
+class UnknownModel(RequestRefused):
+    """There is no such model there."""
+
+    hint = "Check the model's name: `bridle doctor` lists the models that are known."
+
+
+class ContextTooLong(RequestRefused):
+    """The conversation does not fit into the model's window."""
+
+    hint = "Start a new session, or use a model with a larger context window."
+
+
+class ToolError(_Named):
+    """A tool says no; the model reads the text."""
+
+    its = "tool"
+
+
+class OutsideWorkspace(ToolError):
+    """A path that leads out of the workspace, or is protected in it."""
+
+
+class TimedOut(_Named):
+    """The deadline passed."""
+
+    its = "timeout"
+
+
+class BudgetReached(_Named):
+    """A limit that the person set."""
+
+
+class ConfigError(_Named):
+    """The settings cannot work."""
+
+    its = "invalid"
+
+
+class MissingKey(ConfigError):
+    """No API key was found for the provider."""
+
+
+class MissingExtra(ConfigError):
+    """An optional dependency is not installed."""
+
+
+class StoreFailed(_Named):
+    """The log could not be written or read."""
+
+
+class SessionError(_Named):
+    """The caller asked for the impossible."""
+
+    its = "invalid"
+
+
+class EmptyPrompt(SessionError):
+    """There is nothing to send."""
+
+
+class SessionBusy(SessionError):
+    """A turn is running already."""
+
+    hint = "Wait for it, interrupt it, or send with when='queue'."
+
+
+class SessionClosed(SessionError):
+    """The session was closed."""
+
+
+class SessionLocked(SessionError):
+    """Another process holds the session."""
+
+
+class UnknownSession(SessionError):
+    """No session has this id."""
+
+    hint = "`bridle sessions list` shows the sessions there are."
+
+
+class UnknownApproval(SessionError):
+    """The question was answered already, has expired, or was never asked."""

@@ -1,0 +1,205 @@
+"""What happened. One vocabulary for the provider, the log, the wire and every face.
+
+Two families. *Streamed* events are said while something is under way; the log keeps them as
+`{"type": "event", "eventType": …}`. *Recorded* events are facts with a record type of their own.
+Field names are camelCase where they are written; events are facts, so they are past tense.
+"""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from bridle.messages import Message, Part, ToolCall, ToolOutput
+from bridle.usage import Usage
+
+StopReason = Literal["complete", "tool_use", "max_tokens", "refusal", "interrupted", "error"]
+When = Literal["idle", "queue", "next_step"]
+Reason = Literal["done", "failed", "timeout", "interrupted", "budget", "stuck", "parked"]
+
+
+class Streamed(
+    Struct, frozen=True, tag_field="eventType", tag=True, rename="camel", omit_defaults=True
+):
+    """Said while something is under way."""
+
+
+class TextDelta(Streamed, frozen=True):
+    """The model wrote some more text."""
+
+    text: str
+
+
+class ThinkingDelta(Streamed, frozen=True):
+    """The model thought some more."""
+
+    text: str
+
+
+class ToolCallStarted(Streamed, frozen=True):
+    """The model began to write a call."""
+
+    call_id: str
+    name: str
+
+
+class ToolCallArgsDelta(Streamed, frozen=True):
+    """The arguments of a call grew by a fragment of JSON."""
+
+    call_id: str
+    text: str
+
+
+class ToolCallReady(Streamed, frozen=True):
+    """A call is whole: its arguments have all come, and parse."""
+
+    call: ToolCall
+
+
+class ToolOutputDelta(Streamed, frozen=True):
+    """A running tool said something."""
+
+    call_id: str
+    text: str
+
+
+class TraceEvent(Streamed, frozen=True):
+    """Something for those who look closely: an unknown event, a parse_error, an error."""
+
+    kind: str
+    detail: Any = None
+
+
+class Recorded(Struct, frozen=True, tag_field="type", rename="camel", omit_defaults=True):
+    """A fact with a record type of its own."""
+
+
+class SessionStarted(Recorded, frozen=True, tag="session_start", omit_defaults=False):
+    """A session began, or was taken up again by a new process. `mode` is the face's name."""
+
+    session_id: str
+    mode: str = "library"
+    resumed: bool = False
+    format: int = 1
+    workspace: str = ""
+    model: str = ""
+    version: str = ""
+
+
+class PromptReceived(Recorded, frozen=True, tag="user_prompt"):
+    """A person sent a prompt. It reaches the model when a `MessageAdded` follows."""
+
+    content: str
+    turn: int = 0
+    by: str = "me"
+    when: When = "idle"
+    parts: tuple[Part, ...] = ()
+
+
+class MessageAdded(Recorded, frozen=True, tag="message:user"):
+    """A message that no model wrote entered the conversation: a prompt, or history brought in."""
+
+    message: Message
+
+
+class ResponseCompleted(Recorded, frozen=True, tag="message:assistant"):
+    """One reply of the model is over. With `error` there may be no message."""
+
+    stop_reason: StopReason
+    message: Message | None = None
+    usage: Usage = Usage()
+    model: str = ""
+    request_id: str = ""
+    stop_detail: str = ""
+
+
+class ToolResultEvent(Recorded, frozen=True, tag="message:tool"):
+    """A call has its one result."""
+
+    output: ToolOutput
+
+
+class CallIntended(Recorded, frozen=True, tag="intent"):
+    """A call was allowed and is about to run; after a crash, no result means *unknown*."""
+
+    call_id: str
+    name: str
+    read_only: bool = False
+    arguments_hash: str = ""
+
+
+class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
+    """A person has to say whether a call may run. `shown` binds the answer to what was shown."""
+
+    call: ToolCall
+    shown: str
+    reason: str = ""
+    rule: str = ""
+    cwd: str = ""
+    expires: str = ""
+
+
+class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
+    """The first answer to that question."""
+
+    call_id: str
+    allowed: bool
+    by: str = "me"
+    scope: Literal["once", "session", "rule"] = "once"
+    word: str = ""
+
+
+class UsageReported(Recorded, frozen=True, tag="usage"):
+    """What a reply has used so far. `cost` is None where the price is unknown."""
+
+    usage: Usage
+    model: str = ""
+    cost: float | None = None
+    purpose: Literal["turn", "title", "summary"] = "turn"
+
+
+class Todo(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One line of the todo list."""
+
+    content: str
+    status: Literal["pending", "in_progress", "completed"] = "pending"
+
+
+class TodosChanged(Recorded, frozen=True, tag="todo"):
+    """The model wrote its todo list anew."""
+
+    todos: tuple[Todo, ...] = ()
+
+
+class TitleChanged(Recorded, frozen=True, tag="title"):
+    """The session has a new title."""
+
+    title: str
+
+
+class TurnEnded(Recorded, frozen=True, tag="turn_end"):
+    """From a prompt to silence: how the turn ended, and why."""
+
+    turn: int
+    reason: Reason
+    detail: str = ""
+    error_kind: str = ""
+    hint: str = ""
+
+
+class UnknownEvent(Recorded, frozen=True, tag="unknown"):
+    """A record of a type that this version does not know, kept as data."""
+
+    data: dict[str, Any]
+
+
+ModelEvent = (
+    TextDelta
+    | ThinkingDelta
+    | ToolCallStarted
+    | ToolCallArgsDelta
+    | ToolCallReady
+    | TraceEvent
+    | UsageReported
+    | ResponseCompleted
+)
+Event = Streamed | Recorded

@@ -1,0 +1,199 @@
+"""What the model reads and writes: messages of ordered parts, and the transcript that holds them.
+
+Plain values; nothing here performs I/O or knows a vendor.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, overload
+
+from msgspec import Struct
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+class Text(Struct, frozen=True, tag="text"):
+    """Words."""
+
+    text: str
+
+
+class Image(Struct, frozen=True, tag="image", rename="camel", omit_defaults=True):
+    """A picture: base64 data with its media type, or a URL."""
+
+    media_type: str = ""
+    data: str = ""
+    url: str = ""
+
+
+class File(Struct, frozen=True, tag="file", rename="camel", omit_defaults=True):
+    """A document: base64 data with its media type and name."""
+
+    media_type: str
+    data: str
+    name: str = ""
+
+
+class Thinking(Struct, frozen=True, tag="thinking", omit_defaults=True):
+    """What the model thought, and what its vendor needs to take it back.
+
+    `meta` is the vendor's own: `api` and `model` say whose it is; signature, redacted data,
+    item id and encrypted content are kept word for word.
+    """
+
+    text: str = ""
+    meta: dict[str, str] = {}
+
+
+class ToolCall(Struct, frozen=True, tag="tool_call"):
+    """The model asks for a tool."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class ToolOutput(Struct, frozen=True, tag="tool_output", rename="camel", omit_defaults=True):
+    """The one answer to a call: `text` for the model, `data` for the faces."""
+
+    call_id: str
+    text: str
+    is_error: bool = False
+    name: str = ""
+    data: Any = None
+    media: tuple[Image | File, ...] = ()
+
+
+Part = Text | Image | File | Thinking | ToolCall | ToolOutput
+
+
+class Message(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One entry of a conversation."""
+
+    role: Role
+    parts: tuple[Part, ...] = ()
+    id: str = ""
+    created_at: str = ""
+
+    @property
+    def content(self) -> str:
+        """All text, joined."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def reasoning(self) -> str:
+        """All thinking, joined."""
+        return "".join(part.text for part in self.parts if isinstance(part, Thinking))
+
+    @property
+    def reasoning_metadata(self) -> tuple[dict[str, str], ...]:
+        """What the vendor attached to the thinking."""
+        return tuple(part.meta for part in self.parts if isinstance(part, Thinking) and part.meta)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls, in the order in which they were made."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def tool_results(self) -> tuple[ToolOutput, ...]:
+        """The answers, in the order of their calls."""
+        return tuple(part for part in self.parts if isinstance(part, ToolOutput))
+
+
+def user(*parts: str | Part) -> Message:
+    """A message from the person."""
+    return Message("user", as_parts(parts))
+
+
+def as_parts(content: str | Iterable[str | Part]) -> tuple[Part, ...]:
+    """Text, or parts, as parts."""
+    if isinstance(content, str):
+        return (Text(content),)
+    return tuple(Text(part) if isinstance(part, str) else part for part in content)
+
+
+class _Shelf:
+    """The storage that transcripts with a common beginning share."""
+
+    __slots__ = ("messages", "wires")
+
+    def __init__(self, messages: list[Message]) -> None:
+        self.messages = messages
+        self.wires: dict[str, Any] = {}
+
+
+class Transcript(Sequence[Message]):
+    """A conversation that only grows: an immutable sequence with a cheap `plus`.
+
+    Transcripts that grew out of one another share a shelf, and on that shelf each wire format
+    keeps what it has encoded already (`wires`): a message is encoded once, not once a request.
+    `turn` is where the turn in progress begins: the last prompt that answers no tool call.
+    """
+
+    __slots__ = ("_length", "_shelf", "turn")
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._shelf = _Shelf(list(messages))
+        self._length = len(self._shelf.messages)
+        self.turn = _last_turn(self._shelf.messages)
+
+    @classmethod
+    def of(cls, messages: Iterable[Message]) -> "Transcript":
+        """The same messages as a transcript; a transcript is handed back as it is."""
+        return messages if isinstance(messages, Transcript) else cls(messages)
+
+    @property
+    def wires(self) -> dict[str, Any]:
+        """What each wire format keeps of this shelf, by its own key."""
+        return self._shelf.wires
+
+    def plus(self, message: Message) -> "Transcript":
+        """One message more. The old transcript stays as it was."""
+        messages = self._shelf.messages
+        grown = Transcript.__new__(Transcript)
+        if len(messages) == self._length:
+            messages.append(message)
+            grown._shelf = self._shelf
+        else:  # somebody else has gone on from here: part ways
+            grown._shelf = _Shelf([*messages[: self._length], message])
+        grown._length = self._length + 1
+        begins = message.role == "user" and (
+            self._length == 0 or messages[self._length - 1].role != "tool"
+        )
+        grown.turn = self._length if begins else self.turn
+        return grown
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
+    def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
+        if isinstance(index, slice):
+            start, stop, step = index.indices(self._length)
+            return tuple(self._shelf.messages[start:stop:step])
+        if not -self._length <= index < self._length:
+            raise IndexError(index)
+        return self._shelf.messages[index if index >= 0 else self._length + index]
+
+    def __iter__(self) -> Iterator[Message]:
+        messages = self._shelf.messages
+        for index in range(self._length):
+            yield messages[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Transcript) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Transcript({list(self)!r})"
+
+
+def _last_turn(messages: Sequence[Message]) -> int:
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].role == "user" and (index == 0 or messages[index - 1].role != "tool"):
+            return index
+    return 0

@@ -1,0 +1,1 @@
+"""What an adapter promises: protocols, and the values that pass through them."""

@@ -1,0 +1,115 @@
+"""The promise every model API's adapter keeps, and what goes in and comes out."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from bridle.errors import StreamCutShort
+from bridle.events import ModelEvent, ResponseCompleted, StopReason
+from bridle.messages import Message, ToolCall
+from bridle.usage import Price, Usage
+
+
+class RequestConfig(Struct, frozen=True, omit_defaults=True):
+    """Settings of one request; what is left out is the provider's default.
+
+    `tool_choice`: "auto", "none", "required", or a tool's name. `effort`: how long to think, from
+    "none" to "max". `output_schema`: the JSON Schema that the reply has to fit.
+    """
+
+    max_tokens: int = 0
+    temperature: float | None = None
+    effort: str = ""
+    tool_choice: str = ""
+    stop: tuple[str, ...] = ()
+    output_schema: dict[str, Any] | None = None
+
+
+class Declared(Protocol):
+    """As much of a tool as a model is told."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> dict[str, Any]: ...
+
+
+class Request(Struct, frozen=True):
+    """One call of a model: the conversation so far, the tools it may ask for, the settings."""
+
+    messages: Sequence[Message]
+    tools: Sequence[Declared] = ()
+    config: RequestConfig = RequestConfig()
+    system: str = ""
+
+
+class Response(Struct, frozen=True):
+    """A whole reply: the stream, drained."""
+
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    stop_reason: StopReason = "complete"
+    message: Message = Message("assistant")
+    model: str = ""
+    request_id: str = ""
+
+
+class ProviderInfo(Struct, frozen=True):
+    """What is known of a provider and its model. None is unknown."""
+
+    name: str
+    model: str = ""
+    context_window: int | None = None
+    max_output: int | None = None
+    price: Price | None = None
+    local: bool = False
+    native_schema: bool = False
+
+
+class Provider(Protocol):
+    """An adapter to a model API."""
+
+    @property
+    def info(self) -> ProviderInfo: ...
+
+    def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        """Yield events as they come, then exactly one `ResponseCompleted`. Raise `AgentError`.
+
+        `ToolCallReady` comes when a call's arguments are whole and parse. The message of
+        `ResponseCompleted` holds the same text, thinking and calls that were streamed.
+        Closing the generator ends the request at once.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections. A closed provider may be used again."""
+        ...
+
+
+async def drain(events: AsyncGenerator[ModelEvent, None]) -> Response:
+    """A reply for callers who want no stream."""
+    try:
+        async for event in events:
+            if isinstance(event, ResponseCompleted):
+                return to_response(event)
+    finally:
+        await events.aclose()
+    raise StreamCutShort("the stream ended before the reply did")
+
+
+def to_response(done: ResponseCompleted) -> Response:
+    """The end of a stream as a whole reply."""
+    message = done.message or Message("assistant")
+    return Response(
+        message.content,
+        message.tool_calls,
+        done.usage,
+        done.stop_reason,
+        message,
+        done.model,
+        done.request_id,
+    )

@@ -1,0 +1,73 @@
+"""The verbs of a session: three in, one stream out. The engine keeps them, and so does the client.
+
+`shown` is the hash of what a person was shown; an answer to something else is no answer.
+"""
+
+from collections.abc import AsyncGenerator, Iterable
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from bridle.errors import AgentError
+from bridle.events import Reason, When
+from bridle.messages import Part
+from bridle.promises.store import Record
+from bridle.usage import ExecutionMetrics
+
+Prompt = str | Iterable[str | Part]
+
+
+class Answer(Struct, frozen=True, omit_defaults=True):
+    """What a person says to a question: yes or no, for how long, and a word to the model."""
+
+    allowed: bool
+    scope: Literal["once", "session", "rule"] = "once"
+    word: str = ""
+
+
+YES = Answer(True)
+NO = Answer(False)
+
+
+class TurnResult(Struct, frozen=True):
+    """A whole turn, for those who want no stream.
+
+    `permission_needed` counts the calls that were refused because nobody was there to ask.
+    """
+
+    text: str
+    reason: Reason
+    session_id: str
+    turn: int
+    detail: str = ""
+    error: AgentError | None = None
+    metrics: ExecutionMetrics = ExecutionMetrics()
+    permission_needed: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Did the turn come to its end?"""
+        return self.reason == "done"
+
+
+class Session(Protocol):
+    """A conversation that lasts."""
+
+    @property
+    def id(self) -> str: ...
+
+    async def send(self, prompt: Prompt, *, when: When = "idle", by: str = "me") -> int:
+        """The turn's number, once the prompt is on disk. Raise `EmptyPrompt`, `SessionBusy`."""
+        ...
+
+    async def answer(self, call_id: str, answer: Answer | bool, *, shown: str, by: str) -> None:
+        """Settle a pending approval; the first answer wins. Raise `UnknownApproval`."""
+        ...
+
+    async def interrupt(self, *, by: str = "me") -> None:
+        """End the running turn; the session is usable right after."""
+        ...
+
+    def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
+        """Every record after that number: first what was written, then live, no gap, no repeat."""
+        ...

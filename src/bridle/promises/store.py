@@ -1,0 +1,244 @@
+"""The promise every store keeps, the record, and how a record is written.
+
+A line is `{"seq":…,"timestamp":"…Z","data":{"type":…},"hash":"…"}`; each hash covers its own line
+and the hash before it. Record types and keys are part of the format: old logs always load.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, Literal, Protocol
+
+import msgspec
+from msgspec import Raw, Struct
+
+from bridle import events
+from bridle.events import (
+    Event,
+    MessageAdded,
+    Recorded,
+    ResponseCompleted,
+    StopReason,
+    Streamed,
+    ToolResultEvent,
+    UnknownEvent,
+)
+from bridle.messages import File, Image, Message, Part, Role, Text, ToolCall, ToolOutput
+from bridle.usage import Usage
+
+
+class Record(Struct, frozen=True):
+    """An event with its place in the log."""
+
+    seq: int
+    timestamp: str
+    event: Event
+    hash: str = ""
+
+
+class SessionSummary(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What a list of sessions shows of one."""
+
+    id: str
+    created_at: str = ""
+    updated_at: str = ""
+    title: str = ""
+    workspace: str = ""
+    model: str = ""
+    size: int = 0
+
+
+class Log(Protocol):
+    """One session's log, held for writing by this process alone."""
+
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def seq(self) -> int:
+        """The number of the newest record."""
+        ...
+
+    def append(self, event: Event) -> Record:
+        """Number it, order it, hand it on. Synchronous; the disk is not waited for."""
+        ...
+
+    async def settled(self) -> None:
+        """Return when everything appended so far would survive. Raise `StoreFailed`."""
+        ...
+
+    def on_written(self, tell: Callable[[Sequence[Record]], None]) -> None:
+        """Call `tell` in the event loop with records that have been written, in order."""
+        ...
+
+    async def close(self) -> None:
+        """Settle and let go."""
+        ...
+
+
+class Store(Protocol):
+    """Where sessions are kept."""
+
+    def create(self, session_id: str) -> Log: ...
+
+    async def resume(self, session_id: str, apply: Callable[[Record], None]) -> Log:
+        """Take the session's log for writing; feed `apply` every record that it holds.
+
+        Raise `UnknownSession`, `SessionLocked`, `StoreFailed`.
+        """
+        ...
+
+    def read(self, session_id: str, after: int = 0) -> Iterator[Record]:
+        """The records that have been written, without taking the log. Raise `UnknownSession`."""
+        ...
+
+    def sessions(self) -> list[SessionSummary]:
+        """All sessions, the newest first."""
+        ...
+
+
+class _MessageLine(Struct, tag_field="type", tag="message", rename="camel", omit_defaults=True):
+    """A message in the log. `parts` is there where `content` and `toolCalls` do not say it all."""
+
+    role: Role
+    content: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    parts: tuple[Part, ...] = ()
+    call_id: str = ""
+    result: "_Result | None" = None
+    stop_reason: StopReason | None = None
+    usage: Usage = Usage()
+    model: str = ""
+    request_id: str = ""
+    stop_detail: str = ""
+
+
+class _Result(Struct, rename="camel", omit_defaults=True):
+    ok: bool
+    text: str = ""
+    name: str = ""
+    data: Any = None
+    media: tuple[Image | File, ...] = ()
+
+
+class _Peek(Struct):
+    type: str = ""
+    eventType: str = ""  # noqa: N815 - the key as it stands in the log
+
+
+def _plain(message: Message) -> bool:
+    """Do `content` and `toolCalls` say everything? Text, at most one, and then calls."""
+    rest = message.parts[1:] if isinstance(next(iter(message.parts), None), Text) else message.parts
+    return all(isinstance(part, ToolCall) for part in rest)
+
+
+def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _MessageLine:
+    if isinstance(event, ToolResultEvent):
+        out = event.output
+        result = _Result(not out.is_error, out.text, out.name, out.data, out.media)
+        return _MessageLine("tool", call_id=out.call_id, result=result)
+    message = event.message or Message("assistant")
+    parts = () if _plain(message) else message.parts
+    line = _MessageLine(message.role, message.content, message.tool_calls, parts)
+    if isinstance(event, ResponseCompleted):
+        line.stop_reason, line.usage = event.stop_reason, event.usage
+        line.model, line.request_id = event.model, event.request_id
+        line.stop_detail = event.stop_detail
+    return line
+
+
+def _from_line(line: _MessageLine) -> Event:
+    if line.result is not None:
+        got = line.result
+        return ToolResultEvent(
+            ToolOutput(line.call_id, got.text, not got.ok, got.name, got.data, got.media)
+        )
+    parts = line.parts or ((Text(line.content),) if line.content else ()) + line.tool_calls
+    message = Message(line.role, parts)
+    if line.role != "assistant" or line.stop_reason is None:
+        return MessageAdded(message)
+    return ResponseCompleted(
+        line.stop_reason, message, line.usage, line.model, line.request_id, line.stop_detail
+    )
+
+
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+_peek = msgspec.json.Decoder(_Peek).decode
+_decode_line = msgspec.json.Decoder(_MessageLine).decode
+_decode_any = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def _decoders(family: type[Struct]) -> dict[str, Callable[[bytes], Any]]:
+    found = [kind for kind in vars(events).values() if isinstance(kind, type)]
+    return {
+        str(kind.__struct_config__.tag): msgspec.json.Decoder(kind).decode
+        for kind in found
+        if issubclass(kind, family) and kind is not family
+    }
+
+
+_STREAMED = _decoders(Streamed)
+_RECORDED = _decoders(Recorded)
+
+
+def encode_data(event: Event) -> bytes:
+    """An event as the `data` of a line."""
+    if isinstance(event, Streamed):
+        return b'{"type":"event",' + _encode(event)[1:]
+    if isinstance(event, ResponseCompleted) and event.message is None:
+        rest = msgspec.to_builtins(event)
+        return _encode({**rest, "type": "event", "eventType": "ResponseCompleted"})
+    if isinstance(event, MessageAdded | ResponseCompleted | ToolResultEvent):
+        return _encode(_to_line(event))
+    if isinstance(event, UnknownEvent):
+        return _encode(event.data)
+    return _encode(event)
+
+
+def decode_data(data: bytes) -> Event:
+    """The `data` of a line as an event; what is not known is kept as it is."""
+    try:
+        peek = _peek(data)
+        if peek.type == "message":
+            return _from_line(_decode_line(data))
+        if peek.type == "event" and peek.eventType == "ResponseCompleted":
+            found = {**_decode_any(data), "type": "message:assistant"}
+            return msgspec.convert(found, ResponseCompleted)
+        decode = _STREAMED.get(peek.eventType) if peek.type == "event" else _RECORDED.get(peek.type)
+        if decode is not None:
+            event: Event = decode(data)
+            return event
+    except msgspec.ValidationError:
+        pass  # a known type in a shape that is not: keep it as data
+    return UnknownEvent(_decode_any(data))
+
+
+class Line(Struct):
+    """A line of a log, taken apart."""
+
+    seq: int
+    timestamp: str
+    data: Raw
+    hash: str = ""
+
+
+decode_line = msgspec.json.Decoder(Line).decode
+
+
+def encode_line(seq: int, timestamp: str, data: bytes, previous: str) -> tuple[bytes, str]:
+    """A record as a line, and its hash, which covers the hash before."""
+    body = b'{"seq":%d,"timestamp":"%b","data":%b' % (seq, timestamp.encode(), data)
+    digest = chained(body, previous)
+    return b'%b,"hash":"%b"}\n' % (body, digest.encode()), digest
+
+
+def chained(body: bytes, previous: str) -> str:
+    """The hash of a line's bytes up to its own hash."""
+    return blake2b(body, digest_size=16, key=previous.encode()).hexdigest()
+
+
+def to_record(line: bytes) -> Record:
+    """A line as a record. Raise `msgspec.DecodeError` for what is not one."""
+    found = decode_line(line)
+    return Record(found.seq, found.timestamp, decode_data(bytes(found.data)), found.hash)
+
+
+Durability = Literal["disk", "process"]

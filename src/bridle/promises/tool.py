@@ -1,0 +1,110 @@
+"""The promise every tool keeps, and what it is handed.
+
+A tool knows its arguments and its context. It does not know the engine, the session or the face.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from bridle.events import Event, ToolOutputDelta
+from bridle.messages import File, Image
+from bridle.policy import ToolPolicy
+
+Deps = TypeVar("Deps")
+
+
+class Files(Protocol):
+    """The workspace, as tools see it. Paths are relative to the root, or absolute inside it.
+
+    Everything raises `OutsideWorkspace` for a path that leads out, `ToolError` for the rest.
+    """
+
+    @property
+    def root(self) -> str: ...
+    def relative(self, path: str) -> str:
+        """The path from the root, with `/`; refuses what leads out by its words alone."""
+        ...
+
+    def read(self, path: str, limit: int | None = None) -> bytes: ...
+    def write(self, path: str, data: bytes) -> None:
+        """Replace the file in one step; missing folders are made."""
+        ...
+
+    def exists(self, path: str) -> bool: ...
+    def is_folder(self, path: str) -> bool: ...
+    def names(self, path: str = ".") -> list[str]:
+        """The entries of a folder, sorted; folders end in `/`."""
+        ...
+
+
+class ToolResult(Struct, frozen=True, omit_defaults=True):
+    """What a tool gives back: `text` for the model, `data` for the faces, never an exception."""
+
+    ok: bool
+    text: str = ""
+    data: Any = None
+    diagnostics: Any = None
+    media: tuple[Image | File, ...] = ()
+
+    @classmethod
+    def success(cls, data: Any = None, *, text: str | None = None) -> "ToolResult":
+        """It worked. Without `text` the model reads the data: as it is, or as JSON."""
+        return cls(True, _readable(data) if text is None else text, data)
+
+    @classmethod
+    def failure(cls, message: str, diagnostics: Any = None) -> "ToolResult":
+        """It did not; the message says why and, best, what to do instead."""
+        return cls(False, message, diagnostics=diagnostics)
+
+
+def _readable(data: Any) -> str:
+    if data is None:
+        return "done"
+    if isinstance(data, str):
+        return data
+    return msgspec.json.encode(data, enc_hook=str).decode()
+
+
+class ToolContext(Struct, Generic[Deps]):
+    """What a call is handed: the workspace, the deadline, a way to speak, the caller's own things.
+
+    `deadline` is in the event loop's time (None: no limit). `emit` puts an event into the log;
+    `say` is output while the tool runs.
+    """
+
+    workspace: Files
+    call_id: str
+    session_id: str = ""
+    deadline: float | None = None
+    deps: Deps = None  # type: ignore[assignment]
+    emit: Callable[[Event], None] = lambda event: None
+    ask: Callable[[str], Awaitable[str]] | None = None
+    spawn: Callable[..., Awaitable[Any]] | None = None
+    memory: dict[str, Any] = {}
+
+    def say(self, text: str) -> None:
+        """Show some output while the tool is still running."""
+        self.emit(ToolOutputDelta(self.call_id, text))
+
+
+class Tool(Protocol):
+    """Something the model can ask for."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """JSON Schema of the arguments. They are validated before `execute`."""
+        ...
+
+    @property
+    def policy(self) -> ToolPolicy: ...
+
+    async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
+        """Do the work. A `ToolError` counts as a failure with its text."""
+        ...

@@ -1,0 +1,1 @@
+"""Adapters to model APIs, one module each."""

@@ -1,0 +1,94 @@
+"""What a reply used and what it cost. Plain values and their sums.
+
+An unknown price is unknown (`None`), never zero.
+"""
+
+from msgspec import Struct
+
+
+class Usage(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """The provider's own figures for one reply.
+
+    Vendors differ in whether `input_tokens` counts the cached tokens too: `input_has_cache` says
+    so, and `fresh_tokens` and `context_tokens` mean the same everywhere.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    thinking_tokens: int = 0
+    input_has_cache: bool = False
+
+    @property
+    def fresh_tokens(self) -> int:
+        """Input that was neither read from a cache nor written to one."""
+        if not self.input_has_cache:
+            return self.input_tokens
+        return max(0, self.input_tokens - self.cache_read_tokens - self.cache_write_tokens)
+
+    @property
+    def context_tokens(self) -> int:
+        """Everything that the model read."""
+        return self.fresh_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+    @property
+    def total_tokens(self) -> int:
+        """Everything read and written."""
+        return self.context_tokens + self.output_tokens
+
+
+class Price(Struct, frozen=True, omit_defaults=True):
+    """Dollars for a million tokens. A cache price that is not given is the input price."""
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+    def cost(self, usage: Usage) -> float:
+        """What this use cost, in dollars."""
+        read = self.input if self.cache_read is None else self.cache_read
+        write = self.input if self.cache_write is None else self.cache_write
+        return (
+            usage.fresh_tokens * self.input
+            + usage.cache_read_tokens * read
+            + usage.cache_write_tokens * write
+            + usage.output_tokens * self.output
+        ) / 1_000_000
+
+
+class ExecutionMetrics(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What a turn, or a session, has used so far.
+
+    `cost` sums what could be priced; `unpriced` counts the invocations that could not.
+    """
+
+    total_input_tokens: int = 0
+    total_output_tokens: int = 0
+    invocations: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    context_tokens: int = 0
+    tool_calls: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def plus(self, usage: Usage, cost: float | None) -> "ExecutionMetrics":
+        """These figures and one more invocation. `context_tokens` is the newest one's."""
+        return ExecutionMetrics(
+            self.total_input_tokens + usage.input_tokens,
+            self.total_output_tokens + usage.output_tokens,
+            self.invocations + 1,
+            self.cache_read_tokens + usage.cache_read_tokens,
+            self.cache_write_tokens + usage.cache_write_tokens,
+            usage.context_tokens,
+            self.tool_calls,
+            self.cost + (cost or 0.0),
+            self.unpriced + (cost is None),
+        )
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output, as the provider counts them."""
+        return self.total_input_tokens + self.total_output_tokens
