@@ -1,0 +1,139 @@
+"""What a person can set: the values, their types and their names in the environment. No I/O."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta, Struct
+
+from bridle.policy import Mode
+from bridle.promises.store import Durability
+
+Count = Annotated[int, Meta(ge=1)]
+Positive = Annotated[float, Meta(gt=0)]
+
+KEY_VARIABLES = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "openai-chat": "OPENAI_API_KEY",
+}
+URL_VARIABLES = {
+    "anthropic": "ANTHROPIC_BASE_URL",
+    "openai": "OPENAI_BASE_URL",
+    "openai-chat": "OPENAI_BASE_URL",
+}
+PROVIDERS = (*KEY_VARIABLES, "scripted", "offline")
+
+
+class LimitSettings(Struct, frozen=True, omit_defaults=True):
+    """How far one turn may go. None: the engine's own limit."""
+
+    steps: Count | None = None
+    tool_calls: Count | None = None
+    seconds: Positive | None = None
+    tokens: Count | None = None
+    money: Positive | None = None
+
+
+class Settings(Struct, frozen=True, omit_defaults=True):
+    """What a person can set. Empty and None mean: not set, the default of whoever uses it."""
+
+    provider: str = ""
+    model: str = ""
+    api_key: str = ""
+    base_url: str = ""
+    max_tokens: Annotated[int, Meta(ge=0)] = 0
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    effort: str = ""
+    request_timeout: Positive = 600.0
+    idle_timeout: Positive = 120.0
+    fallback_model: str = ""
+    small_model: str = ""
+    mode: Mode = "ask"
+    limits: LimitSettings = LimitSettings()
+    durability: Durability = "disk"
+    theme: Literal["auto", "dark", "light", "plain"] = "auto"
+
+    @property
+    def name(self) -> str:
+        """The model with its provider, `anthropic/claude-…`; empty where none was chosen."""
+        if not self.provider or self.model.startswith(f"{self.provider}/"):
+            return self.model
+        return f"{self.provider}/{self.model}" if self.model else self.provider
+
+    @property
+    def vendor(self) -> str:
+        """The provider's name alone."""
+        return vendor_of(self.name)
+
+    def __repr__(self) -> str:
+        shown = {**msgspec.structs.asdict(self), "api_key": mask(self.api_key)}
+        return f"Settings({', '.join(f'{key}={value!r}' for key, value in shown.items())})"
+
+
+class Shown(NamedTuple):
+    """One setting as a person sees it: a key is masked."""
+
+    key: str
+    value: Any
+    origin: str
+
+
+class Loaded(Struct, frozen=True):
+    """The settings, the origin of each by its key (`limits.steps`), and what deserves a warning."""
+
+    settings: Settings
+    origins: dict[str, str]
+    file: Path
+    warnings: tuple[str, ...] = ()
+
+    def shown(self) -> Iterator[Shown]:
+        """Every setting in the order of the documentation, keys masked."""
+        for key in TYPES:
+            first, _, rest = key.partition(".")
+            value = getattr(self.settings, first)
+            if rest:
+                value = getattr(value, rest)
+            yield Shown(key, mask(value) if key == "api_key" else value, self.origins[key])
+
+
+def vendor_of(name: str) -> str:
+    """`anthropic` of `anthropic/claude-…`, `scripted` of `scripted:FILE`."""
+    return name.split("/", 1)[0].split(":", 1)[0]
+
+
+def mask(secret: str) -> str:
+    """Enough of a key to know which one it is, and no more."""
+    if not secret:
+        return ""
+    return f"{secret[:3]}…{secret[-4:]}" if len(secret) >= 20 else "…"
+
+
+def _flat(kind: type[Struct], before: str = "") -> Iterator[tuple[str, Any]]:
+    for field in msgspec.structs.fields(kind):
+        if field.type is LimitSettings:
+            yield from _flat(LimitSettings, "limits.")
+        else:
+            yield before + field.name, field.type
+
+
+TYPES: dict[str, Any] = dict(_flat(Settings))
+_FLAGS = {
+    "limits.steps": "--max-steps",
+    "limits.tool_calls": "--max-tool-calls",
+    "limits.seconds": "--max-seconds",
+    "limits.tokens": "--max-tokens-total",
+    "limits.money": "--max-cost",
+    "fallback_model": "--fallback",
+}
+FLAGS = {key: _FLAGS.get(key) or f"--{key.replace('_', '-')}" for key in TYPES}
+
+
+def _variable(key: str) -> str:
+    """A limit's variable is named as its flag is, everything else as its key."""
+    words = FLAGS[key].removeprefix("--") if key.startswith("limits.") else key
+    return f"BRIDLE_{words.replace('-', '_').upper()}"
+
+
+VARIABLES = {key: _variable(key) for key in TYPES}
