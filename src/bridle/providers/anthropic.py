@@ -1,0 +1,66 @@
+"""Anthropic's Messages API, as a provider.
+
+Puts three parts together: what is written (`anthropic_script`, `ledger`), how it gets there
+(`wire`), and what comes back (`anthropic_reader`).
+"""
+
+from collections.abc import AsyncGenerator
+from functools import partial
+
+from bridle.events import ModelEvent
+from bridle.messages import Transcript
+from bridle.promises.provider import ProviderInfo, Request
+from bridle.providers.anthropic_reader import MessagesReader
+from bridle.providers.anthropic_script import API, MessagesScript, head
+from bridle.providers.ledger import Head, ledger_of
+from bridle.providers.wire import Timeouts, Transport, Wire, exchange
+
+VERSION = "2023-06-01"
+
+
+class Anthropic:
+    """Claude, over Anthropic's own API."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str = "",
+        base_url: str = "https://api.anthropic.com",
+        info: ProviderInfo | None = None,
+        transport: Transport | None = None,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        self.info = info or ProviderInfo(API, model, native_schema=True)
+        self._model = model
+        self._transport = transport or _wire(base_url, api_key, timeouts)
+        self._script = MessagesScript(model)
+        self._head = Head(partial(head, model, self.info.max_output))
+
+    def __repr__(self) -> str:
+        return f"Anthropic({self._model!r})"
+
+    def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        """Ask, and yield what comes."""
+        encode = partial(self.encode, request)
+        return exchange(self._transport, "/v1/messages", encode, MessagesReader(self._model))
+
+    def encode(self, request: Request) -> bytes:
+        """The request's body; only messages that are new since the last one are encoded."""
+        messages = Transcript.of(request.messages)
+        return ledger_of(messages, self._script).join(messages, self._head.of(request), b"]}")
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._transport.close()
+
+
+def _wire(base_url: str, api_key: str, timeouts: Timeouts | None) -> Wire:
+    headers = {
+        "anthropic-version": VERSION,
+        "content-type": "application/json",
+        "user-agent": "bridle",
+    }
+    if api_key:
+        headers["x-api-key"] = api_key
+    return Wire(base_url, headers, secret=api_key, timeouts=timeouts)

@@ -1,0 +1,336 @@
+"""Makes events of an Anthropic Messages stream. Pure: it can be fed from a socket or from a file.
+
+A call whose arguments do not parse is told as a `parse_error` and left out of the message: no
+tool ever runs on a guess. The calls beside it stand. Where none is left though the model stopped
+for a tool, the reply is of no use and `BadReply` is raised; another try may work.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bridle.errors import AgentError, StreamCutShort
+from bridle.events import (
+    ModelEvent,
+    ResponseCompleted,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallArgsDelta,
+    ToolCallReady,
+    ToolCallStarted,
+    TraceEvent,
+    UsageReported,
+)
+from bridle.messages import Message, Part, Text, Thinking, ToolCall
+from bridle.providers.anthropic_script import API
+from bridle.providers.faults import by_word
+from bridle.providers.reading import (
+    Unreadable,
+    no_call_left,
+    parse_arguments,
+    parse_error,
+    trace_of,
+)
+from bridle.providers.sse import ServerEvent
+from bridle.providers.wire import Headers
+from bridle.usage import Usage
+
+_STOPS: dict[str, StopReason] = {
+    "end_turn": "complete",
+    "stop_sequence": "complete",
+    "pause_turn": "complete",
+    "tool_use": "tool_use",
+    "max_tokens": "max_tokens",
+    "model_context_window_exceeded": "max_tokens",
+    "refusal": "refusal",
+}
+
+
+class _Tagged(Struct, tag_field="type"):
+    """Anything that says its own type."""
+
+
+class _TextDelta(_Tagged, tag="text_delta"):
+    text: str
+
+
+class _ThinkingDelta(_Tagged, tag="thinking_delta"):
+    thinking: str
+
+
+class _SignatureDelta(_Tagged, tag="signature_delta"):
+    signature: str
+
+
+class _JsonDelta(_Tagged, tag="input_json_delta"):
+    partial_json: str
+
+
+class _Delta(_Tagged, tag="content_block_delta"):
+    index: int
+    delta: _TextDelta | _ThinkingDelta | _SignatureDelta | _JsonDelta
+
+
+class _Block(Struct):
+    type: str
+    id: str = ""
+    name: str = ""
+    text: str = ""
+    thinking: str = ""
+    signature: str = ""
+    data: str = ""
+    input: Any = None
+
+
+class _Start(_Tagged, tag="content_block_start"):
+    index: int
+    content_block: _Block
+
+
+class _Stop(_Tagged, tag="content_block_stop"):
+    index: int
+
+
+class _Details(Struct):
+    thinking_tokens: int | None = None
+
+
+class _Usage(Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    output_tokens_details: _Details | None = None
+
+
+class _Opened(Struct):
+    model: str = ""
+    usage: _Usage | None = None
+
+
+class _MessageStart(_Tagged, tag="message_start"):
+    message: _Opened
+
+
+class _StopDetails(Struct, frozen=True):
+    explanation: str | None = None
+
+
+class _Ending(Struct, frozen=True):
+    stop_reason: str | None = None
+    stop_details: _StopDetails | None = None
+
+
+class _MessageDelta(_Tagged, tag="message_delta"):
+    delta: _Ending = _Ending()
+    usage: _Usage | None = None
+
+
+class _MessageStop(_Tagged, tag="message_stop"):
+    pass
+
+
+class _Ping(_Tagged, tag="ping"):
+    pass
+
+
+class _Error(_Tagged, tag="error"):
+    error: Any = None
+
+
+_decode = msgspec.json.Decoder(
+    _Delta | _Start | _Stop | _MessageStart | _MessageDelta | _MessageStop | _Ping | _Error
+).decode
+
+
+class _Open:
+    """A content block that is still growing."""
+
+    __slots__ = ("block", "grow", "part", "pieces", "signature")
+
+    def __init__(self, block: _Block) -> None:
+        self.block = block
+        self.pieces: list[str] = []
+        self.grow = self.pieces.append
+        self.signature = block.signature
+        self.part: Part | None = None
+
+
+class MessagesReader:
+    """Reads one reply."""
+
+    def __init__(self, model: str) -> None:
+        self.over = False
+        self.failure: AgentError | None = None
+        self._asked = model
+        self._model = model
+        self._request_id = ""
+        self._blocks: dict[int, _Open] = {}
+        self._usage = Usage()
+        self._ending = _Ending()
+        self._lost_call = False
+
+    def begin(self, headers: Headers) -> None:
+        """Keep the vendor's number for the request."""
+        self._request_id = headers.get("request-id") or headers.get("x-request-id") or ""
+
+    def feed(self, events: list[ServerEvent]) -> list[ModelEvent]:
+        """What these events say."""
+        out: list[ModelEvent] = []
+        for _, data in events:
+            try:
+                event = _decode(data)
+            except Unreadable:
+                out.append(trace_of(data, "delta"))
+                continue
+            if type(event) is _Delta:
+                delta = event.delta
+                if type(delta) is _TextDelta and event.index in self._blocks:
+                    text = delta.text
+                    self._blocks[event.index].grow(text)
+                    out.append(TextDelta(text))
+                else:
+                    self._grow(event, out)
+            else:
+                self._advance(event, data, out)
+                if self.over:
+                    break
+        return out
+
+    def finish(self) -> list[ModelEvent]:
+        """The stream is at its end without a `message_stop`."""
+        self.over = True
+        self.failure = StreamCutShort("the stream ended before the reply did")
+        return []
+
+    def _grow(self, event: _Delta, out: list[ModelEvent]) -> None:
+        delta = event.delta
+        found = self._blocks.get(event.index)
+        if found is None:  # a stream that leaves the beginning of a block out
+            kind = "thinking" if isinstance(delta, _ThinkingDelta | _SignatureDelta) else "text"
+            found = self._blocks[event.index] = _Open(_Block(kind))
+        if isinstance(delta, _ThinkingDelta):
+            found.grow(delta.thinking)
+            out.append(ThinkingDelta(delta.thinking))
+        elif isinstance(delta, _JsonDelta):
+            found.grow(delta.partial_json)
+            if found.block.type == "tool_use" and delta.partial_json:
+                out.append(ToolCallArgsDelta(found.block.id, delta.partial_json))
+        elif isinstance(delta, _SignatureDelta):
+            found.signature += delta.signature
+        else:
+            found.grow(delta.text)
+            out.append(TextDelta(delta.text))
+
+    def _advance(self, event: _Tagged, data: bytes, out: list[ModelEvent]) -> None:
+        """Everything but a delta."""
+        if isinstance(event, _Start):
+            self._start(event, data, out)
+        elif isinstance(event, _Stop):
+            self._stop(event.index, out)
+        elif isinstance(event, _MessageStart):
+            self._model = event.message.model or self._asked
+            self._count(event.message.usage, out)
+        elif isinstance(event, _MessageDelta):
+            self._ending = event.delta if event.delta.stop_reason else self._ending
+            self._count(event.usage, out)
+        elif isinstance(event, _MessageStop):
+            self._complete(out)
+        elif isinstance(event, _Error):
+            self.over = True
+            self.failure = by_word(event.error, self._request_id)
+
+    def _start(self, event: _Start, data: bytes, out: list[ModelEvent]) -> None:
+        block = event.content_block
+        self._blocks[event.index] = found = _Open(block)
+        if block.type == "tool_use":
+            out.append(ToolCallStarted(block.id, block.name))
+        elif block.type == "text" and block.text:
+            found.grow(block.text)
+            out.append(TextDelta(block.text))
+        elif block.type == "thinking" and block.thinking:
+            found.grow(block.thinking)
+            out.append(ThinkingDelta(block.thinking))
+        elif block.type not in ("text", "thinking", "redacted_thinking"):
+            out.append(trace_of(data, "content_block"))
+
+    def _stop(self, index: int, out: list[ModelEvent]) -> None:
+        found = self._blocks.get(index)
+        if found is None or found.part is not None:
+            return
+        kind = found.block.type
+        if kind == "tool_use":
+            found.part = self._call(found, out)
+            if isinstance(found.part, ToolCall):
+                out.append(ToolCallReady(found.part))
+        elif kind == "text":
+            found.part = Text("".join(found.pieces))
+        elif kind in ("thinking", "redacted_thinking"):
+            found.part = self._thought(found)
+        elif found.pieces:  # what the vendor's own tool was asked
+            told = {"id": found.block.id, "input": "".join(found.pieces)}
+            out.append(TraceEvent(kind, told))
+
+    def _call(self, found: _Open, out: list[ModelEvent]) -> ToolCall | None:
+        block = found.block
+        text = "".join(found.pieces)
+        given = block.input if isinstance(block.input, dict) and not text else None
+        arguments = given or parse_arguments(text)
+        if arguments is None:
+            self._lost_call = True
+            why = f"the arguments of {block.name} ({block.id}) are not a JSON object"
+            out.append(parse_error(text, why))
+            return None
+        return ToolCall(block.id, block.name, arguments)
+
+    def _thought(self, found: _Open) -> Thinking:
+        meta = {"api": API, "model": self._asked}
+        if found.block.type == "redacted_thinking":
+            return Thinking("", {**meta, "redacted": found.block.data})
+        if found.signature:
+            meta["signature"] = found.signature
+        return Thinking("".join(found.pieces), meta)
+
+    def _count(self, usage: _Usage | None, out: list[ModelEvent]) -> None:
+        """The vendor's figures are cumulative; those left out stay as they were."""
+        if usage is None:
+            return
+        old = self._usage
+        details = usage.output_tokens_details or _Details()
+        self._usage = Usage(
+            _newest(usage.input_tokens, old.input_tokens),
+            _newest(usage.output_tokens, old.output_tokens),
+            _newest(usage.cache_read_input_tokens, old.cache_read_tokens),
+            _newest(usage.cache_creation_input_tokens, old.cache_write_tokens),
+            _newest(details.thinking_tokens, old.thinking_tokens),
+        )
+        out.append(UsageReported(self._usage, self._model))
+
+    def _complete(self, out: list[ModelEvent]) -> None:
+        for index in self._blocks:  # a block that was never stopped is over now
+            self._stop(index, out)
+        self.over = True
+        parts = tuple(
+            part
+            for _, found in sorted(self._blocks.items())
+            if (part := found.part) is not None and part != Text("")
+        )
+        message = Message("assistant", parts)
+        word = self._ending.stop_reason or ""
+        calls = message.tool_calls
+        if word == "tool_use" and self._lost_call and not calls:
+            self.failure = no_call_left(self._request_id)
+            return
+        reason = _STOPS.get(word, "tool_use" if calls else "complete")
+        detail = self._ending.stop_details
+        if detail and detail.explanation:
+            word = f"{word}: {detail.explanation}"
+        out.append(
+            ResponseCompleted(reason, message, self._usage, self._model, self._request_id, word)
+        )
+
+
+def _newest(new: int | None, old: int) -> int:
+    return old if new is None else new

@@ -1,0 +1,161 @@
+"""How the Anthropic Messages API is written to: messages as content blocks, requests as bytes.
+
+Pure: values in, bytes out. Knows nothing of sockets or streams.
+"""
+
+from base64 import b64decode
+from typing import Any
+
+import msgspec
+
+from bridle.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolOutput
+from bridle.promises.provider import Request, RequestConfig
+from bridle.providers.ledger import Written
+
+API = "anthropic"
+MAX_TOKENS = 8192
+
+encode = msgspec.json.Encoder(enc_hook=str).encode
+_CACHED = {"type": "ephemeral"}
+_OPENINGS = {
+    "assistant": b'{"role":"assistant","content":[',
+    "system": b'{"role":"system","content":[',
+    "user": b'{"role":"user","content":[',
+    "tool": b'{"role":"user","content":[',
+}
+
+
+class MessagesScript:
+    """Writes messages for one model: only its own thinking can go back to it."""
+
+    closing = b"]}"
+
+    def __init__(self, model: str) -> None:
+        self.key = f"{API}/{model}"
+        self._model = model
+
+    def write(self, message: Message, thinking: bool) -> Written:
+        """The message as content blocks of the role it speaks in."""
+        blocks: list[bytes] = []
+        thinks = False
+        for part in message.parts:
+            if isinstance(part, Thinking):
+                block = self._thought(part) if thinking else None
+                thinks = thinks or block is not None
+            else:
+                block = _block(part)
+            if block is not None:
+                blocks.append(encode(block))
+        return Written(_OPENINGS[message.role], b",".join(blocks), thinks)
+
+    def _thought(self, part: Thinking) -> dict[str, Any] | None:
+        meta = part.meta
+        if meta.get("api") != API or meta.get("model") != self._model:
+            return None
+        if "redacted" in meta:
+            return {"type": "redacted_thinking", "data": meta["redacted"]}
+        if "signature" in meta:
+            return {"type": "thinking", "thinking": part.text, "signature": meta["signature"]}
+        return None
+
+
+def _block(part: Part) -> dict[str, Any] | None:
+    if isinstance(part, Text):
+        # The API refuses text that is empty or blank.
+        return {"type": "text", "text": part.text} if part.text.strip() else None
+    if isinstance(part, ToolCall):
+        return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments}
+    if isinstance(part, ToolOutput):
+        return _tool_result(part)
+    if isinstance(part, Image | File):
+        return _media(part)
+    return None
+
+
+def _tool_result(output: ToolOutput) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": output.call_id}
+    if output.media:
+        said = [{"type": "text", "text": output.text}] if output.text.strip() else []
+        block["content"] = [*said, *map(_media, output.media)]
+    elif output.text:
+        block["content"] = output.text
+    if output.is_error:
+        block["is_error"] = True
+    return block
+
+
+def _media(part: Image | File) -> dict[str, Any]:
+    if isinstance(part, Image):
+        if part.url:
+            return {"type": "image", "source": {"type": "url", "url": part.url}}
+        return {"type": "image", "source": _base64(part)}
+    named = {"title": part.name} if part.name else {}
+    if part.media_type == "application/pdf":
+        return {"type": "document", "source": _base64(part), **named}
+    if part.media_type.startswith("text/") or part.media_type == "application/json":
+        words = b64decode(part.data).decode(errors="replace")
+        source = {"type": "text", "media_type": "text/plain", "data": words}
+        return {"type": "document", "source": source, **named}
+    said = f"[A file was left out: {part.name or 'unnamed'}, {part.media_type}]"
+    return {"type": "text", "text": said}
+
+
+def _base64(part: Image | File) -> dict[str, str]:
+    return {"type": "base64", "media_type": part.media_type, "data": part.data}
+
+
+def head(model: str, max_output: int | None, request: Request) -> bytes:
+    """Everything of a request but its messages: an object that is left open in their array."""
+    config = request.config
+    ceiling = min(max_output or MAX_TOKENS, MAX_TOKENS)
+    fields: dict[str, Any] = {
+        "model": model,
+        "max_tokens": config.max_tokens or ceiling,
+        "stream": True,
+        "cache_control": _CACHED,  # the last block that can be cached: the conversation so far
+        **_settings(config),
+    }
+    if request.tools:
+        fields["tools"] = _tools(request)
+    if request.system:
+        said = {"type": "text", "text": request.system, "cache_control": _CACHED}
+        fields["system"] = [said]
+    return encode(fields)[:-1] + b',"messages":['
+
+
+def _settings(config: RequestConfig) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if config.temperature is not None:
+        fields["temperature"] = config.temperature
+    if config.stop:
+        fields["stop_sequences"] = config.stop
+    if config.tool_choice:
+        fields["tool_choice"] = _choice(config.tool_choice)
+    output: dict[str, Any] = {}
+    if config.effort == "none":
+        fields["thinking"] = {"type": "disabled"}
+    elif config.effort:
+        fields["thinking"] = {"type": "adaptive", "display": "summarized"}
+        output["effort"] = config.effort
+    if config.output_schema is not None:
+        output["format"] = {"type": "json_schema", "schema": config.output_schema}
+    if output:
+        fields["output_config"] = output
+    return fields
+
+
+def _choice(choice: str) -> dict[str, str]:
+    if choice == "required":
+        return {"type": "any"}
+    if choice in ("auto", "none"):
+        return {"type": choice}
+    return {"type": "tool", "name": choice}
+
+
+def _tools(request: Request) -> list[dict[str, Any]]:
+    tools: list[dict[str, Any]] = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+        for tool in request.tools
+    ]
+    tools[-1]["cache_control"] = _CACHED
+    return tools

@@ -1,0 +1,174 @@
+"""An answer that is no reply, as a typed error: judged by status and by the vendor's own words
+for it (`type`, `code`), never by searching prose.
+
+Knows the error shapes of the vendors' APIs and of local servers. Knows no transport.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from bridle.errors import (
+    BadStream,
+    ContextTooLong,
+    KeyRefused,
+    Origin,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    RequestRefused,
+    StreamStalled,
+    UnknownModel,
+)
+
+Headers = Mapping[str, str]
+
+MESSAGE_LIMIT = 2000
+_PAY = "The account has no credit left: check its plan and billing."
+
+# Words that say more than the status they come with.
+_PRECISE: dict[str, type[ProviderError]] = {
+    "context_length_exceeded": ContextTooLong,
+    "exceed_context_size_error": ContextTooLong,
+    "model_not_found": UnknownModel,
+    "invalid_api_key": KeyRefused,
+    "insufficient_quota": KeyRefused,
+    "billing_error": KeyRefused,
+}
+# Words that stand alone, in the middle of a stream.
+_WORDS: dict[str, type[ProviderError]] = {
+    **_PRECISE,
+    "invalid_request_error": RequestRefused,
+    "invalid_prompt": RequestRefused,
+    "authentication_error": KeyRefused,
+    "permission_error": KeyRefused,
+    "not_found_error": UnknownModel,
+    "rate_limit_error": RateLimited,
+    "rate_limit_exceeded": RateLimited,
+    "timeout_error": Overloaded,
+    "api_error": Overloaded,
+    "overloaded_error": Overloaded,
+    "server_error": Overloaded,
+    "server_is_overloaded": Overloaded,
+    "internal_server_error": Overloaded,
+}
+_STATUSES: dict[int, type[ProviderError]] = {
+    401: KeyRefused,
+    402: KeyRefused,
+    403: KeyRefused,
+    404: UnknownModel,
+    408: StreamStalled,
+    409: Overloaded,
+    425: Overloaded,
+    429: RateLimited,
+}
+
+
+def by_status(status: int, body: bytes, headers: Headers, host: str) -> ProviderError:
+    """The error that an HTTP answer stands for."""
+    words, message, number = _read(body)
+    kind = next((_PRECISE[word] for word in words if word in _PRECISE), None) or _of(status)
+    request_id = headers.get("request-id") or headers.get("x-request-id") or number
+    said = f": {message}" if message else ""
+    error = kind(
+        f"{host} answered {status}{said}",
+        hint=_hint(status, words),
+        retry_after=retry_after(headers),
+        origin=Origin(status, words[0] if words else None, request_id),
+    )
+    if (again := headers.get("x-should-retry")) in ("true", "false"):
+        error.retryable = again == "true"
+    return error
+
+
+def names_error(body: bytes) -> bool:
+    """Is this a document that reports an error?"""
+    try:
+        found = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return False
+    return isinstance(found, Mapping) and "error" in found
+
+
+def by_word(error: Any, request_id: str = "", status: int | None = None) -> ProviderError:
+    """The error that the vendor reports in the middle of a stream."""
+    words, message, number = _read_error(error)
+    if not words and isinstance(error, Mapping) and isinstance(error.get("code"), int):
+        status = error["code"]  # OpenRouter and llama.cpp put the HTTP status here
+    kind = next((_WORDS[word] for word in words if word in _WORDS), None)
+    if kind is None:
+        kind = _of(status) if status else ProviderError
+    said = message or "no reason was given"
+    origin = Origin(status, words[0] if words else None, request_id or number)
+    return kind(f"the model's server reports an error: {said}", origin=origin)
+
+
+def _of(status: int) -> type[ProviderError]:
+    if status >= 500:
+        return Overloaded
+    if 300 <= status < 400:
+        return BadStream
+    return _STATUSES.get(status, RequestRefused)
+
+
+def _hint(status: int, words: tuple[str, ...]) -> str:
+    if status == 402 or "insufficient_quota" in words or "billing_error" in words:
+        return _PAY
+    if 300 <= status < 400:
+        return "The server sends elsewhere, and a key is not sent after it: check the base URL."
+    if status == 404:
+        return "Check the model's name and the base URL: `bridle doctor` lists the known models."
+    return ""
+
+
+def _read(body: bytes) -> tuple[tuple[str, ...], str, str | None]:
+    """The vendor's words for the error, its message, its number for the request."""
+    try:
+        found = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        # A page or a line from something in between: the first words are worth showing.
+        return (), " ".join(body.decode(errors="replace").split())[:200], None
+    if isinstance(found, list) and found:
+        found = found[0]
+    if not isinstance(found, Mapping):
+        return (), "", None
+    words, message, number = _read_error(found.get("error", found))
+    return words, message, number or _text(found.get("request_id"))
+
+
+def _read_error(error: Any) -> tuple[tuple[str, ...], str, str | None]:
+    if isinstance(error, str):
+        return (), error[:MESSAGE_LIMIT], None
+    if not isinstance(error, Mapping):
+        return (), "", None
+    words = tuple(word for key in ("code", "type") if (word := _text(error.get(key))))
+    message = _text(error.get("message")) or _text(error.get("detail")) or ""
+    return words, message[:MESSAGE_LIMIT], _text(error.get("request_id"))
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def retry_after(headers: Headers) -> float | None:
+    """How many seconds the vendor asks to wait: milliseconds, seconds or a date."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(headers[name]) / unit)
+        except (KeyError, ValueError):
+            continue
+    return _until(headers.get("retry-after", ""))
+
+
+def _until(date: str) -> float | None:
+    from datetime import UTC, datetime
+    from email.utils import parsedate_to_datetime
+
+    try:
+        then = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    return max(0.0, (then - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,187 @@
+"""The pool of connections behind `Wire`: aiohttp's, with its failures told in our own words.
+
+The only module that imports aiohttp, so it is itself imported when the first request is sent.
+The environment's proxy and certificate settings are looked up once, when the pool is made.
+"""
+
+import asyncio
+from base64 import b64encode
+from io import BytesIO
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from multidict import CIMultiDict
+
+from bridle.errors import (
+    AgentError,
+    BadStream,
+    ConfigError,
+    StreamCutShort,
+    StreamStalled,
+    TimedOut,
+    Unreachable,
+)
+from bridle.providers.faults import by_status, names_error
+from bridle.providers.wire import Headers, Timeouts
+
+_ERROR_LIMIT = 64 * 1024
+_LINGER = 1.0  # seconds that a whole reply may take to end its body
+_LARGE = 1024 * 1024  # above this aiohttp wants a file, which it sends in slices
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Pool:
+    """One event loop's connections to one server."""
+
+    def __init__(self, base_url: str, headers: Headers, secret: str, timeouts: Timeouts) -> None:
+        parts = urlsplit(base_url)
+        self.host = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+        self.timeouts = timeouts
+        self._base = base_url
+        self._secret = secret
+        self._proxy = _proxy(parts.scheme, str(parts.hostname))
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers=CIMultiDict({"accept-encoding": "identity", **headers}),
+            timeout=aiohttp.ClientTimeout(
+                total=timeouts.total, sock_connect=timeouts.connect, sock_read=timeouts.idle
+            ),
+        )
+
+    async def post(self, path: str, body: bytes) -> "Answer":
+        """Send the body; raise what is no reply."""
+        try:
+            response = await self._session.post(
+                self._base + path,
+                data=body if len(body) < _LARGE else BytesIO(body),
+                allow_redirects=False,  # the key goes to the host that was named, and nowhere else
+                **self._proxy,
+            )
+        except (aiohttp.ClientError, OSError, ValueError) as problem:
+            raise self.told(problem, Unreachable) from _harmless(problem)
+        answer = Answer(self, response)
+        if response.status != 200 or not _streams(response.content_type):
+            raise await self._refusal(answer, response)
+        return answer
+
+    async def _refusal(self, answer: "Answer", response: aiohttp.ClientResponse) -> AgentError:
+        body = b""
+        try:
+            while len(body) < _ERROR_LIMIT and (chunk := await answer.read()):
+                body += chunk
+        except AgentError:
+            pass  # the status alone says enough
+        finally:
+            await answer.close()
+        body = body[:_ERROR_LIMIT].replace(self._secret.encode() or b"\0", b"***")
+        if response.status == 200 and not names_error(body):
+            said = f"{self.host} answered with {response.content_type}, not with a stream of events"
+            return BadStream(said)
+        return by_status(response.status, body, response.headers, self.host)
+
+    def told(self, problem: Exception, lost: type[AgentError]) -> AgentError:
+        """A failure of the connection as a typed error; `lost` is what a broken one means here."""
+        waits = self.timeouts
+        if isinstance(problem, aiohttp.SocketTimeoutError):
+            return StreamStalled(f"{self.host} sent nothing for {waits.idle:g} seconds")
+        if isinstance(problem, aiohttp.ServerTimeoutError):
+            said = f"{self.host} could not be reached within {waits.connect:g} seconds"
+            return Unreachable(said)
+        if isinstance(problem, TimeoutError):
+            return TimedOut(
+                f"the reply of {self.host} was not over within {waits.total or 0:g} seconds",
+                hint="Allow a longer total timeout, or ask for less at once.",
+            )
+        return self._broken(problem, lost)
+
+    def _broken(self, problem: Exception, lost: type[AgentError]) -> AgentError:
+        if isinstance(problem, ValueError):  # also aiohttp's InvalidURL
+            return ConfigError(
+                f"no request can be made to {self.host}",
+                hint="Check the base URL, the proxy and the API key for stray characters.",
+            )
+        if isinstance(problem, aiohttp.ClientHttpProxyError):
+            return Unreachable(f"the proxy refused the way to {self.host} ({problem.status})")
+        if isinstance(problem, aiohttp.ClientResponseError):
+            return BadStream(f"{self.host} does not answer in HTTP")
+        if lost is StreamCutShort:
+            return StreamCutShort(f"{self.host} cut the stream before the reply was over")
+        why = getattr(problem, "strerror", None) or "the connection was closed"
+        return Unreachable(f"{self.host} could not be reached ({why})")
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._session.close()
+
+    def abandon(self) -> None:
+        """Forget the connections of an event loop that is gone; it took them along."""
+        connector = self._session.connector
+        self._session.detach()
+        if connector is not None:
+            connector._close()
+
+
+class Answer:
+    """A reply on one of the pool's connections."""
+
+    __slots__ = ("_pool", "_readany", "_response", "headers")
+
+    def __init__(self, pool: Pool, response: aiohttp.ClientResponse) -> None:
+        self._pool = pool
+        self._response = response
+        self._readany = response.content.readany
+        self.headers: Headers = response.headers
+
+    async def read(self) -> bytes:
+        """Some more of the body; empty when it is over."""
+        try:
+            return await self._readany()
+        except (aiohttp.ClientError, OSError) as problem:
+            raise self._pool.told(problem, StreamCutShort) from _harmless(problem)
+
+    async def close(self, *, whole: bool = False) -> None:
+        """Cut the connection, or let a whole reply end its body so that it can be used again."""
+        if whole and not self._response.closed:
+            # aiohttp gives the connection back by itself when the end of the body comes.
+            asyncio.get_running_loop().call_later(_LINGER, self._response.close)
+        else:
+            self._response.close()
+
+
+def _harmless(problem: Exception) -> BaseException | None:
+    """As much of the cause as can be shown: aiohttp's own errors hold headers and proxies."""
+    cause = getattr(problem, "os_error", None)
+    if isinstance(cause, OSError):
+        return cause
+    return None if isinstance(problem, aiohttp.ClientError | ValueError) else problem
+
+
+def _streams(content_type: str) -> bool:
+    """Anything but a page or a document: compatible servers are careless with the type."""
+    return content_type not in ("text/html", "application/json")
+
+
+def _proxy(scheme: str, host: str) -> dict[str, Any]:
+    """The environment's proxy for this host, as aiohttp takes it. Loopback needs none."""
+    if host in _LOOPBACK or proxy_bypass(host):
+        return {}
+    proxies = getproxies()
+    address = proxies.get(scheme) or proxies.get("all")
+    if not address:
+        return {}
+    parts = urlsplit(address if "://" in address else f"http://{address}")
+    if parts.scheme not in ("http", "https"):
+        raise ConfigError(
+            f"the environment names a {parts.scheme} proxy, and only HTTP proxies are spoken",
+            hint="Set HTTPS_PROXY to an http:// proxy, or name the host in NO_PROXY.",
+        )
+    place = parts.netloc.rpartition("@")[2]
+    found: dict[str, Any] = {"proxy": urlunsplit((parts.scheme, place, "", "", ""))}
+    if parts.username:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        login = "Basic " + b64encode(pair.encode()).decode()
+        found["proxy_headers"] = {"Proxy-Authorization": login}
+    return found
