@@ -96,9 +96,13 @@ class PromptReceived(Recorded, frozen=True, tag="user_prompt"):
 
 
 class MessageAdded(Recorded, frozen=True, tag="message:user"):
-    """A message that no model wrote entered the conversation: a prompt, or history brought in."""
+    """A message that no model wrote entered the conversation: a prompt, or history brought in.
+
+    `prompt` is the number of the record in which a prompt was received; it enters exactly once.
+    """
 
     message: Message
+    prompt: int = 0
 
 
 class ResponseCompleted(Recorded, frozen=True, tag="message:assistant"):

@@ -65,7 +65,7 @@ class Log(Protocol):
         """Return when everything appended so far would survive. Raise `StoreFailed`."""
         ...
 
-    def on_written(self, tell: Callable[[Sequence[Record]], None]) -> None:
+    def on_written(self, tell: Callable[[Sequence[Record]], None] | None) -> None:
         """Call `tell` in the event loop with records that have been written, in order."""
         ...
 
@@ -109,6 +109,7 @@ class _MessageLine(Struct, tag_field="type", tag="message", rename="camel", omit
     model: str = ""
     request_id: str = ""
     stop_detail: str = ""
+    prompt: int = 0
 
 
 class _Result(Struct, rename="camel", omit_defaults=True):
@@ -142,6 +143,8 @@ def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _Mess
         line.stop_reason, line.usage = event.stop_reason, event.usage
         line.model, line.request_id = event.model, event.request_id
         line.stop_detail = event.stop_detail
+    else:
+        line.prompt = event.prompt
     return line
 
 
@@ -154,7 +157,7 @@ def _from_line(line: _MessageLine) -> Event:
     parts = line.parts or ((Text(line.content),) if line.content else ()) + line.tool_calls
     message = Message(line.role, parts)
     if line.role != "assistant" or line.stop_reason is None:
-        return MessageAdded(message)
+        return MessageAdded(message, line.prompt)
     return ResponseCompleted(
         line.stop_reason, message, line.usage, line.model, line.request_id, line.stop_detail
     )

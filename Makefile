@@ -1,0 +1,47 @@
+# What a newcomer runs: `make demo` and `make test`. Both set up what they need.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test check format soak bench system clean
+
+help: ## show what can be made
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY) ## make .venv and install bridle with everything its tests need
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("bridle needs Python 3.11 or newer: make PYTHON=python3.12 setup" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
+	@touch $(READY)
+
+system: ## install the system packages that tests need, where that is possible
+	@scripts/system-packages ripgrep
+
+demo: setup ## a scripted model mends a failing test with the real tools; no key needed
+	@$(BIN)/bridle demo
+
+test: setup system ## run all tests
+	@$(BIN)/python -m pytest
+
+check: setup format ## format, lint, types, layers, and then all tests
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory test
+
+format: setup
+	$(BIN)/ruff format --check .
+
+soak: setup system ## the long seeded runs, of which `make test` takes a tenth
+	@BRIDLE_SOAK=1 $(BIN)/python -m pytest --timeout=3600
+
+bench: setup ## compare with peers on the same work, in one run
+	@$(BIN)/python -m bench
+
+clean: ## remove what was made
+	rm -rf $(VENV) .cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache bench/.envs dist

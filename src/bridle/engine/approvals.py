@@ -1,0 +1,94 @@
+"""Questions to a person: recorded when asked, recorded when answered, and the first answer wins.
+
+An answer is bound to what was shown. Silence, an interrupt and a second answer never run anything.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from bridle.engine.gate import fingerprint
+from bridle.engine.parts import Parts
+from bridle.errors import UnknownApproval
+from bridle.events import ApprovalAnswered, ApprovalAsked, Event
+from bridle.messages import ToolCall
+from bridle.policy import Decision
+from bridle.promises.session import Answer
+
+NOBODY = Answer(False, word="it needs a person's approval, and nobody is here to answer")
+EXPIRED = Answer(False, word="nobody answered in time")
+
+
+class Approvals:
+    """The open questions of one session."""
+
+    def __init__(self, emit: Callable[[Event], None], parts: Parts, session_id: str) -> None:
+        self._emit = emit
+        self._parts = parts
+        self._session_id = session_id
+        self._open: dict[str, tuple[ApprovalAsked, asyncio.Future[Answer]]] = {}
+        self._unanswered = 0
+
+    async def ask(self, call: ToolCall, decision: Decision) -> Answer:
+        """Put the question, and come back with the answer."""
+        cwd = self._parts.workspace.root
+        shown = fingerprint(call, self._session_id, cwd)
+        expires = _stamp(time.time() + self._parts.ask_seconds)
+        asked = ApprovalAsked(call, shown, decision.reason, decision.rule, cwd, expires)
+        self._emit(asked)
+        if self._parts.approver is None and self._parts.on_ask == "deny":
+            self._unanswered += 1
+            return self._close(call.id, NOBODY, "nobody")
+        waiter = asyncio.get_running_loop().create_future()
+        self._open[call.id] = (asked, waiter)
+        try:
+            async with asyncio.timeout(self._parts.ask_seconds):
+                return await self._wait(asked, waiter)
+        except TimeoutError:
+            return self._close(call.id, EXPIRED, "expiry")
+        finally:
+            self._open.pop(call.id, None)
+
+    async def _wait(self, asked: ApprovalAsked, waiter: "asyncio.Future[Answer]") -> Answer:
+        """The approver's answer, or one that comes through `answer`: whichever is first."""
+        if self._parts.approver is None:
+            return await waiter
+        asking = asyncio.ensure_future(self._parts.approver(asked))
+        try:
+            await asyncio.wait([asking, waiter], return_when=asyncio.FIRST_COMPLETED)
+            if not waiter.done():
+                self.answer(asked.call.id, asking.result(), asked.shown, "approver")
+            return waiter.result()
+        finally:
+            asking.cancel()
+
+    def answer(self, call_id: str, answer: Answer, shown: str, by: str) -> None:
+        """Settle a question. Raise `UnknownApproval` when it is settled, or was another one."""
+        asked, waiter = self._open.get(call_id, (None, None))
+        if asked is None or waiter is None or waiter.done():
+            raise UnknownApproval(f"no question is open for call {call_id}")
+        if shown != asked.shown:
+            raise UnknownApproval(
+                f"the answer is for something else than what call {call_id} would do",
+                hint="Look at the question again, then answer that one.",
+            )
+        waiter.set_result(self._close(call_id, answer, by))
+
+    def drop_all(self) -> None:
+        """The turn is over: its questions are, too."""
+        for call_id in list(self._open):
+            _, waiter = self._open.pop(call_id)
+            waiter.cancel()
+
+    def take_unanswered(self) -> int:
+        """How many calls were refused because nobody was there, since the last look."""
+        count, self._unanswered = self._unanswered, 0
+        return count
+
+    def _close(self, call_id: str, answer: Answer, by: str) -> Answer:
+        self._emit(ApprovalAnswered(call_id, answer.allowed, by, answer.scope, answer.word))
+        return answer
+
+
+def _stamp(when: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))

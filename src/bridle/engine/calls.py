@@ -1,0 +1,156 @@
+"""Runs the calls of one step, and gives each exactly one result, whatever happens.
+
+For each call: known tool, valid arguments, the gate; then the intent is recorded and, unless the
+call only reads, settled on disk; then the effect; then the result.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from bridle.engine.budget import Budget
+from bridle.engine.gate import Gate, fingerprint
+from bridle.engine.schema import compile_schema
+from bridle.errors import AgentError
+from bridle.events import CallIntended, Event, ToolResultEvent
+from bridle.messages import ToolCall, ToolOutput
+from bridle.promises.tool import Tool, ToolContext, ToolResult
+from bridle.workspace.text import shorten
+
+log = logging.getLogger(__name__)
+
+Check = Callable[[Any], list[str]]
+INTERRUPTED = "interrupted before it finished"
+
+
+class Caller:
+    """Answers calls, step after step, in one turn."""
+
+    def __init__(
+        self,
+        tools: Mapping[str, Tool],
+        gate: Gate,
+        emit: Callable[[Event], None],
+        settled: Callable[[], Awaitable[None]],
+        context: Callable[[ToolCall], ToolContext[Any]],
+        budget: Budget,
+    ) -> None:
+        self._tools = tools
+        self._gate = gate
+        self._emit = emit
+        self._settled = settled
+        self._context = context
+        self._budget = budget
+        self._failures: dict[str, int] = {}
+        self._checks: dict[str, Check] = {}
+        self.stuck = ""
+
+    async def answer_all(self, calls: tuple[ToolCall, ...]) -> None:
+        """Side by side when all only read, in order otherwise."""
+        open_calls = {call.id: call for call in calls}
+        try:
+            if len(calls) > 1 and all(self._reads(call) for call in calls):
+                await _side_by_side([self._answer(call, open_calls) for call in calls])
+            else:
+                for call in calls:
+                    await self._answer(call, open_calls)
+        finally:
+            for call in list(open_calls.values()):
+                self._say(call, ToolResult.failure(INTERRUPTED), open_calls)
+
+    def _check(self, tool: Tool) -> Check:
+        """The check of a tool's arguments, compiled once."""
+        check = self._checks.get(tool.name)
+        if check is None:
+            check = self._checks[tool.name] = _compiled(msgspec.json.encode(tool.parameters))
+        return check
+
+    def _reads(self, call: ToolCall) -> bool:
+        tool = self._tools.get(call.name)
+        return tool is not None and tool.policy.read_only
+
+    async def _answer(self, call: ToolCall, open_calls: dict[str, ToolCall]) -> None:
+        result = await self._attempt(call)
+        self._say(call, result, open_calls)
+
+    def _say(self, call: ToolCall, result: ToolResult, open_calls: dict[str, ToolCall]) -> None:
+        if open_calls.pop(call.id, None) is None:
+            return
+        text = shorten(result.text, self._budget.limits.output_chars)
+        data = result.data if result.ok else result.diagnostics
+        if isinstance(data, str) and data == result.text:
+            data = None  # the text says it already
+        elif text is not result.text or _large(data):
+            data = None  # what is too long for the model is too long for the log
+        output = ToolOutput(call.id, text, not result.ok, call.name, data, result.media)
+        self._emit(ToolResultEvent(output))
+        self._watch(call, result)
+
+    def _watch(self, call: ToolCall, result: ToolResult) -> None:
+        """Notice the same call failing in the same way over and over."""
+        if result.ok or result.text == INTERRUPTED:
+            self._failures.clear()
+            return
+        key = fingerprint(ToolCall("", call.name, call.arguments), result.text)
+        count = self._failures[key] = self._failures.get(key, 0) + 1
+        if self._budget.limits.repeats and count >= self._budget.limits.repeats:
+            self.stuck = f"{call.name} failed {count} times in the same way: {result.text[:200]}"
+
+    async def _attempt(self, call: ToolCall) -> ToolResult:
+        tool = self._tools.get(call.name)
+        if tool is None:
+            known = ", ".join(sorted(self._tools)) or "none"
+            return ToolResult.failure(f"there is no tool named {call.name!r}; there are: {known}")
+        if problems := self._check(tool)(call.arguments):
+            return ToolResult.failure("these arguments are not valid: " + "; ".join(problems))
+        if not self._budget.take_call():
+            return ToolResult.failure("not run: the limit of tool calls is reached")
+        decision = await self._gate.judge(call, tool)
+        if decision.verdict != "allow":
+            return ToolResult.failure(f"not permitted: {decision.reason}", {"rule": decision.rule})
+        reads = tool.policy.read_only
+        self._emit(CallIntended(call.id, call.name, reads, fingerprint(call)))
+        if not reads:
+            await self._settled()
+        return await self._execute(call, tool)
+
+    async def _execute(self, call: ToolCall, tool: Tool) -> ToolResult:
+        seconds = self._budget.limits.tool_seconds
+        context = self._context(call)
+        try:
+            async with asyncio.timeout(seconds or None):
+                return await tool.execute(call.arguments, context)
+        except TimeoutError:
+            return ToolResult.failure(f"{call.name} did not finish within {seconds:g} seconds")
+        except AgentError as error:
+            return ToolResult.failure(error.message)
+        except Exception as error:  # the one catch-all: a broken tool must not end the turn
+            log.debug("tool %r broke", call.name, exc_info=True)
+            return ToolResult.failure(f"{call.name} broke: {type(error).__name__}: {error}")
+
+
+async def _side_by_side(work: list[Coroutine[Any, Any, None]]) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            for one in work:
+                group.create_task(one)
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+
+
+@lru_cache(maxsize=512)
+def _compiled(schema: bytes) -> Check:
+    return compile_schema(msgspec.json.decode(schema))
+
+
+def _large(data: Any) -> bool:
+    """Is the structured part too long to keep? Judged cheaply, on what tools really give."""
+    if isinstance(data, str):
+        return len(data) > 200_000
+    if isinstance(data, dict):
+        return any(_large(value) for value in data.values())
+    return isinstance(data, list) and len(data) > 20_000

@@ -1,0 +1,77 @@
+"""One question, one whole answer: the stream, drained; with `output`, as a typed value.
+
+The API's own JSON-schema mode is used where there is one. In any case the answer is validated, and
+one that does not fit is sent back once with what is wrong.
+"""
+
+from typing import Any, TypeVar, overload
+
+import msgspec
+from msgspec.structs import replace
+
+from bridle.errors import BadReply
+from bridle.messages import Transcript, user
+from bridle.promises.provider import Provider, Request, Response, drain
+
+T = TypeVar("T")
+
+
+@overload
+async def complete(provider: Provider, request: Request) -> Response: ...
+@overload
+async def complete(provider: Provider, request: Request, *, output: type[T]) -> T: ...
+async def complete(provider: Provider, request: Request, *, output: Any = None) -> Any:
+    """The model's whole reply; with `output`, the value that it wrote as JSON."""
+    if output is None:
+        return await drain(provider.stream(request))
+    schema = to_schema(output)
+    asked = _asking_for(schema, provider, request)
+    reply = await drain(provider.stream(asked))
+    try:
+        return parse(reply.content, output)
+    except BadReply as problem:
+        again = Transcript.of(asked.messages).plus(reply.message).plus(user(_repair(problem)))
+        second = await drain(provider.stream(replace(asked, messages=again)))
+        return parse(second.content, output)
+
+
+def to_schema(output: Any) -> dict[str, Any]:
+    """The JSON Schema of a type, closed and without references at its root."""
+    (schema,), parts = msgspec.json.schema_components([output], ref_template="#/$defs/{name}")
+    if set(schema) == {"$ref"}:
+        schema = parts.pop(schema["$ref"].removeprefix("#/$defs/"))
+    return {**schema, "$defs": parts} if parts else schema
+
+
+def parse(text: str, output: Any) -> Any:
+    """The value in a reply: JSON alone, or in a fence. Raise `BadReply`."""
+    found = _unfenced(text)
+    try:
+        return msgspec.json.decode(found, type=output)
+    except msgspec.MsgspecError as error:
+        raise BadReply(
+            f"the reply does not fit what was asked for: {error}",
+            error,
+            hint="Ask again, or use a model that can keep to a JSON schema.",
+        ) from error
+
+
+def _asking_for(schema: dict[str, Any], provider: Provider, request: Request) -> Request:
+    config = replace(request.config, output_schema=schema)
+    if provider.info.native_schema:
+        return replace(request, config=config)
+    wanted = msgspec.json.encode(schema).decode()
+    rule = f"Answer with one JSON value that fits this JSON Schema, and nothing else:\n{wanted}"
+    system = f"{request.system}\n\n{rule}" if request.system else rule
+    return replace(request, config=config, system=system)
+
+
+def _repair(problem: BadReply) -> str:
+    return f"{problem.message}\nSend the corrected JSON value, and nothing else."
+
+
+def _unfenced(text: str) -> str:
+    text = text.strip()
+    if text.startswith("```") and text.endswith("```"):
+        return text.removesuffix("```").partition("\n")[2].strip()
+    return text

@@ -1,0 +1,62 @@
+"""The one gate before every effect: rules, the tool's own word, and a person where it needs one.
+
+`decide` (policy.py) is pure; here the facts are found and the question is put. Who the person is,
+and how the question reaches them, is handed in.
+"""
+
+from collections.abc import Awaitable, Callable
+from hashlib import blake2b
+
+import msgspec
+
+from bridle.messages import ToolCall
+from bridle.policy import Decision, Facts, Mode, Rule, decide
+from bridle.promises.session import Answer
+from bridle.promises.tool import Tool
+
+Ask = Callable[[ToolCall, Decision], Awaitable[Answer]]
+
+_encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
+
+
+class Gate:
+    """Judges each call; an `ask` is settled before it returns."""
+
+    def __init__(self, rules: tuple[Rule, ...], mode: Callable[[], Mode], ask: Ask) -> None:
+        self._rules = rules
+        self._mode = mode
+        self._ask = ask
+        self._granted: set[str] = set()  # tools the person allowed for this session
+
+    async def judge(self, call: ToolCall, tool: Tool) -> Decision:
+        """Allow or deny, with the reason."""
+        decision = decide(call, facts_of(call, tool), self._rules, self._mode())
+        if decision.verdict != "ask":
+            return decision
+        if (grant := _grant(call)) in self._granted:
+            return Decision("allow", "allowed for this session", decision.rule)
+        answer = await self._ask(call, decision)
+        if not answer.allowed:
+            reason = f"the answer was no: {answer.word}" if answer.word else "the answer was no"
+            return Decision("deny", reason, decision.rule)
+        if answer.scope != "once":
+            self._granted.add(grant)
+        return Decision("allow", "allowed by a person", decision.rule)
+
+
+def facts_of(call: ToolCall, tool: Tool) -> Facts:
+    """What is known of a call."""
+    arguments = call.arguments
+    subject = arguments.get("command") or arguments.get("path") or ""
+    return Facts(tool.policy, subject if isinstance(subject, str) else str(subject))
+
+
+def fingerprint(call: ToolCall, *bound: str) -> str:
+    """The hash of exactly this call and what it is bound to; what an answer has to bring back."""
+    words = _encode([call.id, call.name, call.arguments, bound])
+    return blake2b(words, digest_size=16).hexdigest()
+
+
+def _grant(call: ToolCall) -> str:
+    """What "for this session" covers: the same tool with the same arguments."""
+    return fingerprint(ToolCall("", call.name, call.arguments))

@@ -1,0 +1,158 @@
+"""What the log adds up to: the conversation, the use, the calls that are open. Pure folds.
+
+Each record is applied once, and a turn costs the same at message 10 and at message 10,000.
+Nothing here waits, writes or knows a provider.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from bridle.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    MessageAdded,
+    PromptReceived,
+    ResponseCompleted,
+    SessionStarted,
+    TitleChanged,
+    Todo,
+    TodosChanged,
+    ToolResultEvent,
+    TurnEnded,
+    UsageReported,
+)
+from bridle.messages import Message, ToolOutput, Transcript
+from bridle.promises.store import Record
+from bridle.usage import ExecutionMetrics
+
+UNKNOWN = "no result was recorded: it is not known whether this call ran"
+
+
+class History:
+    """The folds of one session, grown record by record."""
+
+    def __init__(self) -> None:
+        self.title = ""
+        self.workspace = ""
+        self.turn = 0
+        self.running = False
+        self.metrics = ExecutionMetrics()
+        self.todos: tuple[Todo, ...] = ()
+        self.pending: dict[str, ApprovalAsked] = {}
+        self.waiting: dict[int, PromptReceived] = {}  # sent, and not yet in the conversation
+        self._settled = Transcript()
+        self._open: Message | None = None  # a reply whose calls are not all answered
+        self._outputs: dict[str, ToolOutput] = {}
+
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation as a valid request: a call that is still open gets a stand-in result."""
+        return self._closed() if self._open is not None else self._settled
+
+    @property
+    def open_calls(self) -> tuple[str, ...]:
+        """The calls of the newest reply that have no result yet."""
+        calls = self._open.tool_calls if self._open is not None else ()
+        return tuple(call.id for call in calls if call.id not in self._outputs)
+
+    def apply(self, record: Record) -> None:
+        """Take one record into account."""
+        fold = _FOLDS.get(type(record.event))
+        if fold is not None:
+            fold(self, record, record.event)
+
+    def _closed(self) -> Transcript:
+        reply = self._open
+        if reply is None:
+            return self._settled
+        outputs = tuple(
+            self._outputs.get(call.id) or ToolOutput(call.id, UNKNOWN, True, call.name)
+            for call in reply.tool_calls
+        )
+        return self._settled.plus(reply).plus(Message("tool", outputs, f"{reply.id}r"))
+
+    def _close(self) -> None:
+        self._settled = self._closed()
+        self._open = None
+        self._outputs = {}
+
+    def _start(self, record: Record, event: SessionStarted) -> None:
+        self.workspace = self.workspace or event.workspace
+        self.running = False
+
+    def _prompt(self, record: Record, event: PromptReceived) -> None:
+        self.turn = max(self.turn, event.turn)
+        self.waiting[record.seq] = event
+        self.title = self.title or " ".join(event.content.split())[:80]
+
+    def _message(self, record: Record, event: MessageAdded) -> None:
+        self._close()
+        if self.waiting.pop(event.prompt, None) is not None:
+            self.running = True
+        self._settled = self._settled.plus(_dated(event.message, record))
+
+    def _reply(self, record: Record, event: ResponseCompleted) -> None:
+        if event.message is None or not event.message.parts:
+            return
+        self._close()
+        message = _dated(event.message, record)
+        if message.tool_calls:
+            self._open = message
+        else:
+            self._settled = self._settled.plus(message)
+
+    def _result(self, record: Record, event: ToolResultEvent) -> None:
+        if event.output.call_id not in self.open_calls:
+            return  # a second result, or one that nobody asked for: the first stands
+        self._outputs[event.output.call_id] = event.output
+        self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)
+        if not self.open_calls:
+            self._close()
+
+    def _usage(self, record: Record, event: UsageReported) -> None:
+        self.metrics = self.metrics.plus(event.usage, event.cost)
+
+    def _asked(self, record: Record, event: ApprovalAsked) -> None:
+        self.pending[event.call.id] = event
+
+    def _answered(self, record: Record, event: ApprovalAnswered) -> None:
+        self.pending.pop(event.call_id, None)
+
+    def _todos(self, record: Record, event: TodosChanged) -> None:
+        self.todos = event.todos
+
+    def _titled(self, record: Record, event: TitleChanged) -> None:
+        self.title = event.title
+
+    def _ended(self, record: Record, event: TurnEnded) -> None:
+        self.running = False
+        self.pending.clear()
+
+
+def _dated(message: Message, record: Record) -> Message:
+    return replace(message, id=f"m{record.seq}", created_at=record.timestamp)
+
+
+_FOLDS: dict[type, Callable[[History, Record, Any], None]] = {
+    SessionStarted: History._start,
+    PromptReceived: History._prompt,
+    MessageAdded: History._message,
+    ResponseCompleted: History._reply,
+    ToolResultEvent: History._result,
+    UsageReported: History._usage,
+    ApprovalAsked: History._asked,
+    ApprovalAnswered: History._answered,
+    TodosChanged: History._todos,
+    TitleChanged: History._titled,
+    TurnEnded: History._ended,
+}
+
+
+def fold(records: Iterable[Record]) -> History:
+    """The folds of a whole log, or of any beginning of one."""
+    history = History()
+    for record in records:
+        history.apply(record)
+    return history

@@ -1,0 +1,165 @@
+"""The loop: ask the model, run what it asks for, until it asks for nothing.
+
+Its states are those of the figure in docs/concepts.md: send → tool execution → send … → complete,
+or error, or timeout. It knows what is handed in: history, a provider, tools, a gate, a budget, and
+where to say what happened. It knows nothing of sessions, stores, screens or sockets.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bridle.engine.budget import Budget, estimate
+from bridle.engine.calls import Caller
+from bridle.engine.gate import Gate
+from bridle.errors import AgentError, BudgetReached, ProviderError, StreamCutShort
+from bridle.events import (
+    Event,
+    Reason,
+    ResponseCompleted,
+    TextDelta,
+    TraceEvent,
+    UsageReported,
+)
+from bridle.messages import Message, Text, ToolCall, Transcript
+from bridle.promises.provider import Provider, Request, RequestConfig
+from bridle.promises.tool import Tool, ToolContext
+
+Emit = Callable[[Event], None]
+
+
+class Turn(Struct):
+    """Everything that a turn is handed."""
+
+    history: Callable[[], Transcript]
+    provider: Provider
+    tools: Mapping[str, Tool]
+    gate: Gate
+    emit: Emit
+    budget: Budget
+    settled: Callable[[], Awaitable[None]]
+    context: Callable[[ToolCall], ToolContext[Any]]
+    config: RequestConfig = RequestConfig()
+    system: str = ""
+
+
+class Ending(Struct, frozen=True):
+    """How a turn ended, in the loop's own words."""
+
+    reason: Reason
+    detail: str = ""
+    hint: str = ""
+
+
+async def run_turn(turn: Turn) -> Ending:
+    """Run to the end. Raise what the provider raises; a limit is an ending, not an error."""
+    caller = Caller(turn.tools, turn.gate, turn.emit, turn.settled, turn.context, turn.budget)
+    offered = tuple(turn.tools.values())
+    known = 0
+    while True:
+        history = turn.history()
+        news = _estimate_since(history, known, turn)
+        known = len(history)
+        try:
+            config = turn.budget.reserve(turn.config, news)
+        except BudgetReached as limit:
+            return Ending("budget", limit.message, limit.hint)
+        reply = await _ask(turn, Request(history, offered, config, turn.system))
+        calls = reply.message.tool_calls if reply.message is not None else ()
+        if not calls:
+            return _ending(reply)
+        await caller.answer_all(calls)
+        if caller.stuck:
+            return Ending("stuck", caller.stuck, "Look at the failing call, then say how to go on.")
+
+
+def _estimate_since(history: Transcript, known: int, turn: Turn) -> int:
+    """The new tokens, where a limit needs to know them."""
+    limits = turn.budget.limits
+    if not limits.tokens and not limits.money:
+        return 0
+    extra = len(turn.system) // 3 + 100 * len(turn.tools) if not known else 0
+    return extra + sum(estimate(message) for message in history[known:])
+
+
+def _ending(reply: ResponseCompleted) -> Ending:
+    if reply.stop_reason == "max_tokens":
+        return Ending("done", "the reply was cut at its token limit", "Raise max_tokens.")
+    if reply.stop_reason == "refusal":
+        return Ending("done", reply.stop_detail or "the model declined to answer")
+    return Ending("done")
+
+
+async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
+    """One request. Every event is said aloud as it comes; the reply is returned."""
+    heard = _Heard()
+    try:
+        reply = await _listen(turn, request, heard)
+    except asyncio.CancelledError:
+        _report(turn, heard.usage)
+        if heard.texts:
+            partial = Message("assistant", (Text("".join(heard.texts)),))
+            turn.emit(ResponseCompleted("interrupted", partial))
+        raise
+    except AgentError as error:
+        _failed(turn, heard.usage, error)
+        raise
+    except Exception as broken:  # somebody's provider raised what it should not
+        typed = ProviderError(f"the provider broke: {broken!r}", broken)
+        _failed(turn, heard.usage, typed)
+        raise typed from broken
+    _report(turn, UsageReported(reply.usage, reply.model))
+    turn.emit(reply)
+    return reply
+
+
+class _Heard:
+    """What has come of a reply so far."""
+
+    __slots__ = ("texts", "usage")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.usage: UsageReported | None = None
+
+
+async def _listen(turn: Turn, request: Request, heard: _Heard) -> ResponseCompleted:
+    emit, keep = turn.emit, heard.texts.append
+    async with aclosing(turn.provider.stream(request)) as events:
+        event: Any
+        async for event in events:
+            kind = type(event)
+            if kind is TextDelta:
+                keep(event.text)
+                emit(event)
+            elif kind is ResponseCompleted:
+                reply: ResponseCompleted = event
+                return reply
+            elif kind is UsageReported:
+                heard.usage = event
+            else:
+                emit(event)
+    raise StreamCutShort("the stream ended before the reply did")
+
+
+def _failed(turn: Turn, usage: UsageReported | None, error: AgentError) -> None:
+    """The vendor's own words, as a trace; then the reply is over."""
+    _report(turn, usage)
+    detail = {"kind": error.kind, "message": error.message, **error.origin._asdict()}
+    turn.emit(TraceEvent("error", {key: value for key, value in detail.items() if value}))
+    turn.emit(ResponseCompleted("error"))
+
+
+def _report(turn: Turn, report: UsageReported | None) -> None:
+    """Count the use, and say it with its cost."""
+    if report is None:
+        return
+    price = turn.provider.info.price
+    cost = price.cost(report.usage) if price is not None else None
+    turn.budget.spend(report.usage, cost)
+    model = report.model or turn.provider.info.model
+    turn.emit(replace(report, model=model, cost=cost))

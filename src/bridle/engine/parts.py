@@ -1,0 +1,42 @@
+"""What the sessions of one engine share. A value that is put together elsewhere."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from bridle.engine.budget import Limits
+from bridle.events import ApprovalAsked
+from bridle.policy import Mode, Rule
+from bridle.promises.provider import Provider, RequestConfig
+from bridle.promises.session import Answer
+from bridle.promises.store import Store
+from bridle.promises.tool import Files, Tool
+
+Approver = Callable[[ApprovalAsked], Awaitable[Answer]]
+OnAsk = Literal["wait", "deny"]
+
+
+class Parts(Struct):
+    """Provider, tools, store, workspace; rules and who is asked; limits and settings.
+
+    `on_ask` says what an ask does when there is no approver: wait for `session.answer`, or deny.
+    `ask_seconds` is how long a question stays open before it counts as a no.
+    """
+
+    provider: Provider
+    tools: Mapping[str, Tool]
+    store: Store
+    workspace: Files
+    rules: tuple[Rule, ...] = ()
+    mode: Mode = "ask"
+    approver: Approver | None = None
+    on_ask: OnAsk = "deny"
+    ask_seconds: float = 86_400.0
+    limits: Limits = Limits()
+    config: RequestConfig = RequestConfig()
+    system: str = ""
+    deps: Any = None
+    small: Provider | None = None
+    face: str = "library"
+    version: str = ""

@@ -1,0 +1,319 @@
+"""A session: one conversation, its log, and at most one turn in flight.
+
+Three verbs go in (`send`, `answer`, `interrupt`), one numbered stream comes out (`subscribe`). The
+turn belongs to the session, not to who watches it. What happened is recorded first, then told.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from bridle.engine.approvals import Approvals
+from bridle.engine.broadcast import Broadcast
+from bridle.engine.budget import Budget
+from bridle.engine.deltas import Deltas
+from bridle.engine.gate import Gate
+from bridle.engine.history import History
+from bridle.engine.loop import Ending, Turn, run_turn
+from bridle.engine.parts import Parts
+from bridle.errors import (
+    AgentError,
+    EmptyPrompt,
+    SessionBusy,
+    SessionClosed,
+    StoreFailed,
+    TimedOut,
+)
+from bridle.events import (
+    Event,
+    MessageAdded,
+    PromptReceived,
+    TraceEvent,
+    TurnEnded,
+    When,
+)
+from bridle.messages import Message, Part, Text, ToolCall, Transcript, as_parts
+from bridle.policy import Mode
+from bridle.promises.session import Answer, Prompt, TurnResult
+from bridle.promises.store import Log, Record
+from bridle.promises.tool import ToolContext
+from bridle.usage import ExecutionMetrics
+
+_KEPT = 64  # results of past turns that `wait` can still hand out
+
+
+class Session:
+    """A conversation that lasts."""
+
+    def __init__(self, parts: Parts, log: Log, history: History, opening: Event) -> None:
+        self.id = log.session_id
+        self.mode: Mode = parts.mode
+        self._parts = parts
+        self._log = log
+        self._history = history
+        self._opening: Event | None = opening  # said with the first prompt, so nothing is empty
+        self._deltas = Deltas(self._record)
+        self._broadcast = Broadcast()
+        self._approvals = Approvals(self.emit, parts, self.id)
+        self._gate = Gate(parts.rules, lambda: self.mode, self._approvals.ask)
+        self._task: asyncio.Task[Ending] | None = None
+        self._owner: asyncio.Task[None] | None = None
+        self._before = ExecutionMetrics()
+        self._busy = False
+        self._closed = False
+        self._results: dict[int, asyncio.Future[TurnResult]] = {}
+        self._memory: dict[str, Any] = {}
+
+    @property
+    def is_busy(self) -> bool:
+        """Is a turn running?"""
+        return self._busy
+
+    @property
+    def title(self) -> str:
+        """The session's title: given, or made from its first prompt."""
+        return self._history.title
+
+    @property
+    def metrics(self) -> ExecutionMetrics:
+        """What the session has used so far."""
+        return self._history.metrics
+
+    @property
+    def history(self) -> History:
+        """What the log adds up to."""
+        return self._history
+
+    @property
+    def log_path(self) -> str:
+        """Where the log lies, if it lies somewhere."""
+        return str(getattr(self._log, "path", ""))
+
+    async def send(self, prompt: Prompt, *, when: When = "idle", by: str = "me") -> int:
+        """The turn's number, once the prompt is on disk."""
+        parts = _checked(prompt)
+        if self._closed:
+            raise SessionClosed(f"session {self.id} is closed")
+        if self._busy and when == "idle":
+            raise SessionBusy(f"session {self.id} is busy with turn {self._history.turn}")
+        steers = self._busy and when == "next_step"
+        turn = self._history.turn + (not steers)
+        starts, self._busy = not self._busy, True
+        kept = parts if any(not isinstance(part, Text) for part in parts) else ()
+        text = "".join(part.text for part in parts if isinstance(part, Text))
+        if self._opening is not None:
+            self.emit(self._opening)
+            self._opening = None
+        self.emit(PromptReceived(text, turn, by, when, kept))
+        if not steers:
+            self._results[turn] = asyncio.get_running_loop().create_future()
+        if starts:
+            self._take_prompts(turn)
+            self._start(turn)
+        await self._log.settled()
+        return turn
+
+    async def answer(self, call_id: str, answer: Answer | bool, *, shown: str, by: str) -> None:
+        """Settle a pending approval; the first answer wins."""
+        said = Answer(answer) if isinstance(answer, bool) else answer
+        self._approvals.answer(call_id, said, shown, by)
+        await self._log.settled()
+
+    async def interrupt(self, *, by: str = "me") -> None:
+        """End the running turn, and come back when it has ended."""
+        if self._task is not None and not self._task.done():
+            self.emit(TraceEvent("interrupt", {"by": by}))
+            self._task.cancel()
+        if self._owner is not None:
+            await asyncio.wait([self._owner])
+
+    async def wait(self, turn: int) -> TurnResult:
+        """The result of a turn, when it is over."""
+        return await asyncio.shield(self._results[turn])
+
+    async def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
+        """Every record after that number: what was written, then live; no gap, no repeat."""
+        watcher = self._broadcast.join()
+        self._log.on_written(self._broadcast.tell)
+        last = after
+        try:
+            for record in await asyncio.to_thread(self._written, after):
+                last = record.seq
+                yield record
+            async with aclosing(watcher.records()) as live:
+                async for record in live:
+                    if record.seq > last:
+                        last = record.seq
+                        yield record
+            if watcher.lagging:
+                yield Record(last, "", TraceEvent("resync", {"after": last}))
+        finally:
+            self._broadcast.leave(watcher)
+            if not len(self._broadcast):
+                self._log.on_written(None)
+
+    async def close(self) -> None:
+        """Interrupt what runs, settle, let the log go. Watchers are told that it is over."""
+        if self._closed:
+            return
+        self._closed = True
+        await self.interrupt(by="close")
+        self._deltas.close()
+        try:
+            await self._log.close()
+        finally:
+            self._broadcast.end()
+
+    def emit(self, event: Event) -> None:
+        """Record, then tell. Synchronous, so the order is the order of the code."""
+        self._deltas.add(event)
+
+    def _record(self, event: Event) -> None:
+        self._history.apply(self._log.append(event))
+
+    def _written(self, after: int) -> list[Record]:
+        try:
+            return list(self._parts.store.read(self.id, after))
+        except AgentError:
+            return []  # not a line is written yet: everything will come live
+
+    def _take_prompts(self, turn: int, *, steering: bool = False) -> None:
+        """Bring the prompts that belong here into the conversation, each once."""
+        for seq, prompt in list(self._history.waiting.items()):
+            if prompt.turn == turn and (prompt.when == "next_step" or not steering):
+                parts = prompt.parts or as_parts(prompt.content)
+                self.emit(MessageAdded(Message("user", parts), seq))
+
+    def _start(self, turn: int) -> None:
+        self._before = self._history.metrics
+        self._task = asyncio.create_task(self._run(turn), name=f"bridle-turn-{self.id}")
+        self._owner = asyncio.create_task(self._finish(turn, self._task))
+
+    async def _run(self, turn: int) -> Ending:
+        await self._log.settled()  # nothing happens before the prompt is safe
+        parts = self._parts
+        seconds = parts.limits.seconds
+        deadline = asyncio.get_running_loop().time() + seconds if seconds else None
+
+        def conversation() -> Transcript:
+            self._take_prompts(turn, steering=True)
+            return self._history.transcript
+
+        def context(call: ToolCall) -> ToolContext[Any]:
+            return ToolContext(
+                parts.workspace,
+                call.id,
+                self.id,
+                deadline,
+                parts.deps,
+                self.emit,
+                memory=self._memory,
+            )
+
+        budget = Budget(parts.limits, parts.provider.info)
+        inputs = Turn(
+            conversation,
+            parts.provider,
+            parts.tools,
+            self._gate,
+            self.emit,
+            budget,
+            self._log.settled,
+            context,
+            parts.config,
+            parts.system,
+        )
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await run_turn(inputs)
+        except TimeoutError:
+            raise TimedOut(f"the limit of {seconds:g} seconds is reached") from None
+
+    async def _finish(self, turn: int, task: "asyncio.Task[Ending]") -> None:
+        """How the turn ended, said by its owner: a task cancelled early never says it itself."""
+        await asyncio.wait([task])
+        ending, error = _outcome(task)
+        self._approvals.drop_all()
+        kind = error.kind if error is not None else ""
+        self.emit(TurnEnded(turn, ending.reason, ending.detail, kind, ending.hint))
+        self._deltas.close()
+        try:
+            await self._log.settled()
+        except StoreFailed as failed:
+            ending, error = Ending("failed", failed.message, failed.hint), failed
+        self._settle_result(turn, ending, error)
+        self._busy = False
+        if self._history.waiting and not self._closed:
+            self._follow(turn)
+
+    def _follow(self, turn: int) -> None:
+        """Start the turn of the oldest prompt that waits; one that came too late to steer, too."""
+        first = next(iter(self._history.waiting.values()))
+        if first.turn > turn:
+            following, taken = first.turn, first.turn
+        else:
+            following, taken = self._history.turn + 1, first.turn
+        self._results.setdefault(following, asyncio.get_running_loop().create_future())
+        self._busy = True
+        self._take_prompts(taken)
+        self._start(following)
+
+    def _settle_result(self, turn: int, ending: Ending, error: AgentError | None) -> None:
+        while len(self._results) > _KEPT:
+            self._results.pop(next(iter(self._results)))
+        waiting = self._results.get(turn)
+        if waiting is None or waiting.done():
+            return
+        transcript = self._history.transcript
+        last = transcript[-1] if len(transcript) else Message("assistant")
+        text = last.content if last.role == "assistant" else ""
+        waiting.set_result(
+            TurnResult(
+                text,
+                ending.reason,
+                self.id,
+                turn,
+                ending.detail,
+                error,
+                _since(self._before, self._history.metrics),
+                self._approvals.take_unanswered(),
+            )
+        )
+
+
+def _outcome(task: "asyncio.Task[Ending]") -> tuple[Ending, AgentError | None]:
+    if task.cancelled():
+        return Ending("interrupted", "the turn was interrupted"), None
+    error = task.exception()
+    if error is None:
+        return task.result(), None
+    if isinstance(error, TimedOut):
+        return Ending("timeout", error.message, error.hint), error
+    if not isinstance(error, AgentError):
+        error = AgentError("agent", f"something broke inside bridle: {error!r}", error)
+    return Ending("failed", error.message, error.hint), error
+
+
+def _checked(prompt: Prompt) -> tuple[Part, ...]:
+    """A prompt's parts; a prompt that says nothing is refused."""
+    parts = as_parts(prompt)
+    says = any(not isinstance(part, Text) or part.text.strip() for part in parts)
+    if not says:
+        raise EmptyPrompt("the prompt is empty", hint="Say what you want done.")
+    return parts
+
+
+def _since(before: ExecutionMetrics, now: ExecutionMetrics) -> ExecutionMetrics:
+    """What was used between the two."""
+    return ExecutionMetrics(
+        now.total_input_tokens - before.total_input_tokens,
+        now.total_output_tokens - before.total_output_tokens,
+        now.invocations - before.invocations,
+        now.cache_read_tokens - before.cache_read_tokens,
+        now.cache_write_tokens - before.cache_write_tokens,
+        now.context_tokens,
+        now.tool_calls - before.tool_calls,
+        now.cost - before.cost,
+        now.unpriced - before.unpriced,
+    )

@@ -1,0 +1,136 @@
+"""Builds an engine: provider, tools, workspace, store, and the settings of a turn."""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from bridle import __version__
+from bridle.engine.budget import Limits
+from bridle.engine.engine import Engine
+from bridle.engine.parts import Approver, OnAsk, Parts
+from bridle.errors import ConfigError
+from bridle.policy import MODES, Mode, Rule
+from bridle.promises.provider import Provider, RequestConfig
+from bridle.promises.store import Durability, Store
+from bridle.promises.tool import Files, Tool
+from bridle.runtime.adapters import provider as provider_of
+from bridle.stores.jsonl import JsonlStore
+from bridle.tools.function import as_tool
+from bridle.workspace.paths import Workspace
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+
+class EngineOptions(TypedDict, total=False):
+    """What else can be said of an engine; what is left out has a sensible default.
+
+    `approver` answers the gate's questions; without one they are denied, or wait for
+    `session.answer` with on_ask="wait". `small` is a cheap model for titles and summaries,
+    `fallback` is asked when the first is overloaded. `state` is the folder of the sessions.
+    """
+
+    mode: Mode
+    rules: Iterable[Rule]
+    approver: Approver
+    on_ask: OnAsk
+    ask_seconds: float
+    limits: Limits
+    config: RequestConfig
+    system: str
+    deps: Any
+    small: Provider | str
+    fallback: Provider | str
+    state: str | os.PathLike[str]
+    durability: Durability
+    face: str
+
+
+def build_engine(
+    provider: Provider | str | None = None,
+    *,
+    tools: Iterable[Tool | Callable[..., Any]] | None = None,
+    workspace: str | os.PathLike[str] | Files | None = None,
+    store: Store | None = None,
+    **options: "Unpack[EngineOptions]",
+) -> Engine:
+    """An engine, ready for sessions.
+
+    Without a provider it is found as the command line finds it. Without tools there are the
+    built-in ones. The workspace is the folder that they work on (default: the current one).
+    """
+    unknown = options.keys() - EngineOptions.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"build_engine has no option {', '.join(sorted(unknown))}")
+    if options.get("mode", "ask") not in MODES:
+        raise ConfigError(f"there is no mode {options.get('mode')!r}; there are {', '.join(MODES)}")
+    model = _with_fallback(_resolved(provider), options.get("fallback"))
+    small = options.get("small")
+    kept = {key: options[key] for key in _KEPT if key in options}  # type: ignore[literal-required]
+    parts = Parts(
+        model,
+        _named(tools),
+        store or JsonlStore(_state(options), options.get("durability", "disk")),
+        _folder(workspace),
+        tuple(options.get("rules", ())),
+        system=options["system"] if "system" in options else default_system(),
+        small=provider_of(small) if isinstance(small, str) else small,
+        version=__version__,
+        **kept,
+    )
+    return Engine(parts)
+
+
+_KEPT = ("mode", "approver", "on_ask", "ask_seconds", "limits", "config", "deps", "face")
+
+
+def default_system() -> str:
+    """What the model is told of its work when nothing else was said."""
+    return Path(__file__).with_name("system.md").read_text("utf-8")
+
+
+def _resolved(provider: Provider | str | None) -> Provider:
+    if isinstance(provider, str):
+        return provider_of(provider)
+    if provider is not None:
+        return provider
+    from bridle.config import load_settings
+    from bridle.runtime.choosing import find_provider
+
+    return find_provider(load_settings({}, os.environ).settings).provider()
+
+
+def _with_fallback(first: Provider, second: Provider | str | None) -> Provider:
+    if not second:
+        return first
+    from bridle.providers.fallback import Fallback
+
+    return Fallback(first, provider_of(second) if isinstance(second, str) else second)
+
+
+def _named(tools: Iterable[Tool | Callable[..., Any]] | None) -> dict[str, Tool]:
+    if tools is None:
+        from bridle.tools.builtin import builtin_tools
+
+        tools = builtin_tools()
+    named: dict[str, Tool] = {}
+    for tool in map(as_tool, tools):
+        if tool.name in named:
+            raise ConfigError(f"two tools are named {tool.name!r}", hint="Give one another name.")
+        named[tool.name] = tool
+    return named
+
+
+def _folder(workspace: str | os.PathLike[str] | Files | None) -> Files:
+    if workspace is None or isinstance(workspace, str | os.PathLike):
+        return Workspace(workspace or Path.cwd())
+    return workspace
+
+
+def _state(options: EngineOptions) -> Path:
+    if "state" in options:
+        return Path(options["state"])
+    from bridle.config import state_folder
+
+    return state_folder(os.environ)

@@ -1,0 +1,95 @@
+"""Which provider is used when none is named, and why.
+
+Flag, then configuration, then the keys found in the environment, then a local server that answers,
+then `offline`. Every step is kept, so that `bridle doctor` can show it.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from bridle.config import Settings
+from bridle.promises.provider import Provider
+from bridle.runtime.adapters import LOCAL, find_key, split
+from bridle.runtime.adapters import provider as provider_of
+
+_DEFAULTS = {"anthropic": "claude-sonnet-5", "openai": "gpt-5"}
+
+
+class Considered(Struct, frozen=True):
+    """One place that was looked at."""
+
+    place: str
+    found: str
+    used: bool = False
+
+
+class Choice(Struct, frozen=True):
+    """The provider that will be used, and how it was come by."""
+
+    name: str
+    why: str
+    considered: tuple[Considered, ...]
+    settings: Settings
+    base_url: str = ""
+
+    def provider(self) -> Provider:
+        """Make it."""
+        settings = self.settings
+        return provider_of(
+            self.name,
+            api_key=settings.api_key or None,
+            base_url=self.base_url or settings.base_url or None,
+            idle_timeout=settings.idle_timeout,
+            request_timeout=settings.request_timeout,
+        )
+
+
+Probe = Callable[[], list[tuple[str, str, str]]]  # name, base URL and first model of each
+
+
+def find_provider(
+    settings: Settings, environ: Mapping[str, str] | None = None, probe: Probe | None = None
+) -> Choice:
+    """Choose. Looks at the network only when nothing else was found."""
+    environ = os.environ if environ is None else environ
+    steps: list[Considered] = []
+    if settings.name:
+        vendor, model = split(settings.name)
+        name = f"{vendor}/{model or _DEFAULTS[vendor]}" if vendor in _DEFAULTS else settings.name
+        steps.append(Considered("flag or configuration", name, used=True))
+        return Choice(name, "it was named", tuple(steps), settings)
+    steps.append(Considered("flag or configuration", "no model is named"))
+    for vendor, model in _DEFAULTS.items():
+        _, variable = find_key(vendor, environ)
+        if variable or settings.api_key:
+            found = variable or "api_key in the configuration"
+            steps.append(Considered(f"key for {vendor}", found, used=True))
+            return Choice(f"{vendor}/{model}", f"{found} is set", tuple(steps), settings)
+        steps.append(Considered(f"key for {vendor}", "not found"))
+    return _without_key(settings, steps, probe or local_servers)
+
+
+def _without_key(settings: Settings, steps: list[Considered], probe: Probe) -> Choice:
+    servers = probe()
+    for server, url, model in servers:
+        used = Considered("local servers", f"{server} answers at {url}", used=True)
+        why = f"no key was found, and {server} answers at {url}"
+        return Choice(f"{server}/{model}", why, (*steps, used), settings, url)
+    steps.append(Considered("local servers", f"none of {', '.join(LOCAL)} answers"))
+    steps.append(Considered("offline", "always there", used=True))
+    why = "no key and no local server was found; offline is not a language model"
+    return Choice("offline", why, tuple(steps), settings)
+
+
+def local_servers() -> list[tuple[str, str, str]]:
+    """The local servers that answer and have a model."""
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    from bridle.providers.discover import discover
+
+    with ThreadPoolExecutor(1) as pool:  # the caller may have an event loop of its own
+        found = pool.submit(lambda: asyncio.run(discover())).result()
+    return [(one.name, one.base_url, one.models[0]) for one in found if one.models]

@@ -1,0 +1,289 @@
+"""Sessions as append-only files: one folder a session, one JSON object a line.
+
+`sessions/ID/log.jsonl`, private to the user. The process that holds the file's lock alone writes;
+anybody may read. What the records mean is not known here.
+"""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bridle.errors import SessionLocked, StoreFailed, UnknownSession
+from bridle.events import Event
+from bridle.promises.store import (
+    Durability,
+    Record,
+    encode_data,
+    encode_line,
+)
+from bridle.stores.clock import stamp
+from bridle.stores.reading import SessionFolder, readable
+from bridle.stores.writer import Batch, Writer, write_at
+
+_PAUSE = 0.02  # how long lines wait for company when nobody watches and nobody waits
+
+
+class JsonlStore(SessionFolder):
+    """A folder of sessions."""
+
+    def __init__(self, folder: str | os.PathLike[str], durability: Durability = "disk") -> None:
+        super().__init__(folder)
+        self.durability: Durability = durability
+        self._writer = Writer()
+        self._dirty: dict[JsonlLog, None] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._soon = self._later = False
+
+    def create(self, session_id: str) -> "JsonlLog":
+        """A new log. Its file is made with its first line, by the writer."""
+        return JsonlLog(self, session_id, self.path(session_id))
+
+    async def resume(self, session_id: str, apply: Callable[[Record], None]) -> "JsonlLog":
+        """Take a log up again: lock it, read it, cut a torn last line, go on after it."""
+        log = JsonlLog(self, session_id, self.path(session_id))
+        for record in await asyncio.to_thread(log.take):
+            apply(record)
+        return log
+
+    def close(self) -> None:
+        """End the writer's thread."""
+        self._writer.close()
+
+    def want(self, log: "JsonlLog", *, now: bool) -> None:
+        """Have the log's lines written: in this round of the event loop, or within a moment."""
+        self._dirty[log] = None
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop, self._soon, self._later = loop, False, False
+        if now and not self._soon:
+            self._soon = True
+            loop.call_soon(self._flush)
+        elif not now and not self._soon and not self._later:
+            self._later = True
+            loop.call_later(_PAUSE, self._flush)
+
+    def _flush(self) -> None:
+        self._soon = self._later = False
+        dirty, self._dirty = self._dirty, {}
+        batches: list[Batch] = [batch for log in dirty if (batch := log.batch()) is not None]
+        if batches:
+            self._writer.put(asyncio.get_running_loop(), batches)
+
+    def let_go(self, handle: int) -> None:
+        """Close a file after everything before it was written."""
+        self._writer.run(asyncio.get_running_loop(), lambda: os.close(handle))
+
+
+class JsonlLog:
+    """One session's file, held for writing."""
+
+    def __init__(self, store: JsonlStore, session_id: str, path: Path) -> None:
+        self.session_id = session_id
+        self.path = path
+        self.seq = 0
+        self._store = store
+        self._hash = ""
+        self._lines: list[bytes] = []
+        self._untold: list[Record] = []
+        self._tell: Callable[[Sequence[Record]], None] | None = None
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._durable = 0
+        self._size = 0
+        self._handle = -1
+        self._flying = 0  # batches on their way through the writer
+        self._stuck: OSError | None = None
+        self._back: list[bytes] = []
+        self._unsynced = False
+
+    def append(self, event: Event) -> Record:
+        """Number the event, chain its hash, and hand the line on."""
+        self.seq += 1
+        when = stamp()
+        line, self._hash = encode_line(self.seq, when, encode_data(event), self._hash)
+        record = Record(self.seq, when, event, self._hash)
+        self._lines.append(line)
+        self._untold.append(record)
+        self._store.want(self, now=self._tell is not None)
+        return record
+
+    async def settled(self) -> None:
+        """Return when every line so far is on disk (or, with `process`, in the kernel's hands)."""
+        if self._durable >= self.seq:
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append((self.seq, waiter))
+        self._store.want(self, now=True)
+        await waiter
+
+    def on_written(self, tell: Callable[[Sequence[Record]], None] | None) -> None:
+        """Call `tell` with records once they are written; None: nobody listens any more."""
+        self._tell = tell
+
+    async def close(self) -> None:
+        """Settle, and let the lock go."""
+        try:
+            await self.settled()
+        finally:
+            if self._handle >= 0:
+                self._store.let_go(self._handle)
+                self._handle = -1
+
+    def batch(self) -> "_Lines | None":
+        """What has to be written now, for the writer's thread."""
+        sync = bool(self._waiting)
+        if not self._lines and not sync:
+            return None
+        lines, self._lines = b"".join(self._lines), []
+        records, self._untold = self._untold, []
+        self._flying += 1
+        return _Lines(self, lines, records, self.seq, sync)
+
+    def write(self, lines: bytes, sync: bool) -> None:
+        """In the writer's thread: make the file if it is new, then write."""
+        if self._stuck is not None:  # a line before these is missing: they would be out of order
+            raise self._stuck
+        try:
+            self._write(lines, sync)
+        except OSError as error:
+            self._stuck = error
+            raise
+
+    def _write(self, lines: bytes, sync: bool) -> None:
+        if self._handle < 0:
+            self._handle = _make(self.path)
+        durable = sync and self._store.durability == "disk"
+        at_once = durable and not self._unsynced  # one call syncs its own bytes, not older ones
+        write_at(self._handle, lines, self._size, sync=at_once)
+        if durable and not at_once:
+            os.fdatasync(self._handle)
+        self._unsynced = not durable and (self._unsynced or bool(lines))
+        self._size += len(lines)
+
+    def written(self, batch: "_Lines", error: OSError | None) -> None:
+        """Back in the event loop: tell the watchers, wake those who wait."""
+        self._flying -= 1
+        if error is not None:
+            self._failed(batch, error)
+            return
+        if batch.sync:
+            self._durable = max(self._durable, batch.upto)
+            waiting, self._waiting = self._waiting, []
+            for upto, waiter in waiting:
+                if upto > self._durable:
+                    self._waiting.append((upto, waiter))
+                elif not waiter.done():
+                    waiter.set_result(None)
+            if self._waiting:
+                self._store.want(self, now=True)
+        if batch.records and self._tell is not None:
+            self._tell(batch.records)
+
+    def _failed(self, batch: "_Lines", error: OSError) -> None:
+        """Keep the lines for another try, and say so to everybody who waits."""
+        self._back.append(batch.data)
+        self._untold[:0] = batch.records
+        if not self._flying:
+            self._lines[:0], self._back, self._stuck = self._back, [], None
+        waiting, self._waiting = self._waiting, []
+        for _, waiter in waiting:
+            if not waiter.done():
+                waiter.set_exception(_typed(self.session_id, error))
+
+    def take(self) -> list[Record]:
+        """Lock the file and read it; what is left of a torn last line is cut off."""
+        try:
+            handle = os.open(self.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            raise UnknownSession(f"there is no session {self.session_id}") from None
+        except OSError as error:
+            raise _typed(self.session_id, error) from error
+        try:
+            _lock(handle, self.session_id)
+            records = self._load(handle)
+        except BaseException:
+            os.close(handle)
+            raise
+        self._handle = handle
+        return records
+
+    def _load(self, handle: int) -> list[Record]:
+        records: list[Record] = []
+        with os.fdopen(os.dup(handle), "rb") as file:
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self._size += len(line)
+                if (record := readable(line)) is not None:
+                    records.append(record)
+        os.ftruncate(handle, self._size)
+        if records:
+            self.seq = self._durable = records[-1].seq
+            self._hash = records[-1].hash
+        return records
+
+
+class _Lines:
+    """A batch of one log."""
+
+    __slots__ = ("data", "log", "parents", "records", "sync", "upto")
+
+    def __init__(
+        self, log: JsonlLog, data: bytes, records: list[Record], upto: int, sync: bool
+    ) -> None:
+        self.log, self.data, self.records, self.upto, self.sync = log, data, records, upto, sync
+        self.parents: Sequence[str] = ()
+
+    def write(self) -> None:
+        new = self.log._handle < 0
+        self.log.write(self.data, self.sync)
+        if new and self.log._store.durability == "disk":
+            self.parents = (str(self.log.path.parent), str(self.log.path.parent.parent))
+
+    def done(self, error: OSError | None) -> None:
+        self.log.written(self, error)
+
+
+def _make(path: Path) -> int:
+    """A new file, private and locked, in a folder of its own."""
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+    except FileNotFoundError:
+        path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    handle = os.open(path, flags, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return handle
+
+
+def _lock(handle: int, session_id: str) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        who = _holder(os.fstat(handle).st_ino)
+        raise SessionLocked(
+            f"session {session_id} is in use by {who}",
+            hint="Wait until it is done there, or start a session of its own.",
+        ) from None
+
+
+def _holder(inode: int) -> str:
+    """Who holds the lock, as far as the system tells."""
+    try:
+        for line in Path("/proc/locks").read_text().splitlines():
+            fields = line.split()
+            if len(fields) > 5 and fields[1] == "FLOCK" and fields[5].endswith(f":{inode}"):
+                return f"process {fields[4]}"
+    except OSError:
+        pass
+    return "another process"
+
+
+def _typed(session_id: str, error: OSError) -> StoreFailed:
+    return StoreFailed(
+        f"the log of session {session_id} cannot be written: {error.strerror or error}",
+        error,
+        hint="Nothing was acknowledged that is not stored. Check the disk and the folder's rights.",
+    )

@@ -1,0 +1,85 @@
+"""Reading a folder of sessions: no lock, no event loop, nothing is changed.
+
+Kept apart from the writing so that a list of sessions is there at once.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from bridle.errors import StoreFailed, UnknownSession
+from bridle.promises.store import Record, SessionSummary, to_record
+from bridle.stores.clock import stamp
+from bridle.stores.memory import summarise
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+class SessionFolder:
+    """A folder of sessions, for reading."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    def read(self, session_id: str, after: int = 0) -> Iterator[Record]:
+        """The records that have been written, as far as they are whole."""
+        try:
+            file = self.path(session_id).open("rb")
+        except FileNotFoundError:
+            raise UnknownSession(f"there is no session {session_id}") from None
+        except OSError as error:
+            raise StoreFailed(
+                f"cannot read session {session_id}: {error.strerror}", error
+            ) from error
+        with file:
+            for line in file:
+                record = readable(line)
+                if record is not None and record.seq > after:
+                    yield record
+
+    def sessions(self) -> list[SessionSummary]:
+        """All of them, the newest first."""
+        try:
+            with os.scandir(self.folder / "sessions") as entries:
+                found = [
+                    _summary(Path(entry.path)) for entry in entries if _ID.fullmatch(entry.name)
+                ]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise StoreFailed(f"cannot list the sessions: {error.strerror}", error) from error
+        return sorted(filter(None, found), key=lambda one: one.updated_at, reverse=True)
+
+    def path(self, session_id: str) -> Path:
+        """Where a session's log lies."""
+        if not _ID.fullmatch(session_id):
+            raise UnknownSession(f"{session_id[:60]!r} is not the id of a session")
+        return self.folder / "sessions" / session_id / "log.jsonl"
+
+
+def readable(line: bytes) -> Record | None:
+    """A line as a record, if it is one."""
+    try:
+        return to_record(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _summary(folder: Path) -> SessionSummary | None:
+    """What the head of a log says of its session, without reading the rest."""
+    try:
+        with (folder / "log.jsonl").open("rb") as file:
+            head = file.read(8192)
+            info = os.fstat(file.fileno())
+    except OSError:
+        return None
+    lines = head.splitlines(keepends=True)
+    records = [record for line in lines[:12] if (record := readable(line)) is not None]
+    if not records:
+        return None
+    found = summarise(folder.name, records)
+    newest = stamp(info.st_mtime)
+    return msgspec.structs.replace(found, updated_at=newest, size=info.st_size)

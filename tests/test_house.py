@@ -1,0 +1,126 @@
+"""The house rules, checked: sizes, docstrings, layers, names on the wire, what importing costs."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import bridle
+from bridle import events
+from bridle.events import Recorded, Streamed
+
+ROOT = Path(__file__).parent.parent
+SRC = ROOT / "src" / "bridle"
+MODULES = sorted(SRC.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+BENCH = [path for path in sorted((ROOT / "bench").rglob("*.py")) if ".envs" not in path.parts]
+ALL = [*MODULES, *TESTS, *BENCH]
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def functions(path):
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, FUNCTIONS)]
+
+
+def test_every_module_opens_by_saying_what_it_is():
+    assert [str(m) for m in MODULES if not ast.get_docstring(ast.parse(m.read_text()))] == []
+
+
+def test_no_file_outgrows_the_house():
+    assert [str(p) for p in ALL if len(p.read_text().splitlines()) > 400] == []
+
+
+def test_no_function_outgrows_the_house():
+    long = [
+        (str(path), node.name)
+        for path in ALL
+        for node in functions(path)
+        if node.end_lineno - node.lineno + 1 > 50
+    ]
+    assert long == []
+
+
+def test_no_function_takes_more_than_six_parameters():
+    def count(node):
+        args = node.args
+        named = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+        return len([arg for arg in named if arg.arg not in ("self", "cls")])
+
+    many = [(str(p), n.name) for p in MODULES for n in functions(p) if count(n) > 6]
+    assert many == []
+
+
+def test_there_is_no_drawer():
+    drawers = {"utils", "types", "helpers", "common", "manager", "misc", "base_classes"}
+    assert [str(p) for p in MODULES if p.stem in drawers] == []
+
+
+def test_the_names_in_the_log_are_pinned():
+    """A2, A7: these are in people's files; they may be added to and never changed."""
+    kinds = [kind for kind in vars(events).values() if isinstance(kind, type)]
+    streamed = {k.__name__ for k in kinds if issubclass(k, Streamed) and k is not Streamed}
+    recorded = {
+        k.__struct_config__.tag for k in kinds if issubclass(k, Recorded) and k is not Recorded
+    }
+    assert streamed >= {
+        "TextDelta",
+        "ThinkingDelta",
+        "ToolCallStarted",
+        "ToolCallArgsDelta",
+        "ToolCallReady",
+        "ToolOutputDelta",
+        "TraceEvent",
+    }
+    assert recorded >= {
+        "session_start",
+        "user_prompt",
+        "message:user",
+        "message:assistant",
+        "message:tool",
+        "intent",
+        "approval_asked",
+        "approval_answered",
+        "usage",
+        "todo",
+        "title",
+        "turn_end",
+    }
+
+
+def loaded_by(statement):
+    code = f"import sys\n{statement}\nprint(*sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+    )
+    return set(done.stdout.split())
+
+
+def test_importing_bridle_pulls_in_nothing_heavy():
+    modules = loaded_by("import bridle")
+    heavy = {"aiohttp", "pydantic", "anthropic", "openai", "asyncio", "click", "rich", "yaml"}
+    assert modules & heavy == set()
+    assert "msgspec" not in modules
+
+
+def test_building_an_engine_pulls_in_no_sdk_and_no_aiohttp():
+    modules = loaded_by(
+        "import bridle; bridle.build_engine(bridle.provider('anthropic/m', api_key='k'))"
+    )
+    assert modules & {"aiohttp", "pydantic", "anthropic", "openai", "click", "rich"} == set()
+
+
+def test_every_public_name_loads():
+    assert [name for name in bridle.__all__ if getattr(bridle, name, None) is None] == []
+
+
+def test_no_submodule_has_the_name_of_a_public_function():
+    taken = {path.stem for path in SRC.iterdir()}
+    assert taken & set(bridle.__all__) == set()
+
+
+def test_the_project_names_no_registry_and_no_machine():
+    """Constraints and lock files work with whatever index a machine is set up for."""
+    names = re.compile(r"pypi\.org|pythonhosted|registry\.npm|files\.python|deb\.debian", re.I)
+    tracked = [ROOT / "pyproject.toml", ROOT / "constraints.txt", ROOT / "Makefile", ROOT / "README.md"]
+    assert [str(path) for path in tracked if names.search(path.read_text())] == []
