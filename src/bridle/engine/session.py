@@ -17,6 +17,7 @@ from bridle.engine.gate import Gate
 from bridle.engine.history import History
 from bridle.engine.loop import Ending, Turn, run_turn
 from bridle.engine.parts import Parts
+from bridle.engine.title import write_title
 from bridle.errors import (
     AgentError,
     EmptyPrompt,
@@ -35,6 +36,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Part, Text, ToolCall, Transcript, as_parts
 from bridle.policy import Mode
+from bridle.promises.provider import Provider
 from bridle.promises.session import Answer, Prompt, TurnResult
 from bridle.promises.store import Log, Record
 from bridle.promises.tool import ToolContext
@@ -59,6 +61,7 @@ class Session:
         self._gate = Gate(parts.rules, lambda: self.mode, self._approvals.ask)
         self._task: asyncio.Task[Ending] | None = None
         self._owner: asyncio.Task[None] | None = None
+        self._naming: asyncio.Task[None] | None = None
         self._before = ExecutionMetrics()
         self._busy = False
         self._closed = False
@@ -159,6 +162,9 @@ class Session:
             return
         self._closed = True
         await self.interrupt(by="close")
+        if self._naming is not None:
+            self._naming.cancel()
+            await asyncio.wait([self._naming])
         self._deltas.close()
         try:
             await self._log.close()
@@ -189,6 +195,12 @@ class Session:
         self._before = self._history.metrics
         self._task = asyncio.create_task(self._run(turn), name=f"bridle-turn-{self.id}")
         self._owner = asyncio.create_task(self._finish(turn, self._task))
+        if turn == 1 and self._parts.small is not None:
+            self._naming = asyncio.create_task(self._name(self._parts.small))
+
+    async def _name(self, small: Provider) -> None:
+        for event in await write_title(small, self._history.title):
+            self.emit(event)
 
     async def _run(self, turn: int) -> Ending:
         await self._log.settled()  # nothing happens before the prompt is safe
