@@ -1,0 +1,41 @@
+"""A provider of your own: anything that can stream events can carry a turn."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator
+
+import bridle
+from bridle.events import ModelEvent, ResponseCompleted, TextDelta, UsageReported
+from bridle.messages import Message, Text
+from bridle.promises.provider import ProviderInfo
+from bridle.usage import Usage
+
+
+class Shout:
+    """A very small model: it says your own words back, louder."""
+
+    info = ProviderInfo("shout", "v1", context_window=8_000)
+
+    async def stream(self, request: bridle.Request) -> AsyncGenerator[ModelEvent, None]:
+        """Deltas as they come, then exactly one `ResponseCompleted`."""
+        words = request.messages[-1].content.upper().split()
+        for word in words:
+            yield TextDelta(f"{word} ")
+        text = "".join(f"{word} " for word in words)
+        usage = Usage(input_tokens=len(words), output_tokens=len(words))
+        yield UsageReported(usage)
+        yield ResponseCompleted("complete", Message("assistant", (Text(text),)), usage)
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as state:
+        async with bridle.build_engine(Shout(), tools=[], state=state) as engine:
+            result = await engine.run("hold your horses")
+            print(result.text)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
