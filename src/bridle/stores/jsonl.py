@@ -7,7 +7,7 @@ anybody may read. What the records mean is not known here.
 import asyncio
 import fcntl
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from bridle.errors import SessionLocked, StoreFailed, UnknownSession
@@ -22,7 +22,7 @@ from bridle.stores.clock import stamp
 from bridle.stores.reading import SessionFolder, readable
 from bridle.stores.writer import Batch, Writer, write_at
 
-_PAUSE = 0.02  # how long lines wait for company when nobody watches and nobody waits
+_PAUSE = 0.05  # how long lines wait for company when nobody watches and nobody waits
 
 
 class JsonlStore(SessionFolder):
@@ -32,9 +32,9 @@ class JsonlStore(SessionFolder):
         super().__init__(folder)
         self.durability: Durability = durability
         self._writer = Writer()
-        self._dirty: dict[JsonlLog, None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._soon = self._later = False
+        self._urgent: dict[JsonlLog, None] = {}  # somebody waits, or watches
+        self._patient: dict[JsonlLog, None] = {}
 
     def create(self, session_id: str) -> "JsonlLog":
         """A new log. Its file is made with its first line, by the writer."""
@@ -53,21 +53,28 @@ class JsonlStore(SessionFolder):
 
     def want(self, log: "JsonlLog", *, now: bool) -> None:
         """Have the log's lines written: in this round of the event loop, or within a moment."""
-        self._dirty[log] = None
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._loop, self._soon, self._later = loop, False, False
-        if now and not self._soon:
-            self._soon = True
-            loop.call_soon(self._flush)
-        elif not now and not self._soon and not self._later:
-            self._later = True
-            loop.call_later(_PAUSE, self._flush)
+            self._loop, self._urgent, self._patient = loop, {}, {}
+        if now:
+            if not self._urgent:
+                loop.call_soon(self._flush_urgent)
+            self._urgent[log] = None
+        else:
+            if not self._patient:
+                loop.call_later(_PAUSE, self._flush_patient)
+            self._patient[log] = None
 
-    def _flush(self) -> None:
-        self._soon = self._later = False
-        dirty, self._dirty = self._dirty, {}
-        batches: list[Batch] = [batch for log in dirty if (batch := log.batch()) is not None]
+    def _flush_urgent(self) -> None:
+        logs, self._urgent = self._urgent, {}
+        self._hand_over(logs)
+
+    def _flush_patient(self) -> None:
+        logs, self._patient = self._patient, {}
+        self._hand_over(logs)
+
+    def _hand_over(self, logs: Iterable["JsonlLog"]) -> None:
+        batches: list[Batch] = [batch for log in logs if (batch := log.batch()) is not None]
         if batches:
             self._writer.put(asyncio.get_running_loop(), batches)
 
