@@ -54,17 +54,18 @@ class Ledger:
         self._thinker: int | None = None  # the first message that was written with thinking
 
     def join(self, transcript: Transcript, head: bytes, tail: bytes) -> bytes:
-        """`head`, the messages, `tail`: a request's body."""
+        """`head`, the messages, `tail`: a request's body. A head may hold entries already."""
         self._turn_to(transcript.turn)
         length = len(transcript)
         for index in range(len(self._ends), length):
             self._append(index, transcript[index])
-        if length == 0:
+        if length == 0 or self._openings[length - 1] is None:
             return head + tail
+        glue = b"" if head.endswith(b"[") else b","
         if self._openings[length - 1]:
             tail = self._script.closing + tail
         with memoryview(self._bytes) as view, view[: self._ends[length - 1]] as messages:
-            return b"".join((head, messages, tail))
+            return b"".join((head, glue, messages, tail))
 
     def _append(self, index: int, message: Message) -> None:
         opening, items, thinks = self._script.write(message, index >= self._turn)

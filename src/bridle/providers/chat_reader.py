@@ -1,0 +1,288 @@
+"""Makes events of a Chat Completions stream, OpenAI's or a compatible server's.
+
+Pure: it can be fed from a socket or from a file. Tolerant, because the copies differ: fields may
+be missing, ids may never come, usage and `[DONE]` are optional once a finish reason was given.
+Calls are ready when the reply is over: nothing in this API says that one is whole before.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bridle.errors import AgentError, StreamCutShort
+from bridle.events import (
+    ModelEvent,
+    ResponseCompleted,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallArgsDelta,
+    ToolCallReady,
+    ToolCallStarted,
+    UsageReported,
+)
+from bridle.messages import Message, Part, Text, Thinking, ToolCall
+from bridle.providers.chat_script import API
+from bridle.providers.faults import by_word
+from bridle.providers.reading import (
+    Unreadable,
+    no_call_left,
+    parse_arguments,
+    parse_error,
+    trace_of,
+)
+from bridle.providers.sse import ServerEvent
+from bridle.providers.text_calls import TextCalls, new_call_id
+from bridle.providers.wire import Headers
+from bridle.usage import Usage
+
+_STOPS: dict[str, StopReason] = {
+    "stop": "complete",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "content_filter": "refusal",
+}
+
+
+class _Function(Struct):
+    name: str | None = None
+    arguments: Any = None
+
+
+class _CallDelta(Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(Struct):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_CallDelta] | None = None
+
+
+class _Choice(Struct):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _ReadDetails(Struct, frozen=True):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _WroteDetails(Struct, frozen=True):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _ReadDetails | None = None
+    completion_tokens_details: _WroteDetails | None = None
+    prompt_cache_hit_tokens: int | None = None
+
+
+class _Chunk(Struct):
+    choices: list[_Choice] | None = None
+    model: str | None = None
+    usage: _Usage | None = None
+    error: Any = None
+
+
+_decode = msgspec.json.Decoder(_Chunk).decode
+
+
+class _Growing:
+    """A call whose arguments are still coming."""
+
+    __slots__ = ("id", "name", "pieces", "told")
+
+    def __init__(self, given: str | None) -> None:
+        self.id = given or new_call_id()
+        self.name = ""
+        self.pieces: list[str] = []
+        self.told = 0  # pieces that were yielded; none are before the name has come
+
+
+class ChatReader:
+    """Reads one reply. `tools` are the names that a call in the text may have."""
+
+    def __init__(self, model: str, tools: frozenset[str] = frozenset()) -> None:
+        self.over = False
+        self.failure: AgentError | None = None
+        self._asked = model
+        self._model = model
+        self._request_id = ""
+        self._text: list[str] = []
+        self._thoughts: dict[str, list[str]] = {}
+        self._calls: list[_Growing] = []
+        self._places: dict[int, _Growing] = {}
+        self._watch = TextCalls(tools) if tools else None
+        self._usage: Usage | None = None
+        self._finish = ""
+        self._refused = False
+
+    def begin(self, headers: Headers) -> None:
+        """Keep the server's number for the request."""
+        self._request_id = headers.get("x-request-id") or headers.get("request-id") or ""
+
+    def feed(self, events: list[ServerEvent]) -> list[ModelEvent]:
+        """What these events say."""
+        out: list[ModelEvent] = []
+        for _, data in events:
+            try:
+                chunk = _decode(data)
+            except Unreadable:
+                if data.strip() == b"[DONE]":
+                    self._complete(out)
+                    break
+                out.append(trace_of(data))
+                continue
+            self._read(chunk, data, out)
+            if self.over:
+                break
+        return out
+
+    def finish(self) -> list[ModelEvent]:
+        """The stream is at its end without `[DONE]`: enough, when a finish reason came."""
+        out: list[ModelEvent] = []
+        if self._finish:
+            self._complete(out)
+        else:
+            self.over = True
+            self.failure = StreamCutShort("the stream ended before the reply did")
+        return out
+
+    def _read(self, chunk: _Chunk, data: bytes, out: list[ModelEvent]) -> None:
+        self._model = chunk.model or self._model
+        if chunk.error is not None:
+            self.over = True
+            self.failure = by_word(chunk.error, self._request_id)
+        elif chunk.choices:
+            choice = chunk.choices[0]
+            if choice.delta is not None:
+                self._grow(choice.delta, out)
+            if choice.finish_reason:
+                self._finish = choice.finish_reason
+        elif chunk.usage is None:
+            out.append(trace_of(data))
+        if chunk.usage is not None:
+            self._usage = _usage(chunk.usage)
+
+    def _grow(self, delta: _Delta, out: list[ModelEvent]) -> None:
+        if thought := delta.reasoning_content:
+            self._think("reasoning_content", thought, out)
+        elif thought := delta.reasoning:
+            self._think("reasoning", thought, out)
+        if text := delta.content:
+            if self._watch is not None:
+                text = self._watch.feed(text)
+            self._say(text, out)
+        if delta.tool_calls:
+            for call in delta.tool_calls:
+                self._call(call, out)
+        if delta.refusal:
+            self._refused = True
+            self._say(delta.refusal, out)
+
+    def _think(self, field: str, thought: str, out: list[ModelEvent]) -> None:
+        self._thoughts.setdefault(field, []).append(thought)
+        out.append(ThinkingDelta(thought))
+
+    def _say(self, text: str, out: list[ModelEvent]) -> None:
+        if text:
+            self._text.append(text)
+            out.append(TextDelta(text))
+
+    def _call(self, delta: _CallDelta, out: list[ModelEvent]) -> None:
+        """A fragment of a call. It belongs where its index says; a new id begins a new call."""
+        function = delta.function or _Function()
+        place = len(self._calls) - 1 if delta.index is None else delta.index
+        found = self._places.get(place)
+        if found is None or (delta.id and function.name and found.name and delta.id != found.id):
+            found = _Growing(delta.id)
+            self._calls.append(found)
+            self._places[len(self._calls) - 1 if delta.index is None else delta.index] = found
+        if not found.name and function.name:
+            found.name = function.name
+            found.id = delta.id or found.id
+            out.append(ToolCallStarted(found.id, found.name))
+        if function.arguments:
+            found.pieces.append(_as_text(function.arguments))
+        if found.name:
+            out += [ToolCallArgsDelta(found.id, text) for text in found.pieces[found.told :]]
+            found.told = len(found.pieces)
+
+    def _complete(self, out: list[ModelEvent]) -> None:
+        self.over = True
+        calls = [call for found in self._calls if (call := _whole(found, out)) is not None]
+        lost = len(calls) < len(self._calls)
+        if self._watch is not None:
+            calls += self._watched(self._watch, out)
+        out += [ToolCallReady(call) for call in calls]
+        if self._usage is not None:
+            out.append(UsageReported(self._usage, self._model))
+        reason = self._reason(bool(calls))
+        if lost and not calls and reason in ("tool_use", "complete"):
+            self.failure = no_call_left(self._request_id)
+            return
+        usage = self._usage or Usage(input_has_cache=True)
+        message = Message("assistant", (*self._spoken(), *calls))
+        word = self._finish
+        out.append(ResponseCompleted(reason, message, usage, self._model, self._request_id, word))
+
+    def _watched(self, watch: TextCalls, out: list[ModelEvent]) -> tuple[ToolCall, ...]:
+        """The end of the text: shown, or the calls that it was, where no other was made."""
+        text, calls = watch.finish(take=not self._calls)
+        self._say(text, out)
+        out += [ToolCallStarted(call.id, call.name) for call in calls]
+        return calls
+
+    def _reason(self, calls: bool) -> StopReason:
+        if self._refused:
+            return "refusal"
+        reason = _STOPS.get(self._finish, "complete")
+        if reason in ("complete", "tool_use"):  # servers disagree about the word: the calls decide
+            return "tool_use" if calls else "complete"
+        return reason
+
+    def _spoken(self) -> list[Part]:
+        meta = {"api": API, "model": self._asked}
+        parts: list[Part] = [
+            Thinking("".join(pieces), {**meta, "field": field})
+            for field, pieces in self._thoughts.items()
+        ]
+        return [*parts, Text("".join(self._text))] if self._text else parts
+
+
+def _as_text(arguments: Any) -> str:
+    """Arguments are a string; some servers send the object itself."""
+    return arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
+
+
+def _whole(found: _Growing, out: list[ModelEvent]) -> ToolCall | None:
+    text = "".join(found.pieces)
+    arguments = parse_arguments(text)
+    if arguments is None or not found.name:
+        why = f"the arguments of {found.name} ({found.id}) are not a JSON object"
+        out.append(parse_error(text, why))
+        return None
+    return ToolCall(found.id, found.name, arguments)
+
+
+def _usage(usage: _Usage) -> Usage:
+    read = usage.prompt_tokens_details or _ReadDetails()
+    wrote = usage.completion_tokens_details or _WroteDetails()
+    return Usage(
+        usage.prompt_tokens or 0,
+        usage.completion_tokens or 0,
+        read.cached_tokens or usage.prompt_cache_hit_tokens or 0,
+        read.cache_write_tokens or 0,
+        wrote.reasoning_tokens or 0,
+        True,
+    )

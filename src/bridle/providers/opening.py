@@ -1,0 +1,74 @@
+"""A stream that may begin anew as long as nothing of the reply has been seen.
+
+From the first delta on it gets out of the way: the caller then waits on the provider's own
+generator. `Retrying` and `Fallback` say when to begin anew, and where.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any, NamedTuple
+
+from bridle.errors import AgentError
+from bridle.events import ModelEvent, TraceEvent, UsageReported
+
+Stream = AsyncGenerator[ModelEvent, None]
+Begin = Callable[[], Stream]
+
+_QUIET = (TraceEvent, UsageReported)  # these carry nothing of the reply itself
+
+
+class Detour(NamedTuple):
+    """What to do about a failure: say so, wait, begin anew."""
+
+    trace: TraceEvent
+    seconds: float
+    begin: Begin
+
+
+class Opening(AsyncGenerator[ModelEvent, None]):
+    """The events of the first attempt that gets as far as a delta."""
+
+    def __init__(self, begin: Begin, mend: Callable[[AgentError], Detour | None]) -> None:
+        self._events = begin()
+        self._mend = mend
+        self._detour: Detour | None = None
+        self._next: Callable[[], Awaitable[ModelEvent]] = self._attempt
+
+    def __anext__(self) -> Any:
+        # Hands out the provider's own awaitable, so a delta costs one plain call more.
+        return self._next()
+
+    async def _attempt(self) -> ModelEvent:
+        if self._detour is not None:
+            await self._begin_anew(self._detour)
+        try:
+            event = await self._events.__anext__()
+        except AgentError as error:
+            self._detour = self._mend(error)
+            if self._detour is None:
+                raise
+            return self._detour.trace
+        if not isinstance(event, _QUIET):
+            self._next = self._events.__anext__
+        return event
+
+    async def _begin_anew(self, detour: Detour) -> None:
+        from asyncio import sleep
+
+        if detour.seconds > 0:
+            await sleep(detour.seconds)
+        self._detour = None
+        self._events = detour.begin()
+
+    async def asend(self, value: None) -> ModelEvent:
+        """The next event: there is nothing to send."""
+        event: ModelEvent = await self.__anext__()
+        return event
+
+    async def athrow(self, *how: Any) -> ModelEvent:
+        """Throw into the attempt under way."""
+        return await self._events.athrow(*how)
+
+    async def aclose(self) -> None:
+        """End the attempt under way, and every further one."""
+        self._next = self._events.__anext__
+        await self._events.aclose()
