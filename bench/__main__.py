@@ -1,0 +1,83 @@
+"""`python -m bench`: measure, print the tables, write bench/results/.
+
+python -m bench                    everybody, about 25 minutes on two cores
+python -m bench --quick            the floor and bridle only, under two minutes
+python -m bench --peers agno,strands --only turns,deltas
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench.contenders import BY_NAME, CONTENDERS, FLOOR, HERE, OURS, Contender
+from bench.environments import prepare
+from bench.measures import MEASURES, commands, pulled_in, take
+from bench.plot import draw
+from bench.report import Results, to_markdown
+from bench.stage import Stage
+
+NAMES = [measure.name for measure in MEASURES] + ["commands"]
+
+
+def chosen() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="the floor and bridle, few rounds")
+    parser.add_argument("--only", default=",".join(NAMES), help=f"of {','.join(NAMES)}")
+    parser.add_argument("--peers", help="names, with commas; the floor and bridle always run")
+    parser.add_argument("--out", type=Path, default=HERE / "results", help="where results go")
+    options = parser.parse_args()
+    options.only = options.only.split(",")
+    if unknown := set(options.only) - set(NAMES):
+        parser.error(f"no measure is called {', '.join(sorted(unknown))}")
+    if unknown := set((options.peers or "").split(",")) - {*BY_NAME, ""}:
+        parser.error(f"no contender is called {', '.join(sorted(unknown))}")
+    return options
+
+
+def taking_part(options: argparse.Namespace) -> list[Contender]:
+    """The floor and ours, and the peers that were asked for."""
+    if options.peers:
+        wanted = {FLOOR.name, OURS.name, *options.peers.split(",")}
+        return [contender for contender in CONTENDERS if contender.name in wanted]
+    if options.quick:
+        return [contender for contender in CONTENDERS if contender.kind != "peer"]
+    return list(CONTENDERS)
+
+
+def main() -> None:
+    """Measure and report."""
+    options = chosen()
+    contenders = taking_part(options)
+    for name in dict.fromkeys(contender.environment for contender in contenders):
+        prepare(name)
+    started = time.monotonic()
+    # The log has to lie on a real disk, so this is not the system's folder for temporary files.
+    (HERE / ".state").mkdir(exist_ok=True)
+    with Stage(Path(tempfile.mkdtemp(dir=HERE / ".state"))) as stage:
+        taken = take(stage, contenders, options.only, options.quick)
+        told = commands(5 if options.quick else 15) if "commands" in options.only else {}
+    results = Results(taken, told, pulled_in() if told else [], time.monotonic() - started)
+    write(results, options)
+    sys.exit(any(verdict.holds is False for verdict in results.verdicts()))
+
+
+def write(results: Results, options: argparse.Namespace) -> None:
+    """Print the report and keep it; a quick or partial run does not replace a full one."""
+    text = to_markdown(results)
+    print(f"\n{text}")
+    full = not options.quick and not options.peers and options.only == NAMES
+    name = "latest" if full else "partial"
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / f"{name}.md").write_text(text)
+    (options.out / f"{name}.json").write_text(json.dumps(results.to_json(), indent=1) + "\n")
+    (options.out / f"{name}.svg").write_text(draw(results.taken))
+    print(f"written: {os.path.relpath(options.out / name)}.md, .json, .svg")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""A virtual environment for each contender, made on first use and when its pins change."""
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.contenders import HERE
+
+ENVIRONMENTS = HERE / ".envs"
+
+
+def prepare(name: str) -> Path:
+    """The environment of that name with exactly its pinned packages; where it lies."""
+    home = ENVIRONMENTS / name
+    pins = HERE / "requirements" / f"{name}.txt"
+    mark = home / ".pins"
+    wanted = hashlib.sha256(pins.read_bytes()).hexdigest()
+    if mark.exists() and mark.read_text() == wanted:
+        return home
+    print(f"making the environment of {name} …", flush=True)
+    subprocess.run([sys.executable, "-m", "venv", "--clear", home], check=True)
+    install(home, "-r", str(pins))
+    if name == "bridle":
+        install(home, "--no-deps", "-e", str(HERE.parent))
+    mark.write_text(wanted)
+    return home
+
+
+def install(home: Path, *what: str) -> None:
+    """pip, quiet unless it fails."""
+    pip = [home / "bin" / "python", "-m", "pip", "install", "--quiet", *what]
+    done = subprocess.run(pip, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"pip could not fill {home.name}:\n{done.stderr.strip()[-2000:]}")

@@ -1,0 +1,150 @@
+"""The tables: every figure with its ratio to the floor, and the promises with their verdicts."""
+
+import platform
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.contenders import CONTENDERS, FLOOR, Contender
+from bench.measures import BY_NAME, FIGURES, Samples, figure, reason
+from bench.targets import Verdict, best_peer, judge
+
+TABLES = {
+    "Cold start": ("import", "cold", "rss"),
+    "Streaming and the tool loop": ("deltas", "turn50", "turn200", "turn400"),
+    "One long run": ("first25", "last25", "growth"),
+    "Calls of one step, wall": ("async8", "plain8"),
+    "200 runs at once": ("many200_per_s", "many200_cpu", "many200_kb", "many200_failed"),
+    "1000 runs at once": ("many1000_per_s", "many1000_cpu", "many1000_kb", "many1000_failed"),
+}
+
+
+@dataclass
+class Results:
+    """All that one run of the benchmark found."""
+
+    taken: Samples
+    commands: dict[str, float]
+    pulled_in: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def verdicts(self) -> list[Verdict]:
+        """Every promise and whether it is kept."""
+        return judge(self.taken, self.commands)
+
+    def figures(self) -> dict[str, dict[str, float]]:
+        """Contender → figure → median."""
+        table: dict[str, dict[str, float]] = {}
+        for contender in CONTENDERS:
+            row = {f.name: figure(f.name, self.taken, contender.name) for f in FIGURES}
+            known = {name: round(value, 4) for name, value in row.items() if value is not None}
+            if known:
+                table[contender.name] = known
+        return table
+
+    def to_json(self) -> dict[str, Any]:
+        """Medians, verdicts and every sample."""
+        verdicts = [
+            {"promise": v.promise, "measured": v.measured, "limit": v.limit, "holds": v.holds}
+            for v in self.verdicts()
+        ]
+        return {
+            "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "python": platform.python_version(),
+            "seconds": round(self.seconds),
+            "figures": self.figures(),
+            "commands_ms": {name: round(ms, 1) for name, ms in self.commands.items()},
+            "import_bridle_pulls_in": self.pulled_in,
+            "verdicts": verdicts,
+            "samples": self.taken,
+        }
+
+
+def to_markdown(results: Results) -> str:
+    """The whole report."""
+    parts = ["# bridle and its peers, the same work", INTRODUCTION, promises(results)]
+    rows = [c for c in CONTENDERS if any(c.name in by for by in results.taken.values())]
+    for title, names in TABLES.items():
+        if any(BY_NAME[name].measure in results.taken for name in names):
+            parts.append(table(title, names, rows, results.taken))
+    if results.commands:
+        parts.append(command_table(results))
+    parts.append(f"One run of {results.seconds / 60:.0f} minutes, {time.strftime('%Y-%m-%d')}, ")
+    parts[-1] += f"Python {platform.python_version()}, {platform.machine()}."
+    return "\n\n".join(parts) + "\n"
+
+
+INTRODUCTION = (
+    "One fake vendor on loopback with ready-made bytes, on a core of its own; each contender in "
+    "its own environment and process, on the other core; medians, rounds interleaved. In brackets: "
+    "times the floor, a bare aiohttp + msgspec loop with no log and no gate. bridle runs with its "
+    "log on disk and its gate on. CPU is the contender's own process, user and system. Trust "
+    "ratios, not milliseconds."
+)
+
+
+def promises(results: Results) -> str:
+    """The verdicts as a table."""
+    lines = ["## Promises", "| promise | limit | measured | holds |", "|---|---:|---:|---|"]
+    for verdict in results.verdicts():
+        sign = "≥" if verdict.at_least else "≤"
+        limit = f"{sign} {short(verdict.limit)} {verdict.unit}"
+        measured = "–" if verdict.measured is None else f"{short(verdict.measured)} {verdict.unit}"
+        word = {True: "yes", False: "**no**", None: "not measured"}[verdict.holds]
+        lines.append(f"| {verdict.promise} | {limit} | {measured} | {word} |")
+    pulled = ", ".join(results.pulled_in)
+    word = f"**no**: {pulled}" if pulled else "yes"
+    if results.commands:
+        lines.append(f"| `import bridle` pulls in no SDK, aiohttp, pydantic | | | {word} |")
+    return "\n".join([lines[0], "", *lines[1:]])
+
+
+def table(title: str, names: tuple[str, ...], rows: list[Contender], taken: Samples) -> str:
+    """One table of figures, and below it the reasons for what is missing."""
+    heads = [f"{BY_NAME[n].title}{', ' * bool(unit(n))}{unit(n)}" for n in names]
+    lines = [f"## {title}", "", f"| | {' | '.join(heads)} |", f"|---|{'---:|' * len(names)}"]
+    notes: dict[str, None] = {}
+    for contender in rows:
+        if not any(contender.name in taken.get(BY_NAME[n].measure, {}) for n in names):
+            continue
+        cells = [cell(name, contender, taken, notes) for name in names]
+        bold = "**" * (contender.kind == "ours")
+        lines.append(f"| {bold}{contender.label}{bold} | {' | '.join(cells)} |")
+    bests = [best_peer(name, taken) for name in names]
+    if any(bests):
+        cells = [f"{best[0]}, {short(best[1])}" if best else "–" for best in bests]
+        lines.append(f"| *best peer* | {' | '.join(cells)} |")
+    return "\n".join([*lines, *(f"\n– {note}" for note in notes)])
+
+
+def unit(name: str) -> str:
+    """The unit for a column's head."""
+    return {"x": "", "/s": ""}.get(BY_NAME[name].unit, BY_NAME[name].unit)
+
+
+def cell(name: str, contender: Contender, taken: Samples, notes: dict[str, None]) -> str:
+    """A figure with its ratio to the floor, or a dash and a note."""
+    value = figure(name, taken, contender.name)
+    if value is None:
+        if why := reason(name, taken, contender.name):
+            notes[f"{contender.label}: {why}"] = None
+        return "–"
+    floor = figure(name, taken, FLOOR.name)
+    if not floor or contender is FLOOR or name == "growth":
+        return short(value)
+    return f"{short(value)} ({short(value / floor)}x)"
+
+
+def command_table(results: Results) -> str:
+    """The commands that run no turn."""
+    lines = ["## Commands that run no turn", "", "| command | wall ms |", "|---|---:|"]
+    lines += [f"| `{name}` | {ms:.0f} |" for name, ms in results.commands.items()]
+    return "\n".join(lines)
+
+
+def short(value: float) -> str:
+    """Three digits that matter."""
+    if value == 0:
+        return "0"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f"{value:.{digits}f}"

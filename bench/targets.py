@@ -1,0 +1,89 @@
+"""What we have promised of our speed, and whether this run keeps it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bench.contenders import CONTENDERS, FLOOR, OURS
+from bench.measures import BY_NAME, Samples, figure
+
+PEERS = tuple(contender.name for contender in CONTENDERS if contender.kind == "peer")
+CLICK = "python -c 'import click'"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One promise: what was measured, the limit, and whether it holds (None: not measured)."""
+
+    promise: str
+    measured: float | None
+    limit: float
+    at_least: bool = False
+    unit: str = "x"
+
+    @property
+    def holds(self) -> bool | None:
+        """Is it kept?"""
+        if self.measured is None:
+            return None
+        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
+
+
+def best_peer(name: str, taken: Samples) -> tuple[str, float] | None:
+    """The best of the peers in a figure."""
+    values = [(p, v) for p in PEERS if (v := figure(name, taken, p)) is not None]
+    if not values:
+        return None
+    choose = max if BY_NAME[name].more_is_better else min
+    return choose(values, key=lambda pair: pair[1])
+
+
+def judge(taken: Samples, commands: dict[str, float]) -> list[Verdict]:
+    """Every promise."""
+    of_floor, of_peer = ratios(taken)
+
+    def own(name: str) -> float | None:
+        return figure(name, taken, OURS.name)
+
+    return [
+        Verdict("cold start, times the floor's", of_floor("cold"), 1.6),
+        Verdict("cold start, times the fastest peer's", of_peer("cold"), 0.5),
+        Verdict("CPU per 1000 deltas, times the floor's", of_floor("deltas"), 3),
+        Verdict("CPU per 1000 deltas, times the best peer's", of_peer("deltas"), 0.125),
+        Verdict("CPU per tool turn at 50, times the floor's", of_floor("turn50"), 3),
+        Verdict("CPU per tool turn at 50, times the best peer's", of_peer("turn50"), 1 / 3),
+        Verdict("last 25 of 400 turns, growth beyond the floor's own", of_floor("growth"), 1.3),
+        Verdict("1000 runs, throughput, times the floor's", of_floor("many1000_per_s"), 0.4, True),
+        Verdict("1000 runs, throughput, times the best peer's", of_peer("many1000_per_s"), 5, True),
+        Verdict("1000 runs, memory of each", own("many1000_kb"), 80, unit="KB"),
+        Verdict("1000 runs, failures", own("many1000_failed"), 0, unit=""),
+        Verdict("eight 100 ms calls, async", own("async8"), 115, unit="ms"),
+        Verdict("eight 100 ms calls, plain functions", own("plain8"), 115, unit="ms"),
+        *judge_commands(commands),
+    ]
+
+
+def ratios(
+    taken: Samples,
+) -> tuple[Callable[[str], float | None], Callable[[str], float | None]]:
+    """Ours to the floor's, and ours to the best peer's, for a figure."""
+
+    def divided(name: str, by: float | None) -> float | None:
+        ours = figure(name, taken, OURS.name)
+        return ours / by if ours is not None and by else None
+
+    def of_peer(name: str) -> float | None:
+        best = best_peer(name, taken)
+        return divided(name, best[1] if best else None)
+
+    return lambda name: divided(name, figure(name, taken, FLOOR.name)), of_peer
+
+
+def judge_commands(commands: dict[str, float]) -> list[Verdict]:
+    """Commands that run no turn start almost as fast as what parses their flags."""
+    click = commands.get(CLICK)
+    names = ("bridle --version", "bridle --help", "bridle sessions list")
+    return [
+        Verdict(f"`{n}`, times `{CLICK}`", commands[n] / click if n in commands else None, 1.5)
+        for n in names
+        if click
+    ]
