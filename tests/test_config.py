@@ -106,8 +106,9 @@ def test_the_files_key_and_address_are_never_handed_to_another_vendor(file: Path
     write(file, f"model: anthropic/x\napi_key: {KEY}\nbase_url: http://127.0.0.1:1\n")
     elsewhere = load_settings({"model": "openai/y"}, NOWHERE | {"OPENAI_API_KEY": "o"}, file)
     assert (elsewhere.settings.api_key, elsewhere.settings.base_url) == ("o", "")
-    same = load_settings({"model": "anthropic/z"}, NOWHERE, file)
-    assert (same.settings.api_key, same.settings.base_url) == (KEY, "http://127.0.0.1:1")
+    for model in ("anthropic/z", "claude-z"):
+        same = load_settings({"model": model}, NOWHERE, file)
+        assert (same.settings.api_key, same.settings.base_url) == (KEY, "http://127.0.0.1:1")
 
 
 @pytest.mark.parametrize(
@@ -256,7 +257,14 @@ def test_the_places_follow_the_environment(environ, config, state):
 
 @pytest.mark.parametrize(
     ("name", "vendor"),
-    [("anthropic/a/b", "anthropic"), ("scripted:a/b", "scripted"), ("offline", "offline")],
+    [
+        ("anthropic/a/b", "anthropic"),
+        ("claude-x", "anthropic"),
+        ("gpt-x", "openai"),
+        ("openrouter/gpt-x", "openrouter"),
+        ("scripted:a/b", "scripted"),
+        ("offline", "offline"),
+    ],
 )
 def test_the_vendor_is_what_stands_before_the_model(name, vendor):
     assert vendor_of(name) == vendor

@@ -23,7 +23,16 @@ URL_VARIABLES = {
     "openai": "OPENAI_BASE_URL",
     "openai-chat": "OPENAI_BASE_URL",
 }
-PROVIDERS = (*KEY_VARIABLES, "scripted", "offline")
+PROVIDERS = (
+    *KEY_VARIABLES,
+    "openrouter",
+    "ollama",
+    "llamacpp",
+    "lmstudio",
+    "scripted",
+    "offline",
+)
+_BARE = {"claude": "anthropic", "gpt-": "openai", "o1": "openai", "o3": "openai", "o4": "openai"}
 
 
 class LimitSettings(Struct, frozen=True, omit_defaults=True):
@@ -99,8 +108,10 @@ class Loaded(Struct, frozen=True):
 
 
 def vendor_of(name: str) -> str:
-    """`anthropic` of `anthropic/claude-…`, `scripted` of `scripted:FILE`."""
-    return name.split("/", 1)[0].split(":", 1)[0]
+    """`anthropic` of `anthropic/claude-…` and of `claude-…`, `scripted` of `scripted:FILE`."""
+    first = name.split("/", 1)[0].split(":", 1)[0]
+    known = (vendor for start, vendor in _BARE.items() if name.startswith(start))
+    return first if "/" in name else next(known, first)
 
 
 def mask(secret: str) -> str:

@@ -1,0 +1,46 @@
+"""`bridle config`: the settings, where each came from, and where the file lies."""
+
+import os
+import sys
+
+import click
+
+
+@click.group(name="config")
+def command() -> None:
+    """Show the settings and where each of them came from."""
+
+
+@command.command("path")
+def path() -> None:
+    """Print where the settings file is, or would be."""
+    from bridle.config import config_file
+
+    click.echo(config_file(os.environ))
+
+
+@command.command("show")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object.")
+def show(as_json: bool) -> None:
+    """Every setting: its value and its origin. Keys are masked."""
+    from bridle.cli.failure import complain
+    from bridle.cli.style import paint_for
+    from bridle.config import load_settings
+
+    loaded = load_settings()
+    if as_json:
+        import json
+
+        found = {item.key: {"value": item.value, "from": item.origin} for item in loaded.shown()}
+        click.echo(json.dumps({"file": str(loaded.file), "settings": found}, indent=2))
+        return
+    paint = paint_for(sys.stdout)
+    there = "" if loaded.file.exists() else " (there is none)"
+    click.echo(paint.dim(f"file: {loaded.file}{there}"))
+    for item in loaded.shown():
+        value = "–" if item.value in ("", None) else str(item.value)
+        line = f"{item.key:18} {value:28}"
+        is_set = item.origin != "default"
+        click.echo(f"{line if is_set else paint.dim(line)} {paint.dim(item.origin)}")
+    for warning in loaded.warnings:
+        complain(warning)

@@ -1,0 +1,38 @@
+"""How a turn ended, said to a person, and as an exit code."""
+
+from bridle.cli import failure
+from bridle.cli.render import usage_line
+from bridle.cli.screen import Screen
+from bridle.promises.session import TurnResult
+
+_CODES = {
+    "done": failure.DONE,
+    "interrupted": failure.INTERRUPTED,
+    "budget": failure.BUDGET,
+    "timeout": failure.BUDGET,
+    "parked": failure.PERMISSION,
+}
+
+
+def tell_ending(result: TurnResult, screen: Screen, again: str) -> None:
+    """Why it ended, if that is worth a word; then steps, tokens and cost."""
+    paint = screen.paint
+    if result.reason == "interrupted":
+        screen.line(paint.yellow("■ interrupted; the session is kept"))
+        screen.line(f"  → {again}")
+    elif not result.ok:
+        hint = result.error.hint if result.error is not None else ""
+        screen.break_line()
+        failure.complain(result.detail or result.reason, hint or again)
+    elif result.permission_needed:
+        failure.complain(
+            "a call needed approval, and nobody was there to give it",
+            "Run it at a terminal, or allow more with --mode edits or --yes.",
+        )
+    screen.line(paint.dim(f"{usage_line(result.metrics)} · {result.session_id}"))
+
+
+def code_of(result: TurnResult) -> int:
+    """The exit code of a turn."""
+    code = _CODES.get(result.reason, failure.FAILED)
+    return failure.PERMISSION if code == failure.DONE and result.permission_needed else code

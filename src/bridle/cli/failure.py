@@ -1,0 +1,81 @@
+"""Errors as a person sees them: one line with what happened, one with what to do, an exit code.
+
+Knows the error tree and click's errors; prints nowhere but on standard error.
+"""
+
+import os
+import sys
+
+import click
+
+from bridle.errors import AgentError, BudgetReached, ConfigError, SessionError
+
+DONE, FAILED, USAGE, PERMISSION, BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+def report(error: BaseException) -> int:
+    """Say it on standard error; the exit code that fits."""
+    if isinstance(error, BrokenPipeError):
+        _forget_output()
+        return DONE  # whoever read us has seen enough
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return INTERRUPTED
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else FAILED
+    if os.environ.get("BRIDLE_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    message, hint, code = explain(error)
+    complain(message, hint)
+    return code
+
+
+def complain(message: str, hint: str = "") -> None:
+    """The two lines of an error."""
+    from bridle.cli.style import paint_for
+    from bridle.workspace.text import neutral
+
+    paint = paint_for(sys.stderr)
+    lines = [f"{paint.red('bridle:')} {neutral(message)}"]
+    if hint:
+        lines.append(f"  → {neutral(hint)}")
+    click.echo("\n".join(lines), err=True)
+
+
+def explain(error: BaseException) -> tuple[str, str, int]:
+    """What happened, what to do, and the exit code."""
+    if isinstance(error, click.ClickException):
+        return _usage(error)
+    if isinstance(error, AgentError):
+        return error.message, error.hint, code_of(error)
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}", "", FAILED
+    return (
+        f"something broke inside bridle: {type(error).__name__}: {error}",
+        "This is a bug: run it again with BRIDLE_DEBUG=1 to see where, and report it.",
+        FAILED,
+    )
+
+
+def code_of(error: AgentError) -> int:
+    """What the caller got wrong is a usage error; the rest is a failure."""
+    if isinstance(error, ConfigError | SessionError):
+        return USAGE
+    return BUDGET if isinstance(error, BudgetReached) else FAILED
+
+
+def _usage(error: click.ClickException) -> tuple[str, str, int]:
+    message, _, hint = error.format_message().partition("\n")
+    message = message[:1].lower() + message[1:]
+    context = getattr(error, "ctx", None)
+    if not hint and context is not None:
+        hint = f"See `{context.command_path} --help`."
+    return message.rstrip("."), hint, error.exit_code
+
+
+def _forget_output() -> None:
+    """Nobody reads standard output any more; what is still buffered must not raise at exit."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, sys.stdout.fileno())
+    os.close(nothing)

@@ -1,0 +1,34 @@
+"""A session by the beginning of its id, or the newest of a folder. Reads; starts nothing."""
+
+import os
+
+import click
+
+from bridle.errors import UnknownSession
+from bridle.promises.store import SessionSummary
+from bridle.stores.reading import SessionFolder
+
+
+def find_session(folder: SessionFolder, start: str) -> SessionSummary:
+    """The session whose id begins so, or whose last part does. Raise `UnknownSession`."""
+    every = folder.sessions()
+    exact = [one for one in every if one.id == start]
+    begins = [one for one in every if one.id.startswith(start)]
+    found = exact or begins or [one for one in every if one.id.rpartition("-")[2].startswith(start)]
+    if not start or not found:
+        raise UnknownSession(f"there is no session {start!r}")
+    if len(found) > 1:
+        some = ", ".join(one.id for one in found[:4])
+        raise click.UsageError(f"{len(found)} sessions begin with {start!r}\nFor example {some}.")
+    return found[0]
+
+
+def newest_in(folder: SessionFolder, workspace: str | os.PathLike[str]) -> SessionSummary:
+    """The newest session of a workspace. Raise `UnknownSession`."""
+    here = os.path.realpath(workspace)
+    for one in folder.sessions():
+        if one.workspace and os.path.realpath(one.workspace) == here:
+            return one
+    raise UnknownSession(
+        f"there is no session to continue in {here}", hint="Start one without --continue."
+    )

@@ -1,0 +1,76 @@
+"""The heads of the logs, for a list that is there at once.
+
+The same summary that a store gives, read without the codec: that alone would take longer than all
+the rest of `bridle sessions list`. A test holds the two together.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+_HEAD = 8192  # bytes; the first prompt is in there, or it has no title
+_LINES = 12
+
+
+class Glance(NamedTuple):
+    """What a list shows of a session."""
+
+    id: str
+    created_at: str
+    updated_at: str
+    title: str
+    workspace: str
+    model: str
+    size: int
+
+
+def glance(folder: str | os.PathLike[str]) -> list[Glance]:
+    """All sessions of a state folder, the newest first."""
+    try:
+        with os.scandir(f"{os.fspath(folder)}/sessions") as entries:
+            found = [_look(entry) for entry in entries]
+    except FileNotFoundError:
+        return []
+    return sorted(filter(None, found), key=lambda one: one.updated_at, reverse=True)
+
+
+def _look(entry: "os.DirEntry[str]") -> Glance | None:
+    try:
+        handle = os.open(f"{entry.path}/log.jsonl", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        head, info = os.read(handle, _HEAD), os.fstat(handle)
+    finally:
+        os.close(handle)
+    records = list(_records(head))
+    return _summary(entry.name, records, info) if records else None
+
+
+def _records(head: bytes) -> Iterator[dict[str, Any]]:
+    import json
+
+    for line in head.splitlines()[:_LINES]:
+        try:
+            record = json.loads(line)
+        except ValueError:  # cut off, or broken
+            continue
+        if isinstance(record, dict) and isinstance(record.get("data"), dict):
+            yield record
+
+
+def _summary(name: str, records: list[dict[str, Any]], info: os.stat_result) -> Glance:
+    from bridle.stores.clock import stamp
+
+    workspace = model = title = first = ""
+    for data in (record["data"] for record in records):
+        match data:
+            case {"type": "session_start"}:
+                workspace = workspace or data.get("workspace", "")
+                model = data.get("model") or model
+            case {"type": "user_prompt", "content": str(content)} if not first:
+                first = content
+            case {"type": "title", "title": str(title)}:
+                pass
+    created, updated = str(records[0].get("timestamp", "")), stamp(info.st_mtime)
+    return Glance(name, created, updated, title or first[:200], workspace, model, info.st_size)

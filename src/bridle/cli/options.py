@@ -1,0 +1,68 @@
+"""The options that commands which run turns have in common, and their way into the settings."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from bridle.policy import MODES
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_KEYS = {
+    "model": "model",
+    "base_url": "base_url",
+    "mode": "mode",
+    "fallback": "fallback_model",
+    "max_tokens": "max_tokens",
+    "temperature": "temperature",
+    "effort": "effort",
+    "max_steps": "limits.steps",
+    "max_tool_calls": "limits.tool_calls",
+    "max_seconds": "limits.seconds",
+    "max_tokens_total": "limits.tokens",
+    "max_cost": "limits.money",
+}
+
+_OPTIONS = [
+    click.option("--model", "-m", metavar="NAME", help="anthropic/…, openai/…, ollama/…, offline."),
+    click.option("--mode", type=click.Choice(MODES), help="What may run without asking."),
+    click.option("--yes", "-y", is_flag=True, help="The same as --mode auto."),
+    click.option(
+        "--workspace",
+        "-w",
+        metavar="DIR",
+        type=click.Path(exists=True, file_okay=False, resolve_path=True),
+        help="The folder to work on. Default: the current one.",
+    ),
+    click.option("--continue", "go_on", is_flag=True, help="The newest session of this workspace."),
+    click.option("--resume", metavar="ID", help="That session; the beginning of its id will do."),
+    click.option("--thinking", is_flag=True, help="Show what the model thinks."),
+    click.option("--base-url", metavar="URL", help="Where the model's API is."),
+    click.option("--fallback", metavar="NAME", help="A model to ask when the first is overloaded."),
+    click.option("--effort", metavar="LEVEL", help="How long to think, for models that can."),
+    click.option("--temperature", type=float, metavar="N", help="Between 0 and 2."),
+    click.option("--max-tokens", type=int, metavar="N", help="Length of one reply."),
+    click.option("--max-steps", type=int, metavar="N", help="Model requests in a turn."),
+    click.option("--max-tool-calls", type=int, metavar="N", help="Tool calls in a turn."),
+    click.option("--max-seconds", type=float, metavar="N", help="Time for a turn."),
+    click.option("--max-tokens-total", type=int, metavar="N", help="Tokens of a turn, all told."),
+    click.option("--max-cost", type=float, metavar="USD", help="Money for a turn, in dollars."),
+]
+
+
+def turn_options(command: Command) -> Command:
+    """Give a command all of them."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def to_settings(flags: dict[str, Any]) -> dict[str, Any]:
+    """The flags that are settings, by the settings' keys."""
+    if flags.get("yes") and flags.get("mode") not in (None, "auto"):
+        raise click.UsageError("--yes is --mode auto, and another mode was asked for as well")
+    if flags.get("go_on") and flags.get("resume"):
+        raise click.UsageError("--continue and --resume exclude each other")
+    found = {key: flags.get(flag) for flag, key in _KEYS.items()}
+    return found | {"mode": "auto"} if flags.get("yes") else found

@@ -1,0 +1,81 @@
+"""An approval as a person reads it: what, why, and the exact command or change. Pure.
+
+Every byte that would take effect is shown: nothing is cut, and control characters are visible.
+"""
+
+import difflib
+from collections.abc import Iterator
+
+from bridle.cli.render import one_line, to_json
+from bridle.cli.style import Paint
+from bridle.events import ApprovalAsked
+from bridle.messages import ToolCall
+from bridle.promises.session import Answer
+from bridle.workspace.text import neutral
+
+CHOICES = "[y] yes  [a] yes, for this session  [n] no  or say what to do instead"
+
+
+def question(asked: ApprovalAsked, paint: Paint, before: str | None = None) -> str:
+    """The whole question. `before` is what the file holds now, where the call changes one."""
+    call = asked.call
+    head = f"{paint.yellow('?')} {paint.bold(one_line(call.name))} wants to run"
+    why = f"  {paint.dim('why: ' + one_line(asked.reason or 'it always asks'))}"
+    if asked.rule:
+        why += paint.dim(f" ({one_line(asked.rule)})")
+    where = [f"  {paint.dim('in:  ' + one_line(asked.cwd))}"] if asked.cwd else []
+    body = [f"  {paint.dim('│')} {line}" for line in _body(call, paint, before)]
+    return "\n".join([head, why, *where, *body])
+
+
+def to_answer(line: str | None) -> Answer:
+    """What was typed. Silence is no; words that are not an answer are a no that is passed on."""
+    said = (line or "").strip()
+    match said.lower():
+        case "y" | "yes":
+            return Answer(True)
+        case "a" | "always":
+            return Answer(True, "session")
+        case "" | "n" | "no":
+            return Answer(False)
+        case _:
+            return Answer(False, word=said.removeprefix("n ").removeprefix("no, ").strip())
+
+
+def _body(call: ToolCall, paint: Paint, before: str | None) -> Iterator[str]:
+    arguments = dict(call.arguments)
+    if isinstance(command := arguments.get("command"), str) and call.name == "shell":
+        del arguments["command"]
+        yield from (neutral(line) for line in _lines(command, "$ "))
+    elif (change := _change(arguments, before)) is not None:
+        yield f"{one_line(str(arguments.pop('path', '')))}"
+        yield from (_coloured(line, paint) for line in change)
+        for name in ("content", "old", "new", "old_string", "new_string"):
+            arguments.pop(name, None)
+    if arguments:
+        yield from (neutral(line) for line in _lines(to_json(arguments), ""))
+
+
+def _change(arguments: dict[str, object], before: str | None) -> list[str] | None:
+    """The lines that go and the lines that come."""
+    old = arguments.get("old_string", arguments.get("old"))
+    new = arguments.get("new_string", arguments.get("new"))
+    if isinstance(old, str) and isinstance(new, str):
+        return [*_lines(old, "- "), *_lines(new, "+ ")]
+    if not isinstance(content := arguments.get("content"), str):
+        return None
+    if before is None:
+        return _lines(content, "+ ")
+    unified = difflib.unified_diff(before.splitlines(), content.splitlines(), lineterm="")
+    return list(unified)[2:] or ["(the same as it is now)"]
+
+
+def _lines(text: str, mark: str) -> list[str]:
+    return [mark + line for line in text.split("\n")] if text else []
+
+
+def _coloured(line: str, paint: Paint) -> str:
+    shown = neutral(line)
+    if line.startswith("+"):
+        return paint.green(shown)
+    return paint.red(shown) if line.startswith("-") else shown

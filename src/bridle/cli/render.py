@@ -1,0 +1,155 @@
+"""What happened, in a person's words: pure functions from a record's event to lines of text.
+
+Everything that a model, a tool or a file said is neutralised here; nothing is printed here.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from bridle.cli.style import Paint, cut
+from bridle.events import ApprovalAnswered, ApprovalAsked, Todo, TraceEvent, TurnEnded
+from bridle.messages import ToolCall, ToolOutput
+from bridle.promises.store import Record, encode_data
+from bridle.usage import ExecutionMetrics
+from bridle.workspace.text import neutral
+
+_SUBJECTS = ("command", "path", "pattern", "query", "url", "name")
+_MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
+
+
+def one_line(text: str) -> str:
+    """The text on one line: line ends and tabs become spaces, control characters show."""
+    return neutral(" ".join(text.split()))
+
+
+def subject_of(call: ToolCall) -> str:
+    """What a call is about: its command, its path, its pattern; else its arguments as JSON."""
+    arguments = call.arguments
+    if isinstance(todos := arguments.get("todos"), list):
+        return counted(len(todos), "item")
+    for name in _SUBJECTS:
+        if isinstance(found := arguments.get(name), str) and found:
+            where = arguments.get("path") if name == "pattern" else None
+            return one_line(f"{found} in {where}" if where else found)
+    return one_line(to_json(arguments)) if arguments else ""
+
+
+def call_line(call: ToolCall, paint: Paint, width: int) -> str:
+    """A call as it is asked for."""
+    name = one_line(call.name)
+    subject = cut(subject_of(call), max(10, width - len(name) - 4))
+    return f"{paint.cyan('▸')} {paint.bold(name)} {paint.dim(subject)}".rstrip()
+
+
+def result_line(output: ToolOutput, paint: Paint, width: int, *, of: str = "") -> str:
+    """How a call came out; `of` names the call where several are open."""
+    mark = paint.red("✗") if output.is_error else paint.green("✓")
+    said = f"{of}: {gist(output)}" if of else gist(output)
+    return f"  {mark} {paint.dim(cut(said, width - 4))}"
+
+
+def gist(output: ToolOutput) -> str:
+    """The one line of a result that says most: what went wrong, or the end, or how much came."""
+    lines = [line for line in map(one_line, output.text.splitlines()) if line]
+    if not lines:
+        return "nothing came back"
+    if output.is_error or len(lines) == 1:
+        more = f" (+{counted(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
+        return lines[0] + more
+    if output.name == "shell":
+        return f"{lines[-1]} ({counted(len(lines), 'line')})"
+    return counted(len(lines), "line")
+
+
+def todo_lines(todos: Iterable[Todo], paint: Paint, width: int) -> list[str]:
+    """The todo list."""
+    lines = []
+    for todo in todos:
+        text = cut(one_line(todo.content), width - 6)
+        mark = _MARKS[todo.status]
+        done = todo.status == "completed"
+        lines.append(f"    {paint.green(mark) if done else mark} {paint.dim(text)}")
+    return lines
+
+
+def asked_line(asked: ApprovalAsked, paint: Paint, width: int) -> str:
+    """A question that somebody has to answer, in one line."""
+    return f"  {paint.yellow('?')} {paint.dim(cut(one_line(asked.reason), width - 4))}"
+
+
+def answered_line(answer: ApprovalAnswered, paint: Paint, width: int) -> str:
+    """The answer, and who gave it."""
+    said = "allowed" if answer.allowed else "refused"
+    by = "" if answer.by in ("me", "approver") else f" by {answer.by}"
+    until = "" if answer.scope == "once" else f", for the {answer.scope}"
+    word = f": {answer.word}" if answer.word else ""
+    mark = paint.green("✓") if answer.allowed else paint.red("✗")
+    text = one_line(f"{said}{by}{until}{word}")
+    return f"  {mark} {paint.dim(cut(text, width - 4))}"
+
+
+def trace_line(event: TraceEvent, paint: Paint, width: int) -> str:
+    """The traces that a person should see: another try, another model. Empty for the rest."""
+    detail = event.detail if isinstance(event.detail, dict) else {}
+    why = detail.get("error", "")
+    if event.kind == "retry":
+        said = f"{why}; trying again in {detail.get('seconds', 0):.1f} s"
+    elif event.kind == "fallback":
+        said = f"{why}; asking {detail.get('to', 'another model')}"
+    else:
+        return ""
+    return f"  {paint.yellow('↻')} {paint.dim(cut(one_line(said), width - 4))}"
+
+
+def end_line(end: TurnEnded, paint: Paint) -> str:
+    """Why a turn ended, where that is worth a word."""
+    if end.reason == "done" and not end.detail:
+        return ""
+    said = one_line(end.detail) or end.reason
+    colour = paint.yellow if end.reason in ("done", "interrupted", "parked") else paint.red
+    return f"{colour('■')} {said}"
+
+
+def usage_line(metrics: ExecutionMetrics) -> str:
+    """Steps, calls, tokens and what it cost."""
+    figures = [counted(metrics.invocations, "step")]
+    if metrics.tool_calls:
+        figures.append(counted(metrics.tool_calls, "call"))
+    figures.append(f"{metrics.total_input_tokens:,} tokens in")
+    if metrics.cache_read_tokens:
+        figures.append(f"{metrics.cache_read_tokens:,} cached")
+    figures.append(f"{metrics.total_output_tokens:,} out")
+    figures.append(cost_of(metrics))
+    return " · ".join(figures)
+
+
+def cost_of(metrics: ExecutionMetrics) -> str:
+    """Dollars; what has no known price is said to be unknown, never left out."""
+    if metrics.unpriced and metrics.unpriced == metrics.invocations:
+        return "cost unknown"
+    sum_ = money(metrics.cost)
+    return f"{sum_} and an unknown part" if metrics.unpriced else sum_
+
+
+def money(dollars: float) -> str:
+    """Cents and more with two digits, less with as many as it takes to see something."""
+    return f"${dollars:.2f}" if dollars >= 1 or not dollars else f"${dollars:.4f}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def to_json(value: Any) -> str:
+    """Compact JSON of anything."""
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def json_line(record: Record) -> bytes:
+    """A record exactly as it stands in the log."""
+    stamp, data = record.timestamp.encode(), encode_data(record.event)
+    body = b'{"seq":%d,"timestamp":"%b","data":%b' % (record.seq, stamp, data)
+    return b'%b,"hash":"%b"}\n' % (body, record.hash.encode())

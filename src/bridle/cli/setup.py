@@ -1,0 +1,121 @@
+"""From settings and flags to an engine and a session. The one module here that starts things."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bridle.cli.failure import complain
+from bridle.cli.find import find_session, newest_in
+from bridle.cli.options import to_settings
+from bridle.config import Loaded, Settings, load_settings, state_folder
+from bridle.engine.engine import Engine
+from bridle.engine.parts import Approver
+from bridle.engine.session import Session
+from bridle.promises.provider import Provider, RequestConfig
+from bridle.promises.store import SessionSummary
+from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
+from bridle.stores.reading import SessionFolder
+
+
+class Setup:
+    """What a command was asked to work with: settings, model, workspace, session."""
+
+    def __init__(self, flags: dict[str, Any]) -> None:
+        self.loaded: Loaded = load_settings(to_settings(flags))
+        self.settings: Settings = self.loaded.settings
+        self.folder = SessionFolder(state_folder(os.environ))
+        self.earlier = _earlier(self.folder, flags)
+        self.workspace = _workspace(self.earlier, flags)
+        for warning in self.loaded.warnings:
+            complain(warning)
+
+    def choose(self) -> Choice:
+        """Which model, and why; says so when it is not one."""
+        choice = find_provider(self.settings)
+        if choice.name == "offline" and not self.settings.name:
+            complain(
+                "no model was found; the offline responder answers, which is not a language model",
+                "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server; "
+                "`bridle doctor` says more.",
+            )
+        return choice
+
+    def engine(
+        self, provider: Provider, approver: Approver | None, face: str, **extra: Any
+    ) -> Engine:
+        """An engine with these settings."""
+        settings = self.settings
+        options: EngineOptions = {
+            "mode": settings.mode,
+            "limits": to_limits(settings),
+            "config": RequestConfig(
+                settings.max_tokens,
+                settings.temperature,
+                settings.effort,
+                output_schema=extra.get("schema"),
+            ),
+            "durability": settings.durability,
+            "face": face,
+            "on_ask": "deny",
+        }
+        if approver is not None:
+            options["approver"] = approver
+        if settings.small_model:
+            options["small"] = settings.small_model
+        if settings.fallback_model:
+            options["fallback"] = settings.fallback_model
+        if "system" in extra:
+            options["system"] = extra["system"]
+        return build_engine(provider, workspace=self.workspace, **options)
+
+    async def session(self, engine: Engine) -> tuple[Session, int]:
+        """The session to go on with, or a new one, and the number of its newest record."""
+        if self.earlier is None:
+            return await engine.session(), 0
+        last = max((record.seq for record in engine.store.read(self.earlier.id)), default=0)
+        return await engine.session(self.earlier.id), last
+
+
+def to_limits(settings: Settings) -> Limits:
+    """The limits that were set; the engine's own for the rest."""
+    given = settings.limits
+    plain = Limits()
+    return Limits(
+        given.steps or plain.steps,
+        given.tool_calls or plain.tool_calls,
+        given.seconds or plain.seconds,
+        given.tokens or plain.tokens,
+        given.money or plain.money,
+    )
+
+
+def _earlier(folder: SessionFolder, flags: dict[str, Any]) -> SessionSummary | None:
+    if flags.get("resume") is not None:
+        return find_session(folder, flags["resume"])
+    if not flags.get("go_on"):
+        return None
+    return newest_in(folder, flags.get("workspace") or _here())
+
+
+def _workspace(earlier: SessionSummary | None, flags: dict[str, Any]) -> Path:
+    """The folder that was named, else the session's own, else the current one."""
+    if flags.get("workspace"):
+        return Path(flags["workspace"])
+    if earlier is not None and earlier.workspace and Path(earlier.workspace).is_dir():
+        return Path(earlier.workspace)
+    return _here()
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise click.UsageError("the current folder is gone\nName one with --workspace.") from None
+
+
+def is_interactive() -> bool:
+    """Is there a person who can be asked?"""
+    return bool(sys.stdin and sys.stdin.isatty() and sys.stderr.isatty())
