@@ -142,7 +142,10 @@ def _read_error(error: Any) -> tuple[tuple[str, ...], str, str | None]:
         return (), error[:MESSAGE_LIMIT], None
     if not isinstance(error, Mapping):
         return (), "", None
-    words = tuple(word for key in ("code", "type") if (word := _text(error.get(key))))
+    details = error.get("details")
+    precise = details.get("error_code") if isinstance(details, Mapping) else None
+    named = (precise, error.get("code"), error.get("type"))
+    words = tuple(word for word in named if isinstance(word, str))
     message = _text(error.get("message")) or _text(error.get("detail")) or ""
     return words, message[:MESSAGE_LIMIT], _text(error.get("request_id"))
 
