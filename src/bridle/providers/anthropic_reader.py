@@ -148,13 +148,14 @@ _decode = msgspec.json.Decoder(
 class _Open:
     """A content block that is still growing."""
 
-    __slots__ = ("block", "grow", "part", "pieces", "signature")
+    __slots__ = ("block", "grow", "part", "pieces", "signature", "stopped")
 
     def __init__(self, block: _Block) -> None:
         self.block = block
         self.pieces: list[str] = []
         self.grow = self.pieces.append
         self.signature = block.signature
+        self.stopped = False
         self.part: Part | None = None
 
 
@@ -258,8 +259,9 @@ class MessagesReader:
 
     def _stop(self, index: int, out: list[ModelEvent]) -> None:
         found = self._blocks.get(index)
-        if found is None or found.part is not None:
+        if found is None or found.stopped:
             return
+        found.stopped = True
         kind = found.block.type
         if kind == "tool_use":
             found.part = self._call(found, out)

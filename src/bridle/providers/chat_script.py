@@ -74,7 +74,8 @@ def _function(call: ToolCall) -> dict[str, str]:
 def _tool(output: ToolOutput) -> dict[str, Any]:
     text = output.text
     if output.media:
-        text += f"\n[{len(output.media)} pictures or files were left out: this API takes none here]"
+        kinds = ", ".join(part.media_type or "a link" for part in output.media)
+        text += f"\n[left out, because this API takes none here: {kinds}]"
     return {"role": "tool", "tool_call_id": output.call_id, "content": text}
 
 
