@@ -82,9 +82,11 @@ class AgentError(Exception):
         """The vendor's own number for the request, for a support question."""
         return self.origin.request_id
 
-    def __reduce__(self) -> tuple[type["AgentError"], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[type["AgentError"], tuple[object, ...], dict[str, object]]:
         first = (self.kind,) if type(self) is AgentError else ()
-        return type(self), (*first, self.message, self.cause)
+        rest: dict[str, object] = {"hint": self.hint, "retry_after": self.retry_after}
+        rest["origin"] = self.origin
+        return type(self), (*first, self.message, self.cause), rest
 
 
 class _Named(AgentError):

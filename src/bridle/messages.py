@@ -112,6 +112,17 @@ def as_parts(content: str | Iterable[str | Part]) -> tuple[Part, ...]:
     return tuple(Text(part) if isinstance(part, str) else part for part in content)
 
 
+def sound(text: str) -> str:
+    """Text that can be written as UTF-8: half of a surrogate pair is written out as an escape."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text
+
+
 class _Shelf:
     """The storage that transcripts with a common beginning share."""
 

@@ -88,6 +88,20 @@ class ExecutionMetrics(Struct, frozen=True, rename="camel", omit_defaults=True):
             self.unpriced + (cost is None),
         )
 
+    def since(self, before: "ExecutionMetrics") -> "ExecutionMetrics":
+        """What was used between the two."""
+        return ExecutionMetrics(
+            self.total_input_tokens - before.total_input_tokens,
+            self.total_output_tokens - before.total_output_tokens,
+            self.invocations - before.invocations,
+            self.cache_read_tokens - before.cache_read_tokens,
+            self.cache_write_tokens - before.cache_write_tokens,
+            self.context_tokens,
+            self.tool_calls - before.tool_calls,
+            self.cost - before.cost,
+            self.unpriced - before.unpriced,
+        )
+
     @property
     def total_tokens(self) -> int:
         """Input and output, as the provider counts them."""

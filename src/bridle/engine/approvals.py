@@ -4,16 +4,19 @@ An answer is bound to what was shown. Silence, an interrupt and a second answer 
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 
 from bridle.engine.gate import fingerprint
-from bridle.engine.parts import Parts
+from bridle.engine.parts import Approver, Parts
 from bridle.errors import UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, Event
 from bridle.messages import ToolCall
 from bridle.policy import Decision
 from bridle.promises.session import Answer
+
+log = logging.getLogger(__name__)
 
 NOBODY = Answer(False, word="it needs a person's approval, and nobody is here to answer")
 EXPIRED = Answer(False, word="nobody answered in time")
@@ -28,6 +31,7 @@ class Approvals:
         self._session_id = session_id
         self._open: dict[str, tuple[ApprovalAsked, asyncio.Future[Answer]]] = {}
         self._unanswered = 0
+        self._turn = asyncio.Lock()  # an approver is asked one thing at a time
 
     async def ask(self, call: ToolCall, decision: Decision) -> Answer:
         """Put the question, and come back with the answer."""
@@ -53,7 +57,7 @@ class Approvals:
         """The approver's answer, or one that comes through `answer`: whichever is first."""
         if self._parts.approver is None:
             return await waiter
-        asking = asyncio.ensure_future(self._parts.approver(asked))
+        asking = asyncio.create_task(self._put(asked, self._parts.approver))
         try:
             await asyncio.wait([asking, waiter], return_when=asyncio.FIRST_COMPLETED)
             if not waiter.done():
@@ -61,6 +65,17 @@ class Approvals:
             return waiter.result()
         finally:
             asking.cancel()
+            await asyncio.wait([asking])
+
+    async def _put(self, asked: ApprovalAsked, approver: Approver) -> Answer:
+        """What the approver says. One that breaks, or says something else, has said no."""
+        try:
+            async with self._turn:
+                said = await approver(asked)
+        except Exception as error:  # it is somebody else's code, and it stands before an effect
+            log.debug("the approver broke", exc_info=True)
+            return Answer(False, word=f"the approver broke: {error!r}")
+        return said if isinstance(said, Answer) else Answer(said is True)
 
     def answer(self, call_id: str, answer: Answer, shown: str, by: str) -> None:
         """Settle a question. Raise `UnknownApproval` when it is settled, or was another one."""

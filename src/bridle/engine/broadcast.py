@@ -51,6 +51,7 @@ class Broadcast:
 
     def __init__(self) -> None:
         self._watchers: set[Watcher] = set()
+        self._over = False
 
     def __len__(self) -> int:
         return len(self._watchers)
@@ -59,6 +60,8 @@ class Broadcast:
         """A new watcher, who hears everything from here on."""
         watcher = Watcher(room)
         self._watchers.add(watcher)
+        if self._over:
+            watcher.end()
         return watcher
 
     def leave(self, watcher: Watcher) -> None:
@@ -71,6 +74,7 @@ class Broadcast:
             watcher.put(records)
 
     def end(self) -> None:
-        """Say to all of them that there will be no more."""
+        """Say to all of them, and to those who come later, that there will be no more."""
+        self._over = True
         for watcher in self._watchers:
             watcher.end()

@@ -42,6 +42,8 @@ class Budget:
         self.money = 0.0
         self._info = info
         self._context = 0  # what the model read last time
+        self._reading = 0  # what it is about to read, by our own estimate
+        self._refused = False  # a call was asked for beyond the limit
 
     def reserve(self, config: RequestConfig, news: int) -> RequestConfig:
         """Room for one model call: its settings, cut to what is left. Raise `BudgetReached`.
@@ -51,25 +53,27 @@ class Budget:
         limits = self.limits
         if limits.steps and self.steps >= limits.steps:
             raise BudgetReached(f"the limit of {limits.steps} steps is reached")
-        if limits.tool_calls and self.tool_calls >= limits.tool_calls:
+        if self._refused:
             raise BudgetReached(f"the limit of {limits.tool_calls} tool calls is reached")
         self.steps += 1
         if not limits.tokens and not limits.money:
             return config
-        reading = self._context + news
+        reading = self._reading = self._context + news
         wanted = config.max_tokens or self._info.max_output or MAX_TOKENS
         room = min(self._tokens_left(reading), self._money_left(reading), wanted)
         return config if room >= wanted else replace(config, max_tokens=room)
 
     def spend(self, usage: Usage, cost: float | None) -> None:
-        """A model call used this."""
-        self._context = usage.context_tokens + usage.output_tokens
-        self.tokens += usage.total_tokens
+        """A model call used this. Where a server keeps no count, our estimate stands for it."""
+        total = usage.total_tokens or self._reading
+        self._context = total
+        self.tokens += total
         self.money += cost or 0.0
 
     def take_call(self) -> bool:
         """Room for one more tool call?"""
         if self.limits.tool_calls and self.tool_calls >= self.limits.tool_calls:
+            self._refused = True
             return False
         self.tool_calls += 1
         return True

@@ -17,14 +17,17 @@ from bridle.engine.gate import Gate, fingerprint
 from bridle.engine.schema import compile_schema
 from bridle.errors import AgentError
 from bridle.events import CallIntended, Event, ToolResultEvent
-from bridle.messages import ToolCall, ToolOutput
+from bridle.messages import File, Image, ToolCall, ToolOutput, sound
 from bridle.promises.tool import Tool, ToolContext, ToolResult
 from bridle.workspace.text import shorten
 
 log = logging.getLogger(__name__)
 
+_encode = msgspec.json.Encoder(enc_hook=str).encode
 Check = Callable[[Any], list[str]]
 INTERRUPTED = "interrupted before it finished"
+NOT_RUN = "not run: the turn ended before it began"
+_MOST_DATA = 200_000  # bytes of the structured part that the log keeps
 
 
 class Caller:
@@ -47,11 +50,13 @@ class Caller:
         self._budget = budget
         self._failures: dict[str, int] = {}
         self._checks: dict[str, Check] = {}
+        self._begun: set[str] = set()  # calls of this step whose effect may have happened
         self.stuck = ""
 
     async def answer_all(self, calls: tuple[ToolCall, ...]) -> None:
         """Side by side when all only read, in order otherwise."""
         open_calls = {call.id: call for call in calls}
+        self._begun.clear()
         try:
             if len(calls) > 1 and all(self._reads(call) for call in calls):
                 await _side_by_side([self._answer(call, open_calls) for call in calls])
@@ -60,7 +65,14 @@ class Caller:
                     await self._answer(call, open_calls)
         finally:
             for call in list(open_calls.values()):
-                self._say(call, ToolResult.failure(INTERRUPTED), open_calls)
+                words = INTERRUPTED if call.id in self._begun else NOT_RUN
+                self._say(call, ToolResult.failure(words), open_calls)
+
+    def refuse_all(self, calls: tuple[ToolCall, ...], reason: str) -> None:
+        """Answer calls that are not to be run."""
+        open_calls = {call.id: call for call in calls}
+        for call in calls:
+            self._say(call, ToolResult.failure(f"not run: {reason}"), open_calls)
 
     def _check(self, tool: Tool) -> Check:
         """The check of a tool's arguments, compiled once."""
@@ -80,19 +92,20 @@ class Caller:
     def _say(self, call: ToolCall, result: ToolResult, open_calls: dict[str, ToolCall]) -> None:
         if open_calls.pop(call.id, None) is None:
             return
-        text = shorten(result.text, self._budget.limits.output_chars)
+        limit = self._budget.limits.output_chars
+        text = shorten(result.text, limit) if limit else result.text
         data = result.data if result.ok else result.diagnostics
         if isinstance(data, str) and data == result.text:
             data = None  # the text says it already
-        elif text is not result.text or _large(data):
+        elif text is not result.text or not _keepable(data):
             data = None  # what is too long for the model is too long for the log
-        output = ToolOutput(call.id, text, not result.ok, call.name, data, result.media)
+        output = ToolOutput(call.id, sound(text), not result.ok, call.name, data, result.media)
         self._emit(ToolResultEvent(output))
         self._watch(call, result)
 
     def _watch(self, call: ToolCall, result: ToolResult) -> None:
         """Notice the same call failing in the same way over and over."""
-        if result.ok or result.text == INTERRUPTED:
+        if result.ok or result.text in (INTERRUPTED, NOT_RUN):
             self._failures.clear()
             return
         key = fingerprint(ToolCall("", call.name, call.arguments), result.text)
@@ -105,30 +118,42 @@ class Caller:
         if tool is None:
             known = ", ".join(sorted(self._tools)) or "none"
             return ToolResult.failure(f"there is no tool named {call.name!r}; there are: {known}")
-        if problems := self._check(tool)(call.arguments):
-            return ToolResult.failure("these arguments are not valid: " + "; ".join(problems))
-        if not self._budget.take_call():
-            return ToolResult.failure("not run: the limit of tool calls is reached")
-        decision = await self._gate.judge(call, tool)
-        if decision.verdict != "allow":
-            return ToolResult.failure(f"not permitted: {decision.reason}", {"rule": decision.rule})
+        try:
+            refusal = await self._refusal(call, tool)
+        except Exception as error:  # what cannot be judged does not run
+            log.debug("call of %r could not be judged", call.name, exc_info=True)
+            return ToolResult.failure(f"not run: it could not be judged: {error}")
+        if refusal is not None:
+            return refusal
         reads = tool.policy.read_only
         self._emit(CallIntended(call.id, call.name, reads, fingerprint(call)))
         if not reads:
             await self._settled()
         return await self._execute(call, tool)
 
+    async def _refusal(self, call: ToolCall, tool: Tool) -> ToolResult | None:
+        """Why the call may not run, if it may not."""
+        if problems := self._check(tool)(call.arguments):
+            return ToolResult.failure("these arguments are not valid: " + "; ".join(problems))
+        if not self._budget.take_call():
+            return ToolResult.failure("not run: the limit of tool calls is reached")
+        decision = await self._gate.judge(call, tool)
+        if decision.verdict == "allow":
+            return None
+        return ToolResult.failure(f"not permitted: {decision.reason}", {"rule": decision.rule})
+
     async def _execute(self, call: ToolCall, tool: Tool) -> ToolResult:
         seconds = self._budget.limits.tool_seconds
         context = self._context(call)
+        self._begun.add(call.id)
         try:
-            async with asyncio.timeout(seconds or None):
-                return await tool.execute(call.arguments, context)
-        except TimeoutError:
-            return ToolResult.failure(f"{call.name} did not finish within {seconds:g} seconds")
+            async with asyncio.timeout(seconds or None) as clock:
+                return _checked(await tool.execute(call.arguments, context))
         except AgentError as error:
             return ToolResult.failure(error.message)
         except Exception as error:  # the one catch-all: a broken tool must not end the turn
+            if isinstance(error, TimeoutError) and clock.expired():
+                return ToolResult.failure(f"{call.name} did not finish within {seconds:g} seconds")
             log.debug("tool %r broke", call.name, exc_info=True)
             return ToolResult.failure(f"{call.name} broke: {type(error).__name__}: {error}")
 
@@ -147,10 +172,22 @@ def _compiled(schema: bytes) -> Check:
     return compile_schema(msgspec.json.decode(schema))
 
 
-def _large(data: Any) -> bool:
-    """Is the structured part too long to keep? Judged cheaply, on what tools really give."""
-    if isinstance(data, str):
-        return len(data) > 200_000
-    if isinstance(data, dict):
-        return any(_large(value) for value in data.values())
-    return isinstance(data, list) and len(data) > 20_000
+def _checked(result: Any) -> ToolResult:
+    """What a tool gave back as a result, whatever it is. Raise for what nobody can read."""
+    if not isinstance(result, ToolResult):
+        return ToolResult.success(result)
+    if not isinstance(result.text, str):
+        raise TypeError(f"its text is {type(result.text).__name__}, not str")
+    if not all(isinstance(part, Image | File) for part in result.media):
+        raise TypeError("its media are not images or files")
+    return result
+
+
+def _keepable(data: Any) -> bool:
+    """Can the structured part be written down, and is it short enough to keep?"""
+    if data is None:
+        return True
+    try:
+        return len(_encode(data)) <= _MOST_DATA
+    except (TypeError, ValueError, RecursionError):
+        return False

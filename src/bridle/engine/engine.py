@@ -1,7 +1,10 @@
 """An engine: what sessions share, and the sessions that are open. It owns them and closes them."""
 
+import asyncio
 import secrets
 import time
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
 from types import TracebackType
 
 from bridle.engine.history import History
@@ -9,6 +12,7 @@ from bridle.engine.parts import Parts
 from bridle.engine.session import Session
 from bridle.errors import SessionClosed
 from bridle.events import SessionStarted
+from bridle.messages import Message
 from bridle.promises.provider import Provider
 from bridle.promises.session import Prompt, TurnResult
 from bridle.promises.store import Log, Store
@@ -20,6 +24,7 @@ class Engine:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._sessions: dict[str, Session] = {}
+        self._taking = asyncio.Lock()  # two who ask for one session get the same one
         self._closed = False
 
     @property
@@ -38,35 +43,56 @@ class Engine:
             raise SessionClosed("the engine is closed")
         if session_id is None:
             return self._open(self._parts.store.create(new_id()), History(), resumed=False)
-        if (known := self._sessions.get(session_id)) is not None:
-            return known
-        history = History()
-        log = await self._parts.store.resume(session_id, history.apply)
-        return self._open(log, history, resumed=True)
+        async with self._taking:
+            if (known := self._known(session_id)) is not None:
+                return known
+            history = History()
+            log = await self._parts.store.resume(session_id, history.apply)
+            return self._open(log, history, resumed=True)
+
+    def _known(self, session_id: str) -> Session | None:
+        session = self._sessions.get(session_id)
+        return None if session is None or session.is_closed else session
 
     async def run(
-        self, prompt: Prompt, *, session: Session | str | None = None, by: str = "me"
+        self,
+        prompt: Prompt,
+        messages: Iterable[Message] | None = None,
+        *,
+        session: Session | str | None = None,
+        by: str = "me",
     ) -> TurnResult:
-        """One prompt, one turn, one result. Without a session it is a new one."""
-        if isinstance(session, Session):
-            return await session.wait(await session.send(prompt, by=by))
-        own = await self.session(session)
+        """One prompt, one turn, one result. Without a session it is a new one.
+
+        `messages` is a conversation from elsewhere that goes before. Cancelling it interrupts the
+        turn. A session that was not open before is closed after.
+        """
+        held = self._known(session) if isinstance(session, str) else session
+        used = held or await self.session(session if isinstance(session, str) else None)
         try:
-            return await own.wait(await own.send(prompt, by=by))
+            if messages is not None:
+                used.bring(messages)
+            turn = await used.send(prompt, by=by)
+            try:
+                return await used.wait(turn)
+            except asyncio.CancelledError:
+                await used.interrupt(by=by)
+                raise
         finally:
-            await self._let_go(own)
+            if held is None:
+                await self._let_go(used)
 
     async def close(self) -> None:
         """Interrupt what runs, settle every log, let go of connections and threads."""
         self._closed = True
-        for session in list(self._sessions.values()):
-            await self._let_go(session)
-        await self._parts.provider.close()
-        if self._parts.small is not None:
-            await self._parts.small.close()
-        close = getattr(self._parts.store, "close", None)
-        if close is not None:
-            close()
+        async with AsyncExitStack() as leaving:  # whatever fails, the rest is closed, too
+            if (close := getattr(self._parts.store, "close", None)) is not None:
+                leaving.callback(close)
+            if self._parts.small is not None:
+                leaving.push_async_callback(self._parts.small.close)
+            leaving.push_async_callback(self._parts.provider.close)
+            for session in list(self._sessions.values()):
+                leaving.push_async_callback(self._let_go, session)
 
     async def __aenter__(self) -> "Engine":
         return self
@@ -93,7 +119,8 @@ class Engine:
         return session
 
     async def _let_go(self, session: Session) -> None:
-        self._sessions.pop(session.id, None)
+        if self._sessions.get(session.id) is session:
+            del self._sessions[session.id]
         await session.close()
 
 

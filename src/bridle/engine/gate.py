@@ -53,7 +53,11 @@ def facts_of(call: ToolCall, tool: Tool) -> Facts:
 
 def fingerprint(call: ToolCall, *bound: str) -> str:
     """The hash of exactly this call and what it is bound to; what an answer has to bring back."""
-    words = _encode([call.id, call.name, call.arguments, bound])
+    said = [call.id, call.name, call.arguments, bound]
+    try:
+        words = _encode(said)
+    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8, but a spelling of its own
+        words = repr(said).encode("utf-8", "backslashreplace")
     return blake2b(words, digest_size=16).hexdigest()
 
 

@@ -112,7 +112,10 @@ class History:
             self._close()
 
     def _usage(self, record: Record, event: UsageReported) -> None:
+        context = self.metrics.context_tokens
         self.metrics = self.metrics.plus(event.usage, event.cost)
+        if event.purpose != "turn":  # a title says nothing of how full the window is
+            self.metrics = replace(self.metrics, context_tokens=context)
 
     def _asked(self, record: Record, event: ApprovalAsked) -> None:
         self.pending[event.call.id] = event
@@ -127,6 +130,7 @@ class History:
         self.title = event.title
 
     def _ended(self, record: Record, event: TurnEnded) -> None:
+        self.turn = max(self.turn, event.turn)
         self.running = False
         self.pending.clear()
 

@@ -16,18 +16,20 @@ from msgspec.structs import replace
 from bridle.engine.budget import Budget, estimate
 from bridle.engine.calls import Caller
 from bridle.engine.gate import Gate
-from bridle.errors import AgentError, BudgetReached, ProviderError, StreamCutShort
+from bridle.errors import AgentError, BudgetReached, ProviderError, StreamCutShort, TimedOut
 from bridle.events import (
     Event,
     Reason,
     ResponseCompleted,
+    Streamed,
     TextDelta,
     TraceEvent,
     UsageReported,
 )
-from bridle.messages import Message, Text, ToolCall, Transcript
+from bridle.messages import Message, Part, Text, ToolCall, Transcript
 from bridle.promises.provider import Provider, Request, RequestConfig
 from bridle.promises.tool import Tool, ToolContext
+from bridle.usage import Usage
 
 Emit = Callable[[Event], None]
 
@@ -59,6 +61,7 @@ async def run_turn(turn: Turn) -> Ending:
     """Run to the end. Raise what the provider raises; a limit is an ending, not an error."""
     caller = Caller(turn.tools, turn.gate, turn.emit, turn.settled, turn.context, turn.budget)
     offered = tuple(turn.tools.values())
+    task = asyncio.current_task()
     known = 0
     while True:
         history = turn.history()
@@ -70,9 +73,14 @@ async def run_turn(turn: Turn) -> Ending:
             return Ending("budget", limit.message, limit.hint)
         reply = await _ask(turn, Request(history, offered, config, turn.system))
         calls = reply.message.tool_calls if reply.message is not None else ()
+        if reply.stop_reason in ("refusal", "error"):
+            caller.refuse_all(calls, "the reply that asked for it broke off")
+            return _ending(reply)
         if not calls:
             return _ending(reply)
         await caller.answer_all(calls)
+        if task is not None and task.cancelling():  # a tool has swallowed the interrupt
+            raise asyncio.CancelledError
         if caller.stuck:
             return Ending("stuck", caller.stuck, "Look at the failing call, then say how to go on.")
 
@@ -82,11 +90,19 @@ def _estimate_since(history: Transcript, known: int, turn: Turn) -> int:
     limits = turn.budget.limits
     if not limits.tokens and not limits.money:
         return 0
-    extra = len(turn.system) // 3 + 100 * len(turn.tools) if not known else 0
+    extra = _overhead(turn) if not known else 0
     return extra + sum(estimate(message) for message in history[known:])
 
 
+def _overhead(turn: Turn) -> int:
+    """About what the system prompt and the tools' descriptions take."""
+    tools = sum(len(tool.description) + len(str(tool.parameters)) for tool in turn.tools.values())
+    return (len(turn.system.encode()) + tools) // 3
+
+
 def _ending(reply: ResponseCompleted) -> Ending:
+    if reply.stop_reason == "error":
+        return Ending("failed", reply.stop_detail or "the model's side reported an error")
     if reply.stop_reason == "max_tokens":
         return Ending("done", "the reply was cut at its token limit", "Raise max_tokens.")
     if reply.stop_reason == "refusal":
@@ -101,9 +117,8 @@ async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
         reply = await _listen(turn, request, heard)
     except asyncio.CancelledError:
         _report(turn, heard.usage)
-        if heard.texts:
-            partial = Message("assistant", (Text("".join(heard.texts)),))
-            turn.emit(ResponseCompleted("interrupted", partial))
+        if (text := "".join(heard.texts)).strip():  # vendors refuse text that is only space
+            turn.emit(ResponseCompleted("interrupted", Message("assistant", (Text(text),))))
         raise
     except AgentError as error:
         _failed(turn, heard.usage, error)
@@ -112,9 +127,35 @@ async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
         typed = ProviderError(f"the provider broke: {broken!r}", broken)
         _failed(turn, heard.usage, typed)
         raise typed from broken
-    _report(turn, UsageReported(reply.usage, reply.model))
+    _report(turn, _final(heard.usage, reply))
+    reply = _distinct(reply)
     turn.emit(reply)
     return reply
+
+
+def _final(heard: UsageReported | None, reply: ResponseCompleted) -> UsageReported:
+    """The figures of the whole reply; what was heard before where the reply has none."""
+    if heard is not None and reply.usage in (Usage(), heard.usage):
+        return heard
+    return UsageReported(reply.usage, reply.model)
+
+
+def _distinct(reply: ResponseCompleted) -> ResponseCompleted:
+    """Each call with an id of its own: some servers give two calls the same one, or none."""
+    calls = reply.message.tool_calls if reply.message is not None else ()
+    ids = {call.id for call in calls}
+    if reply.message is None or (len(ids) == len(calls) and "" not in ids):
+        return reply
+    parts: list[Part] = []
+    taken: set[str] = set()
+    for part in reply.message.parts:
+        if isinstance(part, ToolCall):
+            number = len(parts)
+            while not part.id or part.id in taken:
+                part = replace(part, id=f"{part.id or 'call'}-{number}")
+            taken.add(part.id)
+        parts.append(part)
+    return replace(reply, message=replace(reply.message, parts=tuple(parts)))
 
 
 class _Heard:
@@ -141,8 +182,10 @@ async def _listen(turn: Turn, request: Request, heard: _Heard) -> ResponseComple
                 return reply
             elif kind is UsageReported:
                 heard.usage = event
-            else:
+            elif isinstance(event, Streamed):
                 emit(event)
+            else:  # a provider streams; it does not write facts into the log
+                emit(TraceEvent("unknown_event", repr(event)[:2000]))
     raise StreamCutShort("the stream ended before the reply did")
 
 
@@ -159,7 +202,23 @@ def _report(turn: Turn, report: UsageReported | None) -> None:
     if report is None:
         return
     price = turn.provider.info.price
-    cost = price.cost(report.usage) if price is not None else None
+    cost = report.cost
+    if cost is None and price is not None:
+        cost = price.cost(report.usage)
     turn.budget.spend(report.usage, cost)
     model = report.model or turn.provider.info.model
     turn.emit(replace(report, model=model, cost=cost))
+
+
+def outcome(task: "asyncio.Task[Ending]") -> tuple[Ending, AgentError | None]:
+    """How a turn's task ended, and the error if there was one."""
+    if task.cancelled():
+        return Ending("interrupted", "the turn was interrupted"), None
+    error = task.exception()
+    if error is None:
+        return task.result(), None
+    if isinstance(error, TimedOut):
+        return Ending("timeout", error.message, error.hint), error
+    if not isinstance(error, AgentError):
+        error = AgentError("agent", f"something broke inside bridle: {error!r}", error)
+    return Ending("failed", error.message, error.hint), error

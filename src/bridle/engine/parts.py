@@ -13,7 +13,7 @@ from bridle.promises.session import Answer
 from bridle.promises.store import Store
 from bridle.promises.tool import Files, Tool
 
-Approver = Callable[[ApprovalAsked], Awaitable[Answer]]
+Approver = Callable[[ApprovalAsked], Awaitable[Answer | bool]]
 OnAsk = Literal["wait", "deny"]
 
 
@@ -21,6 +21,7 @@ class Parts(Struct):
     """Provider, tools, store, workspace; rules and who is asked; limits and settings.
 
     `on_ask` says what an ask does when there is no approver: wait for `session.answer`, or deny.
+    An approver is asked one question at a time, and may say yes with True instead of an `Answer`.
     `ask_seconds` is how long a question stays open before it counts as a no.
     """
 

@@ -5,7 +5,8 @@ turn belongs to the session, not to who watches it. What happened is recorded fi
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from typing import Any
 
@@ -15,14 +16,15 @@ from bridle.engine.budget import Budget
 from bridle.engine.deltas import Deltas
 from bridle.engine.gate import Gate
 from bridle.engine.history import History
-from bridle.engine.loop import Ending, Turn, run_turn
+from bridle.engine.loop import Ending, Turn, outcome, run_turn
 from bridle.engine.parts import Parts
+from bridle.engine.prompt import checked
 from bridle.engine.title import write_title
 from bridle.errors import (
     AgentError,
-    EmptyPrompt,
     SessionBusy,
     SessionClosed,
+    SessionError,
     StoreFailed,
     TimedOut,
 )
@@ -30,11 +32,13 @@ from bridle.events import (
     Event,
     MessageAdded,
     PromptReceived,
+    ResponseCompleted,
+    ToolResultEvent,
     TraceEvent,
     TurnEnded,
     When,
 )
-from bridle.messages import Message, Part, Text, ToolCall, Transcript, as_parts
+from bridle.messages import Message, Text, ToolCall, Transcript, as_parts
 from bridle.policy import Mode
 from bridle.promises.provider import Provider
 from bridle.promises.session import Answer, Prompt, TurnResult
@@ -63,6 +67,8 @@ class Session:
         self._owner: asyncio.Task[None] | None = None
         self._naming: asyncio.Task[None] | None = None
         self._before = ExecutionMetrics()
+        self._turn = 0  # the turn that runs; 0: none does
+        self._last = history.turn  # the newest number that a turn was given
         self._busy = False
         self._closed = False
         self._results: dict[int, asyncio.Future[TurnResult]] = {}
@@ -72,6 +78,11 @@ class Session:
     def is_busy(self) -> bool:
         """Is a turn running?"""
         return self._busy
+
+    @property
+    def is_closed(self) -> bool:
+        """Was it closed? A closed session can be taken up again through the engine."""
+        return self._closed
 
     @property
     def title(self) -> str:
@@ -95,27 +106,38 @@ class Session:
 
     async def send(self, prompt: Prompt, *, when: When = "idle", by: str = "me") -> int:
         """The turn's number, once the prompt is on disk."""
-        parts = _checked(prompt)
+        parts = checked(prompt)
         if self._closed:
             raise SessionClosed(f"session {self.id} is closed")
         if self._busy and when == "idle":
-            raise SessionBusy(f"session {self.id} is busy with turn {self._history.turn}")
-        steers = self._busy and when == "next_step"
-        turn = self._history.turn + (not steers)
-        starts, self._busy = not self._busy, True
+            raise SessionBusy(f"session {self.id} is busy with turn {self._turn}")
+        steers = self._turn > 0 and when == "next_step"
+        turn = self._turn if steers else self._last + 1
         kept = parts if any(not isinstance(part, Text) for part in parts) else ()
         text = "".join(part.text for part in parts if isinstance(part, Text))
-        if self._opening is not None:
-            self.emit(self._opening)
-            self._opening = None
+        self._open()
         self.emit(PromptReceived(text, turn, by, when, kept))
         if not steers:
-            self._results[turn] = asyncio.get_running_loop().create_future()
-        if starts:
+            self._expect(turn)
+        if not self._busy:
             self._take_prompts(turn)
             self._start(turn)
         await self._log.settled()
         return turn
+
+    def bring(self, messages: Iterable[Message]) -> None:
+        """History from elsewhere, before the next prompt. A call without a result gets none."""
+        if self._busy or self._closed:
+            raise SessionBusy(f"session {self.id} cannot take history now")
+        self._open()
+        for message in messages:
+            if message.role == "assistant":
+                self.emit(ResponseCompleted("complete", message))
+            elif message.role == "tool":
+                for output in message.tool_results:
+                    self.emit(ToolResultEvent(output))
+            else:
+                self.emit(MessageAdded(message))
 
     async def answer(self, call_id: str, answer: Answer | bool, *, shown: str, by: str) -> None:
         """Settle a pending approval; the first answer wins."""
@@ -133,6 +155,8 @@ class Session:
 
     async def wait(self, turn: int) -> TurnResult:
         """The result of a turn, when it is over."""
+        if turn not in self._results:
+            raise SessionError(f"session {self.id} knows nothing of a turn {turn}")
         return await asyncio.shield(self._results[turn])
 
     async def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
@@ -166,6 +190,8 @@ class Session:
             self._naming.cancel()
             await asyncio.wait([self._naming])
         self._deltas.close()
+        for turn in list(self._results):  # prompts that wait in the log for another day
+            self._settle_result(turn, Ending("interrupted", "the session was closed"), None)
         try:
             await self._log.close()
         finally:
@@ -174,6 +200,27 @@ class Session:
     def emit(self, event: Event) -> None:
         """Record, then tell. Synchronous, so the order is the order of the code."""
         self._deltas.add(event)
+
+    def _open(self) -> None:
+        if self._opening is not None:
+            opening, self._opening = self._opening, None
+            self.emit(opening)
+
+    def _voice(self, turn: int) -> Callable[[Event], None]:
+        """How the tools of a turn speak: from any thread, and only as long as the turn runs."""
+        loop, home = asyncio.get_running_loop(), threading.get_ident()
+
+        def say(event: Event) -> None:
+            if self._turn == turn:
+                self.emit(event)
+
+        def speak(event: Event) -> None:
+            if threading.get_ident() == home:
+                say(event)
+            elif self._turn == turn:
+                loop.call_soon_threadsafe(say, event)
+
+        return speak
 
     def _record(self, event: Event) -> None:
         self._history.apply(self._log.append(event))
@@ -191,7 +238,13 @@ class Session:
                 parts = prompt.parts or as_parts(prompt.content)
                 self.emit(MessageAdded(Message("user", parts), seq))
 
+    def _expect(self, turn: int) -> None:
+        """Somebody may wait for this turn's result."""
+        self._last = turn
+        self._results[turn] = asyncio.get_running_loop().create_future()
+
     def _start(self, turn: int) -> None:
+        self._busy, self._turn = True, turn
         self._before = self._history.metrics
         self._task = asyncio.create_task(self._run(turn), name=f"bridle-turn-{self.id}")
         self._owner = asyncio.create_task(self._finish(turn, self._task))
@@ -207,6 +260,7 @@ class Session:
         parts = self._parts
         seconds = parts.limits.seconds
         deadline = asyncio.get_running_loop().time() + seconds if seconds else None
+        voice = self._voice(turn)
 
         def conversation() -> Transcript:
             self._take_prompts(turn, steering=True)
@@ -219,7 +273,7 @@ class Session:
                 self.id,
                 deadline,
                 parts.deps,
-                self.emit,
+                voice,
                 memory=self._memory,
             )
 
@@ -245,9 +299,10 @@ class Session:
     async def _finish(self, turn: int, task: "asyncio.Task[Ending]") -> None:
         """How the turn ended, said by its owner: a task cancelled early never says it itself."""
         await asyncio.wait([task])
-        ending, error = _outcome(task)
+        ending, error = outcome(task)
         self._approvals.drop_all()
         kind = error.kind if error is not None else ""
+        self._turn = 0  # from here on its tools are not heard any more
         self.emit(TurnEnded(turn, ending.reason, ending.detail, kind, ending.hint))
         self._deltas.close()
         try:
@@ -262,18 +317,14 @@ class Session:
     def _follow(self, turn: int) -> None:
         """Start the turn of the oldest prompt that waits; one that came too late to steer, too."""
         first = next(iter(self._history.waiting.values()))
-        if first.turn > turn:
-            following, taken = first.turn, first.turn
-        else:
-            following, taken = self._history.turn + 1, first.turn
-        self._results.setdefault(following, asyncio.get_running_loop().create_future())
-        self._busy = True
-        self._take_prompts(taken)
+        following = first.turn
+        if following not in self._results or self._results[following].done():
+            following = self._last + 1
+            self._expect(following)
+        self._take_prompts(first.turn)
         self._start(following)
 
     def _settle_result(self, turn: int, ending: Ending, error: AgentError | None) -> None:
-        while len(self._results) > _KEPT:
-            self._results.pop(next(iter(self._results)))
         waiting = self._results.get(turn)
         if waiting is None or waiting.done():
             return
@@ -288,44 +339,9 @@ class Session:
                 turn,
                 ending.detail,
                 error,
-                _since(self._before, self._history.metrics),
+                self._history.metrics.since(self._before),
                 self._approvals.take_unanswered(),
             )
         )
-
-
-def _outcome(task: "asyncio.Task[Ending]") -> tuple[Ending, AgentError | None]:
-    if task.cancelled():
-        return Ending("interrupted", "the turn was interrupted"), None
-    error = task.exception()
-    if error is None:
-        return task.result(), None
-    if isinstance(error, TimedOut):
-        return Ending("timeout", error.message, error.hint), error
-    if not isinstance(error, AgentError):
-        error = AgentError("agent", f"something broke inside bridle: {error!r}", error)
-    return Ending("failed", error.message, error.hint), error
-
-
-def _checked(prompt: Prompt) -> tuple[Part, ...]:
-    """A prompt's parts; a prompt that says nothing is refused."""
-    parts = as_parts(prompt)
-    says = any(not isinstance(part, Text) or part.text.strip() for part in parts)
-    if not says:
-        raise EmptyPrompt("the prompt is empty", hint="Say what you want done.")
-    return parts
-
-
-def _since(before: ExecutionMetrics, now: ExecutionMetrics) -> ExecutionMetrics:
-    """What was used between the two."""
-    return ExecutionMetrics(
-        now.total_input_tokens - before.total_input_tokens,
-        now.total_output_tokens - before.total_output_tokens,
-        now.invocations - before.invocations,
-        now.cache_read_tokens - before.cache_read_tokens,
-        now.cache_write_tokens - before.cache_write_tokens,
-        now.context_tokens,
-        now.tool_calls - before.tool_calls,
-        now.cost - before.cost,
-        now.unpriced - before.unpriced,
-    )
+        for old in [turn for turn, result in self._results.items() if result.done()][:-_KEPT]:
+            del self._results[old]

@@ -22,7 +22,7 @@ from bridle.events import (
     ToolResultEvent,
     UnknownEvent,
 )
-from bridle.messages import File, Image, Message, Part, Role, Text, ToolCall, ToolOutput
+from bridle.messages import File, Image, Message, Part, Role, Text, ToolCall, ToolOutput, sound
 from bridle.usage import Usage
 
 
@@ -128,6 +128,8 @@ class _Peek(Struct):
 def _plain(message: Message) -> bool:
     """Do `content` and `toolCalls` say everything? Text, at most one, and then calls."""
     rest = message.parts[1:] if isinstance(next(iter(message.parts), None), Text) else message.parts
+    if rest is not message.parts and not message.content:
+        return False  # empty text is a part all the same
     return all(isinstance(part, ToolCall) for part in rest)
 
 
@@ -174,7 +176,7 @@ def _decoders(family: type[Struct]) -> dict[str, Callable[[bytes], Any]]:
     return {
         str(kind.__struct_config__.tag): msgspec.json.Decoder(kind).decode
         for kind in found
-        if issubclass(kind, family) and kind is not family
+        if issubclass(kind, family) and kind not in (family, UnknownEvent)
     }
 
 
@@ -194,6 +196,20 @@ def encode_data(event: Event) -> bytes:
     if isinstance(event, UnknownEvent):
         return _encode(event.data)
     return _encode(event)
+
+
+def scrubbed(event: Event) -> Event:
+    """The event with text that UTF-8 can hold, so that log, watchers and model see the same."""
+    plain = _sound(msgspec.to_builtins(event, enc_hook=str, str_keys=True))
+    return msgspec.convert(plain, type(event))
+
+
+def _sound(value: Any) -> Any:
+    if isinstance(value, str):
+        return sound(value)
+    if isinstance(value, dict):
+        return {_sound(key): _sound(found) for key, found in value.items()}
+    return [_sound(found) for found in value] if isinstance(value, list | tuple) else value
 
 
 def decode_data(data: bytes) -> Event:
@@ -235,7 +251,8 @@ def encode_line(seq: int, timestamp: str, data: bytes, previous: str) -> tuple[b
 
 def chained(body: bytes, previous: str) -> str:
     """The hash of a line's bytes up to its own hash."""
-    return blake2b(body, digest_size=16, key=previous.encode()).hexdigest()
+    key = previous.encode()[:64]  # a hash that somebody else wrote may be of any length
+    return blake2b(body, digest_size=16, key=key).hexdigest()
 
 
 def to_record(line: bytes) -> Record:

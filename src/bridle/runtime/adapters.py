@@ -69,6 +69,8 @@ def provider(
     **options: "Unpack[ProviderOptions]",
 ) -> Provider:
     """The provider of that name, ready to stream. Nothing is connected yet."""
+    if unknown := options.keys() - ProviderOptions.__annotations__.keys():
+        raise TypeError(f"provider has no option {', '.join(sorted(unknown))}")
     vendor, model = split(name)
     make = _MAKERS.get(vendor)
     if make is None:

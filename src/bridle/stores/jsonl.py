@@ -5,7 +5,9 @@ anybody may read. What the records mean is not known here.
 """
 
 import asyncio
+import errno
 import fcntl
+import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -17,10 +19,13 @@ from bridle.promises.store import (
     Record,
     encode_data,
     encode_line,
+    scrubbed,
 )
 from bridle.stores.clock import stamp
 from bridle.stores.reading import SessionFolder, readable
 from bridle.stores.writer import Batch, Writer, write_at
+
+log = logging.getLogger(__name__)
 
 _PAUSE = 0.05  # how long lines wait for company when nobody watches and nobody waits
 
@@ -78,9 +83,11 @@ class JsonlStore(SessionFolder):
         if batches:
             self._writer.put(asyncio.get_running_loop(), batches)
 
-    def let_go(self, handle: int) -> None:
+    async def let_go(self, handle: int) -> None:
         """Close a file after everything before it was written."""
-        self._writer.run(asyncio.get_running_loop(), lambda: os.close(handle))
+        done = asyncio.get_running_loop().create_future()
+        self._writer.run(asyncio.get_running_loop(), lambda: os.close(handle), done)
+        await done
 
 
 class JsonlLog:
@@ -101,15 +108,24 @@ class JsonlLog:
         self._handle = -1
         self._flying = 0  # batches on their way through the writer
         self._stuck: OSError | None = None
-        self._back: list[bytes] = []
-        self._unsynced = False
+        self._back: list[_Lines] = []  # batches that failed, in order
+        self._unsynced = self._closed = False
+        self._new: tuple[str, ...] = ()  # folders whose entries for this log may not be durable
 
     def append(self, event: Event) -> Record:
-        """Number the event, chain its hash, and hand the line on."""
-        self.seq += 1
-        when = stamp()
-        line, self._hash = encode_line(self.seq, when, encode_data(event), self._hash)
-        record = Record(self.seq, when, event, self._hash)
+        """Number the event, chain its hash, and hand the line on.
+
+        What cannot be written at all raises here, and takes no number.
+        """
+        try:
+            data = encode_data(event)
+        except UnicodeEncodeError:
+            event = scrubbed(event)
+            data = encode_data(event)
+        seq, when = self.seq + 1, stamp()
+        line, self._hash = encode_line(seq, when, data, self._hash)
+        record = Record(seq, when, event, self._hash)
+        self.seq = seq
         self._lines.append(line)
         self._untold.append(record)
         self._store.want(self, now=self._tell is not None)
@@ -119,6 +135,8 @@ class JsonlLog:
         """Return when every line so far is on disk (or, with `process`, in the kernel's hands)."""
         if self._durable >= self.seq:
             return
+        if self._closed:
+            raise _typed(self.session_id, OSError(errno.EBADF, "the log is closed"))
         waiter = asyncio.get_running_loop().create_future()
         self._waiting.append((self.seq, waiter))
         self._store.want(self, now=True)
@@ -133,14 +151,17 @@ class JsonlLog:
         try:
             await self.settled()
         finally:
-            if self._handle >= 0:
-                self._store.let_go(self._handle)
-                self._handle = -1
+            self._closed = True
+            handle, self._handle = self._handle, -1
+            if handle >= 0 and self._flying:
+                await self._store.let_go(handle)
+            elif handle >= 0:
+                os.close(handle)
 
     def batch(self) -> "_Lines | None":
         """What has to be written now, for the writer's thread."""
         sync = bool(self._waiting)
-        if not self._lines and not sync:
+        if self._closed or (not self._lines and not sync):
             return None
         lines, self._lines = b"".join(self._lines), []
         records, self._untold = self._untold, []
@@ -158,8 +179,10 @@ class JsonlLog:
             raise
 
     def _write(self, lines: bytes, sync: bool) -> None:
+        if self._handle < 0 and self._closed:
+            raise OSError(errno.EBADF, "the log is closed")
         if self._handle < 0:
-            self._handle = _make(self.path)
+            self._handle, self._new = _make(self.path)
         durable = sync and self._store.durability == "disk"
         at_once = durable and not self._unsynced  # one call syncs its own bytes, not older ones
         write_at(self._handle, lines, self._size, sync=at_once)
@@ -174,25 +197,35 @@ class JsonlLog:
         if error is not None:
             self._failed(batch, error)
             return
+        if batch.parents:
+            self._new = ()
         if batch.sync:
             self._durable = max(self._durable, batch.upto)
-            waiting, self._waiting = self._waiting, []
-            for upto, waiter in waiting:
-                if upto > self._durable:
-                    self._waiting.append((upto, waiter))
-                elif not waiter.done():
-                    waiter.set_result(None)
-            if self._waiting:
-                self._store.want(self, now=True)
+            self._wake()
         if batch.records and self._tell is not None:
             self._tell(batch.records)
 
+    def _wake(self) -> None:
+        """Those whose lines are on disk; for the others, another round."""
+        waiting, self._waiting = self._waiting, []
+        for upto, waiter in waiting:
+            if upto > self._durable:
+                self._waiting.append((upto, waiter))
+            elif not waiter.done():
+                waiter.set_result(None)
+        if self._waiting:
+            self._store.want(self, now=True)
+
     def _failed(self, batch: "_Lines", error: OSError) -> None:
         """Keep the lines for another try, and say so to everybody who waits."""
-        self._back.append(batch.data)
-        self._untold[:0] = batch.records
+        if not batch.landed:
+            self._back.append(batch)
+        elif batch.records and self._tell is not None:  # written; only its folder is not durable
+            self._tell(batch.records)
         if not self._flying:
-            self._lines[:0], self._back, self._stuck = self._back, [], None
+            back, self._back, self._stuck = self._back, [], None
+            self._lines[:0] = [one.data for one in back]
+            self._untold[:0] = [record for one in back for record in one.records]
         waiting, self._waiting = self._waiting, []
         for _, waiter in waiting:
             if not waiter.done():
@@ -224,45 +257,59 @@ class JsonlLog:
                 self._size += len(line)
                 if (record := readable(line)) is not None:
                     records.append(record)
-        os.ftruncate(handle, self._size)
+                else:
+                    log.warning("session %s: a broken line was skipped", self.session_id)
+        if os.fstat(handle).st_size > self._size:
+            log.warning("session %s: a torn last line was cut off", self.session_id)
+            os.ftruncate(handle, self._size)
         if records:
             self.seq = self._durable = records[-1].seq
             self._hash = records[-1].hash
+            self._unsynced = True  # whoever wrote it may have died before it was on disk
         return records
 
 
 class _Lines:
     """A batch of one log."""
 
-    __slots__ = ("data", "log", "parents", "records", "sync", "upto")
+    __slots__ = ("data", "landed", "log", "parents", "records", "sync", "upto")
 
     def __init__(
         self, log: JsonlLog, data: bytes, records: list[Record], upto: int, sync: bool
     ) -> None:
         self.log, self.data, self.records, self.upto, self.sync = log, data, records, upto, sync
         self.parents: Sequence[str] = ()
+        self.landed = False
 
     def write(self) -> None:
-        new = self.log._handle < 0
         self.log.write(self.data, self.sync)
-        if new and self.log._store.durability == "disk":
-            self.parents = (str(self.log.path.parent), str(self.log.path.parent.parent))
+        self.landed = True
+        if self.sync and self.log._store.durability == "disk":
+            self.parents = self.log._new
 
     def done(self, error: OSError | None) -> None:
         self.log.written(self, error)
 
 
-def _make(path: Path) -> int:
-    """A new file, private and locked, in a folder of its own."""
+def _make(path: Path) -> tuple[int, tuple[str, ...]]:
+    """A new file, private and locked, in a folder of its own; and the folders with new entries."""
+    changed = [path.parent, path.parent.parent]
     try:
         path.parent.mkdir(mode=0o700, exist_ok=True)
     except FileNotFoundError:
-        path.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        missing = [folder for folder in path.parent.parents if not folder.exists()]
+        for folder in reversed(missing):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            changed.append(folder.parent)
         path.parent.mkdir(mode=0o700, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     handle = os.open(path, flags, 0o600)
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return handle
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle, tuple(dict.fromkeys(map(str, changed)))
 
 
 def _lock(handle: int, session_id: str) -> None:

@@ -36,6 +36,8 @@ class SessionFolder:
             ) from error
         with file:
             for line in file:
+                if not line.endswith(b"\n"):
+                    return  # it is being written; what follows it is not for this reader
                 record = readable(line)
                 if record is not None and record.seq > after:
                     yield record
@@ -64,7 +66,7 @@ def readable(line: bytes) -> Record | None:
     """A line as a record, if it is one."""
     try:
         return to_record(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

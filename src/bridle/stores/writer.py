@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+    from asyncio import AbstractEventLoop, Future
 
 
 class Batch(Protocol):
@@ -40,9 +40,9 @@ class Writer:
             self._thread.start()
         self._jobs.put((loop, batches))
 
-    def run(self, loop: "AbstractEventLoop", job: Callable[[], None]) -> None:
+    def run(self, loop: "AbstractEventLoop", job: Callable[[], None], done: "Future[None]") -> None:
         """Something else for this thread, after what was handed over before."""
-        self.put(loop, [_Errand(job)])
+        self.put(loop, [_Errand(job, done)])
 
     def close(self) -> None:
         """End the thread once everything handed over is written."""
@@ -67,11 +67,13 @@ class _Errand:
     parents: Sequence[str] = ()
     sync = False
 
-    def __init__(self, job: Callable[[], None]) -> None:
+    def __init__(self, job: Callable[[], None], done: "Future[None]") -> None:
         self.write = job
+        self._done = done
 
     def done(self, error: OSError | None) -> None:
-        """Nobody waits for an errand."""
+        if not self._done.done():
+            self._done.set_result(None)
 
 
 def _attempt(write: Callable[[], None]) -> OSError | None:
@@ -79,6 +81,8 @@ def _attempt(write: Callable[[], None]) -> OSError | None:
         write()
     except OSError as error:
         return error
+    except Exception as error:  # a thread that died would leave everybody waiting for ever
+        return OSError(f"{type(error).__name__}: {error}")
     return None
 
 
