@@ -1,6 +1,7 @@
 """A server on 127.0.0.1 that says what a test tells it to, byte for byte."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,11 +17,14 @@ Answerer = Callable[["Exchange"], Awaitable[None]]
 class Exchange:
     """One request as it came, and the way to answer it."""
 
-    def __init__(self, head: str, body: bytes, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, head: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self.line, *lines = head.split("\r\n")
         pairs = (line.split(":", 1) for line in lines if ":" in line)
         self.headers = {name.lower(): value.strip() for name, value in pairs}
-        self.body = body
+        self.body = b""
+        self._reader = reader
         self._writer = writer
 
     async def begin(self, status: int = 200, **headers: str) -> None:
@@ -32,8 +36,9 @@ class Exchange:
         await self._writer.drain()
 
     async def say(self, data: bytes) -> None:
-        """One chunk of the body."""
-        self._writer.write(b"%x\r\n%b\r\n" % (len(data), data))
+        """One chunk of the body; an empty one would end it."""
+        if data:
+            self._writer.write(b"%x\r\n%b\r\n" % (len(data), data))
         await self._writer.drain()
 
     async def end(self) -> None:
@@ -52,7 +57,8 @@ class Exchange:
 
     async def wait_until_gone(self) -> None:
         """Return when the client has closed the connection."""
-        await self._writer.wait_closed()
+        with contextlib.suppress(ConnectionError):
+            assert await self._reader.read(1) == b""
 
 
 class Loopback:
@@ -75,7 +81,7 @@ async def served(answer: Answerer) -> AsyncIterator[Loopback]:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().rstrip("\r\n")
-                exchange = Exchange(head, b"", writer)
+                exchange = Exchange(head, reader, writer)
                 exchange.body = await reader.readexactly(
                     int(exchange.headers.get("content-length", "0"))
                 )

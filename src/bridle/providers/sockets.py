@@ -183,5 +183,7 @@ def _proxy(scheme: str, host: str) -> dict[str, Any]:
     if parts.username:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         login = "Basic " + b64encode(pair.encode()).decode()
-        found["proxy_headers"] = {"Proxy-Authorization": login}
+        # To a tunnel the login is said when it is opened, otherwise with each request.
+        where = "proxy_headers" if scheme == "https" else "headers"
+        found[where] = {"Proxy-Authorization": login}
     return found
