@@ -87,7 +87,7 @@ class FakeServer:
         self._told = 0
         self._names = Names()
         self._runner: web.ServerRunner | None = None
-        self._left = asyncio.Condition()
+        self._news = asyncio.Condition()
         self.requests: list[Received] = []
         self.disconnects = 0
         self.port = 0
@@ -130,16 +130,20 @@ class FakeServer:
 
     async def disconnected(self, count: int = 1) -> None:
         """Return once so many clients have gone away in the middle of a reply."""
-        async with self._left:
-            await self._left.wait_for(lambda: self.disconnects >= count)
+        async with self._news:
+            await self._news.wait_for(lambda: self.disconnects >= count)
+
+    async def asked(self, count: int = 1) -> None:
+        """Return once so many requests have come in."""
+        async with self._news:
+            await self._news.wait_for(lambda: len(self.requests) >= count)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
             return await self._answer(request)
         except (asyncio.CancelledError, ConnectionResetError):
-            async with self._left:
-                self.disconnects += 1
-                self._left.notify_all()
+            self.disconnects += 1
+            await self._tell()
             raise
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -151,6 +155,7 @@ class FakeServer:
             return web.Response(status=404, text="404: Not Found")
         received = await _receive(request)
         self.requests.append(received)
+        await self._tell()
         request_id = f"req_{len(self.requests):04}"
         if self._strict and (refusal := api.refuse(received)) is not None:
             return _fail(api, refusal, request_id)
@@ -159,6 +164,10 @@ class FakeServer:
         if reply.error is not None and not reply.speaks and reply.raw is None:
             return await self._fault(api, reply.error, request, request_id)
         return await self._stream(api, reply, request, received, request_id)
+
+    async def _tell(self) -> None:
+        async with self._news:
+            self._news.notify_all()
 
     def _next(self, body: dict[str, Any]) -> WireReply:
         count = len(self._answers)

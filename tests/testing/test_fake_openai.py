@@ -1,0 +1,200 @@
+"""The fake OpenAI server: the official SDK reads it, and it refuses what the vendor refuses."""
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import openai
+import pytest
+
+from bridle.testing import FakeOpenAI
+
+REPLY = {
+    "thinking": "hm",
+    "signature": "sealed==",
+    "text": "hello there",
+    "calls": [{"name": "ls", "id": "c1", "arguments": {"path": "a long path to see pieces"}}],
+    "usage": {
+        "input_tokens": 70,
+        "output_tokens": 42,
+        "cache_read_tokens": 300,
+        "cache_write_tokens": 100,
+        "thinking_tokens": 7,
+    },
+    "pings": 1,
+}
+ARGUMENTS = '{"path":"a long path to see pieces"}'
+
+
+def client(server: FakeOpenAI) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(api_key="k", base_url=server.url, max_retries=0)
+
+
+def refusal(path: str, body: dict[str, Any]) -> str:
+    """What the fake says against this request; empty if it serves it."""
+
+    async def ask() -> str:
+        async with (
+            FakeOpenAI(["ok"]) as server,
+            aiohttp.ClientSession() as session,
+            session.post(
+                server.url + path,
+                json={"model": "m", "stream": True, **body},
+                headers={"authorization": "Bearer k"},
+            ) as answer,
+        ):
+            return str((await answer.json())["error"]["message"]) if answer.status == 400 else ""
+
+    return asyncio.run(ask())
+
+
+def test_the_official_sdk_reads_a_whole_response() -> None:
+    async def read() -> Any:
+        async with (
+            FakeOpenAI([REPLY]) as server,
+            client(server) as sdk,
+            sdk.responses.stream(model="m", input="go") as stream,
+        ):
+            async for _ in stream:
+                pass
+            return await stream.get_final_response()
+
+    response = asyncio.run(read())
+    reasoning, message, call = response.output
+    assert (reasoning.summary[0].text, reasoning.encrypted_content) == ("hm", "sealed==")
+    assert message.content[0].text == "hello there"
+    assert (call.call_id, call.name, call.arguments) == ("c1", "ls", ARGUMENTS)
+    usage = response.usage
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (470, 42, 512)
+    assert usage.input_tokens_details.cached_tokens == 300
+    assert (response.status, response.model) == ("completed", "m")
+
+
+def test_the_official_sdk_reads_a_whole_completion() -> None:
+    async def read() -> Any:
+        async with (
+            FakeOpenAI([REPLY]) as server,
+            client(server) as sdk,
+            sdk.chat.completions.stream(
+                model="m",
+                messages=[{"role": "user", "content": "go"}],
+                stream_options={"include_usage": True},
+            ) as stream,
+        ):
+            return await stream.get_final_completion()
+
+    completion = asyncio.run(read())
+    choice = completion.choices[0]
+    assert (choice.message.content, choice.finish_reason) == ("hello there", "tool_calls")
+    [call] = choice.message.tool_calls
+    assert (call.id, call.function.name, call.function.arguments) == ("c1", "ls", ARGUMENTS)
+    assert (completion.usage.prompt_tokens, completion.usage.completion_tokens) == (470, 42)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "code"),
+    [
+        (400, openai.BadRequestError, None),
+        (401, openai.AuthenticationError, "invalid_api_key"),
+        (403, openai.PermissionDeniedError, "insufficient_permissions"),
+        (404, openai.NotFoundError, "model_not_found"),
+        (429, openai.RateLimitError, "rate_limit_exceeded"),
+        (500, openai.InternalServerError, None),
+    ],
+)
+def test_the_official_sdk_reads_its_errors(
+    status: int, kind: type[openai.APIStatusError], code: str | None
+) -> None:
+    async def ask() -> openai.APIStatusError:
+        fault = {"error": {"status": status, "message": "no", "retry_after": 3}}
+        async with FakeOpenAI([fault]) as server, client(server) as sdk:
+            with pytest.raises(kind) as caught:
+                await sdk.responses.create(model="m", input="go", stream=True)
+            return caught.value
+
+    error = asyncio.run(ask())
+    assert (error.status_code, error.code, error.request_id) == (status, code, "req_0001")
+    assert error.response.headers["retry-after"] == "3"
+
+
+ASK = {"role": "user", "content": "go"}
+CALLING = {
+    "role": "assistant",
+    "tool_calls": [
+        {"id": name, "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+        for name in ("c1", "c2")
+    ],
+}
+
+
+def answer(call_id: str) -> dict[str, str]:
+    return {"role": "tool", "tool_call_id": call_id, "content": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([], "empty array"),
+        ([{"role": "boss", "content": "x"}], "Invalid value: 'boss'"),
+        ([{"role": "user", "content": ""}], "messages[0].content"),
+        ([ASK, {"role": "assistant", "content": None}], "messages[1].content"),
+        ([ASK, CALLING, answer("c1")], "did not have response messages: c2"),
+        ([ASK, CALLING, ASK], "did not have response messages: c1, c2"),
+        ([ASK, CALLING, answer("c1"), ASK, answer("c2")], "response messages: c2"),
+        ([ASK, CALLING, answer("c1"), answer("c1")], "Duplicate"),
+        ([ASK, CALLING, answer("c3")], "'c3' not found"),
+        ([ASK, answer("c1")], "must be a response to a preceeding message"),
+        ([ASK, CALLING, answer("c2"), answer("c1"), ASK], ""),
+        ([{}], "could not parse"),
+    ],
+)
+def test_chat_refuses_what_the_vendor_refuses(messages: list[Any], words: str) -> None:
+    said = refusal("/chat/completions", {"messages": messages})
+    assert words in said if words else said == ""
+
+
+def call(call_id: str) -> dict[str, str]:
+    return {"type": "function_call", "call_id": call_id, "name": "ls", "arguments": "{}"}
+
+
+def output(call_id: str) -> dict[str, str]:
+    return {"type": "function_call_output", "call_id": call_id, "output": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ([], "Missing required parameter: 'input'"),
+        ([ASK, call("c1")], "No tool output found for function call c1."),
+        ([ASK, output("c1")], "No tool call found for function call output with call_id c1."),
+        ([ASK, output("c1"), call("c1")], "No tool call found"),
+        ([ASK, call("c1"), output("c1"), output("c1")], "Duplicate function call output"),
+        ([ASK, call("c1"), output("c1"), call("c1"), output("c1")], "Duplicate"),
+        ([ASK, {"type": "reasoning", "id": "rs_9", "summary": []}, ASK], "could not be verified"),
+        ([ASK, call("c1"), call("c2"), output("c2"), output("c1"), ASK], ""),
+    ],
+)
+def test_responses_refuses_what_the_vendor_refuses(items: list[Any], words: str) -> None:
+    said = refusal("/responses", {"input": items})
+    assert words in said if words else said == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [({}, 200), ({"encrypted_content": "forged"}, 400), ({"summary": []}, 400), (None, 400)],
+)
+def test_reasoning_comes_back_unmodified_inside_a_tool_loop(change: Any, status: int) -> None:
+    async def loop() -> int:
+        async with FakeOpenAI([REPLY, "ok"]) as server, client(server) as sdk:
+            async with sdk.responses.stream(model="m", input="go") as stream:
+                first = await stream.get_final_response()
+            thought = first.output[0].to_dict()
+            kept = [] if change is None else [{**thought, **change}]
+            items: Any = [ASK, *kept, call("c1"), output("c1")]
+            try:
+                await sdk.responses.create(model="m", input=items, stream=True)
+            except openai.APIStatusError as error:
+                return error.status_code
+            return 200
+
+    assert asyncio.run(loop()) == status
