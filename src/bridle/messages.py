@@ -11,13 +11,13 @@ from msgspec import Struct
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-class Text(Struct, frozen=True, tag="text"):
+class Text(Struct, frozen=True, gc=False, tag="text"):
     """Words."""
 
     text: str
 
 
-class Image(Struct, frozen=True, tag="image", rename="camel", omit_defaults=True):
+class Image(Struct, frozen=True, gc=False, tag="image", rename="camel", omit_defaults=True):
     """A picture: base64 data with its media type, or a URL."""
 
     media_type: str = ""
@@ -25,7 +25,7 @@ class Image(Struct, frozen=True, tag="image", rename="camel", omit_defaults=True
     url: str = ""
 
 
-class File(Struct, frozen=True, tag="file", rename="camel", omit_defaults=True):
+class File(Struct, frozen=True, gc=False, tag="file", rename="camel", omit_defaults=True):
     """A document: base64 data with its media type and name."""
 
     media_type: str
@@ -33,7 +33,7 @@ class File(Struct, frozen=True, tag="file", rename="camel", omit_defaults=True):
     name: str = ""
 
 
-class Thinking(Struct, frozen=True, tag="thinking", omit_defaults=True):
+class Thinking(Struct, frozen=True, gc=False, tag="thinking", omit_defaults=True):
     """What the model thought, and what its vendor needs to take it back.
 
     `meta` is the vendor's own: `api` and `model` say whose it is; signature, redacted data,
@@ -44,7 +44,7 @@ class Thinking(Struct, frozen=True, tag="thinking", omit_defaults=True):
     meta: dict[str, str] = {}
 
 
-class ToolCall(Struct, frozen=True, tag="tool_call"):
+class ToolCall(Struct, frozen=True, gc=False, tag="tool_call"):
     """The model asks for a tool."""
 
     id: str
@@ -52,7 +52,9 @@ class ToolCall(Struct, frozen=True, tag="tool_call"):
     arguments: dict[str, Any] = {}
 
 
-class ToolOutput(Struct, frozen=True, tag="tool_output", rename="camel", omit_defaults=True):
+class ToolOutput(
+    Struct, frozen=True, gc=False, tag="tool_output", rename="camel", omit_defaults=True
+):
     """The one answer to a call: `text` for the model, `data` for the faces."""
 
     call_id: str
@@ -66,7 +68,7 @@ class ToolOutput(Struct, frozen=True, tag="tool_output", rename="camel", omit_de
 Part = Text | Image | File | Thinking | ToolCall | ToolOutput
 
 
-class Message(Struct, frozen=True, rename="camel", omit_defaults=True):
+class Message(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """One entry of a conversation."""
 
     role: Role

@@ -19,7 +19,7 @@ Risk = Literal["low", "medium", "high"]
 MODES: tuple[Mode, ...] = ("plan", "ask", "edits", "auto")
 
 
-class ToolPolicy(Struct, frozen=True, omit_defaults=True):
+class ToolPolicy(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a tool says of itself.
 
     `read_only`: it changes nothing. `edits`: it changes files of the workspace and nothing else.
@@ -31,7 +31,7 @@ class ToolPolicy(Struct, frozen=True, omit_defaults=True):
     edits: bool = False
 
 
-class Facts(Struct, frozen=True, omit_defaults=True):
+class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
     """What is known of a call besides its words. `subject` is what rules match: command or path."""
 
     policy: ToolPolicy = ToolPolicy()
@@ -40,7 +40,7 @@ class Facts(Struct, frozen=True, omit_defaults=True):
     known: bool = True
 
 
-class Rule(Struct, frozen=True, omit_defaults=True):
+class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
     """`allow: shell(git status)`: a verdict, a tool's name and a pattern for its subject."""
 
     verdict: Verdict
@@ -58,7 +58,7 @@ class Rule(Struct, frozen=True, omit_defaults=True):
         )
 
 
-class Decision(Struct, frozen=True, omit_defaults=True):
+class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     """What the gate says, with the rule and a reason for a person."""
 
     verdict: Verdict

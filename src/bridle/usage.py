@@ -6,7 +6,7 @@ An unknown price is unknown (`None`), never zero.
 from msgspec import Struct
 
 
-class Usage(Struct, frozen=True, rename="camel", omit_defaults=True):
+class Usage(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """The provider's own figures for one reply.
 
     Vendors differ in whether `input_tokens` counts the cached tokens too: `input_has_cache` says
@@ -38,7 +38,7 @@ class Usage(Struct, frozen=True, rename="camel", omit_defaults=True):
         return self.context_tokens + self.output_tokens
 
 
-class Price(Struct, frozen=True, omit_defaults=True):
+class Price(Struct, frozen=True, gc=False, omit_defaults=True):
     """Dollars for a million tokens. A cache price that is not given is the input price."""
 
     input: float
@@ -58,7 +58,7 @@ class Price(Struct, frozen=True, omit_defaults=True):
         ) / 1_000_000
 
 
-class ExecutionMetrics(Struct, frozen=True, rename="camel", omit_defaults=True):
+class ExecutionMetrics(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """What a turn, or a session, has used so far.
 
     `cost` sums what could be priced; `unpriced` counts the invocations that could not.

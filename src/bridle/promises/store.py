@@ -26,7 +26,7 @@ from bridle.messages import File, Image, Message, Part, Role, Text, ToolCall, To
 from bridle.usage import Usage
 
 
-class Record(Struct, frozen=True):
+class Record(Struct, frozen=True, gc=False):
     """An event with its place in the log."""
 
     seq: int
@@ -95,7 +95,9 @@ class Store(Protocol):
         ...
 
 
-class _MessageLine(Struct, tag_field="type", tag="message", rename="camel", omit_defaults=True):
+class _MessageLine(
+    Struct, gc=False, tag_field="type", tag="message", rename="camel", omit_defaults=True
+):
     """A message in the log. `parts` is there where `content` and `toolCalls` do not say it all."""
 
     role: Role
@@ -112,7 +114,7 @@ class _MessageLine(Struct, tag_field="type", tag="message", rename="camel", omit
     prompt: int = 0
 
 
-class _Result(Struct, rename="camel", omit_defaults=True):
+class _Result(Struct, gc=False, rename="camel", omit_defaults=True):
     ok: bool
     text: str = ""
     name: str = ""
