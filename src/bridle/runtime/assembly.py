@@ -124,7 +124,7 @@ def _named(tools: Iterable[Tool | Callable[..., Any]] | None) -> dict[str, Tool]
 
 def _folder(workspace: str | os.PathLike[str] | Files | None) -> Files:
     if workspace is None or isinstance(workspace, str | os.PathLike):
-        return Workspace(workspace or Path.cwd())
+        return Workspace(Path(workspace) if workspace else Path.cwd())
     return workspace
 
 
