@@ -110,6 +110,9 @@ def test_it_says_so_again_only_when_it_does_not_understand() -> None:
             "“x” in src: 1 line:\n```\nsrc/a.py:1:x\n```",
         ),
         ("search x", ToolOutput("1", "", name="grep"), "“x” was not found."),
+        ("search x", ToolOutput("1", "No matches found.", name="grep"), "“x” was not found."),
+        ("list the files", ToolOutput("1", "(no files)", name="glob"), "There is nothing here."),
+        ("read a", ToolOutput("1", "No files", name="read"), "a, 1 line:\n```\nNo files\n```"),
     ],
 )
 def test_it_tells_what_the_tool_found(prompt: str, result: ToolOutput, expected: str) -> None:

@@ -210,13 +210,19 @@ def _told(output: ToolOutput, nothing: str, title: str) -> str:
     if output.is_error:
         return _failed(output)
     lines = _lines(output)
-    if not lines:
+    if not lines or (output.name in ("glob", "grep") and _says_none(lines)):
         return nothing
     count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
     shown = [line[:_WIDEST] for line in lines[:_LINES_SHOWN]]
     rest = len(lines) - len(shown)
     more = f"\n… and {rest} more." if rest else ""
     return f"{title.replace('{count}', count)}\n{_fenced(shown)}{more}"
+
+
+def _says_none(lines: Sequence[str]) -> bool:
+    """A tool that finds nothing may say so in words."""
+    words = r"\(?(?:no|nothing)\s+(?:files?|match\w*|lines?|results?|found|here)\b"
+    return len(lines) == 1 and re.match(words, lines[0], re.IGNORECASE) is not None
 
 
 def _failed(output: ToolOutput) -> str:
