@@ -1,12 +1,16 @@
 """What a fake server does to a stream: splits, cuts, silences, huge lines; and who left it."""
 
 import asyncio
+import subprocess
+import sys
 from typing import Any
 
 import aiohttp
 import pytest
 
-from bridle.testing import FakeAnthropic, FakeOpenAI
+import bridle.testing
+from bridle.providers.discover import Found, discover
+from bridle.testing import FakeAnthropic, FakeLocal, FakeOpenAI
 from bridle.testing.server import FakeServer
 
 HEADERS = {"x-api-key": "k", "anthropic-version": "1", "authorization": "Bearer k"}
@@ -114,3 +118,26 @@ def test_a_function_of_the_request_can_be_the_script() -> None:
             return [await fetch(server, "/responses") for _ in range(2)]
 
     assert [b'"text":"said go"' in text for text in asyncio.run(ask())] == [True, True]
+
+
+def test_a_fake_local_server_needs_no_key_and_is_found_as_llama_cpp() -> None:
+    async def ask() -> tuple[int, list[Found], str]:
+        async with (
+            FakeLocal(["hi"]) as server,
+            aiohttp.ClientSession() as session,
+            session.post(f"{server.url}/chat/completions", json=BODY) as answer,
+        ):
+            return answer.status, await discover({"llamacpp": server.port}, deadline=5), server.url
+
+    status, found, url = asyncio.run(ask())
+    assert status == 200
+    assert found == [Found("llamacpp", url, ("fake-model",))]
+
+
+def test_every_public_name_is_there_and_the_scripted_model_loads_no_server() -> None:
+    code = "import sys; from bridle.testing import Scripted; print('aiohttp' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
+    assert [name for name in bridle.testing.__all__ if not hasattr(bridle.testing, name)] == []
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        bridle.testing.Nothing  # noqa: B018  # reading the attribute is the test

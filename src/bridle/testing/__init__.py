@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from bridle.providers.scripted import Reply as Reply
     from bridle.providers.scripted import Scripted as Scripted
     from bridle.testing.anthropic import FakeAnthropic as FakeAnthropic
+    from bridle.testing.bench import KEY as KEY
     from bridle.testing.conformance import ProviderConformance as ProviderConformance
     from bridle.testing.conformance import check_provider as check_provider
+    from bridle.testing.openai import FakeLocal as FakeLocal
     from bridle.testing.openai import FakeOpenAI as FakeOpenAI
     from bridle.testing.script import WireReply as WireReply
     from bridle.testing.server import FakeServer as FakeServer
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
 
 _HOME = {
     "FakeAnthropic": "bridle.testing.anthropic",
+    "FakeLocal": "bridle.testing.openai",
     "FakeOpenAI": "bridle.testing.openai",
     "FakeServer": "bridle.testing.server",
+    "KEY": "bridle.testing.bench",
     "ProviderConformance": "bridle.testing.conformance",
     "Received": "bridle.testing.server",
     "Reply": "bridle.providers.scripted",

@@ -32,6 +32,17 @@ class FakeOpenAI(FakeServer):
         return (Responses(), Chat())
 
 
+class FakeLocal(FakeServer):
+    """A local server as llama.cpp is one: Chat Completions, no key, its name on its models."""
+
+    prefix = "/v1"
+    owner = "llamacpp"
+
+    def apis(self) -> tuple[Api, ...]:
+        """One API."""
+        return (Chat(keyless=True),)
+
+
 def _refusal(received: Received, problem: str) -> WireFault | None:
     if not received.headers.get("authorization", "").startswith("Bearer "):
         message = (
@@ -80,9 +91,15 @@ class Chat:
     request_id_header = "x-request-id"
     failure = staticmethod(_failure)
 
+    def __init__(self, *, keyless: bool = False) -> None:
+        self._keyless = keyless
+
     def refuse(self, received: Received) -> WireFault | None:
         """The error that a request which breaks a rule gets."""
-        return _refusal(received, ChatRules().broken_by(received.body))
+        problem = ChatRules().broken_by(received.body)
+        if self._keyless:
+            return WireFault("invalid", problem, status=400) if problem else None
+        return _refusal(received, problem)
 
     def speaker(self, reply: WireReply, body: dict[str, Any], names: Names) -> ChatSpeaking:
         """One stream."""

@@ -71,6 +71,7 @@ class FakeServer:
     """
 
     prefix = ""
+    owner = "fake"
 
     def __init__(
         self,
@@ -149,7 +150,8 @@ class FakeServer:
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path.removeprefix("/v1")
         if path == "/models":
-            return web.json_response({"object": "list", "data": [{"id": "fake-model"}]})
+            row = {"id": "fake-model", "object": "model", "owned_by": self.owner}
+            return web.json_response({"object": "list", "data": [row]})
         api = next((each for each in self._apis if each.path == path), None)
         if api is None:
             return web.Response(status=404, text="404: Not Found")
