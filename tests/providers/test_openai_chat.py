@@ -1,0 +1,300 @@
+"""Chat Completions over real sockets: OpenAI's own stream, and those of its many copies."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from loopback import ASK, Exchange, collected, recording, saying, served, split_everywhere
+
+from bridle.errors import AgentError, BadReply, Overloaded, RateLimited, StreamCutShort
+from bridle.events import (
+    ModelEvent,
+    ResponseCompleted,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallArgsDelta,
+    ToolCallReady,
+    ToolCallStarted,
+    TraceEvent,
+    UsageReported,
+)
+from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
+from bridle.promises.provider import Request, RequestConfig
+from bridle.providers.chat_reader import ChatReader
+from bridle.providers.openai_chat import OpenAIChat
+from bridle.providers.sse import EventParser
+from bridle.usage import Usage
+
+SAID = "gpt-6-mini-2026-09-01"
+USED = Usage(900, 33, 256, 0, 5, True)
+READ = ToolCall("call_1", "read", {"path": "src/add.py"})
+TODO = ToolCall("call_2", "todo_read", {})
+TOOLS = [
+    TextDelta("I read "),
+    TextDelta("both — 🙂."),
+    ToolCallStarted("call_1", "read"),
+    ToolCallArgsDelta("call_1", '{"path":"src'),
+    ToolCallArgsDelta("call_1", '/add.py"}'),
+    ToolCallStarted("call_2", "todo_read"),
+    ToolCallArgsDelta("call_2", "{}"),
+    ToolCallReady(READ),
+    ToolCallReady(TODO),
+    UsageReported(USED, SAID),
+    ResponseCompleted(
+        "tool_use",
+        Message("assistant", (Text("I read both — 🙂."), READ, TODO)),
+        USED,
+        SAID,
+        "req_7",
+        "tool_calls",
+    ),
+]
+
+
+def streamed(*chunks: bytes) -> list[ModelEvent]:
+    async def main() -> list[ModelEvent]:
+        async with served(saying(*chunks, x_request_id="req_7")) as place:
+            return await collected(OpenAIChat("m", base_url=place.url))
+
+    return asyncio.run(main())
+
+
+def failed(*chunks: dict[str, Any]) -> tuple[list[ModelEvent], AgentError]:
+    """What came before the failure, and the failure."""
+
+    async def main() -> tuple[list[ModelEvent], AgentError]:
+        seen: list[ModelEvent] = []
+        async with served(saying(stream_of(*chunks))) as place:
+            provider = OpenAIChat("m", base_url=place.url)
+            with pytest.raises(AgentError) as told:
+                async for event in provider.stream(ASK):
+                    seen.append(event)
+            await provider.close()
+        return seen, told.value
+
+    return asyncio.run(main())
+
+
+def delta(finish: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"choices": [{"delta": fields, "finish_reason": finish}]}
+
+
+def calling(**fields: Any) -> dict[str, Any]:
+    return delta(tool_calls=[fields])
+
+
+def stream_of(*chunks: dict[str, Any], done: bool = False) -> bytes:
+    told = b"".join(b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks)
+    return told + (b"data: [DONE]\n\n" if done else b"")
+
+
+def calls_of(events: list[ModelEvent]) -> list[tuple[str, dict[str, Any]]]:
+    done = events[-1]
+    assert isinstance(done, ResponseCompleted)
+    assert done.message is not None
+    assert done.stop_reason == "tool_use"
+    ready = [event.call for event in events if isinstance(event, ToolCallReady)]
+    assert list(done.message.tool_calls) == ready
+    assert len({call.id for call in ready}) == len(ready)
+    return [(call.name, call.arguments) for call in ready]
+
+
+def test_a_stream_becomes_events_and_one_whole_message() -> None:
+    """(M3) (A2) (A3): text, calls, usage and stop reason, in the order they came."""
+    assert streamed(recording("chat-tools.sse")) == TOOLS
+
+
+def test_a_stream_split_at_every_byte_gives_the_same_events() -> None:
+    """(A2) (A3)"""
+    stream = recording("chat-tools.sse")
+    for halves in split_everywhere(stream):
+        parser, reader = EventParser(), ChatReader("m")
+        reader.begin({"x-request-id": "req_7"})
+        assert [event for half in halves for event in reader.feed(parser.feed(half))] == TOOLS
+    assert streamed(*(stream[at : at + 3] for at in range(0, len(stream), 3))) == TOOLS
+
+
+def test_a_refusal_is_shown_and_said_to_be_one() -> None:
+    """(M3)"""
+    events = streamed(recording("chat-refusal.sse"))
+    message = Message("assistant", (Text("I cannot do that."),))
+    assert events[-1] == ResponseCompleted("refusal", message, USED, SAID, "req_7", "stop")
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_reasoning_is_kept_and_goes_back_under_its_own_name(field: str) -> None:
+    """Inside the turn in progress, and to the model that thought it."""
+    chunks = (delta(**{field: "hm"}), delta(**{field: "!"}), delta("stop", content="yes"))
+    events = streamed(stream_of(*chunks, done=True))
+    assert events[:3] == [ThinkingDelta("hm"), ThinkingDelta("!"), TextDelta("yes")]
+    meta = {"api": "openai-chat", "model": "m", "field": field}
+    message = Message("assistant", (Thinking("hm!", meta), Text("yes")))
+    assert events[-1].message == message
+    entry = {"role": "assistant", "content": "yes"}
+    for provider, sent in (("m", {**entry, field: "hm!"}), ("other", entry)):
+        body = OpenAIChat(provider).encode(Request([user("go"), message]))
+        assert json.loads(body)["messages"][1] == sent
+
+
+def test_a_finish_reason_is_enough_without_done_usage_or_blank_line() -> None:
+    """(A3): and what was never said stays at nothing."""
+    stream = stream_of(delta(content="hi"), delta("stop"))
+    done = ResponseCompleted(
+        "complete",
+        Message("assistant", (Text("hi"),)),
+        Usage(input_has_cache=True),
+        "m",
+        "req_7",
+        "stop",
+    )
+    assert streamed(stream) == [TextDelta("hi"), done]
+    assert streamed(stream[:-2]) == [TextDelta("hi"), done]
+
+
+def test_a_stream_that_ends_early_is_a_retryable_error() -> None:
+    """(M5) (M8)"""
+    seen, error = failed(delta(content="hi"))
+    assert (seen, type(error), error.retryable) == ([TextDelta("hi")], StreamCutShort, True)
+
+
+def test_calls_without_ids_or_indexes_are_told_apart() -> None:
+    """(A2): some servers give no id, some no index, some the same index to all."""
+    read = {"name": "read", "arguments": '{"path":"a"}'}
+    look = {"name": "look", "arguments": "{}"}
+    wanted = [("read", {"path": "a"}), ("look", {})]
+    for chunks in (
+        (calling(index=0, function=read), calling(index=1, function=look)),
+        (calling(id="a", function=read), calling(id="b", function=look)),
+        (calling(index=0, id="a", function=read), calling(index=0, id="b", function=look)),
+        (delta(tool_calls=[{"index": 0, "function": read}, {"index": 1, "function": look}]),),
+    ):
+        assert calls_of(streamed(stream_of(*chunks, delta("stop"), done=True))) == wanted
+
+
+def test_arguments_may_come_before_the_name_and_as_an_object() -> None:
+    events = streamed(
+        stream_of(
+            calling(index=0, id="a", function={"arguments": '{"path"'}),
+            calling(index=0, function={"name": "read", "arguments": ':"a"}'}),
+            calling(index=1, id="b", function={"name": "look", "arguments": {"deep": True}}),
+            delta("tool_calls"),
+            done=True,
+        )
+    )
+    assert calls_of(events) == [("read", {"path": "a"}), ("look", {"deep": True})]
+    assert events[:3] == [
+        ToolCallStarted("a", "read"),
+        ToolCallArgsDelta("a", '{"path"'),
+        ToolCallArgsDelta("a", ':"a"}'),
+    ]
+
+
+def test_a_reply_whose_only_call_cannot_be_read_is_a_bad_reply() -> None:
+    """(A2)"""
+    broken = calling(index=0, id="a", function={"name": "read", "arguments": "{"})
+    seen, error = failed(broken, delta("tool_calls"))
+    assert isinstance(error, BadReply)
+    assert isinstance(seen[-1], TraceEvent)
+
+
+@pytest.mark.parametrize(
+    ("told", "kind"),
+    [
+        ({"message": "busy", "code": 429}, RateLimited),
+        ({"message": "broken", "code": 502}, Overloaded),
+        ({"message": "busy", "type": "overloaded_error"}, Overloaded),
+    ],
+)
+def test_an_error_inside_the_stream_is_judged_by_its_code(told: Any, kind: type) -> None:
+    """(M8) (A3)"""
+    seen, error = failed(delta(content="hi"), {"error": told})
+    assert (seen, type(error)) == ([TextDelta("hi")], kind)
+
+
+def test_broken_and_unknown_chunks_become_traces_and_the_stream_goes_on() -> None:
+    """(A2) (A3)"""
+    odd = {"object": "weather"}
+    stream = b"data: {oops\n\n" + stream_of(odd, delta(content="hi"), delta("stop"), done=True)
+    assert streamed(stream)[:3] == [
+        TraceEvent("parse_error", {"raw": "{oops"}),
+        TraceEvent("unknown", odd),
+        TextDelta("hi"),
+    ]
+
+
+class Read:
+    """A tool, as much of it as a model is told."""
+
+    name = "read"
+    description = "Reads a file."
+    parameters = {"type": "object", "properties": {"path": {"type": "string"}}}
+
+
+def received(request: Request, **options: Any) -> Exchange:
+    async def main() -> Exchange:
+        async with served(saying(recording("chat-length.sse"))) as place:
+            await collected(OpenAIChat("m", base_url=place.url, **options), request)
+            return place.asked[0]
+
+    return asyncio.run(main())
+
+
+def test_a_request_says_everything_in_the_apis_own_words() -> None:
+    """(M1) (A3)"""
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    config = RequestConfig(100, 0.5, "low", "read", ("END",), schema)
+    messages = [
+        user("look"),
+        Message("assistant", (READ, TODO)),
+        Message("tool", (ToolOutput("call_1", "text"), ToolOutput("call_2", "none"))),
+        user("and"),
+    ]
+    asked = received(Request(messages, (Read(),), config, "be kind"), api_key="sk-1")
+    assert asked.line == "POST /chat/completions HTTP/1.1"
+    assert asked.headers["authorization"] == "Bearer sk-1"
+    function = {"name": "read", "description": "Reads a file.", "parameters": Read.parameters}
+    named = {"name": "read", "arguments": '{"path":"src/add.py"}'}
+    assert json.loads(asked.body) == {
+        "model": "m",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": 100,
+        "temperature": 0.5,
+        "reasoning_effort": "low",
+        "stop": ["END"],
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "reply", "schema": schema, "strict": False},
+        },
+        "tools": [{"type": "function", "function": function}],
+        "tool_choice": {"type": "function", "function": {"name": "read"}},
+        "messages": [
+            {"role": "system", "content": "be kind"},
+            {"role": "user", "content": "look"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": "call_1", "type": "function", "function": named},
+                    {
+                        "id": "call_2",
+                        "type": "function",
+                        "function": {"name": "todo_read", "arguments": "{}"},
+                    },
+                ],
+            },
+            {"role": "tool", "tool_call_id": "call_1", "content": "text"},
+            {"role": "tool", "tool_call_id": "call_2", "content": "none"},
+            {"role": "user", "content": "and"},
+        ],
+    }
+
+
+def test_a_local_server_needs_no_key() -> None:
+    assert "authorization" not in received(ASK).headers
+
+
+def test_openai_itself_is_told_the_ceiling_by_its_new_name() -> None:
+    request = Request([user("go")], config=RequestConfig(max_tokens=7))
+    assert json.loads(OpenAIChat("m").encode(request))["max_completion_tokens"] == 7
