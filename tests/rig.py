@@ -1,0 +1,149 @@
+"""What many tests need: an engine of real parts, and a look into its log."""
+
+import asyncio
+import os
+import sys
+from contextlib import aclosing
+
+from bridle.engine.engine import Engine
+from bridle.engine.parts import Parts
+from bridle.events import MessageAdded, ResponseCompleted, ToolResultEvent, TurnEnded
+from bridle.policy import ToolPolicy
+from bridle.promises.provider import ProviderInfo
+from bridle.providers.scripted import Scripted
+from bridle.stores.memory import MemoryStore
+from bridle.tools.function import as_tool
+from bridle.workspace.paths import Workspace
+
+SOAK = os.environ.get("BRIDLE_SOAK") == "1"
+
+
+def seeds(full):
+    """So many seeds in a soak, a tenth of them otherwise."""
+    return range(full if SOAK else max(1, full // 10))
+
+
+def make_engine(provider, *tools, store=None, root="/", **rest):
+    """An engine with a scripted model (a list of replies will do) and these tools."""
+    model = provider if hasattr(provider, "stream") else Scripted(provider)
+    named = {tool.name: tool for tool in map(as_tool, tools)}
+    return Engine(Parts(model, named, store or MemoryStore(), Workspace(root), **rest))
+
+
+def call(name, **arguments):
+    """A scripted reply that asks for one tool."""
+    return {"calls": [{"name": name, "arguments": arguments}]}
+
+
+def calls(*wanted):
+    """A scripted reply that asks for several tools: (name, arguments) each."""
+    return {"calls": [{"name": name, "arguments": found} for name, found in wanted]}
+
+
+def run(work):
+    """Run a test's coroutine, and see that it leaves no task behind."""
+
+    async def whole():
+        result = await asyncio.wait_for(work, 50)
+        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        assert left == []
+        return result
+
+    return asyncio.run(whole())
+
+
+def events(engine, session_id, kind=object):
+    """The events of that kind in a session's log, in order."""
+    found = engine.store.read(session_id)
+    return [record.event for record in found if isinstance(record.event, kind)]
+
+
+def results(engine, session_id):
+    """What the calls of a session came to: (call id, text, failed)."""
+    found = events(engine, session_id, ToolResultEvent)
+    return [(one.output.call_id, one.output.text, one.output.is_error) for one in found]
+
+
+def endings(engine, session_id):
+    """How the turns of a session ended."""
+    return [one.reason for one in events(engine, session_id, TurnEnded)]
+
+
+def is_valid(messages):
+    """Is this a conversation that every vendor accepts? Each call answered once, in place."""
+    messages = list(messages)
+    for index, message in enumerate(messages):
+        asked = [one.id for one in message.tool_calls]
+        if asked:
+            after = messages[index + 1] if index + 1 < len(messages) else None
+            if after is None or [one.call_id for one in after.tool_results] != asked:
+                return False
+        elif message.role == "assistant" and not message.parts:
+            return False
+        if message.role == "tool":
+            before = messages[index - 1] if index else None
+            if before is None or not before.tool_calls:
+                return False
+    return True
+
+
+async def until(session, wanted, after=0):
+    """The first record for which `wanted(event)` holds."""
+    async with aclosing(session.subscribe(after)) as records:
+        async for record in records:
+            if wanted(record.event):
+                return record
+    raise AssertionError("the session ended before that was seen")
+
+
+def conversation(engine, session_id):
+    """Roles and words of a session's messages, as the log has them."""
+    kinds = (MessageAdded, ResponseCompleted)
+    found = [one.message for one in events(engine, session_id, kinds) if one.message]
+    return [(message.role, message.content) for message in found]
+
+
+class Speaking:
+    """A provider whose stream is whatever a test writes."""
+
+    info = ProviderInfo("speaking", "m")
+
+    def __init__(self, *streams):
+        self.streams = list(streams)
+        self.requests = []
+
+    async def stream(self, request):
+        self.requests.append(request)
+        async with aclosing(self.streams.pop(0)()) as found:
+            async for event in found:
+                yield event
+
+    async def close(self):
+        pass
+
+
+class Thing:
+    """A tool whose execute is whatever a test writes."""
+
+    description = "a thing"
+    parameters = {"type": "object", "properties": {}}
+
+    def __init__(self, execute, name="thing", read_only=True, parameters=None):
+        self.name = name
+        self.policy = ToolPolicy(read_only=read_only)
+        self.parameters = parameters or self.parameters
+        self._execute = execute
+
+    async def execute(self, arguments, context):
+        return await self._execute(arguments, context)
+
+
+async def one_turn(replies, *tools, **rest):
+    async with make_engine(replies, *tools, **rest) as engine:
+        session = await engine.session()
+        result = await session.wait(await session.send("go"))
+        assert is_valid(session.history.transcript)
+        return engine, session.id, result
+
+
+PYTHON = sys.executable
