@@ -1,0 +1,76 @@
+"""Fallback: a second provider when the first cannot be had, and only then."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from test_retry import GOOD, Rehearsed, kinds, run
+
+from bridle.errors import (
+    AgentError,
+    KeyRefused,
+    Overloaded,
+    RateLimited,
+    RequestRefused,
+    StreamCutShort,
+    Unreachable,
+)
+from bridle.events import ResponseCompleted, TextDelta, TraceEvent
+from bridle.promises.provider import ProviderInfo
+from bridle.providers.fallback import Fallback
+from bridle.providers.retry import Retrying
+
+
+class Second(Rehearsed):
+    info = ProviderInfo("second", "spare")
+
+
+def fallen(error: AgentError, *, second: Any = None) -> tuple[Any, AgentError | None]:
+    return run(Fallback(Rehearsed([error]), Second(second or [*GOOD])))
+
+
+@pytest.mark.parametrize("kind", [Overloaded, RateLimited, Unreachable])
+def test_the_second_answers_when_the_first_cannot_be_had(kind: type[AgentError]) -> None:
+    """(M5) (M8): and it is told."""
+    seen, error = fallen(kind("why"))
+    assert (kinds(seen), error) == (["fallback", *GOOD], None)
+    assert seen[0].detail == {
+        "from": "rehearsed/m",
+        "to": "second/spare",
+        "error": "why",
+        "kind": kind("why").kind,
+        "status": None,
+    }
+
+
+@pytest.mark.parametrize("error", [KeyRefused("no"), RequestRefused("no"), StreamCutShort("cut")])
+def test_other_failures_are_raised(error: AgentError) -> None:
+    assert fallen(error) == ([], error)
+
+
+def test_nobody_takes_over_in_the_middle_of_a_reply() -> None:
+    error = Overloaded("busy")
+    seen = run(Fallback(Rehearsed([TextDelta("h"), error]), Second([*GOOD])))
+    assert seen == ([TextDelta("h")], error)
+
+
+def test_when_the_second_fails_too_its_error_is_raised() -> None:
+    second = Overloaded("busy too")
+    seen, error = fallen(Overloaded("busy"), second=[second])
+    assert (kinds(seen), error) == (["fallback"], second)
+
+
+def test_the_first_is_tried_again_before_the_second_is_asked() -> None:
+    first = Retrying(Rehearsed([Overloaded("1")], [Overloaded("2")]), attempts=2, base=0.001)
+    seen, error = run(Fallback(first, Second([*GOOD])))
+    assert (kinds(seen), error) == (["retry", "fallback", *GOOD], None)
+
+
+def test_who_answered_is_said_and_both_are_closed() -> None:
+    done = ResponseCompleted("complete", model="spare-2026")
+    first, second = Rehearsed([TraceEvent("odd"), Unreachable("gone")]), Second([done])
+    both = Fallback(first, second)
+    seen, _ = run(both)
+    asyncio.run(both.close())
+    assert seen[-1] == done
+    assert (both.info, first.closed, second.closed) == (first.info, True, True)
