@@ -3,6 +3,7 @@
 `main` is the one place where errors become lines and exit codes; no traceback gets past it.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -72,10 +73,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # an odd locale is no reason to fail
     try:
-        code = commands.main(arguments, prog_name="bridle", standalone_mode=False)
+        code = _obey(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
     except BaseException as error:
         from bridle.cli.failure import report
 
         return report(error)
     return code if isinstance(code, int) else 0
+
+
+def _obey(arguments: list[str]) -> object:
+    """What click's own `main` does, but for a broken pipe, of which it would make an error."""
+    if "_BRIDLE_COMPLETE" in os.environ:  # a shell asks for completions
+        return commands.main(arguments, prog_name="bridle")
+    try:
+        with commands.make_context("bridle", arguments) as ctx:
+            return commands.invoke(ctx)
+    except click.exceptions.Exit as leave:
+        return leave.exit_code

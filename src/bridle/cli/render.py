@@ -15,7 +15,7 @@ from bridle.promises.store import Record, encode_data
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import neutral
 
-_SUBJECTS = ("command", "path", "pattern", "query", "url", "name")
+_SUBJECTS = ("command", "pattern", "path", "query", "url", "name")
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
 
 

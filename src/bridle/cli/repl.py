@@ -38,6 +38,7 @@ class Repl:
 
     def __init__(self, flags: dict[str, Any]) -> None:
         self._lines = Lines()
+        self._reading: asyncio.Future[str | None] | None = None
         self._screen = Screen(
             sys.stdout, sys.stderr, quiet=flags["quiet"], thinking=flags["thinking"]
         )
@@ -45,6 +46,15 @@ class Repl:
 
     async def talk(self) -> int:
         """Until there are no more lines."""
+        with on_signals(self._pulled, signal.SIGINT):
+            return await self._talk()
+
+    def _pulled(self) -> None:
+        """Ctrl-C while no turn runs drops the line."""
+        if self._reading is not None:
+            self._reading.cancel()
+
+    async def _talk(self) -> int:
         async with self._room as room:
             self._welcome()
             while (text := await self._entry()) is not None:
@@ -84,15 +94,16 @@ class Repl:
 
     async def _line(self, prompt: str) -> str | None:
         while True:
+            self._reading = asyncio.ensure_future(self._lines.next())
             if self._lines.is_terminal:
                 self._screen.ask(self._screen.paint.cyan(prompt))
-            reading = asyncio.ensure_future(self._lines.next())
             try:
-                with on_signals(reading.cancel, signal.SIGINT):
-                    return await reading
+                return await self._reading
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if task is not None and task.cancelling():
                     raise  # it was not the line that was cancelled
                 self._screen.ask("\n")
                 self._screen.line(self._screen.paint.dim("Ctrl-D or /quit leaves"))
+            finally:
+                self._reading = None

@@ -52,12 +52,13 @@ class Screen:
         self._quiet = quiet
         self._thinking = thinking
         self._live = bool(out and out.isatty()) if live is None else live
-        self._joined = self._live and err.isatty()  # both are the same terminal
         self.paint = paint or paint_for(err)
         self.asks = False  # somebody shows the questions in full, and knows the answers
         self._held: list[str] = []
         self._open: dict[str, ToolCall] = {}
+        self._several = False  # calls are open side by side
         self._at_start = True
+        self._whispering = False
 
     @property
     def width(self) -> int:
@@ -96,16 +97,16 @@ class Screen:
     def break_line(self) -> None:
         """Begin a new line where text stands unfinished."""
         if not self._at_start:
-            (self._out if self._live else self._err).write("\n")
-            self._out.flush()
-            self._at_start = True
+            stream = self._out if self._live and not self._whispering else self._err
+            stream.write("\n")
+            stream.flush()
+            self._at_start, self._whispering = True, False
 
     def _lines(self, event: Event) -> list[str]:
         paint, width = self.paint, self.width
         match event:
             case ToolCallReady(call=call):
-                self._open[call.id] = call
-                return [render.call_line(call, paint, width)]
+                return self._call(call)
             case ToolResultEvent():
                 return [self._result(event)]
             case TodosChanged(todos=todos):
@@ -121,16 +122,22 @@ class Screen:
             case _:
                 return []
 
+    def _call(self, call: ToolCall) -> list[str]:
+        self._several = bool(self._open)
+        self._open[call.id] = call
+        return [*self._aside(), render.call_line(call, self.paint, self.width)]
+
     def _result(self, event: ToolResultEvent) -> str:
         call = self._open.pop(event.output.call_id, None)
-        several = call is not None and len(self._open) > 0
-        name = f"{call.name} {render.subject_of(call)}" if call and several else ""
+        name = f"{call.name} {render.subject_of(call)}" if call and self._several else ""
         return render.result_line(event.output, self.paint, self.width, of=name)
 
     def _say(self, text: str) -> None:
         if not self._live:
             self._held.append(text)
             return
+        if self._whispering:
+            self.break_line()
         self._out.write(neutral(text))
         self._out.flush()
         self._at_start = text.endswith("\n")
@@ -138,19 +145,22 @@ class Screen:
     def _whisper(self, text: str) -> None:
         self._err.write(self.paint.dim(neutral(text)))
         self._err.flush()
-        self._at_start = text.endswith("\n")
+        self._at_start, self._whispering = text.endswith("\n"), True
+
+    def _aside(self) -> list[str]:
+        """What was said in a pipe and is not the answer."""
+        text, self._held = "".join(self._held).strip("\n"), []
+        return [self.paint.dim(neutral(text))] if text else []
 
     def _reply_over(self, reply: ResponseCompleted) -> None:
         """A reply ended: in a pipe it is now known whether it was the answer."""
         if self._live:
             self.break_line()
             return
-        text, self._held = "".join(self._held).strip("\n"), []
-        if not text:
-            return
-        answer = reply.message is not None and not reply.message.tool_calls
-        if answer and reply.stop_reason not in ("error", "interrupted"):
+        final = reply.message is not None and not reply.message.tool_calls
+        if final and self._held and reply.stop_reason not in ("error", "interrupted"):
+            text, self._held = "".join(self._held).strip("\n"), []
             self._out.write(neutral(text) + "\n")
             self._out.flush()
-        else:
-            self.line(self.paint.dim(neutral(text)))
+        for line in self._aside():
+            self.line(line)

@@ -89,17 +89,25 @@ def holding_reins(interrupt: Callable[[], Awaitable[Any]]) -> Iterator[None]:
         yield
 
 
+_acts: dict[signal.Signals, list[Callable[[], object]]] = {}
+
+
 @contextmanager
 def on_signals(act: Callable[[], object], *signals: signal.Signals) -> Iterator[None]:
-    """While inside, these signals do this."""
+    """While inside, these signals do this; after it, what they did before."""
     loop = asyncio.get_running_loop()
     for number in signals:
+        _acts.setdefault(number, []).append(act)
         loop.add_signal_handler(number, act)
     try:
         yield
     finally:
         for number in signals:
-            loop.remove_signal_handler(number)
+            _acts[number].remove(act)
+            if _acts[number]:
+                loop.add_signal_handler(number, _acts[number][-1])
+            else:
+                loop.remove_signal_handler(number)
 
 
 def run(work: Coroutine[Any, Any, int]) -> int:

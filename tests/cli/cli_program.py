@@ -1,0 +1,160 @@
+"""Runs `python -m bridle` as a person would: in a process of its own, in a pipe or a terminal."""
+
+import codecs
+import fcntl
+import json
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_PATIENCE = 30.0  # seconds until a test that waits in vain gives up
+
+
+# What a login shell's parent does: make the terminal the one that sends Ctrl-C.
+_TAKE_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+class Program:
+    """The program, with a home, a state folder and a workspace that nobody else has."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.state = folder / "state"
+        self.workspace = folder / "workspace"
+        self.home.mkdir()
+        self.workspace.mkdir()
+        self.environ = {
+            "HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+            "BRIDLE_STATE": str(self.state),
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "PYTHONWARNINGS": "error",
+        }
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "bridle", *arguments]
+
+    def run(
+        self, *arguments: str | bytes, stdin: bytes | None = None, **environ: str
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run to the end in pipes; without stdin there is none to read."""
+        done = subprocess.run(
+            [*self.command(), *arguments],
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            cwd=self.workspace,
+            env=self.environ | environ,
+            timeout=_PATIENCE,
+        )
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+        )
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """Start it in pipes, for those who send signals."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.workspace,
+            env=self.environ,
+        )
+
+    @contextmanager
+    def terminal(self, *arguments: str, columns: int = 100) -> Iterator["Terminal"]:
+        """Start it in a terminal of its own."""
+        handle, inside = pty.openpty()
+        fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        process = subprocess.Popen(
+            [sys.executable, "-SIc", _TAKE_TERMINAL, *self.command(*arguments)],
+            stdin=inside,
+            stdout=inside,
+            stderr=inside,
+            cwd=self.workspace,
+            env=self.environ,
+            start_new_session=True,
+        )
+        os.close(inside)
+        terminal = Terminal(process, handle)
+        try:
+            yield terminal
+        finally:
+            terminal.close()
+
+    def script(self, *replies: dict[str, Any] | str, name: str = "script", **more: Any) -> str:
+        """A scripted model with these replies; its name for `--model`."""
+        path = self.home / f"{name}.json"
+        path.write_text(json.dumps({"replies": list(replies), **more}))
+        return f"scripted:{path}"
+
+    def logs(self) -> list[Path]:
+        return sorted(self.state.glob("sessions/*/log.jsonl"))
+
+
+class Terminal:
+    """A program in a terminal: what it shows is read, what is typed is sent."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", handle: int) -> None:
+        self._process = process
+        self._handle = handle
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self.seen = ""
+        self.everything = ""
+
+    def type(self, text: str) -> None:
+        os.write(self._handle, text.encode())
+
+    def expect(self, text: str) -> str:
+        """Read until the text has been shown; everything that was shown before it."""
+        deadline = time.monotonic() + _PATIENCE
+        while text not in self.seen:
+            if not self._read(deadline):
+                raise AssertionError(f"{text!r} was never shown, but:\n{self.seen}")
+        before, _, self.seen = self.seen.partition(text)
+        return before
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def end(self) -> tuple[int, str]:
+        """Read until the program is over; its exit code and the rest of what it showed."""
+        deadline = time.monotonic() + _PATIENCE
+        while self._read(deadline):
+            pass
+        return self._process.wait(_PATIENCE), self.seen
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._handle)
+
+    def _read(self, deadline: float) -> bool:
+        ready, _, _ = select.select([self._handle], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            raise AssertionError(f"nothing more was shown after:\n{self.seen}")
+        try:
+            data = os.read(self._handle, 65536)
+        except OSError:  # Linux says EIO when the other side is closed
+            return False
+        text = self._decode(data).replace("\r", "")
+        self.seen += text
+        self.everything += text
+        return bool(data)

@@ -1,0 +1,143 @@
+"""`bridle sessions`, `bridle config` and `bridle doctor`, the real program."""
+
+import json
+
+import pytest
+from cli_program import Program
+
+from bridle.cli.glance import glance
+from bridle.promises.store import SessionSummary
+from bridle.stores.jsonl import JsonlStore
+
+EVIL = "fix \x1b]52;c;x\x07 \u202e this"
+
+
+def test_a_list_names_each_session_with_the_newest_first(bridle: Program):
+    empty = bridle.run("sessions", "list")
+    assert (empty.returncode, empty.stdout[:27]) == (0, "There are no sessions yet. ")
+    for prompt in ("the first", "the second", EVIL):
+        bridle.run("run", prompt, "-m", bridle.script("ok"))
+    done = bridle.run("sessions", "list")
+    newest, second, first = done.stdout.splitlines()
+    assert (first.endswith("the first"), second.endswith("the second")) == (True, True)
+    assert newest.endswith(r"fix \x1b]52;c;x\x07 \u202e this")
+    limited = bridle.run("sessions", "list", "--limit", "1").stdout.splitlines()
+    assert limited == [newest, "2 older ones: --limit 3"]
+
+
+def test_the_quick_list_says_what_the_store_says(bridle: Program):
+    for prompt in ("one", "two " * 3000, "drei\nünf"):
+        bridle.run("run", prompt, "-m", bridle.script("ok"))
+    (bridle.state / "sessions" / "broken").mkdir()
+    (bridle.state / "sessions" / "broken" / "log.jsonl").write_bytes(b"\xff{]\n")
+    stored = JsonlStore(bridle.state).sessions()
+    assert [SessionSummary(*one) for one in glance(bridle.state)] == stored
+    assert len(stored) == 3
+    shown = json.loads(bridle.run("sessions", "list", "--json").stdout)
+    assert [one["id"] for one in shown] == [one.id for one in stored]
+    assert set(shown[0]) == {
+        *("id", "createdAt", "updatedAt", "title", "workspace", "model", "size")
+    }
+
+
+def test_a_session_is_shown_as_a_story_without_anything_that_a_terminal_obeys(bridle: Program):
+    (bridle.workspace / "a.txt").write_text("hello\n")
+    replies = [
+        {"thinking": "I think", "calls": [{"name": "read", "arguments": {"path": "a.txt"}}]},
+        {"calls": [{"name": "shell", "arguments": {"command": "ls"}}]},
+        {"text": f"It says {EVIL}"},
+    ]
+    bridle.run("run", EVIL, "-m", bridle.script(*replies))
+    session = json.loads(bridle.run("sessions", "list", "--json").stdout)[0]["id"]
+    done = bridle.run("sessions", "show", session)
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout and "\u202e" not in done.stdout
+    lines = done.stdout.splitlines()
+    for line in (
+        r"❯ fix \x1b]52;c;x\x07 \u202e this",
+        "▸ read a.txt",
+        "▸ shell ls",
+        "  ? shell may change things",
+        r"It says fix \x1b]52;c;x\x07 \u202e this",
+        "in all  3 steps · 2 calls · 0 tokens in · 0 out · cost unknown",
+    ):
+        assert line in lines
+    assert f"log      {bridle.logs()[0]}" in lines
+    assert "I think" not in done.stdout
+    assert "I think" in bridle.run("sessions", "show", session, "--thinking").stdout
+    raw = bridle.run("sessions", "show", session, "--json")
+    assert raw.stdout == bridle.logs()[0].read_text()
+
+
+def test_a_session_can_be_named_by_the_beginning_of_its_id_if_that_is_one(bridle: Program):
+    for prompt in ("one", "two"):
+        bridle.run("run", prompt, "-m", bridle.script("ok"))
+    one, two = (path.parent.name for path in bridle.logs())
+    assert one in bridle.run("sessions", "show", one[:-2]).stdout
+    assert two in bridle.run("sessions", "show", two.rpartition("-")[2][:5]).stdout
+    both = bridle.run("sessions", "show", "2")
+    assert both.returncode == 2
+    assert "2 sessions begin with '2'" in both.stderr
+
+
+def test_config_show_says_where_each_value_came_from(bridle: Program):
+    """(M9)"""
+    file = bridle.home / ".config" / "bridle" / "config.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("model: anthropic/x\nlimits:\n  steps: 5\napi_key: abcdefghijklmnopqrstuv\n")
+    file.chmod(0o600)
+    assert bridle.run("config", "path").stdout == f"{file}\n"
+    done = bridle.run("config", "show", "--json", BRIDLE_MODE="plan")
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = json.loads(done.stdout)
+    assert shown["file"] == str(file)
+    assert shown["settings"]["model"] == {"value": "anthropic/x", "from": f"file {file}:1"}
+    assert shown["settings"]["limits.steps"] == {"value": 5, "from": f"file {file}:3"}
+    assert shown["settings"]["api_key"] == {"value": "abc…stuv", "from": f"file {file}:4"}
+    assert shown["settings"]["mode"] == {"value": "plan", "from": "environment BRIDLE_MODE"}
+    assert shown["settings"]["theme"] == {"value": "auto", "from": "default"}
+    plain = bridle.run("config", "show").stdout
+    assert "anthropic/x" in plain and "abcdefgh" not in plain
+
+
+def findings(bridle: Program, **environ: str) -> tuple[int, dict[str, list[str]]]:
+    done = bridle.run("doctor", "--json", **environ)
+    assert done.stderr == ""
+    topics: dict[str, list[str]] = {}
+    for one in json.loads(done.stdout):
+        topics.setdefault(one["topic"], []).append(one["found"])
+    return done.returncode, topics
+
+
+def test_doctor_says_which_model_would_be_used_and_why(bridle: Program):
+    secret = "abcdefghijklmnopqrstuvwxyz"
+    code, topics = findings(bridle, ANTHROPIC_API_KEY=secret)
+    assert code == 0
+    assert topics["ANTHROPIC_API_KEY"] == ["is set"]
+    assert topics["OPENAI_API_KEY"] == ["is not set"]
+    assert topics["model"][0].startswith("anthropic/")
+    assert "ANTHROPIC_API_KEY is set" in topics["model"][0]
+    assert topics["catalogue"][0].startswith("context window ")
+    assert secret not in str(topics)
+
+
+def test_doctor_prefers_what_was_named(bridle: Program):
+    _, topics = findings(bridle, BRIDLE_MODEL="offline", ANTHROPIC_API_KEY="k")
+    assert topics["model"] == ["offline: it was named"]
+
+
+def test_doctor_finds_what_is_wrong(bridle: Program):
+    file = bridle.home / "c.yaml"
+    file.write_text("modle: x\n")
+    bridle.state.write_text("a file in the way")
+    code, topics = findings(bridle, BRIDLE_CONFIG=str(file), BRIDLE_MODEL="")
+    assert code == 1
+    assert topics["settings"] == [f"{file}:1: there is no setting `modle`"]
+    assert "can be written" not in topics["state folder"][0]
+
+
+@pytest.mark.parametrize("command", [["doctor"], ["config", "show"], ["sessions", "list"]])
+def test_reports_have_no_colour_in_a_pipe(bridle: Program, command: list[str]):
+    done = bridle.run(*command, BRIDLE_MODEL="offline")
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
