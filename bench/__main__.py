@@ -60,7 +60,7 @@ def main() -> None:
     (HERE / ".state").mkdir(exist_ok=True)
     with Stage(Path(tempfile.mkdtemp(dir=HERE / ".state"))) as stage:
         taken = take(stage, contenders, options.only, options.quick)
-        told = commands(5 if options.quick else 15) if "commands" in options.only else {}
+        told = commands(stage, 5 if options.quick else 15) if "commands" in options.only else {}
     results = Results(taken, told, pulled_in() if told else [], time.monotonic() - started)
     write(results, options)
     sys.exit(any(verdict.holds is False for verdict in results.verdicts()))

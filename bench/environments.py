@@ -29,7 +29,7 @@ def prepare(name: str) -> Path:
 
 def install(home: Path, *what: str) -> None:
     """pip, quiet unless it fails."""
-    pip = [home / "bin" / "python", "-m", "pip", "install", "--quiet", *what]
+    pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", *what]
     done = subprocess.run(pip, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"pip could not fill {home.name}:\n{done.stderr.strip()[-2000:]}")

@@ -5,6 +5,7 @@ that a noisy minute hits all of them. A figure is a number read off a sample. Sl
 out of later rounds once they have used up a measure's seconds; each gets at least one.
 """
 
+import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -69,6 +70,7 @@ def rounds(
                 so_far.append({"error": reason, "seconds": 0.0})
                 continue
             so_far.append(stage.play(contender, *measure.words))
+            stage.clear()
             progress(measure, contender, number + 1, count, so_far[-1])
     return samples
 
@@ -176,8 +178,10 @@ def reason(name: str, taken: Samples, contender: str) -> str:
     return next((s.get("error") or s.get("failure") or "" for s in reversed(samples)), "")
 
 
-def commands(rounds: int) -> dict[str, float]:
+def commands(stage: Stage, rounds: int) -> dict[str, float]:
     """Wall ms of the commands that run no turn, beside bare Python and `import click`."""
+    stage.play(OURS, "many", "20")  # so that there are sessions to list
+    environ = os.environ | {"BRIDLE_STATE": str(stage.state)}
     python = str(OURS.python)
     ours = str(OURS.python.parent / "bridle")
     asked = {
@@ -192,7 +196,7 @@ def commands(rounds: int) -> dict[str, float]:
     for number in range(rounds + 1):
         for name, command in asked.items():
             started = time.perf_counter()
-            done = subprocess.run(command, capture_output=True)
+            done = subprocess.run(command, env=environ, capture_output=True)
             spent = (time.perf_counter() - started) * 1000
             if number and not done.returncode:
                 times[name].append(spent)

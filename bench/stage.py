@@ -25,6 +25,7 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.state = folder / "state"
 
     def __enter__(self) -> "Stage":
         raise_file_limit()
@@ -67,7 +68,7 @@ class Stage:
         workspace.mkdir(parents=True, exist_ok=True)
         environ = os.environ | {
             "BENCH_WORKSPACE": str(workspace),
-            "BENCH_STATE": str(self.folder / "state"),
+            "BENCH_STATE": str(self.state),
             "BENCH_VARIANT": contender.variant,
         }
         measure, *rest = words
@@ -80,8 +81,11 @@ class Stage:
         if seen["asked"]:
             sample["first_ms"] = (seen["asked"][0] - started) * 1000
         sample["steps_ms"] = steps(seen) if measure == "parallel" else []
-        shutil.rmtree(self.folder / "state", ignore_errors=True)
         return sample
+
+    def clear(self) -> None:
+        """Forget the sessions of the last client."""
+        shutil.rmtree(self.state, ignore_errors=True)
 
 
 def steps(seen: dict[str, list[float]]) -> list[float]:

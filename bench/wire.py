@@ -45,12 +45,12 @@ def anthropic(reply: Reply) -> Iterator[bytes]:
 
 def _anthropic(reply: Reply) -> Iterator[Event]:
     usage = {"input_tokens": 100, "output_tokens": 1}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL}
+    message: Event = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL}
     message |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
     yield {"type": "message_start", "message": message}
     index = 0
     if reply.deltas:
-        start = {"type": "text", "text": ""}
+        start: Event = {"type": "text", "text": ""}
         deltas = ({"type": "text_delta", "text": text} for text in reply.deltas)
         yield from _block(index, start, deltas)
         index += 1
@@ -119,7 +119,7 @@ def _responses(reply: Reply) -> Iterator[Event]:
 
 def _said(deltas: tuple[str, ...], items: list[Event]) -> Iterator[Event]:
     index, text = len(items), "".join(deltas)
-    item = {"id": f"msg_{index}", "type": "message", "role": "assistant"}
+    item: Event = {"id": f"msg_{index}", "type": "message", "role": "assistant"}
     at = {"item_id": item["id"], "output_index": index, "content_index": 0}
     empty = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
     started = item | {"status": "in_progress", "content": []}
@@ -136,7 +136,12 @@ def _said(deltas: tuple[str, ...], items: list[Event]) -> Iterator[Event]:
 
 def _called(call: Call, items: list[Event]) -> Iterator[Event]:
     index = len(items)
-    item = {"id": f"fc_{call.id}", "type": "function_call", "call_id": call.id, "name": call.name}
+    item: Event = {
+        "id": f"fc_{call.id}",
+        "type": "function_call",
+        "call_id": call.id,
+        "name": call.name,
+    }
     at = {"item_id": item["id"], "output_index": index}
     started = item | {"arguments": "", "status": "in_progress"}
     yield {"type": "response.output_item.added", "output_index": index, "item": started}
