@@ -62,13 +62,14 @@ def test_a_call_is_one_harmless_line(name: str, arguments: dict[str, Any], line:
         (ToolOutput("1", ""), "  ✓ nothing came back"),
         (ToolOutput("1", "a\nb\n\nc", name="read"), "  ✓ 3 lines"),
         (ToolOutput("1", "a\nb\nOK\n", name="shell"), "  ✓ OK (3 lines)"),
+        (ToolOutput("1", "Changed `a`:\nx\ny", name="edit"), "  ✓ Changed `a`"),
         (ToolOutput("1", "no such file", True), "  ✗ no such file"),
         (ToolOutput("1", "exit 1\nx\ny", True), "  ✗ exit 1 (+2 lines)"),
         (ToolOutput("1", "x" * 100), "  ✓ " + "x" * 35 + "…"),
     ],
 )
 def test_a_result_is_the_line_that_says_most(output: ToolOutput, line: str):
-    assert render.result_line(output, PLAIN, 40) == line
+    assert render.result_lines(output, PLAIN, 40) == [line]
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_a_picture_goes_along_with_the_prompt(bridle: Program):
 
 @pytest.mark.parametrize(
     ("data", "said"),
-    [(b"GIF80", "is not a PNG"), (b"", "is not a PNG"), (PNG + b"\0" * 5_000_000, "larger than")],
+    [(b"GIF80", "is not a PNG"), (b"", "is not a PNG"), (PNG + b"\0" * 3_500_000, "larger than")],
 )
 def test_what_is_no_picture_is_refused(bridle: Program, data: bytes, said: str):
     (bridle.home / "p.png").write_bytes(data)

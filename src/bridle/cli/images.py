@@ -7,7 +7,7 @@ import click
 
 from bridle.messages import Image
 
-_LARGEST = 5_000_000  # bytes; the vendors' common limit for one picture
+_LARGEST = 3_500_000  # bytes; what every vendor takes once it is base64
 
 
 def load_image(path: Path) -> Image:
@@ -19,7 +19,7 @@ def load_image(path: Path) -> Image:
         raise click.UsageError(f"{path}: cannot be read: {error.strerror}") from None
     if len(data) > _LARGEST:
         raise click.UsageError(
-            f"{path}: larger than {_LARGEST // 1_000_000} MB, which no vendor takes\n"
+            f"{path}: larger than {_LARGEST / 1_000_000} MB, which no vendor takes\n"
             "Make the picture smaller."
         )
     media_type = media_type_of(data)

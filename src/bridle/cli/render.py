@@ -16,6 +16,7 @@ from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import neutral
 
 _SUBJECTS = ("command", "pattern", "path", "query", "url", "name")
+_TELLING = ("edit", "write")  # their first line says what was done
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
 
 
@@ -43,11 +44,16 @@ def call_line(call: ToolCall, paint: Paint, width: int) -> str:
     return f"{paint.cyan('▸')} {paint.bold(name)} {paint.dim(subject)}".rstrip()
 
 
-def result_line(output: ToolOutput, paint: Paint, width: int, *, of: str = "") -> str:
-    """How a call came out; `of` names the call where several are open."""
+def result_lines(output: ToolOutput, paint: Paint, width: int, *, of: str = "") -> list[str]:
+    """How a call came out; `of` names the call where several are open.
+
+    A todo list that was written has been shown already.
+    """
+    if output.name == "todo_write" and not output.is_error:
+        return []
     mark = paint.red("✗") if output.is_error else paint.green("✓")
     said = f"{of}: {gist(output)}" if of else gist(output)
-    return f"  {mark} {paint.dim(cut(said, width - 4))}"
+    return [f"  {mark} {paint.dim(cut(said, width - 4))}"]
 
 
 def gist(output: ToolOutput) -> str:
@@ -55,6 +61,8 @@ def gist(output: ToolOutput) -> str:
     lines = [line for line in map(one_line, output.text.splitlines()) if line]
     if not lines:
         return "nothing came back"
+    if output.name in _TELLING and not output.is_error:
+        return lines[0].removesuffix(":")
     if output.is_error or len(lines) == 1:
         more = f" (+{counted(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
         return lines[0] + more

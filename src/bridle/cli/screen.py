@@ -108,7 +108,7 @@ class Screen:
             case ToolCallReady(call=call):
                 return self._call(call)
             case ToolResultEvent():
-                return [self._result(event)]
+                return self._result(event)
             case TodosChanged(todos=todos):
                 return render.todo_lines(todos, paint, width)
             case ApprovalAsked() if not self.asks:
@@ -127,10 +127,10 @@ class Screen:
         self._open[call.id] = call
         return [*self._aside(), render.call_line(call, self.paint, self.width)]
 
-    def _result(self, event: ToolResultEvent) -> str:
+    def _result(self, event: ToolResultEvent) -> list[str]:
         call = self._open.pop(event.output.call_id, None)
         name = f"{call.name} {render.subject_of(call)}" if call and self._several else ""
-        return render.result_line(event.output, self.paint, self.width, of=name)
+        return render.result_lines(event.output, self.paint, self.width, of=name)
 
     def _say(self, text: str) -> None:
         if not self._live:

@@ -79,7 +79,7 @@ class Story:
         match event:
             case ToolResultEvent(output=output):
                 self._count_call()
-                yield render.result_line(output, paint, width)
+                yield from render.result_lines(output, paint, width)
             case TodosChanged(todos=todos):
                 yield from render.todo_lines(todos, paint, width)
             case UsageReported(usage=usage, cost=cost):
