@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 from bench.contenders import BY_NAME, CONTENDERS, FLOOR, HERE, OURS, Contender
@@ -29,6 +30,7 @@ def chosen() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="the floor and bridle, few rounds")
     parser.add_argument("--only", default=",".join(NAMES), help=f"of {','.join(NAMES)}")
     parser.add_argument("--peers", help="names, with commas; the floor and bridle always run")
+    parser.add_argument("--again", action="store_true", help="draw the last full run once more")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="where results go")
     options = parser.parse_args()
     options.only = options.only.split(",")
@@ -52,18 +54,33 @@ def taking_part(options: argparse.Namespace) -> list[Contender]:
 def main() -> None:
     """Measure and report."""
     options = chosen()
+    results = recalled(options.out) if options.again else measured(options)
+    write(results, options)
+    sys.exit(any(verdict.holds is False for verdict in results.verdicts()))
+
+
+def measured(options: argparse.Namespace) -> Results:
+    """A run of the benchmark."""
     contenders = taking_part(options)
     for name in dict.fromkeys(contender.environment for contender in contenders):
         prepare(name)
-    started = time.monotonic()
+    started, load = time.monotonic(), os.getloadavg()[0]
+    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     # The log has to lie on a real disk, so this is not the system's folder for temporary files.
     (HERE / ".state").mkdir(exist_ok=True)
     with Stage(Path(tempfile.mkdtemp(dir=HERE / ".state"))) as stage:
         taken = take(stage, contenders, options.only, options.quick)
         told = commands(stage, 5 if options.quick else 15) if "commands" in options.only else {}
-    results = Results(taken, told, pulled_in() if told else [], time.monotonic() - started)
-    write(results, options)
-    sys.exit(any(verdict.holds is False for verdict in results.verdicts()))
+    pulled = pulled_in() if told else []
+    return Results(taken, told, pulled, time.monotonic() - started, load, when)
+
+
+def recalled(folder: Path) -> Results:
+    """The last full run."""
+    kept = folder / "samples.json"
+    if not kept.exists():
+        raise SystemExit("there is no full run to draw: run `python -m bench` first")
+    return Results(**json.loads(kept.read_text()))
 
 
 def write(results: Results, options: argparse.Namespace) -> None:
@@ -76,6 +93,8 @@ def write(results: Results, options: argparse.Namespace) -> None:
     (options.out / f"{name}.md").write_text(text)
     (options.out / f"{name}.json").write_text(json.dumps(results.to_json(), indent=1) + "\n")
     (options.out / f"{name}.svg").write_text(draw(results.taken))
+    if full and not options.again:
+        (options.out / "samples.json").write_text(json.dumps(asdict(results)))
     print(f"written: {os.path.relpath(options.out / name)}.md, .json, .svg")
 
 

@@ -1,7 +1,7 @@
 """The tables: every figure with its ratio to the floor, and the promises with their verdicts."""
 
+import os
 import platform
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ from bench.contenders import CONTENDERS, FLOOR, Contender
 from bench.measures import BY_NAME, FIGURES, Samples, figure, reason
 from bench.targets import Verdict, best_peer, judge
 
+BUSY = 0.5
 TABLES = {
     "Cold start": ("import", "cold", "rss"),
     "Streaming and the tool loop": ("deltas", "turn50", "turn200", "turn400"),
@@ -27,6 +28,8 @@ class Results:
     commands: dict[str, float]
     pulled_in: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    load: float = 0.0  # what the machine was busy with before we began
+    when: str = ""
 
     def verdicts(self) -> list[Verdict]:
         """Every promise and whether it is kept."""
@@ -43,20 +46,20 @@ class Results:
         return table
 
     def to_json(self) -> dict[str, Any]:
-        """Medians, verdicts and every sample."""
+        """Medians and verdicts."""
         verdicts = [
             {"promise": v.promise, "measured": v.measured, "limit": v.limit, "holds": v.holds}
             for v in self.verdicts()
         ]
         return {
-            "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "when": self.when,
             "python": platform.python_version(),
             "seconds": round(self.seconds),
+            "load_before": round(self.load, 2),
             "figures": self.figures(),
             "commands_ms": {name: round(ms, 1) for name, ms in self.commands.items()},
             "import_bridle_pulls_in": self.pulled_in,
             "verdicts": verdicts,
-            "samples": self.taken,
         }
 
 
@@ -69,9 +72,17 @@ def to_markdown(results: Results) -> str:
             parts.append(table(title, names, rows, results.taken))
     if results.commands:
         parts.append(command_table(results))
-    parts.append(f"One run of {results.seconds / 60:.0f} minutes, {time.strftime('%Y-%m-%d')}, ")
-    parts[-1] += f"Python {platform.python_version()}, {platform.machine()}."
+    parts.append(ending(results))
     return "\n\n".join(parts) + "\n"
+
+
+def ending(results: Results) -> str:
+    """When and where, and whether the machine had something else to do."""
+    where = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
+    said = f"One run of {results.seconds / 60:.1f} minutes, {results.when}, {where}."
+    if results.load > BUSY:
+        said += f" **The machine was busy (load {results.load:.1f}): these numbers are rough.**"
+    return said
 
 
 INTRODUCTION = (
