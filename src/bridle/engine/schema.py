@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from bridle.engine.schema_parts import PART_KEYWORDS, anything, together
-from bridle.engine.schema_pattern import Unsearchable
 from bridle.engine.schema_values import VALUE_KEYWORDS, Check, Problem, broken
+from bridle.workspace.patterns import Unsearchable
 
 Validator = Callable[[Any], list[str]]
 

@@ -6,8 +6,7 @@ Each builder takes the compiler, for those other schemas, and the schema that ho
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from bridle.engine.schema_pattern import compile_pattern
-from bridle.engine.schema_values import Check, Problem, Schema, broken
+from bridle.engine.schema_values import Check, Problem, Schema, broken, compile_pattern
 
 
 class Compiler(Protocol):

@@ -11,8 +11,8 @@ from fractions import Fraction
 from math import isfinite
 from typing import Any
 
-from bridle.engine.schema_pattern import compile_pattern
 from bridle.errors import ConfigError
+from bridle.workspace.patterns import bounded_search
 
 Problem = tuple[str, str]
 Check = Callable[[Any], list[Problem] | None]
@@ -27,6 +27,14 @@ def broken(where: str, words: str) -> ConfigError:
         f"The JSON Schema is broken at {where}: {words}.",
         hint="Correct the tool's parameters; they are JSON Schema, draft 2020-12.",
     )
+
+
+def compile_pattern(pattern: Any, where: str) -> Callable[[str], bool]:
+    """A search for a pattern of the schema."""
+    try:
+        return bounded_search(pattern)
+    except (TypeError, ValueError) as error:
+        raise broken(where, f"the pattern cannot be used: {error}") from error
 
 
 def shown(value: Any) -> str:

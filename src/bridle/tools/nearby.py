@@ -1,0 +1,53 @@
+"""Helpful answers: what a model may have meant, and what it changed. Pure, but for names of files.
+
+difflib is imported where it is needed: most calls go well, and starting is to be fast.
+"""
+
+from bridle.errors import ToolError
+from bridle.promises.tool import Files
+from bridle.workspace.text import one_line, shorten
+
+DIFF_SHOWN = 20_000  # characters
+_DIFF_LINES = 20_000  # lines on both sides; beyond that comparing takes too long
+_LINES_COMPARED = 20_000
+_LINE_SHOWN = 160
+
+
+def missing(files: Files, path: str) -> ToolError:
+    """The error for a file that is not there, with names that are like it."""
+    import difflib
+
+    folder, _, name = files.relative(path).rpartition("/")
+    try:
+        names = files.names(folder or ".")
+    except ToolError:
+        return ToolError(f"`{one_line(path, 200)}` does not exist, nor does its folder.")
+    close = difflib.get_close_matches(name, [n.rstrip("/") for n in names[:2000]], 3)
+    prefix = f"{folder}/" if folder else ""
+    found = ", ".join(f"`{prefix}{one_line(match)}`" for match in close)
+    hint = f"Did you mean {found}?" if found else "Use glob to find it."
+    return ToolError(f"`{one_line(path, 200)}` does not exist. {hint}")
+
+
+def unified(path: str, old: str, new: str) -> str:
+    """The difference as a unified diff, bounded."""
+    import difflib
+
+    before, after = old.splitlines(), new.splitlines()
+    if len(before) + len(after) > _DIFF_LINES:
+        return f"(too large to compare: {len(before):,} and {len(after):,} lines)"
+    lines = difflib.unified_diff(before, after, f"a/{path}", f"b/{path}", lineterm="")
+    return shorten("\n".join(lines), DIFF_SHOWN)
+
+
+def like(text: str, wanted: str) -> str:
+    """Lines of the text that come near to what was looked for, with their numbers."""
+    import difflib
+
+    lines = text.splitlines()[:_LINES_COMPARED]
+    first = next((line.strip() for line in wanted.splitlines() if line.strip()), "")
+    same = [number for number, line in enumerate(lines, 1) if line.strip() == first and first]
+    if not same:
+        close = set(difflib.get_close_matches(first, {line.strip() for line in lines}, 3, 0.6))
+        same = [number for number, line in enumerate(lines, 1) if line.strip() in close]
+    return "\n".join(f"{number:>6}\t{lines[number - 1][:_LINE_SHOWN]}" for number in same[:5])
