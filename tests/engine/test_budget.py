@@ -1,0 +1,168 @@
+"""Budgets: each limit ends the turn with a reason and a valid history, and none is exceeded."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridle.engine.budget import Budget, Limits, estimate
+from bridle.errors import BudgetReached
+from bridle.messages import File, Image, Message, Text, Thinking, ToolCall, ToolOutput, user
+from bridle.promises.provider import ProviderInfo, RequestConfig
+from bridle.providers.scripted import Scripted
+from bridle.tools.function import tool
+from bridle.usage import Price, Usage
+from rig import call, calls, is_valid, make_engine, results, run
+
+PRICED = ProviderInfo("scripted", "m", max_output=1000, price=Price(1.0, 5.0, cache_write=1.25))
+
+
+@tool(read_only=True)
+async def look(n: int = 0) -> int:
+    """Look at it."""
+    return n
+
+
+def with_use(reply, tokens_in, tokens_out):
+    return {**reply, "usage": {"inputTokens": tokens_in, "outputTokens": tokens_out}}
+
+
+async def limited(script, limits, info=None):
+    model = Scripted(script, info=info, loop=True)
+    async with make_engine(model, look, limits=limits) as engine:
+        session = await engine.session()
+        result = await session.wait(await session.send("go"))
+        assert is_valid(session.history.transcript)
+        return model, result, results(engine, session.id)
+
+
+def test_steps():
+    model, result, _ = run(limited([call("look")], Limits(steps=3)))
+    assert (result.reason, result.detail) == ("budget", "the limit of 3 steps is reached")
+    assert len(model.requests) == 3
+
+
+def test_tool_calls_beyond_the_limit_are_answered_and_not_run():
+    asked = calls(*(("look", {"n": n}) for n in range(3)))
+    _, result, said = run(limited([asked], Limits(tool_calls=2)))
+    assert (result.reason, result.detail) == ("budget", "the limit of 2 tool calls is reached")
+    refused = "not run: the limit of tool calls is reached"
+    assert sorted(said) == [
+        ("call_1", "0", False),
+        ("call_2", "1", False),
+        ("call_3", refused, True),
+    ]
+
+
+def test_exactly_as_many_tool_calls_as_allowed_may_still_be_answered():
+    model, result, _ = run(limited([call("look"), call("look"), "ok"], Limits(tool_calls=2)))
+    assert (result.reason, result.text, len(model.requests)) == ("done", "ok", 3)
+
+
+def test_tokens():
+    script = [with_use(call("look"), 400, 100)]
+    model, result, _ = run(limited(script, Limits(tokens=1200)))
+    assert result.reason == "budget"
+    assert result.detail == "the limit of 1200 tokens leaves no room for another step"
+    assert result.metrics.total_tokens <= 1200
+    assert len(model.requests) == 2
+
+
+def test_tokens_of_a_server_that_does_not_count_are_estimated():
+    """No figures are not zero tokens: the turn ends all the same."""
+    model, result, _ = run(limited([call("look")], Limits(tokens=2000)))
+    assert result.reason == "budget"
+    assert len(model.requests) < 20
+
+
+def test_money():
+    script = [with_use(call("look"), 1000, 1000)]
+    limits = Limits(money=0.013)
+    model, result, _ = run(limited(script, limits, PRICED))
+    assert result.reason == "budget"
+    assert result.detail == "the limit of $0.013 leaves no room for another step"
+    assert result.metrics.cost <= 0.013
+    assert len(model.requests) == 2
+
+
+def test_money_without_a_price_is_refused_with_what_to_do():
+    info = ProviderInfo("scripted", "unheard-of")
+    model, result, _ = run(limited(["ok"], Limits(money=1.0), info))
+    assert result.reason == "budget"
+    said = "the price of unheard-of is unknown, so a limit of $1 cannot be kept"
+    assert result.detail == said
+    assert model.requests == []
+
+
+def test_seconds_is_a_timeout():
+    async def story():
+        async with make_engine([{"delay": 30.0}], limits=Limits(seconds=0.05)) as engine:
+            return await engine.run("go")
+
+    assert run(story()).reason == "timeout"
+
+
+def test_what_the_model_may_write_is_cut_to_what_is_left():
+    budget = Budget(Limits(tokens=1000), PRICED)
+    assert budget.reserve(RequestConfig(max_tokens=300), 100).max_tokens == 300
+    budget.spend(Usage(100, 300), None)
+    assert budget.reserve(RequestConfig(max_tokens=300), 50).max_tokens == 150
+    budget = Budget(Limits(money=0.001), PRICED)
+    assert budget.reserve(RequestConfig(), 400).max_tokens == 100
+
+
+def test_without_limits_the_settings_are_left_alone():
+    config = RequestConfig(max_tokens=7)
+    assert Budget(Limits(steps=0), PRICED).reserve(config, 10**9) is config
+
+
+class Spending:
+    """A model that spends at random, within what it was allowed."""
+
+    def __init__(self, data, budget):
+        self.data, self.budget, self.known = data, budget, 0
+
+    def step(self, news):
+        config = self.budget.reserve(RequestConfig(), news)
+        read = self.data.draw(st.integers(0, self.known + news))
+        cached = self.data.draw(st.integers(0, read))
+        most = config.max_tokens or PRICED.max_output
+        written = self.data.draw(st.integers(0, most))
+        usage = Usage(read - cached, written, cache_write_tokens=cached)
+        self.known = usage.total_tokens or self.known + news
+        return usage, PRICED.price.cost(usage)
+
+
+@given(st.data(), st.integers(1, 20_000), st.floats(0.0001, 0.1), st.booleans())
+def test_no_limit_is_ever_exceeded(data, tokens, money, both):
+    """For every way to spend that keeps to max_tokens."""
+    limits = Limits(tokens=tokens, money=money if both else 0.0, steps=50)
+    budget = Budget(limits, PRICED)
+    model = Spending(data, budget)
+    used, cost = 0, 0.0
+    for _ in range(60):
+        try:
+            usage, price = model.step(data.draw(st.integers(0, 3000)))
+        except BudgetReached:
+            break
+        budget.spend(usage, price)
+        used, cost = used + usage.total_tokens, cost + price
+    else:
+        raise AssertionError("fifty steps were allowed and sixty taken")
+    assert used <= tokens
+    assert not both or cost <= money * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("message", "least"),
+    [
+        (user("x" * 300), 100),
+        (user("語" * 100), 100),
+        (Message("assistant", (Thinking("x" * 300), ToolCall("c", "n", {"a": "x" * 300}))), 200),
+        (Message("tool", (ToolOutput("c", "x" * 300, media=(Image("image/png", "aa"),)),)), 1700),
+        (user(Image(url="http://127.0.0.1/x.png")), 1600),
+        (user(File("text/plain", "a" * 400)), 100),
+        (Message("user", (Text(""),)), 1),
+    ],
+)
+def test_estimates_are_rather_too_high(message, least):
+    assert estimate(message) >= least
