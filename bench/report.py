@@ -5,7 +5,8 @@ import platform
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.contenders import CONTENDERS, FLOOR, Contender
+from bench.contenders import BY_NAME as BY_CONTENDER
+from bench.contenders import CONTENDERS, FLOOR, OURS, Contender
 from bench.measures import BY_NAME, FIGURES, Samples, figure, reason
 from bench.targets import Verdict, best_peer, judge
 
@@ -66,6 +67,7 @@ class Results:
 def to_markdown(results: Results) -> str:
     """The whole report."""
     parts = ["# bridle and its peers, the same work", INTRODUCTION, promises(results)]
+    parts.append(ratios(results.taken))
     rows = [c for c in CONTENDERS if any(c.name in by for by in results.taken.values())]
     for title, names in TABLES.items():
         if any(BY_NAME[name].measure in results.taken for name in names):
@@ -108,6 +110,27 @@ def promises(results: Results) -> str:
     if results.commands:
         lines.append(f"| `import bridle` pulls in no SDK, aiohttp, pydantic | | | {word} |")
     return "\n".join([lines[0], "", *lines[1:]])
+
+
+def ratios(taken: Samples) -> str:
+    """Ours beside the floor and beside the best peer, figure by figure."""
+    lines = ["## bridle, the floor, the best peer", ""]
+    lines += ["| | bridle | floor | times | best peer | times |", "|---|---:|---:|---:|---:|---:|"]
+    for each in FIGURES:
+        ours, floor = (figure(each.name, taken, who.name) for who in (OURS, FLOOR))
+        if ours is None or each.unit == "":
+            continue
+        best = best_peer(each.name, taken)
+        peer = f"{short(best[1])} ({BY_CONTENDER[best[0]].label})" if best else "–"
+        cells = [short(ours), short(floor) if floor else "–", times(ours, floor), peer]
+        cells.append(times(ours, best[1] if best else None))
+        lines.append(f"| {each.title}, {each.unit} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def times(ours: float, other: float | None) -> str:
+    """A ratio, if there is something to divide by."""
+    return f"{short(ours / other)}x" if other else "–"
 
 
 def table(title: str, names: tuple[str, ...], rows: list[Contender], taken: Samples) -> str:
