@@ -1,0 +1,72 @@
+"""The tool `glob`: files whose path fits a pattern."""
+
+import re
+from typing import Any
+
+from bridle.errors import ToolError
+from bridle.policy import ToolPolicy
+from bridle.promises.tool import Files, ToolContext, ToolResult
+from bridle.tools.prose import Prose
+from bridle.tools.threads import in_thread
+from bridle.workspace.globs import Matcher, compile_glob
+from bridle.workspace.paths import Workspace
+from bridle.workspace.text import one_line
+from bridle.workspace.tree import Tree
+
+MOST = 1000  # files listed
+
+
+class Glob:
+    """Finds files of the workspace by name."""
+
+    name = "glob"
+    description = Prose("glob")
+    policy = ToolPolicy(read_only=True, risk="low")
+    parameters: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "minLength": 1, "description": "Such as **/*.py."},
+            "path": {"type": "string", "description": "The folder to look in. Default: all."},
+        },
+        "required": ["pattern"],
+        "additionalProperties": False,
+    }
+
+    async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
+        """Walk and compare, in a thread."""
+        path = arguments.get("path", ".")
+        return await in_thread(_find, context.workspace, arguments["pattern"], path)
+
+
+def on_disk(files: Files) -> Workspace:
+    """The workspace that can be walked."""
+    return files if isinstance(files, Workspace) else Workspace(files.root)
+
+
+def matcher(pattern: str) -> Matcher:
+    """The pattern as a function. Raise `ToolError` for one that cannot be read."""
+    try:
+        return compile_glob(pattern)
+    except (ValueError, re.error) as error:
+        raise ToolError(f"The pattern `{one_line(pattern)}` cannot be read: {error}.") from error
+
+
+def _find(files: Files, pattern: str, path: str) -> ToolResult:
+    workspace = on_disk(files)
+    if not workspace.is_folder(path):
+        raise ToolError(f"`{one_line(path, 200)}` is not a folder of the workspace.")
+    top = workspace.relative(path)
+    if pattern.startswith("/"):
+        pattern = "/" + workspace.relative(pattern)
+        top = "."
+    fits = matcher(pattern)
+    skip = 0 if top == "." else len(top) + 1
+    tree = Tree(workspace, top)
+    found = [file for file in tree if fits(file[skip:])]
+    lines = [one_line(file, 1000) for file in found[:MOST]]
+    if len(found) > MOST:
+        lines.append(f"[… and {len(found) - MOST:,} more; use a narrower pattern]")
+    if tree.stopped:
+        lines.append(f"[{tree.stopped}]")
+    text = "\n".join(lines) or f"No file fits `{one_line(pattern)}`. Ignored files are left out."
+    return ToolResult.success({"count": len(found)}, text=text)

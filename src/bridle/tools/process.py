@@ -1,0 +1,148 @@
+"""A program in a group of its own, watched until it and its children are gone.
+
+Output is handed on as it comes. Whatever ends the run (the program itself, the time, a cancel, the
+reader who has had enough), the whole group is ended: TERM, a short grace, KILL. The group is
+signalled before its leader is reaped, so its number cannot belong to anybody else by then.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from msgspec import Struct
+
+from bridle.errors import ToolError
+from bridle.tools.threads import Threads
+
+GRACE = 0.5  # seconds between TERM and KILL
+_DRAIN = 0.2  # seconds for what a program wrote last
+_CHUNK = 1 << 16
+_waiters = Threads(most=4096)  # a thread for each running program; tools cannot use them up
+
+_ALLOWED = frozenset(
+    (
+        *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE"),
+        *("VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "NVM_DIR", "JAVA_HOME", "GOPATH", "GOROOT"),
+        *("CARGO_HOME", "RUSTUP_HOME", "XDG_CACHE_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    )
+)
+
+
+class Ended(Struct, frozen=True):
+    """How a program ended. `code` is None when it did not end by itself."""
+
+    code: int | None
+    timed_out: bool = False
+    left_behind: bool = False
+
+
+def clean_environment() -> dict[str, str]:
+    """What a program may know of ours: a short list of names, and never a key."""
+    found = {
+        name: value
+        for name, value in os.environ.items()
+        if name in _ALLOWED or name.startswith("LC_")
+    }
+    return {**found, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+
+
+class Program:
+    """One run of a program."""
+
+    def __init__(self, argv: Sequence[str], cwd: str, take: Callable[[bytes], bool]) -> None:
+        self._argv = argv
+        self._cwd = cwd
+        self._take = take
+        self._enough = asyncio.Event()
+        self._eof = asyncio.Event()
+
+    async def run(self, seconds: float, environment: Mapping[str, str]) -> Ended:
+        """Start it and stay until its group is gone. `take` gives False when it wants no more."""
+        reader, writer = os.pipe()
+        try:
+            process = self._start(writer, environment)
+        except BaseException:
+            os.close(reader)
+            raise
+        finally:
+            os.close(writer)
+        os.set_blocking(reader, False)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(reader, self._read, reader)
+        try:
+            return await self._watch(process, seconds)
+        finally:
+            _signal(process, signal.SIGKILL)
+            loop.remove_reader(reader)
+            os.close(reader)
+            _waiters.submit(process.wait)
+
+    def _start(self, writer: int, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+        try:
+            return subprocess.Popen(
+                self._argv,
+                cwd=self._cwd,
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=writer,
+                stderr=writer,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:  # ValueError: NUL, or a lone surrogate
+            raise ToolError(f"The command cannot be started: {error}.", error) from error
+
+    def _read(self, reader: int) -> None:
+        try:
+            data = os.read(reader, _CHUNK)
+        except BlockingIOError:
+            return
+        if not data:
+            asyncio.get_running_loop().remove_reader(reader)
+            self._eof.set()
+        elif not self._enough.is_set() and not self._take(data):
+            self._enough.set()
+
+    async def _watch(self, process: "subprocess.Popen[bytes]", seconds: float) -> Ended:
+        exited = asyncio.wrap_future(_waiters.submit(lambda: _wait(process.pid)))
+        enough = asyncio.ensure_future(self._enough.wait())
+        ended = False
+        try:
+            await asyncio.wait((exited, enough), timeout=seconds, return_when="FIRST_COMPLETED")
+            ended = exited.done()
+        finally:
+            enough.cancel()
+            if not ended:  # too long, enough, or cancelled
+                _signal(process, signal.SIGTERM)
+                await asyncio.wait((exited,), timeout=GRACE)
+            exited.cancel()  # nobody waits any more; it may come true after the loop is closed
+        left_behind = await self._end_group(process)
+        timed_out = not ended and not self._enough.is_set()
+        return Ended(process.wait() if ended else None, timed_out, left_behind)
+
+    async def _end_group(self, process: "subprocess.Popen[bytes]") -> bool:
+        """End what the leader left in its group. Does anybody still hold the output?"""
+        if not await self._drained(_DRAIN):
+            _signal(process, signal.SIGTERM)
+            await self._drained(GRACE)
+        _signal(process, signal.SIGKILL)
+        return not await self._drained(GRACE)
+
+    async def _drained(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._eof.wait(), seconds)
+        return self._eof.is_set()
+
+
+def _wait(pid: int) -> None:
+    """Wait for the end without reaping: until then the group's number stays taken."""
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
+def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    """Signal the group, unless its leader is reaped: then the number may be somebody else's."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
