@@ -91,7 +91,7 @@ def test_it_says_so_again_only_when_it_does_not_understand() -> None:
         (
             "list the files",
             ToolOutput("1", "a.py\nb.py\n", name="glob"),
-            "2 lines here:\n```\na.py\nb.py\n```",
+            "2 files here:\n```\na.py\nb.py\n```",
         ),
         ("list the files", ToolOutput("1", "", name="glob"), "There is nothing here."),
         (
@@ -111,6 +111,16 @@ def test_it_says_so_again_only_when_it_does_not_understand() -> None:
         ),
         ("search x", ToolOutput("1", "", name="grep"), "“x” was not found."),
         ("search x", ToolOutput("1", "No matches found.", name="grep"), "“x” was not found."),
+        (
+            "search x",
+            ToolOutput("1", "No line fits `x`.\n[stopped after 10 s]", name="grep"),
+            "“x” was not found.",
+        ),
+        (
+            "list the files",
+            ToolOutput("1", "a.py\n[… and 7 more]", name="glob"),
+            "1 file here:\n```\na.py\n```",
+        ),
         ("list the files", ToolOutput("1", "(no files)", name="glob"), "There is nothing here."),
         ("read a", ToolOutput("1", "No files", name="read"), "a, 1 line:\n```\nNo files\n```"),
     ],

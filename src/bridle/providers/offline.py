@@ -43,13 +43,13 @@ def _list(words: Words, results: Results) -> Wanted | str:
     if not results:
         return Wanted("glob", {"pattern": f"{place.rstrip('/')}/**/*" if place else "**/*"})
     where = f"in {place}" if place else "here"
-    return _told(results[-1], f"There is nothing {where}.", f"{{count}} {where}:")
+    return _told(results[-1], f"There is nothing {where}.", f"{{count}} {where}:", "file")
 
 
 def _find(words: Words, results: Results) -> Wanted | str:
     if not results:
         return Wanted("glob", {"pattern": words["pattern"]})
-    return _told(results[-1], f"No file fits {words['pattern']}.", "{count} found:")
+    return _told(results[-1], f"No file fits {words['pattern']}.", "{count} found:", "file")
 
 
 def _search(words: Words, results: Results) -> Wanted | str:
@@ -206,13 +206,13 @@ def _last_turn(messages: Sequence[Message]) -> tuple[str, Results]:
     return "", results
 
 
-def _told(output: ToolOutput, nothing: str, title: str) -> str:
+def _told(output: ToolOutput, nothing: str, title: str, noun: str = "line") -> str:
     if output.is_error:
         return _failed(output)
-    lines = _lines(output)
+    lines = [line for line in _lines(output) if not re.fullmatch(r"\[.*\]", line)]  # remarks
     if not lines or (output.name in ("glob", "grep") and _says_none(lines)):
         return nothing
-    count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+    count = f"1 {noun}" if len(lines) == 1 else f"{len(lines)} {noun}s"
     shown = [line[:_WIDEST] for line in lines[:_LINES_SHOWN]]
     rest = len(lines) - len(shown)
     more = f"\n… and {rest} more." if rest else ""
