@@ -61,7 +61,10 @@ def test_a_call_is_one_harmless_line(name: str, arguments: dict[str, Any], line:
         (ToolOutput("1", "done"), "  ✓ done"),
         (ToolOutput("1", ""), "  ✓ nothing came back"),
         (ToolOutput("1", "a\nb\n\nc", name="read"), "  ✓ 3 lines"),
-        (ToolOutput("1", "a\nb\nOK\n", name="shell"), "  ✓ OK (3 lines)"),
+        (ToolOutput("1", "a\nb\nOK\n[exit code 0]", name="shell"), "  ✓ OK (3 lines)"),
+        (ToolOutput("1", "(no output)\n[exit code 0]", name="shell"), "  ✓ no output"),
+        (ToolOutput("1", "a\nb\n[exit code 1]", True, "shell"), "  ✗ exit code 1 · b (2 lines)"),
+        (ToolOutput("1", "not permitted: no", True, "shell"), "  ✗ not permitted: no"),
         (ToolOutput("1", "Changed `a`:\nx\ny", name="edit"), "  ✓ Changed `a`"),
         (ToolOutput("1", "no such file", True), "  ✗ no such file"),
         (ToolOutput("1", "exit 1\nx\ny", True), "  ✗ exit 1 (+2 lines)"),
@@ -127,7 +130,7 @@ def asked(name: str, arguments: dict[str, Any]) -> ApprovalAsked:
 def test_a_question_shows_the_exact_command_with_everything_visible():
     text = question(asked("shell", {"command": f"echo {EVIL}\nrm -rf x", "timeout": 9}), PLAIN)
     assert text.splitlines() == [
-        "? shell wants to run",
+        "? shell: may this run?",
         "  why: it may change things",
         "  in:  /w",
         r"  │ $ echo a\x1b]52;c;x\x07\u202eb",
@@ -140,6 +143,8 @@ def test_a_question_shows_the_exact_command_with_everything_visible():
     ("arguments", "before", "lines"),
     [
         ({"path": "a", "old": "x\ny", "new": "z"}, None, ["a", "- x", "- y", "+ z"]),
+        ({"path": "a", "old": "x\n", "new": "z\n"}, None, ["a", "- x", "+ z"]),
+        ({"path": "a", "old": "x\n", "new": "x"}, None, ["a", "- x", "- ", "+ x"]),
         ({"path": "a", "content": "x\ny"}, None, ["a", "+ x", "+ y"]),
         ({"path": "a", "content": "x\ny\n"}, "x\nz\n", ["a", "@@ -1,2 +1,2 @@", " x", "-z", "+y"]),
         ({"path": "a", "content": "x\n"}, "x\n", ["a", "(the same as it is now)"]),
@@ -220,6 +225,7 @@ def test_at_a_terminal_the_text_streams_and_lines_begin_where_lines_begin():
         "    ✓ look",
         "    ◐ mend",
         "    ☐ test",
+        "",
         r"It is a\x1b]52;c;x\x07\u202eb",
     ]
 

@@ -1,6 +1,7 @@
 """Puts the gate's questions to the person at the terminal. The default is no, and so is silence."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 from bridle.cli.lines import Lines
@@ -11,6 +12,7 @@ from bridle.events import ApprovalAsked
 from bridle.promises.session import Answer
 from bridle.workspace.paths import Workspace
 
+_PATIENCE = 2.0  # seconds
 _LARGEST = 200_000  # bytes of a file that is compared; a larger one is shown as it will be
 
 
@@ -21,11 +23,13 @@ class Asker:
         self._lines = lines
         self._screen = screen
         self._turn = asyncio.Lock()
-        screen.asks = True
+        self._shown: dict[str, asyncio.Event] = {}
         self.unanswered = 0
+        screen.on_asked = lambda asked: self._event(asked).set()
 
     async def __call__(self, asked: ApprovalAsked) -> Answer:
         async with self._turn:
+            await self._reached(asked)
             self._lines.discard()
             text = question(asked, self._screen.paint, current(asked))
             self._screen.ask(f"{text}\n  {CHOICES}\n  [y/a/N] ")
@@ -35,6 +39,19 @@ class Asker:
             if line is None:
                 self.unanswered += 1
             return to_answer(line)
+
+    def _event(self, asked: ApprovalAsked) -> asyncio.Event:
+        return self._shown.setdefault(asked.call.id, asyncio.Event())
+
+    async def _reached(self, asked: ApprovalAsked) -> None:
+        """Until everything said before the question stands on the screen.
+
+        What is shown has been written first. If it cannot be written, the question comes anyway.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                await self._event(asked).wait()
+        del self._shown[asked.call.id]
 
 
 def current(asked: ApprovalAsked) -> str | None:

@@ -23,7 +23,6 @@ from bridle.cli.turn import Watch, run
 from bridle.engine.session import Session
 from bridle.events import ApprovalAsked
 from bridle.promises.session import NO, TurnResult
-from bridle.promises.store import Record
 from bridle.runtime import build_engine
 
 _WHO = "the demo"
@@ -45,7 +44,6 @@ class Demo:
         self._folder = folder
         self._fast = fast
         self._screen = Screen(sys.stdout, sys.stderr, live=True)
-        self._screen.asks = True
         self._answering: list[asyncio.Future[None]] = []
 
     async def play(self) -> int:
@@ -59,16 +57,13 @@ class Demo:
             model, workspace=self._folder, on_ask="wait", mode="ask", face="demo"
         ) as engine:
             session = await engine.session()
-            result = await Watch(session, lambda record: self._show(session, record)).play(
-                demo_story.PROMPT
-            )
+            self._screen.on_asked = lambda asked: self._hear(session, asked)
+            result = await Watch(session, self._screen.feed).play(demo_story.PROMPT)
             self._tell(result, session.log_path)
         return self._verify(result)
 
-    def _show(self, session: Session, record: Record) -> None:
-        self._screen.feed(record)
-        if isinstance(record.event, ApprovalAsked):
-            self._answering.append(asyncio.ensure_future(self._answer(session, record.event)))
+    def _hear(self, session: Session, asked: ApprovalAsked) -> None:
+        self._answering.append(asyncio.ensure_future(self._answer(session, asked)))
 
     async def _answer(self, session: Session, asked: ApprovalAsked) -> None:
         """The gate asks; the demo answers in its own name, with the verb every face has."""

@@ -65,37 +65,40 @@ def model(*, fast: bool) -> Scripted:
 def _replies() -> list[dict[str, Any]]:
     return [
         _say(
-            "I will look at what is here, and run the test.",
+            "I will look at what is here, run the test, and go from there.",
             (900, 0, 60),
             ("todo_write", _todos("in_progress", "pending", "pending")),
-            ("glob", {"pattern": "**/*.py"}),
         ),
+        _say("", (120, 900, 30), ("glob", {"pattern": "**/*.py"})),
         _say(
             "",
-            (150, 900, 70),
+            (150, 1020, 70),
             ("read", {"path": "basket.py"}),
             ("read", {"path": "test_basket.py"}),
         ),
-        _say("Now the test.", (420, 1050, 40), ("shell", {"command": TEST})),
+        _say("Now the test.", (420, 1170, 40), ("shell", {"command": TEST})),
         _say(
-            "75 was expected and 750 came. Maybe a price list outside of the project explains it, "
-            "or a clean start would do.",
-            (260, 1470, 80),
+            "75 was expected, and ten times as much came. "
+            "Maybe a price list outside of the project explains it?",
+            (260, 1590, 60),
             ("read", {"path": "../../prices.txt"}),
+        ),
+        _say(
+            "That is not mine to read. Or a clean start?",
+            (110, 1850, 50),
             ("shell", {"command": "rm -rf ."}),
         ),
         _say(
-            "Both were refused, and rightly so. The cause is in `total`: a percentage is divided "
-            "by 100, not by 10.",
-            (200, 1730, 90),
+            "Fair enough. The cause is in `total`: a percentage is divided by 100, not by 10.",
+            (200, 1960, 90),
             ("edit", {"path": "basket.py", "old": _WRONG, "new": _RIGHT}),
         ),
-        _say("The same test again.", (180, 1930, 40), ("shell", {"command": TEST})),
-        _say("", (120, 2110, 50), ("todo_write", _todos("completed", "completed", "completed"))),
+        _say("The same test again.", (180, 2160, 40), ("shell", {"command": TEST})),
+        _say("", (120, 2340, 50), ("todo_write", _todos("completed", "completed", "completed"))),
         _say(
             "The test passes. `total` divided by 10 where it has to divide by 100; that one line "
             "of basket.py is changed, and nothing else.",
-            (90, 2230, 45),
+            (90, 2460, 45),
         ),
     ]
 

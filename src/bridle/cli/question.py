@@ -19,7 +19,7 @@ CHOICES = "[y] yes  [a] yes, for this session  [n] no  or say what to do instead
 def question(asked: ApprovalAsked, paint: Paint, before: str | None = None) -> str:
     """The whole question. `before` is what the file holds now, where the call changes one."""
     call = asked.call
-    head = f"{paint.yellow('?')} {paint.bold(one_line(call.name))} wants to run"
+    head = f"{paint.yellow('?')} {paint.bold(one_line(call.name))}: may this run?"
     why = f"  {paint.dim('why: ' + one_line(asked.reason or 'it always asks'))}"
     if asked.rule:
         why += paint.dim(f" ({one_line(asked.rule)})")
@@ -61,6 +61,8 @@ def _change(arguments: dict[str, object], before: str | None) -> list[str] | Non
     old = arguments.get("old_string", arguments.get("old"))
     new = arguments.get("new_string", arguments.get("new"))
     if isinstance(old, str) and isinstance(new, str):
+        if old.endswith("\n") and new.endswith("\n"):  # else the difference has to be seen
+            old, new = old[:-1], new[:-1]
         return [*_lines(old, "- "), *_lines(new, "+ ")]
     if not isinstance(content := arguments.get("content"), str):
         return None

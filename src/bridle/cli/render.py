@@ -63,12 +63,21 @@ def gist(output: ToolOutput) -> str:
         return "nothing came back"
     if output.name in _TELLING and not output.is_error:
         return lines[0].removesuffix(":")
+    if output.name == "shell" and lines[-1].startswith("["):
+        return _command_gist(lines[:-1], lines[-1].strip("[]"), failed=output.is_error)
     if output.is_error or len(lines) == 1:
         more = f" (+{counted(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
         return lines[0] + more
-    if output.name == "shell":
-        return f"{lines[-1]} ({counted(len(lines), 'line')})"
     return counted(len(lines), "line")
+
+
+def _command_gist(output: list[str], how: str, *, failed: bool) -> str:
+    """The last line of a command's output, and how it ended if it did not end well."""
+    last = output[-1] if output else ""
+    if last in ("", "(no output)"):
+        last = "no output"
+    more = f" ({counted(len(output), 'line')})" if len(output) > 1 else ""
+    return f"{how} · {last}{more}" if failed else f"{last}{more}"
 
 
 def todo_lines(todos: Iterable[Todo], paint: Paint, width: int) -> list[str]:

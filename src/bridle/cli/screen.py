@@ -4,6 +4,7 @@ On a terminal text appears as it streams. In a pipe standard output gets the ans
 model says before it calls a tool goes to standard error. Knows the renderer, not the session.
 """
 
+from collections.abc import Callable
 from io import StringIO
 from typing import TextIO
 
@@ -53,12 +54,13 @@ class Screen:
         self._thinking = thinking
         self._live = bool(out and out.isatty()) if live is None else live
         self.paint = paint or paint_for(err)
-        self.asks = False  # somebody shows the questions in full, and knows the answers
+        self.on_asked: Callable[[ApprovalAsked], None] | None = None  # who shows questions in full
         self._held: list[str] = []
         self._open: dict[str, ToolCall] = {}
         self._several = False  # calls are open side by side
         self._at_start = True
         self._whispering = False
+        self._lined = False  # the last thing shown was a line that is not the answer's
 
     @property
     def width(self) -> int:
@@ -87,6 +89,7 @@ class Screen:
         self.break_line()
         self._err.write(text + "\n")
         self._err.flush()
+        self._lined = bool(text)
 
     def ask(self, text: str) -> None:
         """A question; the cursor stays behind it. Asked even when the rest is quiet."""
@@ -111,9 +114,9 @@ class Screen:
                 return self._result(event)
             case TodosChanged(todos=todos):
                 return render.todo_lines(todos, paint, width)
-            case ApprovalAsked() if not self.asks:
-                return [render.asked_line(event, paint, width)]
-            case ApprovalAnswered() if not self.asks:
+            case ApprovalAsked():
+                return self._asked(event)
+            case ApprovalAnswered() if self.on_asked is None:
                 return [render.answered_line(event, paint, width)]
             case TraceEvent():
                 return [line for line in [render.trace_line(event, paint, width)] if line]
@@ -121,6 +124,12 @@ class Screen:
                 return [render.end_line(event, paint)]
             case _:
                 return []
+
+    def _asked(self, asked: ApprovalAsked) -> list[str]:
+        if self.on_asked is None:
+            return [render.asked_line(asked, self.paint, self.width)]
+        self.on_asked(asked)
+        return []
 
     def _call(self, call: ToolCall) -> list[str]:
         self._several = bool(self._open)
@@ -138,6 +147,9 @@ class Screen:
             return
         if self._whispering:
             self.break_line()
+        if self._lined:
+            self._out.write("\n")  # air between what was done and what is said of it
+            self._lined = False
         self._out.write(neutral(text))
         self._out.flush()
         self._at_start = text.endswith("\n")
