@@ -25,6 +25,8 @@ async def write_title(small: Provider, prompt: str) -> list[Event]:
         reply = await drain(small.stream(request))
     except AgentError as error:
         return [TraceEvent("title", {"kind": error.kind, "message": error.message})]
+    except Exception as broken:  # somebody's provider raised what it should not
+        return [TraceEvent("title", {"kind": "agent", "message": repr(broken)})]
     price = small.info.price
     cost = price.cost(reply.usage) if price is not None else None
     events: list[Event] = [UsageReported(reply.usage, reply.model, cost, "title")]

@@ -1,0 +1,242 @@
+"""The engine owns its sessions: it hands them out, takes them up again, and leaves nothing."""
+
+import asyncio
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from bridle.errors import SessionClosed, SessionLocked, UnknownSession
+from bridle.events import SessionStarted, TitleChanged, TraceEvent, UsageReported
+from bridle.promises.provider import ProviderInfo
+from bridle.providers.scripted import Scripted
+from bridle.stores.jsonl import JsonlStore
+from bridle.stores.memory import MemoryStore
+from bridle.tools.function import tool
+from rig import call, conversation, events, make_engine, run
+
+
+def handles():
+    """What this process has open, by what it points at."""
+    found = []
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            found.append(str(entry.readlink()))
+        except FileNotFoundError:
+            continue  # the handle of the listing itself
+    return [place for place in found if "log.jsonl" in place]
+
+
+def writers():
+    return [thread.name for thread in threading.enumerate() if thread.name == "bridle-writer"]
+
+
+def test_closing_leaves_no_task_no_thread_and_no_file(state):
+    """`run` looks for tasks; here are the rest. Also in the middle of a turn."""
+
+    async def story():
+        @tool
+        async def hang() -> str:
+            await asyncio.Event().wait()
+            return ""
+
+        engine = make_engine([call("hang")], hang, store=JsonlStore(state), mode="auto")
+        for _ in range(3):
+            session = await engine.session()
+            await session.send("go")
+        during = len(handles()), writers()
+        await engine.close()
+        return during, handles(), writers()
+
+    assert run(story()) == ((3, ["bridle-writer"]), [], [])
+
+
+def test_a_run_closes_the_session_that_it_opened(state):
+    async def story():
+        async with make_engine(["ok", "ok"], store=JsonlStore(state)) as engine:
+            first = await engine.run("one")
+            open_now = handles()
+            second = await engine.run("two", session=first.session_id)
+            return open_now, second.turn, conversation(engine, first.session_id)
+
+    open_now, turn, said = run(story())
+    assert (open_now, turn) == ([], 2)
+    assert [words for _, words in said] == ["one", "ok", "two", "ok"]
+
+
+def test_a_run_leaves_a_session_open_that_was_open_before(state):
+    async def story():
+        async with make_engine(["a", "b", "c"], store=JsonlStore(state)) as engine:
+            session = await engine.session()
+            await engine.run("one", session=session)
+            await engine.run("two", session=session.id)
+            return (await session.wait(await session.send("three"))).text
+
+    assert run(story()) == "c"
+
+
+def test_taking_a_session_up_again_goes_on_where_it_was(state):
+    """A8: the same conversation, the next turn, one more session_start."""
+
+    async def story():
+        async with make_engine(["first"], store=JsonlStore(state)) as engine:
+            found = (await engine.run("one")).session_id
+        model = Scripted(["second"])
+        async with make_engine(model, store=JsonlStore(state), face="cli") as engine:
+            session = await engine.session(found)
+            result = await session.wait(await session.send("two"))
+            started = events(engine, found, SessionStarted)
+            numbers = [record.seq for record in engine.store.read(found)]
+        return model, result, started, numbers, session.metrics
+
+    model, result, started, numbers, metrics = run(story())
+    sent = [(one.role, one.content) for one in model.requests[0].messages]
+    assert sent == [("user", "one"), ("assistant", "first"), ("user", "two")]
+    assert (result.turn, result.text, metrics.invocations) == (2, "second", 2)
+    assert [(one.mode, one.resumed) for one in started] == [("library", False), ("cli", True)]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_session_that_nobody_spoke_in_leaves_no_file(state):
+    async def story():
+        async with make_engine([], store=JsonlStore(state)) as engine:
+            await engine.session()
+        return state.exists()
+
+    assert run(story()) is False
+
+
+def test_two_who_ask_for_one_session_get_the_same_one(state):
+    async def story():
+        async with make_engine(["ok"], store=JsonlStore(state)) as engine:
+            found = (await engine.run("one")).session_id
+            one, two = await asyncio.gather(engine.session(found), engine.session(found))
+            return one is two
+
+    assert run(story())
+
+
+def test_a_session_closed_by_hand_can_be_taken_up_again(state):
+    async def story():
+        async with make_engine(["a", "b"], store=JsonlStore(state)) as engine:
+            session = await engine.session()
+            await session.wait(await session.send("one"))
+            await session.close()
+            again = await engine.session(session.id)
+            return again is session, (await again.wait(await again.send("two"))).text
+
+    assert run(story()) == (False, "b")
+
+
+def test_another_engine_on_the_same_store_is_locked_out(state):
+    async def story():
+        store = JsonlStore(state)
+        async with make_engine(["ok"], store=store) as engine:
+            session = await engine.session()
+            await session.wait(await session.send("one"))
+            other = make_engine(["ok"], store=JsonlStore(state))
+            with pytest.raises(SessionLocked, match=f"process {os.getpid()}"):
+                await other.session(session.id)
+            await other.close()
+
+    run(story())
+
+
+@pytest.mark.parametrize("name", ["nope", "../../etc", "", "a/b", "x" * 500])
+def test_a_session_that_is_not_there_is_unknown(state, name):
+    async def story():
+        async with make_engine([], store=JsonlStore(state)) as engine:
+            with pytest.raises(UnknownSession):
+                await engine.session(name)
+
+    run(story())
+
+
+def test_a_closed_engine_starts_nothing():
+    async def story():
+        engine = make_engine(["ok"])
+        await engine.close()
+        await engine.close()
+        with pytest.raises(SessionClosed):
+            await engine.session()
+
+    run(story())
+
+
+def test_two_sessions_at_once_do_not_mix(state):
+    async def story():
+        def answer(request):
+            return {"text": f"you said {request.messages[-1].content}", "pause": 0.001}
+
+        async with make_engine(Scripted(answer), store=JsonlStore(state)) as engine:
+            words = [f"word{number}" for number in range(20)]
+            found = await asyncio.gather(*(engine.run(word) for word in words))
+            logs = [conversation(engine, one.session_id) for one in found]
+        return words, [one.text for one in found], logs
+
+    words, texts, logs = run(story())
+    assert texts == [f"you said {word}" for word in words]
+    assert logs == [[("user", word), ("assistant", f"you said {word}")] for word in words]
+
+
+def test_whatever_fails_on_closing_the_rest_is_closed(state):
+    class Rude(Scripted):
+        async def close(self):
+            raise RuntimeError("no")
+
+    async def story():
+        engine = make_engine(Rude(["ok"]), store=JsonlStore(state))
+        session = await engine.session()
+        await session.wait(await session.send("go"))
+        with pytest.raises(RuntimeError):
+            await engine.close()
+        return handles(), writers()
+
+    assert run(story()) == ([], [])
+
+
+def test_a_small_model_writes_the_title_and_its_use_is_counted():
+    async def story():
+        small = Scripted(['"Mend the parser".'], info=ProviderInfo("scripted", "small"))
+        async with make_engine([{"text": "ok", "delay": 0.05}], small=small) as engine:
+            session = await engine.session()
+            await session.wait(await session.send("please mend the parser"))
+            return session.title, events(engine, session.id, (TitleChanged, UsageReported))
+
+    title, said = run(story())
+    assert title == "Mend the parser"
+    assert [getattr(one, "purpose", "") for one in said] == ["title", "", "turn"]
+
+
+def test_a_small_model_that_breaks_is_no_harm():
+    class Broken(Scripted):
+        async def stream(self, request):
+            raise KeyError("oops")
+            yield
+
+    async def story():
+        async with make_engine([{"text": "ok", "delay": 0.05}], small=Broken([])) as engine:
+            session = await engine.session()
+            result = await session.wait(await session.send("mend it"))
+            return result.ok, session.title, events(engine, session.id, TraceEvent)
+
+    ok, title, (trace,) = run(story())
+    assert (ok, title, trace.kind) == (True, "mend it", "title")
+
+
+def test_sessions_in_memory_keep_the_same_promise():
+    async def story():
+        store = MemoryStore()
+        async with make_engine(["a", "b"], store=store) as engine:
+            first = await engine.run("one")
+            with pytest.raises(UnknownSession):
+                await engine.session("nope")
+            session = await engine.session(first.session_id)
+            with pytest.raises(SessionLocked):
+                await store.resume(first.session_id, lambda record: None)
+            second = await session.wait(await session.send("two"))
+            (shown,) = store.sessions()
+            return second.turn, second.text, shown.title
+
+    assert run(story()) == (2, "b", "one")
