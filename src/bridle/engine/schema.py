@@ -9,7 +9,6 @@ before the path on the way up, so that a value that fits costs no bookkeeping.
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import unquote
 
 from bridle.engine.schema_parts import PART_KEYWORDS, anything, together
 from bridle.engine.schema_values import VALUE_KEYWORDS, Check, Problem, broken
@@ -93,6 +92,8 @@ class _Compiler:
     def _find(self, pointer: str) -> Any:
         if pointer != "#" and not pointer.startswith("#/"):
             raise broken(pointer, "only references inside the schema (#/…) can be followed")
+        from urllib.parse import unquote  # here, because few schemas refer and it is slow to load
+
         place = self.root
         for step in pointer.split("/")[1:]:
             name = unquote(step).replace("~1", "/").replace("~0", "~")

@@ -4,15 +4,16 @@ Each builder takes the schema that holds the keyword and gives a check. A check 
 fit, and otherwise problems as (path, words).
 """
 
-import json
 import operator
 from collections.abc import Callable, Sized
-from fractions import Fraction
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridle.errors import ConfigError
 from bridle.workspace.patterns import bounded_search
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Problem = tuple[str, str]
 Check = Callable[[Any], list[Problem] | None]
@@ -37,15 +38,19 @@ def compile_pattern(pattern: Any, where: str) -> Callable[[str], bool]:
         raise broken(where, f"the pattern cannot be used: {error}") from error
 
 
+def _json(value: Any) -> str:
+    import json  # here, because only problems are worded
+
+    return json.dumps(value, ensure_ascii=False)
+
+
 def shown(value: Any) -> str:
     """The value in a few words."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
         return "a list"
-    text = json.dumps(
-        value[: _VALUE_SHOWN * 2] if isinstance(value, str) else value, ensure_ascii=False
-    )
+    text = _json(value[: _VALUE_SHOWN * 2] if isinstance(value, str) else value)
     if len(text) > _VALUE_SHOWN:
         text = f"{text[: _VALUE_SHOWN - 2]}…"
     return f"the text {text}" if isinstance(value, str) else text
@@ -132,13 +137,12 @@ def _const(schema: Schema, where: str) -> Check:
 
 def _one_of(allowed: list[Any]) -> Check:
     keys = {_key(value) for value in allowed}
-    choices = ", ".join(json.dumps(value, ensure_ascii=False) for value in allowed)
-    words = f"must be {'one of ' if len(allowed) > 1 else ''}{choices}"
 
     def check(value: Any) -> list[Problem] | None:
         if value in keys if type(value) is str else _key(value) in keys:
             return None
-        return [("", f"{words}; got {shown(value)}")]
+        choices = f"{'one of ' if len(allowed) > 1 else ''}{', '.join(map(_json, allowed))}"
+        return [("", f"must be {choices}; got {shown(value)}")]
 
     return check
 
@@ -181,8 +185,10 @@ def _bound(words: str, fits: Callable[[Any, Any], bool]) -> Callable[[Schema, st
     return build
 
 
-def _exactly(value: int | float) -> Fraction:
+def _exactly(value: int | float) -> "Fraction":
     """The number as it is written: 0.1 is a tenth, not the float that stands for it."""
+    from fractions import Fraction  # here, because few schemas need it and it is slow to load
+
     return Fraction(value) if isinstance(value, int) else Fraction(repr(value))
 
 

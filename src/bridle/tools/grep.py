@@ -5,7 +5,6 @@ Both give the same shape, `path:line:text`, look at the same files and stop at t
 
 import asyncio
 import re
-import shutil
 import sys
 import time
 from functools import cache
@@ -74,6 +73,8 @@ class Grep:
 @cache
 def find_ripgrep() -> str | None:
     """ripgrep on the PATH, or beside the interpreter, where its wheel puts it."""
+    import shutil
+
     beside = Path(sys.executable).with_name("rg")
     return shutil.which("rg") or (str(beside) if beside.exists() else None)
 

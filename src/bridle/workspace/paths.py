@@ -7,7 +7,6 @@ person and is resolved once. Knows nothing of tools, rules or sessions.
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -207,7 +206,7 @@ def _gather(handle: int, most: int) -> bytes:
 
 def _replace(spot: Spot, data: bytes, old: os.stat_result | None) -> None:
     """Write beside the file under a name that cannot be guessed, then put it in its place."""
-    beside = f".{secrets.token_hex(12)}.tmp"
+    beside = f".{os.urandom(12).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(beside, flags, 0o666 if old is None else 0o600, dir_fd=spot.folder)
     try:

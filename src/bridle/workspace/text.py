@@ -12,7 +12,7 @@ Flags written in tag characters (Wales, Scotland) are shown as escapes: tags car
 """
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 _EMOJI = "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff"
 _EMOJI += "\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
@@ -28,7 +28,7 @@ _HIDDEN = (
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 
-_HONEST = re.compile(
+_HONEST = (
     rf"(?<=[{_EMOJI}])\u200d(?=[{_EMOJI}])"
     rf"|(?<=[{_EMOJI}]\ufe0f)\u200d(?=[{_EMOJI}])"
     rf"|(?<=[{_JOINING}])[\u200c\u200d](?=[{_JOINING}])"
@@ -37,6 +37,14 @@ _HONEST = re.compile(
     rf"|(?<=[{_IDEOGRAPHS}])[\ufe00-\ufe02\U000e0100-\U000e01ef]"
     r"|(?<=[\u1820-\u18aa])[\u180b-\u180f]"
 )
+
+
+@cache
+def _honest() -> re.Pattern[str]:
+    """Compiled when the first suspect of a longer text is met: most programs never meet one."""
+    return re.compile(_HONEST)
+
+
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
@@ -58,7 +66,7 @@ def neutral(text: str, *, keep: str = "\n\t") -> str:
 def _written(match: re.Match[str]) -> str:
     character = match[0]
     code = ord(character)
-    if code > 0xFF and _HONEST.match(match.string, match.start()):
+    if code > 0xFF and _honest().match(match.string, match.start()):
         return character
     if character in _SHORT:
         return _SHORT[character]
