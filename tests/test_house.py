@@ -122,5 +122,10 @@ def test_no_submodule_has_the_name_of_a_public_function():
 def test_the_project_names_no_registry_and_no_machine():
     """Constraints and lock files work with whatever index a machine is set up for."""
     names = re.compile(r"pypi\.org|pythonhosted|registry\.npm|files\.python|deb\.debian", re.I)
-    tracked = [ROOT / "pyproject.toml", ROOT / "constraints.txt", ROOT / "Makefile", ROOT / "README.md"]
+    tracked = [
+        ROOT / "pyproject.toml",
+        ROOT / "constraints.txt",
+        ROOT / "Makefile",
+        ROOT / "README.md",
+    ]
     assert [str(path) for path in tracked if names.search(path.read_text())] == []

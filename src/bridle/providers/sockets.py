@@ -41,6 +41,7 @@ class Pool:
         self.timeouts = timeouts
         self._base = base_url
         self._secret = secret
+        self._lingering: set[aiohttp.ClientResponse] = set()
         self._proxy = _proxy(parts.scheme, str(parts.hostname))
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
@@ -112,8 +113,19 @@ class Pool:
         why = getattr(problem, "strerror", None) or "the connection was closed"
         return Unreachable(f"{self.host} could not be reached ({why})")
 
+    def linger(self, response: aiohttp.ClientResponse) -> None:
+        """Give a reply that said everything a moment to end its body."""
+        self._lingering.add(response)
+        asyncio.get_running_loop().call_later(_LINGER, self._cut, response)
+
+    def _cut(self, response: aiohttp.ClientResponse) -> None:
+        self._lingering.discard(response)
+        response.close()
+
     async def close(self) -> None:
         """Close every connection."""
+        for response in list(self._lingering):
+            self._cut(response)
         await self._session.close()
 
     def abandon(self) -> None:
@@ -146,7 +158,7 @@ class Answer:
         """Cut the connection, or let a whole reply end its body so that it can be used again."""
         if whole and not self._response.closed:
             # aiohttp gives the connection back by itself when the end of the body comes.
-            asyncio.get_running_loop().call_later(_LINGER, self._response.close)
+            self._pool.linger(self._response)
         else:
             self._response.close()
 
