@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -15,6 +16,7 @@ from bridle.promises.store import Record, SessionSummary, to_record
 from bridle.stores.clock import stamp
 from bridle.stores.memory import summarise
 
+_PROMPT = re.compile(rb'"type":"user_prompt","content":"((?:[^"\\]|\\.){0,200})')
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -27,7 +29,7 @@ class SessionFolder:
     def read(self, session_id: str, after: int = 0) -> Iterator[Record]:
         """The records that have been written, as far as they are whole."""
         try:
-            file = self.path(session_id).open("rb")
+            file = opened(self.path(session_id))
         except FileNotFoundError:
             raise UnknownSession(f"there is no session {session_id}") from None
         except OSError as error:
@@ -62,6 +64,11 @@ class SessionFolder:
         return self.folder / "sessions" / session_id / "log.jsonl"
 
 
+def opened(path: Path) -> BinaryIO:
+    """A log for reading; a link in its place is not followed."""
+    return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb")
+
+
 def readable(line: bytes) -> Record | None:
     """A line as a record, if it is one."""
     try:
@@ -73,7 +80,7 @@ def readable(line: bytes) -> Record | None:
 def _summary(folder: Path) -> SessionSummary | None:
     """What the head of a log says of its session, without reading the rest."""
     try:
-        with (folder / "log.jsonl").open("rb") as file:
+        with opened(folder / "log.jsonl") as file:
             head = file.read(8192)
             info = os.fstat(file.fileno())
     except OSError:
@@ -84,4 +91,15 @@ def _summary(folder: Path) -> SessionSummary | None:
         return None
     found = summarise(folder.name, records)
     newest = stamp(info.st_mtime)
-    return msgspec.structs.replace(found, updated_at=newest, size=info.st_size)
+    title = found.title or _beginning(head)
+    return msgspec.structs.replace(found, updated_at=newest, title=title, size=info.st_size)
+
+
+def _beginning(head: bytes) -> str:
+    """The first words of a prompt that is too long for the head of its log."""
+    match = _PROMPT.search(head)
+    whole = match[1].decode("utf-8", "ignore") if match is not None else ""
+    try:
+        return str(msgspec.json.decode(f'"{whole}"'))
+    except msgspec.DecodeError:
+        return ""
