@@ -232,8 +232,9 @@ def test_at_a_terminal_the_text_streams_and_lines_begin_where_lines_begin():
 
 def test_thinking_is_shown_when_it_is_asked_for():
     screen = Tty()
-    shown([ThinkingDelta("hmm"), TextDelta("Yes.")], screen, screen, thinking=True)
-    assert screen.getvalue() == "hmm\nYes."
+    events = [ThinkingDelta("hmm"), TextDelta("Yes."), ResponseCompleted("complete")]
+    shown(events, screen, screen, thinking=True)
+    assert screen.getvalue() == "hmm\nYes.\n"
 
 
 def test_quiet_shows_the_answer_alone():

@@ -17,9 +17,10 @@ from bridle.cli import demo_story
 from bridle.cli.asking import current
 from bridle.cli.failure import DONE, FAILED, complain
 from bridle.cli.question import question
-from bridle.cli.render import money, usage_line
+from bridle.cli.render import usage_line
 from bridle.cli.screen import Screen
 from bridle.cli.turn import Watch, run
+from bridle.cli.wrap import wrapped
 from bridle.engine.session import Session
 from bridle.events import ApprovalAsked
 from bridle.promises.session import NO, TurnResult
@@ -51,7 +52,7 @@ class Demo:
         paint, line = self._screen.paint, self._screen.line
         line(paint.bold("bridle demo") + paint.dim("  a scripted model, real tools, a real gate"))
         line(paint.dim(f"a small project with a failing test lies in {self._folder}"))
-        line(f"\n{paint.cyan('❯')} {paint.bold(demo_story.PROMPT)}\n")
+        line(f"\n{paint.cyan('❯')} {paint.bold(demo_story.PROMPT)}")
         model = demo_story.model(fast=self._fast)
         async with build_engine(
             model, workspace=self._folder, on_ask="wait", mode="ask", face="demo"
@@ -80,9 +81,9 @@ class Demo:
     def _tell(self, result: TurnResult, log: str) -> None:
         paint, line = self._screen.paint, self._screen.line
         line("")
-        line(paint.dim(usage_line(result.metrics)))
-        spent = money(result.metrics.cost)
-        line(paint.dim(f"  ({spent} of pretend money: no model was asked, and nobody pays)"))
+        width = self._screen.width
+        line(paint.dim(wrapped(usage_line(result.metrics), width)))
+        line(paint.dim(wrapped("pretend money: no model was asked, and nobody pays", width)))
         line(f"the log    {paint.dim(log)}")
         line(f"to read it {paint.cyan('bridle sessions show ' + result.session_id)}")
 

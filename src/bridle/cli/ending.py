@@ -3,6 +3,7 @@
 from bridle.cli import failure
 from bridle.cli.render import usage_line
 from bridle.cli.screen import Screen
+from bridle.cli.wrap import wrapped
 from bridle.promises.session import TurnResult
 
 _CODES = {
@@ -29,7 +30,8 @@ def tell_ending(result: TurnResult, screen: Screen, again: str) -> None:
             "a call needed approval, and nobody was there to give it",
             "Run it at a terminal, or allow more with --mode edits or --yes.",
         )
-    screen.line(paint.dim(f"{usage_line(result.metrics)} · {result.session_id}"))
+    used = f"{usage_line(result.metrics)} · {result.session_id}"
+    screen.line(paint.dim(wrapped(used, screen.width)))
 
 
 def code_of(result: TurnResult) -> int:

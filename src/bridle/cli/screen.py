@@ -10,6 +10,7 @@ from typing import TextIO
 
 from bridle.cli import render
 from bridle.cli.style import Paint, paint_for, width_of
+from bridle.cli.wrap import Wrap
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -54,6 +55,7 @@ class Screen:
         self._thinking = thinking
         self._live = bool(out and out.isatty()) if live is None else live
         self.paint = paint or paint_for(err)
+        self._wrap = Wrap() if self._live and err.isatty() else None
         self.on_asked: Callable[[ApprovalAsked], None] | None = None  # who shows questions in full
         self._held: list[str] = []
         self._open: dict[str, ToolCall] = {}
@@ -101,8 +103,10 @@ class Screen:
         """Begin a new line where text stands unfinished."""
         if not self._at_start:
             stream = self._out if self._live and not self._whispering else self._err
-            stream.write("\n")
+            held = self._wrap.flush(self.width) if self._wrap and not self._whispering else ""
+            stream.write(held + "\n")
             stream.flush()
+            self._wrap = Wrap() if self._wrap else None
             self._at_start, self._whispering = True, False
 
     def _lines(self, event: Event) -> list[str]:
@@ -150,7 +154,8 @@ class Screen:
         if self._lined:
             self._out.write("\n")  # air between what was done and what is said of it
             self._lined = False
-        self._out.write(neutral(text))
+        text = neutral(text)
+        self._out.write(self._wrap.feed(text, self.width) if self._wrap else text)
         self._out.flush()
         self._at_start = text.endswith("\n")
 

@@ -47,7 +47,7 @@ def listed(found: list[Glance], paint: Paint, width: int) -> Iterator[str]:
     widest = min(24, max(len(one.model) for one in found))
     for one in found:
         model = cut(_plain(one.model), widest).ljust(widest)
-        title = cut(_plain(one.title) or "(no prompt)", max(10, width - 46 - widest))
+        title = cut(_plain(one.title) or "(no prompt)", max(10, width - 48 - widest))
         yield f"{paint.cyan(one.id)}  {when(one.updated_at)}  {paint.dim(model)}  {title}"
 
 

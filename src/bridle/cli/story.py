@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bridle.cli import render
 from bridle.cli.style import Paint
+from bridle.cli.wrap import wrapped
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -107,6 +108,6 @@ class Story:
         if self._thinking and message.reasoning:
             yield self._paint.dim(neutral(message.reasoning))
         if message.content.strip():
-            yield neutral(message.content).strip("\n")
+            yield wrapped(neutral(message.content).strip("\n"), self._width)
         for call in message.tool_calls:
             yield render.call_line(call, self._paint, self._width)
