@@ -68,11 +68,18 @@ def measured(options: argparse.Namespace) -> Results:
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     # The log has to lie on a real disk, so this is not the system's folder for temporary files.
     (HERE / ".state").mkdir(exist_ok=True)
-    with Stage(Path(tempfile.mkdtemp(dir=HERE / ".state"))) as stage:
-        taken = take(stage, contenders, options.only, options.quick)
-        told = commands(stage, 5 if options.quick else 15) if "commands" in options.only else {}
-    pulled = pulled_in() if told else []
-    return Results(taken, told, pulled, time.monotonic() - started, load, when)
+    results = Results({}, {}, [], 0.0, load, when)
+    try:
+        with Stage(Path(tempfile.mkdtemp(dir=HERE / ".state"))) as stage:
+            take(stage, contenders, options.only, options.quick, results.taken)
+            if "commands" in options.only:
+                results.commands = commands(stage, 5 if options.quick else 15)
+                results.pulled_in = pulled_in()
+    except KeyboardInterrupt:
+        print("\ninterrupted: the report has what was measured so far")
+        options.only = []
+    results.seconds = time.monotonic() - started
+    return results
 
 
 def recalled(folder: Path) -> Results:

@@ -44,40 +44,37 @@ MEASURES = (
 )
 
 
-def take(stage: Stage, contenders: Sequence[Contender], wanted: list[str], quick: bool) -> Samples:
-    """All samples of the wanted measures, with a line of progress for each."""
-    taken: Samples = {}
+def take(
+    stage: Stage, contenders: Sequence[Contender], wanted: list[str], quick: bool, taken: Samples
+) -> None:
+    """All samples of the wanted measures into `taken`, with a line of progress for each."""
     for measure in MEASURES:
         if measure.name in wanted:
-            taken[measure.name] = rounds(stage, contenders, measure, taken, quick)
-    return taken
+            names = [c.name for c in contenders if c.takes(measure.name)]
+            taken[measure.name] = {name: [] for name in names}
+            count = measure.quick_rounds if quick else measure.rounds
+            for number in range(1, count + 1):
+                for contender in contenders:
+                    if contender.name in names and unfinished(measure, contender, taken):
+                        sample = play(stage, measure, contender, taken)
+                        taken[measure.name][contender.name].append(sample)
+                        progress(measure, contender, f"{number}/{count}", sample)
 
 
-def rounds(
-    stage: Stage, contenders: Sequence[Contender], measure: Measure, taken: Samples, quick: bool
-) -> dict[str, list[Sample]]:
-    """One measure, every contender, round after round."""
-    samples: dict[str, list[Sample]] = {c.name: [] for c in contenders if c.takes(measure.name)}
-    count = measure.quick_rounds if quick else measure.rounds
-    for number in range(count):
-        for contender in contenders:
-            if contender.name not in samples:
-                continue
-            so_far = samples[contender.name]
-            if sum(s["seconds"] for s in so_far) > measure.seconds or "error" in last(so_far):
-                continue
-            if reason := hopeless(measure, contender, taken):
-                so_far.append({"error": reason, "seconds": 0.0})
-                continue
-            so_far.append(stage.play(contender, *measure.words))
-            stage.clear()
-            progress(measure, contender, number + 1, count, so_far[-1])
-    return samples
+def unfinished(measure: Measure, contender: Contender, taken: Samples) -> bool:
+    """Does this contender take part in one more round?"""
+    so_far = taken[measure.name][contender.name]
+    spent = sum(sample["seconds"] for sample in so_far)
+    return spent <= measure.seconds and not any("error" in sample for sample in so_far)
 
 
-def last(samples: list[Sample]) -> Sample:
-    """The newest sample, if there is one."""
-    return samples[-1] if samples else {}
+def play(stage: Stage, measure: Measure, contender: Contender, taken: Samples) -> Sample:
+    """One sample, or the reason why there is none."""
+    if reason := hopeless(measure, contender, taken):
+        return {"error": reason, "seconds": 0.0}
+    sample = stage.play(contender, *measure.words)
+    stage.clear()
+    return sample
 
 
 def hopeless(measure: Measure, contender: Contender, taken: Samples) -> str:
@@ -90,11 +87,11 @@ def hopeless(measure: Measure, contender: Contender, taken: Samples) -> str:
     return ""
 
 
-def progress(measure: Measure, contender: Contender, number: int, count: int, s: Sample) -> None:
+def progress(measure: Measure, contender: Contender, number: str, s: Sample) -> None:
     """One line for whoever is waiting."""
     end = f"{s['seconds']:6.1f} s" + (f"  {s['error']}" if "error" in s else "")
     clock = time.strftime("%H:%M:%S")
-    print(f"{clock}  {measure.name:9} {contender.name:17} {number}/{count} {end}", flush=True)
+    print(f"{clock}  {measure.name:9} {contender.name:17} {number} {end}", flush=True)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ class Stage:
             cwd=HERE.parent,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the harness, which then ends the vendor
             text=True,
         )
         assert self.vendor.stdout is not None
