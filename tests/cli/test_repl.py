@@ -3,6 +3,7 @@
 import json
 import signal
 
+import pytest
 from cli_program import Program
 
 SHELL = {"calls": [{"name": "shell", "arguments": {"command": "echo made > made.txt"}}]}
@@ -130,8 +131,11 @@ def test_what_was_typed_ahead_does_not_answer_a_question(bridle: Program):
     assert not (bridle.workspace / "made.txt").exists()
 
 
-def test_a_terminal_without_colour_gets_none(bridle: Program):
-    bridle.environ["NO_COLOR"] = "1"
+@pytest.mark.parametrize(
+    "variable", [("NO_COLOR", "1"), ("TERM", "dumb"), ("BRIDLE_THEME", "plain")]
+)
+def test_a_terminal_without_colour_gets_none(bridle: Program, variable: tuple[str, str]):
+    bridle.environ |= dict([variable])
     with bridle.terminal("repl", "-m", bridle.script(SHELL, "ok")) as terminal:
         terminal.expect("❯ ")
         terminal.type("go\n")

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,26 @@ def test_a_resumed_session_shows_its_new_records_and_knows_the_old_conversation(
     assert len(bridle.logs()) == 1
 
 
+def test_a_session_goes_on_in_its_own_folder_from_wherever_it_is_resumed(bridle: Program):
+    elsewhere = bridle.home / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "here.txt").touch()
+    glob = {"calls": [{"name": "glob", "arguments": {"pattern": "*"}}]}
+    model = bridle.script("ok")
+    bridle.run("run", "hi", "-m", model, "--workspace", str(elsewhere))
+    session = bridle.logs()[0].parent.name
+    model = bridle.script(glob, "Found.")
+    done = bridle.run("run", "look", "-m", model, "--resume", session, "--json")
+    results = [
+        record
+        for record in map(json.loads, done.stdout.splitlines())
+        if record["data"].get("callId")
+    ]
+    assert "here.txt" in str(results)
+    said = bridle.run("run", "look", "-m", bridle.script("ok"), "--resume", session).stderr
+    assert f"working in {elsewhere}" in said
+
+
 def test_continue_without_a_session_here_is_a_usage_error(bridle: Program):
     bridle.run("run", "hi", "-m", bridle.script("ok"), "--workspace", str(bridle.home))
     done = bridle.run("run", "hi", "-m", bridle.script("ok"), "--continue")
@@ -75,6 +96,12 @@ def test_a_call_that_needs_approval_is_refused_when_nobody_is_there(bridle: Prog
     assert (done.returncode, done.stdout) == (3, "I could not.\n")
     assert "a call needed approval, and nobody was there to give it" in done.stderr
     assert not (bridle.workspace / "made.txt").exists()
+
+
+def test_a_model_that_insists_on_what_nobody_allows_needs_permission_too(bridle: Program):
+    done = bridle.run("run", "go", "-m", bridle.script(SHELL, loop=True))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "shell failed 3 times in the same way" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -224,9 +251,15 @@ def test_no_command_line_shows_a_traceback_unless_it_is_asked_for(bridle: Progra
     assert "Traceback" in bridle.run("run", "x", "-m", "nonsense/x", BRIDLE_DEBUG="1").stderr
 
 
-def test_the_console_script_is_the_same_program(bridle: Program):
-    import sys
+def test_streams_that_are_closed_are_no_reason_to_fail(bridle: Program):
+    for closing in ("<&-", ">&-", "2>&-"):
+        shell = f'"$0" -m bridle run hi -m "$1" {closing}'
+        argv = ["/bin/sh", "-c", shell, sys.executable, bridle.script("ok")]
+        done = subprocess.run(argv, env=bridle.environ, cwd=bridle.workspace, capture_output=True)
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
 
+
+def test_the_console_script_is_the_same_program(bridle: Program):
     script = Path(sys.executable).with_name("bridle")
     done = subprocess.run([script, "--version"], capture_output=True, text=True)
     assert done.stdout == bridle.run("--version").stdout != ""

@@ -85,11 +85,13 @@ def test_an_overloaded_model_is_tried_again_and_then_another_is_asked(bridle: Pr
             return {"error": {"status": 529, "message": "overloaded"}}
         return "I am b."
 
+    file = bridle.home / "c.yaml"
+    file.write_text(f"api_key: {KEY}\nfallback_model: anthropic/b\n")
     done, requests = against(
         bridle,
         FakeAnthropic(answering),
-        *("run", "hi", "-m", "anthropic/a", "--fallback", "anthropic/b"),
-        ANTHROPIC_API_KEY=KEY,
+        *("run", "hi", "-m", "anthropic/a"),
+        BRIDLE_CONFIG=str(file),
     )
     assert (done.returncode, done.stdout) == (0, "I am b.\n"), done.stderr
     assert [request.body["model"] for request in requests][-1] == "b"

@@ -69,9 +69,7 @@ def commands(ctx: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # an odd locale is no reason to fail
+    _prepare_output()
     try:
         code = _obey(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
@@ -80,6 +78,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return report(error)
     return code if isinstance(code, int) else 0
+
+
+def _prepare_output() -> None:
+    """Neither an odd locale nor a stream that was closed is a reason to fail."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, click.open_file(os.devnull, "w"))
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
 
 
 def _obey(arguments: list[str]) -> object:

@@ -22,10 +22,11 @@ def tell_ending(result: TurnResult, screen: Screen, again: str) -> None:
         screen.line(paint.yellow("■ interrupted; the session is kept"))
         screen.line(f"  → {again}")
     elif not result.ok:
-        hint = result.error.hint if result.error is not None else ""
         screen.break_line()
+        failure.trace(result.error)
+        hint = result.error.hint if result.error is not None else ""
         failure.complain(result.detail or result.reason, hint or again)
-    elif result.permission_needed:
+    if result.permission_needed:
         failure.complain(
             "a call needed approval, and nobody was there to give it",
             "Run it at a terminal, or allow more with --mode edits or --yes.",
@@ -36,5 +37,6 @@ def tell_ending(result: TurnResult, screen: Screen, again: str) -> None:
 
 def code_of(result: TurnResult) -> int:
     """The exit code of a turn."""
-    code = _CODES.get(result.reason, failure.FAILED)
-    return failure.PERMISSION if code == failure.DONE and result.permission_needed else code
+    if result.permission_needed and result.reason in ("done", "stuck"):
+        return failure.PERMISSION
+    return _CODES.get(result.reason, failure.FAILED)

@@ -22,13 +22,18 @@ def report(error: BaseException) -> int:
         return INTERRUPTED
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else FAILED
-    if os.environ.get("BRIDLE_DEBUG"):
-        import traceback
-
-        traceback.print_exception(error)
+    trace(error)
     message, hint, code = explain(error)
     complain(message, hint)
     return code
+
+
+def trace(error: BaseException | None) -> None:
+    """Where it happened, for those who asked to see it."""
+    if error is not None and os.environ.get("BRIDLE_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
 
 
 def complain(message: str, hint: str = "") -> None:

@@ -5,11 +5,15 @@ the rest of `bridle sessions list`. A test holds the two together.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 _HEAD = 8192  # bytes; the first prompt is in there, or it has no title
 _LINES = 12
+_READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_PROMPT = re.compile(rb'"type":"user_prompt","content":"((?:[^"\\]|\\.){0,200})')
 
 
 class Glance(NamedTuple):
@@ -28,7 +32,7 @@ def glance(folder: str | os.PathLike[str]) -> list[Glance]:
     """All sessions of a state folder, the newest first."""
     try:
         with os.scandir(f"{os.fspath(folder)}/sessions") as entries:
-            found = [_look(entry) for entry in entries]
+            found = [_look(entry) for entry in entries if _ID.fullmatch(entry.name)]
     except FileNotFoundError:
         return []
     return sorted(filter(None, found), key=lambda one: one.updated_at, reverse=True)
@@ -36,7 +40,7 @@ def glance(folder: str | os.PathLike[str]) -> list[Glance]:
 
 def _look(entry: "os.DirEntry[str]") -> Glance | None:
     try:
-        handle = os.open(f"{entry.path}/log.jsonl", os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(f"{entry.path}/log.jsonl", _READING)
     except OSError:
         return None
     try:
@@ -44,7 +48,10 @@ def _look(entry: "os.DirEntry[str]") -> Glance | None:
     finally:
         os.close(handle)
     records = list(_records(head))
-    return _summary(entry.name, records, info) if records else None
+    if not records:
+        return None
+    found = _summary(entry.name, records, info)
+    return found if found.title else found._replace(title=_beginning(head))
 
 
 def _records(head: bytes) -> Iterator[dict[str, Any]]:
@@ -57,6 +64,18 @@ def _records(head: bytes) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(record, dict) and isinstance(record.get("data"), dict):
             yield record
+
+
+def _beginning(head: bytes) -> str:
+    """The first words of a prompt that is too long for the head of its log."""
+    import json
+
+    match = _PROMPT.search(head)
+    words = match[1].decode("utf-8", "ignore") if match else ""
+    try:
+        return str(json.loads(f'"{words}"'))
+    except ValueError:
+        return ""
 
 
 def _summary(name: str, records: list[dict[str, Any]], info: os.stat_result) -> Glance:

@@ -18,7 +18,7 @@ class Lines:
     def __init__(self, handle: int = 0) -> None:
         self._handle = handle
         self._held = bytearray()
-        self._ended = False
+        self._ended = handle == 0 and sys.stdin is None  # closed: the number may be another file's
 
     @property
     def is_terminal(self) -> bool:

@@ -39,10 +39,15 @@ class Repl:
     def __init__(self, flags: dict[str, Any]) -> None:
         self._lines = Lines()
         self._reading: asyncio.Future[str | None] | None = None
+        setup = Setup(flags)
         self._screen = Screen(
-            sys.stdout, sys.stderr, quiet=flags["quiet"], thinking=flags["thinking"]
+            sys.stdout,
+            sys.stderr,
+            quiet=flags["quiet"],
+            thinking=flags["thinking"],
+            paint=setup.paint,
         )
-        self._room = Room(Setup(flags), flags, self._screen, Asker(self._lines, self._screen))
+        self._room = Room(setup, flags, self._screen, Asker(self._lines, self._screen))
 
     async def talk(self) -> int:
         """Until there are no more lines."""

@@ -87,6 +87,7 @@ class Run:
             sys.stderr,
             quiet=flags["quiet"] or self._json,
             thinking=flags["thinking"],
+            paint=setup.paint,
         )
         prompts = flags["on_ask"] == "prompt" or (flags["on_ask"] is None and is_interactive())
         self._asker = Asker(Lines(), self._screen) if prompts else None
@@ -94,6 +95,8 @@ class Run:
     async def play(self, parts: tuple[Part, ...]) -> int:
         """Run the turn; the exit code."""
         provider = self._setup.choose().provider()
+        if self._setup.moved:
+            self._screen.line(self._screen.paint.dim(self._setup.moved))
         extra: dict[str, Any] = {}
         if self._shape is not None:
             extra["schema"] = self._shape.schema

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from bridle.cli.failure import complain
 from bridle.cli.find import find_session, newest_in
 from bridle.cli.options import to_settings
-from bridle.config import Loaded, Settings, load_settings, state_folder
+from bridle.cli.style import Paint
+from bridle.config import Loaded, Settings, load_settings, state_folder, vendor_of
 from bridle.engine.engine import Engine
 from bridle.engine.parts import Approver
 from bridle.engine.session import Session
@@ -64,12 +66,32 @@ class Setup:
         if approver is not None:
             options["approver"] = approver
         if settings.small_model:
-            options["small"] = settings.small_model
+            options["small"] = self._other(settings.small_model)
         if settings.fallback_model:
-            options["fallback"] = settings.fallback_model
+            options["fallback"] = self._other(settings.fallback_model)
         if "system" in extra:
             options["system"] = extra["system"]
         return build_engine(provider, workspace=self.workspace, **options)
+
+    def _other(self, name: str) -> Provider:
+        """Another model: of the same vendor with the same key, else with what fits its own."""
+        same = vendor_of(name) == self.settings.vendor
+        settings = load_settings({"model": name}).settings
+        if same:
+            key, url = self.settings.api_key, self.settings.base_url
+            settings = replace(settings, api_key=key, base_url=url)
+        return find_provider(settings).provider()
+
+    @property
+    def paint(self) -> Paint | None:
+        """No colour where none is wanted; None leaves it to the terminal."""
+        return Paint(False) if self.settings.theme == "plain" else None
+
+    @property
+    def moved(self) -> str:
+        """A word about the folder where it is not the current one, because of the session."""
+        away = self.earlier is not None and not Path().samefile(self.workspace)
+        return f"working in {self.workspace}, as the session did" if away else ""
 
     async def session(self, engine: Engine) -> tuple[Session, int]:
         """The session to go on with, or a new one, and the number of its newest record."""
