@@ -22,11 +22,14 @@ LOCAL = {
     "llamacpp": "http://127.0.0.1:8080/v1",
     "lmstudio": "http://127.0.0.1:1234/v1",
 }
+REMOTE = {"openrouter": "https://openrouter.ai/api/v1"}
 _KEYS = {
     "anthropic": "ANTHROPIC_API_KEY",
     "openai": "OPENAI_API_KEY",
     "openai-chat": "OPENAI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
 }
+_USUAL = {**LOCAL, **REMOTE}
 _URLS = {
     "anthropic": "ANTHROPIC_BASE_URL",
     "openai": "OPENAI_BASE_URL",
@@ -79,7 +82,7 @@ def provider(
         raise ConfigError(
             f"{name!r} names no model", hint=f"Write {vendor}/MODEL, with the vendor's own name."
         )
-    url = base_url or os.environ.get(_URLS.get(vendor, ""), "") or LOCAL.get(vendor, "")
+    url = base_url or os.environ.get(_URLS.get(vendor, ""), "") or _USUAL.get(vendor, "")
     return make(_Wanted(vendor, model, _key(vendor, api_key, url), url, options))
 
 

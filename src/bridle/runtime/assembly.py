@@ -63,8 +63,11 @@ def build_engine(
     unknown = options.keys() - EngineOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"build_engine has no option {', '.join(sorted(unknown))}")
-    if options.get("mode", "ask") not in MODES:
-        raise ConfigError(f"there is no mode {options.get('mode')!r}; there are {', '.join(MODES)}")
+    for key, choices in _CHOICES.items():
+        if options.get(key, choices[0]) not in choices:
+            raise ConfigError(
+                f"there is no {key} {options.get(key)!r}", hint=f"Choose {', '.join(choices)}."
+            )
     model = _with_fallback(_resolved(provider), options.get("fallback"))
     small = options.get("small")
     kept = {key: options[key] for key in _KEPT if key in options}  # type: ignore[literal-required]
@@ -82,6 +85,11 @@ def build_engine(
     return Engine(parts)
 
 
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "mode": MODES,
+    "on_ask": ("wait", "deny"),
+    "durability": ("disk", "process"),
+}
 _KEPT = ("mode", "approver", "on_ask", "ask_seconds", "limits", "config", "deps", "face")
 
 
