@@ -185,8 +185,11 @@ class Transcript(Sequence[Message]):
     def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
     def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
         if isinstance(index, slice):
+            messages = self._shelf.messages
             start, stop, step = index.indices(self._length)
-            return tuple(self._shelf.messages[start:stop:step])
+            if step > 0:
+                return tuple(messages[start:stop:step])
+            return tuple(messages[place] for place in range(start, stop, step))
         if not -self._length <= index < self._length:
             raise IndexError(index)
         return self._shelf.messages[index if index >= 0 else self._length + index]

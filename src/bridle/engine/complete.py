@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from bridle.errors import BadReply
-from bridle.messages import Transcript, user
+from bridle.messages import Message, Text, Transcript, user
 from bridle.promises.provider import Provider, Request, Response, drain
 
 T = TypeVar("T")
@@ -30,7 +30,10 @@ async def complete(provider: Provider, request: Request, *, output: Any = None) 
     try:
         return parse(reply.content, output)
     except BadReply as problem:
-        again = Transcript.of(asked.messages).plus(reply.message).plus(user(_repair(problem)))
+        again = Transcript.of(asked.messages)
+        if reply.content.strip():  # its words alone: nobody answers calls here
+            again = again.plus(Message("assistant", (Text(reply.content),)))
+        again = again.plus(user(_repair(problem)))
         second = await drain(provider.stream(replace(asked, messages=again)))
         return parse(second.content, output)
 

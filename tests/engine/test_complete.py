@@ -1,0 +1,114 @@
+"""One question, one whole answer, typed where a type is asked for (M1)."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from bridle import complete
+from bridle.engine.complete import to_schema
+from bridle.errors import BadReply, Overloaded
+from bridle.messages import user
+from bridle.promises.provider import ProviderInfo, Request, RequestConfig, Response
+from bridle.providers.scripted import Scripted
+from bridle.usage import Usage
+
+
+class City(msgspec.Struct):
+    name: str
+    people: int
+
+
+class Country(msgspec.Struct):
+    capital: City
+    cities: list[City] = []
+
+
+PARIS = '{"name": "Paris", "people": 2}'
+ASK = Request([user("the capital?")], system="be brief")
+NATIVE = ProviderInfo("scripted", "m", native_schema=True)
+
+
+def ask(*replies, info=None, output=City, request=ASK):
+    model = Scripted(replies, info=info)
+    return model, asyncio.run(complete(model, request, output=output))
+
+
+def test_the_stream_drained():
+    reply = {"text": "Paris", "usage": {"inputTokens": 3, "outputTokens": 1}}
+    _, found = ask(reply, output=None)
+    assert isinstance(found, Response)
+    assert (found.content, found.usage, found.stop_reason) == ("Paris", Usage(3, 1), "complete")
+
+
+def test_a_typed_answer_from_an_api_that_keeps_to_a_schema():
+    model, found = ask(PARIS, info=NATIVE)
+    assert found == City("Paris", 2)
+    (request,) = model.requests
+    assert request.config.output_schema == to_schema(City)
+    assert request.system == "be brief"
+
+
+def test_a_typed_answer_from_one_that_does_not():
+    model, found = ask(PARIS)
+    assert found == City("Paris", 2)
+    (request,) = model.requests
+    assert request.system.startswith("be brief\n\nAnswer with one JSON value")
+    assert '"people"' in request.system
+    assert ask(PARIS, request=Request([user("?")]))[0].requests[0].system.startswith("Answer")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```json\n{PARIS}\n```",
+        f"```\n{PARIS}\n```",
+        f"\n\n  {PARIS}\n",
+        f"  ```json\n{PARIS}```  ",
+    ],
+)
+def test_json_in_a_fence_is_taken_out(text):
+    assert ask(text)[1] == City("Paris", 2)
+
+
+@pytest.mark.parametrize("bad", ["Paris!", '{"name": "Paris"}', '{"name": 1, "people": 2}', ""])
+def test_one_that_does_not_fit_is_sent_back_once_with_what_is_wrong(bad):
+    model, found = ask(bad, PARIS)
+    assert found == City("Paris", 2)
+    first, second = model.requests
+    assert list(second.messages)[: len(first.messages)] == list(first.messages)
+    assert [one.role for one in second.messages][-2:] in (["assistant", "user"], ["user", "user"])
+    assert "does not fit" in second.messages[-1].content
+    assert second.system == first.system
+
+
+def test_after_the_second_it_is_an_error():
+    with pytest.raises(BadReply) as caught:
+        ask("no", "still no")
+    assert caught.value.hint
+    assert not caught.value.retryable
+
+
+def test_what_a_provider_raises_is_raised():
+    with pytest.raises(Overloaded):
+        ask({"error": {"status": 529}})
+
+
+def test_settings_of_the_request_are_kept():
+    request = Request([user("?")], config=RequestConfig(max_tokens=7, temperature=0.5))
+    model, _ = ask(PARIS, request=request)
+    config = model.requests[0].config
+    assert (config.max_tokens, config.temperature) == (7, 0.5)
+
+
+def test_a_schema_has_no_reference_at_its_root():
+    schema = to_schema(Country)
+    assert schema["type"] == "object"
+    assert schema["$defs"]["City"]["required"] == ["name", "people"]
+    assert to_schema(int) == {"type": "integer"}
+    assert to_schema(list[int]) == {"type": "array", "items": {"type": "integer"}}
+
+
+def test_other_types_than_structs():
+    assert ask("[1, 2]", output=list[int])[1] == [1, 2]
+    assert ask('{"a": 1}', output=dict[str, int])[1] == {"a": 1}

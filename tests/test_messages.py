@@ -1,0 +1,116 @@
+"""Messages and the transcript: parts in order, a sequence that only grows, wires that are shared."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridle.messages import (
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolOutput,
+    Transcript,
+    as_parts,
+    sound,
+    user,
+)
+
+
+def test_a_message_tells_its_parts_apart():
+    """S2: content, reasoning and its metadata, calls, results."""
+    call, output = ToolCall("c", "look", {}), ToolOutput("c", "seen")
+    thought = Thinking("hm ", {"signature": "s"})
+    parts = (thought, Text("a"), call, Text("b"), Thinking("ok"), output)
+    message = Message("assistant", parts)
+    assert (message.content, message.reasoning) == ("ab", "hm ok")
+    assert message.reasoning_metadata == (thought.meta,)
+    assert (message.tool_calls, message.tool_results) == ((call,), (output,))
+    assert Message("assistant").content == ""
+
+
+def test_text_and_parts_mix():
+    picture = Image(url="http://127.0.0.1/x.png")
+    assert user("a", picture) == Message("user", (Text("a"), picture))
+    assert as_parts("a") == (Text("a"),)
+    assert as_parts(["a", Text("b")]) == (Text("a"), Text("b"))
+
+
+def test_messages_do_not_change():
+    with pytest.raises(AttributeError):
+        user("a").role = "tool"
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_sound_text_can_always_be_written_and_good_text_stays(text):
+    found = sound(text)
+    found.encode()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        assert found != text
+    else:
+        assert found is text
+
+
+def last_turn(messages):
+    """The definition, written plainly: the last prompt that answers no tool call."""
+    starts = [
+        index
+        for index, message in enumerate(messages)
+        if message.role == "user" and (index == 0 or messages[index - 1].role != "tool")
+    ]
+    return starts[-1] if starts else 0
+
+
+roles = st.sampled_from(["user", "assistant", "tool", "system"])
+some = st.lists(st.tuples(st.integers(0, 30), roles), max_size=30)
+
+
+@given(some, st.integers(0, 4))
+def test_transcripts_are_like_lists_however_they_branch(steps, start):
+    """Grow any of the transcripts so far by one; every one of them stays what it was."""
+    first = [Message("user", (Text(f"start {n}"),)) for n in range(start)]
+    grown, lists = [Transcript(first)], [first]
+    for number, (place, role) in enumerate(steps):
+        index = place % len(grown)
+        message = Message(role, (Text(str(number)),))
+        grown.append(grown[index].plus(message))
+        lists.append([*lists[index], message])
+    for found, plain in zip(grown, lists, strict=True):
+        assert list(found) == plain
+        assert (len(found), found.turn) == (len(plain), last_turn(plain))
+        assert found[1:3] == tuple(plain[1:3])
+        assert found[::-1] == tuple(plain[::-1])
+        assert found == Transcript(plain)
+        assert all(found[index] is found[index - len(found)] for index in range(len(found)))
+        for outside in (len(plain), -len(plain) - 1):
+            with pytest.raises(IndexError):
+                found[outside]
+
+
+def test_those_that_grew_out_of_one_another_share_their_wires():
+    """So that a message is encoded once, not once a request."""
+    one = Transcript([user("a")])
+    one.wires["x"] = 1
+    two = one.plus(user("b"))
+    three = two.plus(user("c"))
+    assert three.wires is two.wires is one.wires
+
+
+def test_those_that_parted_ways_do_not():
+    one = Transcript([user("a")])
+    two = one.plus(user("b"))
+    other = one.plus(user("c"))
+    assert other.wires is not two.wires
+    assert (list(two), list(other)) == ([user("a"), user("b")], [user("a"), user("c")])
+
+
+def test_a_transcript_is_handed_back_as_it_is():
+    one = Transcript([user("a")])
+    assert Transcript.of(one) is one
+    assert Transcript.of([user("a")]) == one
+    assert one != [user("a")]
+    with pytest.raises(TypeError):
+        hash(one)
