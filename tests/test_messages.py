@@ -1,4 +1,4 @@
-"""Messages and the transcript: parts in order, a sequence that only grows, wires that are shared."""
+"""Messages and the transcript: parts in order, a sequence that only grows, shared wires."""
 
 import pytest
 from hypothesis import given

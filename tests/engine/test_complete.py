@@ -77,7 +77,8 @@ def test_one_that_does_not_fit_is_sent_back_once_with_what_is_wrong(bad):
     assert found == City("Paris", 2)
     first, second = model.requests
     assert list(second.messages)[: len(first.messages)] == list(first.messages)
-    assert [one.role for one in second.messages][-2:] in (["assistant", "user"], ["user", "user"])
+    said = [(one.role, one.content) for one in second.messages][1:-1]
+    assert said == ([("assistant", bad)] if bad else [])
     assert "does not fit" in second.messages[-1].content
     assert second.system == first.system
 
