@@ -1,12 +1,17 @@
 """What the documents say is run: every example, every command of the README, every link."""
 
+import asyncio
+import os
 import re
 import shlex
 import subprocess
 import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
+
+from bridle.testing import KEY, FakeAnthropic
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -53,20 +58,65 @@ def test_every_make_target_of_the_readme_exists():
     assert wanted <= made
 
 
-def bridle_lines():
-    text = "\n".join(page.read_text("utf-8") for page in PAGES)
-    return sorted(set(re.findall(r"^\$? ?(bridle [^\n#]+)", text, re.M)))
+def fenced(page):
+    return re.findall(r"^```(\w*)\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
 
 
-@pytest.mark.parametrize("line", bridle_lines())
+def shown_commands():
+    """Everything that the pages tell a reader to type, in a fence or in the text."""
+    found = set()
+    for page in PAGES:
+        found |= set(re.findall(r"`(bridle [a-z][^`\n]*)`", page.read_text("utf-8")))
+        for _, block in fenced(page):
+            found |= set(re.findall(r"^(bridle [a-z][^\n#]*)", block, re.M))
+    return sorted(line.strip() for line in found)
+
+
+@pytest.mark.parametrize("line", shown_commands())
 def test_every_command_in_the_pages_is_one_that_the_program_knows(line):
-    """The words before the first argument are asked for their help."""
-    words = []
-    for word in shlex.split(line)[1:]:
-        if not re.fullmatch(r"[a-z]+", word) or len(words) == 2:
-            break
-        words.append(word)
-    known = words[:1] if words and words[0] in ("run", "repl", "demo", "doctor") else words
-    command = [sys.executable, "-m", "bridle", *known, "--help"]
+    words = shlex.split(line)[1:]
+    depth = 2 if words[0] in ("sessions", "config") else 1
+    command = [sys.executable, "-m", "bridle", *words[:depth], "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+    flags = [word for word in words if word.startswith("--")]
+    assert [flag for flag in flags if flag not in done.stdout] == []
+
+
+def test_every_command_of_the_readme_runs(tmp_path):
+    """With no key and no server, `offline` answers; the exit code is a good one."""
+    environ = {**os.environ, "BRIDLE_MODEL": "offline", "BRIDLE_STATE": str(tmp_path / "state")}
+    blocks = [block for _, block in fenced(ROOT / "README.md")]
+    lines = [line for block in blocks for line in re.findall(r"^bridle [^\n#]+", block, re.M)]
+    assert len(lines) >= 3
+    for line in lines:
+        command = [sys.executable, "-m", "bridle", *shlex.split(line)[1:]]
+        done = subprocess.run(
+            command, env=environ, cwd=tmp_path, capture_output=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, (line, done.stderr)
+        assert done.stdout
+
+
+def test_the_program_of_the_readme_runs_against_a_vendor(tmp_path):
+    """The vendor is a fake that speaks the real wire; the code is the page's, word for word."""
+    [code] = [block for kind, block in fenced(ROOT / "README.md") if kind == "python"]
+    call = {"name": "weather", "arguments": {"city": "Lyon"}}
+
+    async def serve():
+        async with FakeAnthropic([{"calls": [call]}, {"text": "No."}]) as server:
+            environ = {
+                **os.environ,
+                "ANTHROPIC_BASE_URL": server.url,
+                "ANTHROPIC_API_KEY": KEY,
+                "BRIDLE_STATE": str(tmp_path),
+            }
+            program = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", code, env=environ, stdout=PIPE, stderr=PIPE
+            )
+            out, err = await program.communicate()
+            return program.returncode, out.decode(), err.decode(), len(server.requests)
+
+    code_, out, err, requests = asyncio.run(serve())
+    assert (code_, err, requests) == (0, "", 2)
+    assert out.startswith("No. ")

@@ -14,7 +14,7 @@ from bridle.promises.provider import Provider
 from bridle.runtime.adapters import LOCAL, find_key, split
 from bridle.runtime.adapters import provider as provider_of
 
-_DEFAULTS = {"anthropic": "claude-sonnet-5", "openai": "gpt-5"}
+_DEFAULTS = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.4"}
 
 
 class Considered(Struct, frozen=True):
