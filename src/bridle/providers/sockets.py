@@ -134,6 +134,8 @@ class Pool:
         self._session.detach()
         if connector is not None:
             connector._close()
+        while self._lingering:
+            self._lingering.pop().release()
 
 
 class Answer:
@@ -156,11 +158,18 @@ class Answer:
 
     async def close(self, *, whole: bool = False) -> None:
         """Cut the connection, or let a whole reply end its body so that it can be used again."""
-        if whole and not self._response.closed:
+        response = self._response
+        try:
+            if whole and not response.closed:
+                await asyncio.sleep(0)  # the end of the body is most often there already
+        except asyncio.CancelledError:
+            response.close()
+            raise
+        if whole and not response.closed:
             # aiohttp gives the connection back by itself when the end of the body comes.
-            self._pool.linger(self._response)
+            self._pool.linger(response)
         else:
-            self._response.close()
+            response.close()
 
 
 def _harmless(problem: Exception) -> BaseException | None:
