@@ -151,8 +151,14 @@ def test_a_question_shows_the_exact_command_with_everything_visible():
     ],
 )
 def test_a_question_shows_the_change_that_a_call_would_make(arguments, before, lines):
-    text = question(asked("edit", arguments), PLAIN, before)
+    text = question(asked("edit", arguments), PLAIN, 200, before)
     assert [line.removeprefix("  │ ") for line in text.splitlines()[3:]] == lines
+
+
+def test_a_long_line_of_a_question_is_folded_and_cannot_pose_as_the_question():
+    text = question(asked("shell", {"command": "true" + " " * 20 + "[y/a/N] y"}), PLAIN, 26)
+    assert text.splitlines()[3:] == ["  │ $ true" + " " * 14, "  │ ↪       [y/a/N] y"]
+    assert all(line.startswith("  │") for line in text.splitlines()[3:])
 
 
 def test_a_long_change_is_shown_whole():

@@ -48,6 +48,18 @@ def test_the_vendors_variables_give_key_and_address(
     assert KEY not in done.stderr + bridle.logs()[0].read_text()
 
 
+def test_a_provider_can_be_named_without_a_model(bridle: Program):
+    """(A9) Provider and model flags."""
+    server = FakeAnthropic(["ok"], loop=True)
+    flags = ("--provider", "anthropic")
+    done, requests = against(bridle, server, "run", "hi", *flags, ANTHROPIC_API_KEY=KEY)
+    assert (done.returncode, requests[0].body["model"][:6]) == (0, "claude"), done.stderr
+    done, requests = against(
+        bridle, FakeAnthropic(["ok"]), "run", "hi", *flags, "--model", "x", ANTHROPIC_API_KEY=KEY
+    )
+    assert (done.returncode, requests[0].body["model"]) == (0, "x"), done.stderr
+
+
 def test_a_key_in_the_file_comes_before_the_environments(bridle: Program):
     """(M9)"""
     file = bridle.home / ".config" / "bridle" / "config.yaml"

@@ -31,11 +31,12 @@ class Asker:
         async with self._turn:
             await self._reached(asked)
             self._lines.discard()
-            text = question(asked, self._screen.paint, current(asked))
-            self._screen.ask(f"{text}\n  {CHOICES}\n  [y/a/N] ")
+            screen = self._screen
+            text = question(asked, screen.paint, screen.width, current(asked))
+            screen.ask(f"{text}\n  {CHOICES}\n  [y/a/N] ")
             line = await self._lines.next()
             if line is None or not self._lines.is_terminal:
-                self._screen.line("")  # nobody pressed Enter: the cursor still stands there
+                screen.line("")  # nobody pressed Enter: the cursor still stands there
             if line is None:
                 self.unanswered += 1
             return to_answer(line)

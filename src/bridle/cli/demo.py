@@ -70,7 +70,7 @@ class Demo:
         """The gate asks; the demo answers in its own name, with the verb every face has."""
         call, paint = asked.call, self._screen.paint
         answer = demo_story.ANSWERS.get(str(call.arguments.get("command", call.name)), NO)
-        self._screen.line(question(asked, paint, current(asked)))
+        self._screen.line(question(asked, paint, self._screen.width, current(asked)))
         await asyncio.sleep(0 if self._fast else 1.2)
         said = paint.green("yes") if answer.allowed else paint.red("no")
         until = ", for this session" if answer.scope == "session" else ""

@@ -10,6 +10,7 @@ import click
 
 from bridle.errors import AgentError, BudgetReached, ConfigError, SessionError
 
+_LONGEST = 1000  # characters; some servers answer with whole pages
 DONE, FAILED, USAGE, PERMISSION, BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
@@ -39,12 +40,12 @@ def trace(error: BaseException | None) -> None:
 def complain(message: str, hint: str = "") -> None:
     """The two lines of an error."""
     from bridle.cli.style import paint_for
-    from bridle.workspace.text import neutral
+    from bridle.workspace.text import one_line
 
     paint = paint_for(sys.stderr)
-    lines = [f"{paint.red('bridle:')} {neutral(message)}"]
+    lines = [f"{paint.red('bridle:')} {one_line(message, _LONGEST)}"]
     if hint:
-        lines.append(f"  → {neutral(hint)}")
+        lines.append(f"  → {one_line(hint, _LONGEST)}")
     click.echo("\n".join(lines), err=True)
 
 

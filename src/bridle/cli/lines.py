@@ -53,6 +53,8 @@ class Lines:
             data = b""
         self._held += data
         self._ended = not data
+        if len(self._held) > 2 * _LARGEST:
+            raise click.UsageError(f"a line is longer than {_LARGEST:,} bytes")
 
     async def _ready(self) -> None:
         loop = asyncio.get_running_loop()

@@ -10,6 +10,7 @@ from bridle.policy import MODES
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _KEYS = {
+    "provider": "provider",
     "model": "model",
     "base_url": "base_url",
     "mode": "mode",
@@ -26,6 +27,7 @@ _KEYS = {
 
 _OPTIONS = [
     click.option("--model", "-m", metavar="NAME", help="anthropic/…, openai/…, ollama/…, offline."),
+    click.option("--provider", metavar="NAME", help="anthropic, openai, …; its usual model."),
     click.option("--mode", type=click.Choice(MODES), help="What may run without asking."),
     click.option("--yes", "-y", is_flag=True, help="The same as --mode auto."),
     click.option(

@@ -75,7 +75,7 @@ class Room:
         """Another model for the same session. When it cannot be had, nothing changes."""
         started = any(one.id == self.session.id for one in self.setup.folder.sessions())
         again = {"go_on": False, "resume": self.session.id if started else None}
-        setup = Setup({**self._flags, "model": name, **again})
+        setup = Setup({**self._flags, "provider": None, "model": name, **again})
         provider = setup.choose().provider()
         await self.engine.close()
         await self._settle(setup, provider)
@@ -87,7 +87,11 @@ class Room:
     async def _settle(self, setup: Setup, provider: Provider) -> None:
         self.setup = setup
         self.engine = setup.engine(provider, self._asker, "repl")
-        self._enter(*await setup.session(self.engine))
+        try:
+            self._enter(*await setup.session(self.engine))
+        except BaseException:
+            await self.engine.close()
+            raise
 
     def _enter(self, session: Session, last: int) -> None:
         session.mode = self.mode
