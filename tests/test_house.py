@@ -129,3 +129,27 @@ def test_the_project_names_no_registry_and_no_machine():
         ROOT / "README.md",
     ]
     assert [str(path) for path in tracked if names.search(path.read_text())] == []
+
+
+CONTRACTS = [
+    *(f"M{n}" for n in range(1, 10)),
+    "A1",
+    "A2",
+    "A3",
+    "A4",
+    "A6",
+    "A7",
+    "A8",
+    "A9",
+    "A13",
+]
+
+
+def test_every_contract_has_a_test_that_names_it():
+    """The ids stand in a test's name or docstring; only functions that are tests count."""
+    words = set()
+    for path in TESTS:
+        for node in functions(path):
+            if node.name.startswith("test_") and path.name != "test_house.py":
+                words |= set(re.findall(r"\b[MSAPT]\d+\b", ast.get_docstring(node) or ""))
+    assert [one for one in CONTRACTS if one not in words] == []

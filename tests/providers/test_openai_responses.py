@@ -204,6 +204,23 @@ def received(request: Request) -> Exchange:
     return asyncio.run(main())
 
 
+IMAGE = {"type": "input_image", "detail": "auto", "image_url": "https://example.org/a.png"}
+ARGUMENTS = '{"path":"src/add.py"}'
+WRITTEN = [
+    {"role": "user", "content": [{"type": "input_text", "text": "look"}, IMAGE]},
+    {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [{"type": "summary_text", "text": THOUGHT.text}],
+        "encrypted_content": "gAAAAAB-whole",
+    },
+    {"role": "assistant", "content": "I read."},
+    {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": ARGUMENTS},
+    {"type": "function_call_output", "call_id": "call_1", "output": "text"},
+    {"role": "developer", "content": [{"type": "input_text", "text": "hurry"}]},
+]
+
+
 def test_a_request_says_everything_in_the_apis_own_words() -> None:
     """(M1) (A3): and reasoning goes back inside its turn."""
     schema = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
@@ -217,13 +234,10 @@ def test_a_request_says_everything_in_the_apis_own_words() -> None:
     asked = received(Request(messages, (Read(),), config, "be kind"))
     assert asked.line == "POST /responses HTTP/1.1"
     assert asked.headers["authorization"] == "Bearer sk-1"
-    image = {"type": "input_image", "detail": "auto", "image_url": "https://example.org/a.png"}
-    arguments = '{"path":"src/add.py"}'
     assert json.loads(asked.body) == {
         "model": "m",
         "stream": True,
         "store": False,
-        "include": ["reasoning.encrypted_content"],
         "max_output_tokens": 100,
         "temperature": 0.5,
         "reasoning": {"effort": "high", "summary": "auto"},
@@ -241,19 +255,7 @@ def test_a_request_says_everything_in_the_apis_own_words() -> None:
                 "strict": False,
             }
         ],
-        "input": [
-            {"role": "user", "content": [{"type": "input_text", "text": "look"}, image]},
-            {
-                "type": "reasoning",
-                "id": "rs_1",
-                "summary": [{"type": "summary_text", "text": THOUGHT.text}],
-                "encrypted_content": "gAAAAAB-whole",
-            },
-            {"role": "assistant", "content": "I read."},
-            {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": arguments},
-            {"type": "function_call_output", "call_id": "call_1", "output": "text"},
-            {"role": "developer", "content": [{"type": "input_text", "text": "hurry"}]},
-        ],
+        "input": WRITTEN,
     }
 
 
@@ -263,6 +265,5 @@ def test_what_is_left_out_is_not_sent() -> None:
         "model": "m",
         "stream": True,
         "store": False,
-        "include": ["reasoning.encrypted_content"],
         "input": [{"role": "user", "content": [{"type": "input_text", "text": "go on"}]}],
     }

@@ -101,8 +101,9 @@ def head(model: str, request: Request) -> bytes:
     fields: dict[str, Any] = {
         "model": model,
         "stream": True,
-        "store": False,  # the conversation stays here, so reasoning comes back to us, encrypted
-        "include": ["reasoning.encrypted_content"],
+        # The conversation stays here, so reasoning comes back to us, encrypted. It does so by
+        # itself: asking for it (`include`) is refused by models that do not reason.
+        "store": False,
         **_settings(request.config),
     }
     if request.system:
