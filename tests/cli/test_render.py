@@ -145,8 +145,16 @@ def test_a_question_shows_the_exact_command_with_everything_visible():
         ({"path": "a", "old": "x\ny", "new": "z"}, None, ["a", "- x", "- y", "+ z"]),
         ({"path": "a", "old": "x\n", "new": "z\n"}, None, ["a", "- x", "+ z"]),
         ({"path": "a", "old": "x\n", "new": "x"}, None, ["a", "- x", "- ", "+ x"]),
-        ({"path": "a", "content": "x\ny"}, None, ["a", "+ x", "+ y"]),
-        ({"path": "a", "content": "x\ny\n"}, "x\nz\n", ["a", "@@ -1,2 +1,2 @@", " x", "-z", "+y"]),
+        ({"path": "a", "content": "x\ny\n"}, None, ["a", "+ x", "+ y"]),
+        ({"path": "a", "content": "x"}, None, ["a", "+ x", "(the last line has no end)"]),
+        ({"path": "a", "content": ""}, None, ["a"]),
+        (
+            {"path": "a", "content": "x\ny\n"},
+            "x\nz\n",
+            ["a", "@@ -1,3 +1,3 @@", " x", "-z", "+y", " "],
+        ),
+        ({"path": "a", "content": "x"}, "x\n", ["a", "@@ -1,2 +1 @@", " x", "-"]),
+        ({"path": "a", "content": "x\r"}, "x", ["a", "@@ -1 +1 @@", "-x", r"+x\r"]),
         ({"path": "a", "content": "x\n"}, "x\n", ["a", "(the same as it is now)"]),
     ],
 )
@@ -164,7 +172,7 @@ def test_a_long_line_of_a_question_is_folded_and_cannot_pose_as_the_question():
 def test_a_long_change_is_shown_whole():
     content = "\n".join(f"line {number}" for number in range(5000))
     text = question(asked("write", {"path": "a", "content": content}), PLAIN)
-    assert "line 0\n" in text and "line 2500\n" in text and text.endswith("line 4999")
+    assert "line 0\n" in text and "line 2500\n" in text and "+ line 4999\n" in text
 
 
 @pytest.mark.parametrize(

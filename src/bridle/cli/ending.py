@@ -15,8 +15,11 @@ _CODES = {
 }
 
 
-def tell_ending(result: TurnResult, screen: Screen, again: str) -> None:
-    """Why it ended, if that is worth a word; then steps, tokens and cost."""
+def tell_ending(result: TurnResult, screen: Screen, again: str, *, name: str = "") -> None:
+    """Why it ended, if that is worth a word; then steps, tokens and cost, and the session's name.
+
+    `again` says how to go on where nothing better is known.
+    """
     paint = screen.paint
     if result.reason == "interrupted":
         screen.line(paint.yellow("■ interrupted; the session is kept"))
@@ -31,7 +34,7 @@ def tell_ending(result: TurnResult, screen: Screen, again: str) -> None:
             "a call needed approval, and nobody was there to give it",
             "Run it at a terminal, or allow more with --mode edits or --yes.",
         )
-    used = f"{usage_line(result.metrics)} · {result.session_id}"
+    used = usage_line(result.metrics) + (f" · {name}" if name else "")
     screen.line(paint.dim(wrapped(used, screen.width)))
 
 

@@ -89,8 +89,10 @@ def _change(arguments: dict[str, object], before: str | None) -> list[str] | Non
     if not isinstance(content := arguments.get("content"), str):
         return None
     if before is None:
-        return _lines(content, "+ ")
-    unified = difflib.unified_diff(before.splitlines(), content.splitlines(), lineterm="")
+        whole = content.endswith("\n")
+        end = [] if whole or not content else ["(the last line has no end)"]
+        return [*_lines(content[:-1] if whole else content, "+ "), *end]
+    unified = difflib.unified_diff(before.split("\n"), content.split("\n"), lineterm="")
     return list(unified)[2:] or ["(the same as it is now)"]
 
 

@@ -65,7 +65,14 @@ class Repl:
             while (text := await self._entry()) is not None:
                 if text.strip() and not await self._take(room, text):
                     break
+            else:
+                self._leave()
         return DONE
+
+    def _leave(self) -> None:
+        """Ctrl-D leaves the cursor behind the prompt."""
+        if self._lines.is_terminal:
+            self._screen.ask("\n")
 
     async def _take(self, room: Room, text: str) -> bool:
         """One entry; False when it was the last. What goes wrong is said, and we go on."""

@@ -109,7 +109,8 @@ class Run:
             if result.ok and self._shape is not None:
                 result = await self._shaped(watch, result, self._shape)
         result = self._counted(result)
-        tell_ending(result, self._screen, f"Go on with: bridle run --resume {result.session_id} …")
+        name = result.session_id
+        tell_ending(result, self._screen, f"Go on with: bridle run --resume {name} …", name=name)
         return code_of(result)
 
     def _show(self, record: Record) -> None:
