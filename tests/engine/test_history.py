@@ -51,6 +51,8 @@ anything = st.one_of(
         lambda words, seq: MessageAdded(user(words), seq), st.text(max_size=5), st.integers(0, 9)
     ),
     st.builds(asks, ids),
+    st.builds(lambda one: MessageAdded(asks(one).message), ids),
+    st.builds(lambda one: MessageAdded(Message("tool", (result(one).output,))), ids),
     st.lists(ids, min_size=1, max_size=3, unique=True).map(lambda found: asks(*found)),
     st.builds(says, st.text(min_size=1, max_size=5)),
     st.builds(result, ids, st.text(max_size=5)),

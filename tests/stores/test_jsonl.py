@@ -14,6 +14,7 @@ from bridle.engine.history import fold
 from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import MessageAdded, PromptReceived, TextDelta, TraceEvent, TurnEnded
 from bridle.promises.store import chained, to_record
+from bridle.providers.scripted import Scripted
 from bridle.stores.clock import stamp
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reading import SessionFolder
@@ -26,8 +27,10 @@ async def write(state, events, session_id="s", durability="disk"):
     log = store.create(session_id)
     for event in events:
         log.append(event)
-    await log.close()
-    store.close()
+    try:
+        await log.close()
+    finally:
+        store.close()
     return log.path
 
 
@@ -274,6 +277,47 @@ def test_no_folder_is_no_sessions_and_a_file_is_an_error(tmp_path):
     (tmp_path / "sessions").write_text("")
     with pytest.raises(StoreFailed):
         SessionFolder(tmp_path).sessions()
+
+
+FOREIGN = [
+    {"type": "session_start", "sessionId": "s", "mode": "repl", "resumed": False},
+    {"type": "user_prompt", "content": "look"},
+    {"type": "message", "role": "user", "content": "look"},
+    {"type": "event", "eventType": "TextDelta", "text": "I"},
+    {
+        "type": "message",
+        "role": "assistant",
+        "content": "I look",
+        "toolCalls": [{"id": "c1", "name": "read", "arguments": {"path": "a"}}],
+    },
+    {"type": "message", "role": "tool", "callId": "c1", "result": {"ok": True, "text": "seen"}},
+    {"type": "message", "role": "assistant", "content": "Done."},
+]
+
+
+def test_a_log_in_the_documented_shapes_alone_can_be_gone_on_from(state):
+    """A7, A8: no numbers, no hashes, nothing of ours; the conversation is rebuilt."""
+    folder = state / "sessions" / "s"
+    folder.mkdir(parents=True)
+    lines = [json.dumps({"timestamp": "2024-01-15T10:30:00Z", "data": data}) for data in FOREIGN]
+    (folder / "log.jsonl").write_text("\n".join(lines) + "\n")
+
+    async def story():
+        model = Scripted(["ok"])
+        async with make_engine(model, store=JsonlStore(state)) as engine:
+            await engine.run("and now?", session="s")
+            numbers = [record.seq for record in engine.store.read("s")]
+        return [(one.role, one.content) for one in model.requests[0].messages], numbers
+
+    sent, numbers = run(story())
+    assert sent == [
+        ("user", "look"),
+        ("assistant", "I look"),
+        ("tool", ""),
+        ("assistant", "Done."),
+        ("user", "and now?"),
+    ]
+    assert numbers == list(range(1, len(numbers) + 1))
 
 
 def test_old_logs_always_load():

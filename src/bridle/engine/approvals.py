@@ -106,4 +106,8 @@ class Approvals:
 
 
 def _stamp(when: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
+    """That time; nothing where it never comes."""
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
+    except (OverflowError, ValueError):
+        return ""

@@ -84,29 +84,39 @@ class History:
 
     def _prompt(self, record: Record, event: PromptReceived) -> None:
         self.turn = max(self.turn, event.turn)
-        self.waiting[record.seq] = event
+        if event.turn:  # in a log of another program nothing waits: the message follows at once
+            self.waiting[record.seq] = event
         self.title = self.title or " ".join(event.content.split())[:80]
 
     def _message(self, record: Record, event: MessageAdded) -> None:
-        self._close()
         if self.waiting.pop(event.prompt, None) is not None:
             self.running = True
-        self._settled = self._settled.plus(_dated(event.message, record))
+        if event.message.role == "tool":
+            for output in event.message.tool_results:
+                self._answer(output)
+        else:
+            self._enter(_dated(event.message, record))
 
     def _reply(self, record: Record, event: ResponseCompleted) -> None:
         if event.message is None or not event.message.parts:
             return
+        self._enter(_dated(event.message, record))
+
+    def _enter(self, message: Message) -> None:
+        """The next message; one with calls stays open until they are answered."""
         self._close()
-        message = _dated(event.message, record)
         if message.tool_calls:
             self._open = message
         else:
             self._settled = self._settled.plus(message)
 
     def _result(self, record: Record, event: ToolResultEvent) -> None:
-        if event.output.call_id not in self.open_calls:
+        self._answer(event.output)
+
+    def _answer(self, output: ToolOutput) -> None:
+        if output.call_id not in self.open_calls:
             return  # a second result, or one that nobody asked for: the first stands
-        self._outputs[event.output.call_id] = event.output
+        self._outputs[output.call_id] = output
         self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)
         if not self.open_calls:
             self._close()

@@ -32,8 +32,6 @@ from bridle.events import (
     Event,
     MessageAdded,
     PromptReceived,
-    ResponseCompleted,
-    ToolResultEvent,
     TraceEvent,
     TurnEnded,
     When,
@@ -127,17 +125,13 @@ class Session:
 
     def bring(self, messages: Iterable[Message]) -> None:
         """History from elsewhere, before the next prompt. A call without a result gets none."""
-        if self._busy or self._closed:
-            raise SessionBusy(f"session {self.id} cannot take history now")
+        if self._closed:
+            raise SessionClosed(f"session {self.id} is closed")
+        if self._busy:
+            raise SessionBusy(f"session {self.id} is busy with turn {self._turn}")
         self._open()
         for message in messages:
-            if message.role == "assistant":
-                self.emit(ResponseCompleted("complete", message))
-            elif message.role == "tool":
-                for output in message.tool_results:
-                    self.emit(ToolResultEvent(output))
-            else:
-                self.emit(MessageAdded(message))
+            self.emit(MessageAdded(message))
 
     async def answer(self, call_id: str, answer: Answer | bool, *, shown: str, by: str) -> None:
         """Settle a pending approval; the first answer wins."""

@@ -233,11 +233,11 @@ def decode_data(data: bytes) -> Event:
 
 
 class Line(Struct):
-    """A line of a log, taken apart."""
+    """A line of a log, taken apart. One without a number is counted by its reader."""
 
-    seq: int
     timestamp: str
     data: Raw
+    seq: int = 0
     hash: str = ""
 
 

@@ -255,7 +255,8 @@ class JsonlLog:
                 if not line.endswith(b"\n"):
                     break
                 self._size += len(line)
-                if (record := readable(line)) is not None:
+                last = records[-1].seq if records else 0
+                if (record := readable(line, last)) is not None:
                     records.append(record)
                 else:
                     log.warning("session %s: a broken line was skipped", self.session_id)

@@ -37,12 +37,15 @@ class SessionFolder:
                 f"cannot read session {session_id}: {error.strerror}", error
             ) from error
         with file:
+            last = 0
             for line in file:
                 if not line.endswith(b"\n"):
                     return  # it is being written; what follows it is not for this reader
-                record = readable(line)
-                if record is not None and record.seq > after:
-                    yield record
+                record = readable(line, last)
+                if record is not None:
+                    last = record.seq
+                    if last > after:
+                        yield record
 
     def sessions(self) -> list[SessionSummary]:
         """All of them, the newest first."""
@@ -69,12 +72,13 @@ def opened(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb")
 
 
-def readable(line: bytes) -> Record | None:
-    """A line as a record, if it is one."""
+def readable(line: bytes, last: int = 0) -> Record | None:
+    """A line as a record, if it is one; logs of other programs have no numbers, so it gets one."""
     try:
-        return to_record(line)
+        record = to_record(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    return record if record.seq else msgspec.structs.replace(record, seq=last + 1)
 
 
 def _summary(folder: Path) -> SessionSummary | None:
