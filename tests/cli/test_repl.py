@@ -44,6 +44,17 @@ def test_questions_are_asked_in_the_line_and_the_next_line_answers(bridle: Progr
     assert "please do not" in bridle.logs()[0].read_text()
 
 
+def test_a_file_that_would_be_replaced_is_shown_as_a_change(bridle: Program):
+    (bridle.workspace / "a.txt").write_text("one\ntwo\n")
+    write = {"name": "write", "arguments": {"path": "a.txt", "content": "one\n2\n"}}
+    model = bridle.script({"calls": [write]}, "No.")
+    done = bridle.run("repl", "-m", model, stdin=b"go\nn\n")
+    assert "  │ -two\n  │ +2\n" in done.stderr
+    (bridle.workspace / "a.txt").write_text("x" * 300_000)
+    done = bridle.run("repl", "-m", model, stdin=b"go\nn\n")
+    assert "  │ + one\n  │ + 2\n" in done.stderr
+
+
 def test_yes_for_the_session_is_asked_once(bridle: Program):
     model = bridle.script(SHELL, SHELL, "Made twice.")
     done = bridle.run("repl", "-m", model, stdin=b"go\na\n")

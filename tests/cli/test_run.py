@@ -238,6 +238,21 @@ def test_one_signal_interrupts_the_turn_and_keeps_the_session(bridle: Program, n
     assert (more.returncode, more.stdout) == (0, "Here I am.\n")
 
 
+def test_what_the_model_says_is_passed_on_as_it_arrives(bridle: Program):
+    """(A13) The first words are there while the rest is far away."""
+    model = bridle.script({"text": "one two", "pause": 600})
+    with bridle.start("run", "go", "-m", model, "--json") as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if '"eventType":"TextDelta"' in line:
+                break
+        assert json.loads(line)["data"]["text"] == "one"
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        assert process.wait() == 130
+
+
 def assert_gone(path: Path) -> None:
     """No process is left behind, if it came to be."""
     if path.exists() and path.read_text().strip():

@@ -62,6 +62,7 @@ def current(asked: ApprovalAsked) -> str | None:
         return None
     try:
         files = Workspace(Path(asked.cwd))
-        return files.read(path, _LARGEST).decode() if files.exists(path) else None
+        held = files.read(path, _LARGEST + 1) if files.exists(path) else None
+        return held.decode() if held is not None and len(held) <= _LARGEST else None
     except (AgentError, UnicodeDecodeError):
         return None
