@@ -171,6 +171,12 @@ def test_silence_is_a_no(change):
     assert (change.done, result.ok) == ([], True)
 
 
+def test_a_question_may_stay_open_for_ever(change):
+    engine, found, _ = run(asking(change, approve(YES), ask_seconds=float("inf")))
+    assert events(engine, found, ApprovalAsked)[0].expires == ""
+    assert change.done == ["a"]
+
+
 async def waiting(change, replies=None):
     """An engine whose question waits for `session.answer`; the question is handed out."""
     script = replies or [call("change", what="a"), "ok"]

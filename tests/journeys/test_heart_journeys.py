@@ -1,0 +1,203 @@
+"""Stories through the public verbs, with real tools, real files and real processes."""
+
+import asyncio
+import os
+import signal
+import subprocess
+from contextlib import aclosing
+from pathlib import Path
+
+import bridle
+from bridle.engine.history import UNKNOWN, fold
+from bridle.errors import UnknownApproval
+from bridle.events import ApprovalAsked, TodosChanged, ToolOutputDelta, TurnEnded
+from bridle.providers.scripted import Scripted
+from bridle.stores.jsonl import JsonlStore
+from rig import PYTHON, call, is_valid, run, until
+
+BROKEN = "def add(a, b):\n    return a - b\n"
+TEST = "from sums import add\nassert add(2, 2) == 4\nprint('all is well')\n"
+
+
+def mending():
+    """A model that reads, plans, mends, runs the test and is done."""
+    return [
+        {"text": "Let me look.", **call("read", path="sums.py")},
+        call("todo_write", todos=[{"content": "mend add", "status": "in_progress"}]),
+        call("edit", path="sums.py", old="a - b", new="a + b"),
+        call("shell", command="python3 -B check.py"),
+        "add subtracted; now it adds.",
+    ]
+
+
+async def answer_everything(session, yes):
+    """A face of its own: watches, and answers each question as it comes."""
+    asked = []
+    async with aclosing(session.subscribe()) as records:
+        async for record in records:
+            if isinstance(record.event, ApprovalAsked):
+                question = record.event
+                asked.append(question.call.name)
+                await session.answer(question.call.id, yes, shown=question.shown, by="phone")
+            elif isinstance(record.event, TurnEnded):
+                return asked
+    raise AssertionError("the session ended before the turn did")
+
+
+def test_a_bug_is_mended_while_a_person_answers_from_elsewhere_and_later_goes_on(tmp_path, state):
+    """M4, A1, A4, A8: read, edit, run, each effect asked about; resumed by another engine."""
+    (tmp_path / "sums.py").write_text(BROKEN)
+    (tmp_path / "check.py").write_text(TEST)
+
+    async def first():
+        model = Scripted(mending())
+        async with bridle.build_engine(
+            model, workspace=tmp_path, state=state, on_ask="wait"
+        ) as engine:
+            session = await engine.session()
+            turn = await session.send("the test fails")
+            asked = await answer_everything(session, yes=True)
+            return session.id, asked, await session.wait(turn), model.requests[-1].messages
+
+    async def second(found):
+        model = Scripted(["You are welcome."])
+        async with bridle.build_engine(model, workspace=tmp_path, state=state) as engine:
+            result = await engine.run("thanks", session=found)
+            return result, model.requests[0].messages, list(engine.store.read(found))
+
+    found, asked, result, seen = run(first())
+    assert asked == ["edit", "shell"]
+    assert (result.reason, result.text) == ("done", "add subtracted; now it adds.")
+    assert (tmp_path / "sums.py").read_text() == BROKEN.replace("a - b", "a + b")
+    assert "all is well" in seen[-1].tool_results[0].text
+    result, sent, records = run(second(found))
+    assert (result.turn, result.text) == (2, "You are welcome.")
+    assert list(sent)[: len(seen)] == list(seen)
+    assert is_valid(sent)
+    assert [one.seq for one in records] == list(range(1, len(records) + 1))
+    assert any(isinstance(one.event, TodosChanged) for one in records)
+    assert fold(records).metrics.tool_calls == 4
+
+
+def test_a_no_leaves_the_file_as_it_is_and_the_model_is_told(tmp_path, state):
+    (tmp_path / "sums.py").write_text(BROKEN)
+    script = [call("edit", path="sums.py", old="a - b", new="a + b"), "Then not."]
+
+    async def story():
+        model = Scripted(script)
+        async with bridle.build_engine(
+            model, workspace=tmp_path, state=state, on_ask="wait"
+        ) as engine:
+            session = await engine.session()
+            turn = await session.send("mend it")
+            await answer_everything(session, yes=False)
+            return await session.wait(turn), model.requests[1].messages[-1].tool_results[0]
+
+    result, told = run(story())
+    assert (result.text, told.is_error) == ("Then not.", True)
+    assert told.text == "not permitted: the answer was no"
+    assert (tmp_path / "sums.py").read_text() == BROKEN
+
+
+def test_an_interrupt_ends_the_command_and_its_children(tmp_path, state):
+    """M6, S9: no process is left, and the next prompt is answered."""
+    script = [call("shell", command="sleep 600 & echo $! $$; wait"), "fine"]
+
+    async def story():
+        engine = bridle.build_engine(Scripted(script), workspace=tmp_path, state=state, mode="auto")
+        async with engine:
+            session = await engine.session()
+            turn = await session.send("wait for ever")
+            said = await until(session, lambda event: isinstance(event, ToolOutputDelta))
+            await session.interrupt()
+            first = await session.wait(turn)
+            second = await session.wait(await session.send("still there?"))
+            return said.event.text.split(), first.reason, second.text
+
+    pids, reason, text = run(story())
+    assert (reason, text, len(pids)) == ("interrupted", "fine", 2)
+    assert [pid for pid in pids if alive(int(pid))] == []
+
+
+def alive(pid):
+    """Is it still running? One that is dead and not yet buried is not."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+CRASHING = """
+import asyncio, sys
+import bridle
+from bridle.providers.scripted import Scripted
+
+@bridle.tool
+async def launch() -> str:
+    "Launch it."
+    with open(sys.argv[2], "a") as file:
+        file.write("launched\\n")
+    print(session.id, flush=True)
+    await asyncio.Event().wait()
+
+async def main():
+    global session
+    model = Scripted([{"calls": [{"name": "launch"}]}])
+    engine = bridle.build_engine(model, tools=[launch], state=sys.argv[1], mode="auto")
+    session = await engine.session()
+    await session.wait(await session.send("go"))
+
+asyncio.run(main())
+"""
+
+
+def test_an_effect_is_not_repeated_after_a_crash_and_the_model_is_told_the_truth(tmp_path, state):
+    """Killed in the middle of a call: intent without result is *unknown*, never run again."""
+    count = tmp_path / "count"
+    command = [PYTHON, "-c", CRASHING, str(state), str(count)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        found = child.stdout.readline().strip()
+        child.send_signal(signal.SIGKILL)
+
+    async def story():
+        model = Scripted(["I see."])
+        async with bridle.build_engine(
+            model, tools=[], workspace=tmp_path, store=JsonlStore(state)
+        ) as engine:
+            result = await engine.run("what happened?", session=found)
+            return result, model.requests[0].messages
+
+    result, sent = run(story())
+    assert (result.turn, result.text) == (2, "I see.")
+    assert is_valid(sent)
+    assert sent[2].tool_results[0].text == UNKNOWN
+    assert count.read_text() == "launched\n"
+
+
+def test_two_faces_one_question_one_answer(tmp_path, state):
+    """Both see it at once; the first answer wins, the other is told so."""
+    script = [call("write", path="a.txt", content="hi"), "done"]
+
+    async def face(session, by):
+        record = await until(session, lambda event: isinstance(event, ApprovalAsked))
+        question = record.event
+        try:
+            await session.answer(question.call.id, True, shown=question.shown, by=by)
+        except UnknownApproval:
+            return "too late"
+        return "heard"
+
+    async def story():
+        engine = bridle.build_engine(
+            Scripted(script), workspace=tmp_path, state=state, on_ask="wait"
+        )
+        async with engine:
+            session = await engine.session()
+            turn = await session.send("write it")
+            said = await asyncio.gather(face(session, "terminal"), face(session, "browser"))
+            await session.wait(turn)
+            return sorted(said)
+
+    assert run(story()) == ["heard", "too late"]
+    assert (tmp_path / "a.txt").read_text() == "hi"
