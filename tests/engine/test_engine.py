@@ -98,6 +98,25 @@ def test_taking_a_session_up_again_goes_on_where_it_was(state):
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+def test_prompts_that_were_left_behind_come_before_the_next_one(state):
+    """Acknowledged is kept: closed before its turn, a queued prompt is in the next request."""
+
+    async def story():
+        async with make_engine([{"delay": 60.0}], store=JsonlStore(state)) as engine:
+            session = await engine.session()
+            await session.send("one")
+            await session.send("two", when="queue")
+        model = Scripted(["ok"])
+        async with make_engine(model, store=JsonlStore(state)) as engine:
+            again = await engine.session(session.id)
+            left = [prompt.content for prompt in again.history.waiting.values()]
+            result = await again.wait(await again.send("three"))
+            sent = [one.content for one in model.requests[0].messages]
+            return left, result.turn, sent, again.history.waiting, again.is_busy
+
+    assert run(story()) == (["two"], 3, ["one", "two", "three"], {}, False)
+
+
 def test_a_session_that_nobody_spoke_in_leaves_no_file(state):
     async def story():
         async with make_engine([], store=JsonlStore(state)) as engine:

@@ -217,6 +217,25 @@ def test_an_answer_to_something_else_is_no_answer(change):
     assert run(story())
 
 
+def test_an_old_answer_does_not_fit_the_same_question_asked_again(change):
+    """One use: also when a server numbers the calls of every step alike."""
+
+    async def story():
+        again = {"calls": [{"id": "c", "name": "change", "arguments": {"what": "a"}}]}
+        engine, session, turn, first = await waiting(change, [again, again, "ok"])
+        async with engine:
+            known = ("", first.shown)
+            await session.answer("c", True, shown=first.shown, by="ann")
+            second = await until(session, lambda event: getattr(event, "shown", "") not in known)
+            with pytest.raises(UnknownApproval):
+                await session.answer("c", True, shown=first.shown, by="ann")
+            await session.answer("c", False, shown=second.event.shown, by="ann")
+            await session.wait(turn)
+
+    run(story())
+    assert change.done == ["a"]
+
+
 def test_what_is_shown_binds_call_arguments_session_and_folder():
     one = ToolCall("c", "shell", {"command": "ls"})
     seen = {

@@ -5,6 +5,7 @@ An answer is bound to what was shown. Silence, an interrupt and a second answer 
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import Callable
 
@@ -36,7 +37,8 @@ class Approvals:
     async def ask(self, call: ToolCall, decision: Decision) -> Answer:
         """Put the question, and come back with the answer."""
         cwd = self._parts.workspace.root
-        shown = fingerprint(call, self._session_id, cwd)
+        # a nonce, because some servers give the calls of every step the same ids
+        shown = fingerprint(call, self._session_id, cwd, secrets.token_hex(8))
         expires = _stamp(time.time() + self._parts.ask_seconds)
         asked = ApprovalAsked(call, shown, decision.reason, decision.rule, cwd, expires)
         self._emit(asked)

@@ -118,7 +118,7 @@ class Session:
         if not steers:
             self._expect(turn)
         if not self._busy:
-            self._take_prompts(turn)
+            self._take_prompts()
             self._start(turn)
         await self._log.settled()
         return turn
@@ -225,10 +225,14 @@ class Session:
         except AgentError:
             return []  # not a line is written yet: everything will come live
 
-    def _take_prompts(self, turn: int, *, steering: bool = False) -> None:
-        """Bring the prompts that belong here into the conversation, each once."""
+    def _take_prompts(self, turn: int = 0, *, steering: bool = False) -> None:
+        """Bring the prompts of a turn into the conversation, each once; without a number, all.
+
+        All are taken when an idle session is sent a prompt: what waits then was left behind by a
+        process that ended before it came to it, and belongs before the new one.
+        """
         for seq, prompt in list(self._history.waiting.items()):
-            if prompt.turn == turn and (prompt.when == "next_step" or not steering):
+            if turn in (0, prompt.turn) and (prompt.when == "next_step" or not steering):
                 parts = prompt.parts or as_parts(prompt.content)
                 self.emit(MessageAdded(Message("user", parts), seq))
 
