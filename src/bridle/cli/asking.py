@@ -1,8 +1,11 @@
 """Puts the gate's questions to the person at the terminal. The default is no, and so is silence."""
 
 import asyncio
+import os
 from contextlib import suppress
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from bridle.cli.lines import Lines
 from bridle.cli.question import CHOICES, question, to_answer
@@ -39,7 +42,7 @@ class Asker:
                 screen.line("")  # nobody pressed Enter: the cursor still stands there
             if line is None:
                 self.unanswered += 1
-            return to_answer(line)
+            return replace(to_answer(line), by=_person())
 
     def _event(self, asked: ApprovalAsked) -> asyncio.Event:
         return self._shown.setdefault(asked.call.id, asyncio.Event())
@@ -53,6 +56,11 @@ class Asker:
             async with asyncio.timeout(_PATIENCE):
                 await self._event(asked).wait()
         del self._shown[asked.call.id]
+
+
+def _person() -> str:
+    """Who sits at the terminal, as the system knows them."""
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or "me"
 
 
 def current(asked: ApprovalAsked) -> str | None:

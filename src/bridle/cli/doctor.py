@@ -22,6 +22,7 @@ from bridle.config import KEY_VARIABLES, Loaded, Settings, config_file, load_set
 from bridle.errors import AgentError, ConfigError
 from bridle.promises.provider import ProviderInfo
 from bridle.runtime import Choice, find_provider
+from bridle.tools.grep import find_ripgrep
 
 
 class Finding(NamedTuple):
@@ -67,8 +68,8 @@ def examine() -> Iterator[Finding]:
         yield Finding("settings", warning, False)
     yield from _keys()
     yield _state()
-    yield _program("git", "git", "--version", "only repositories need it")
-    yield _program("ripgrep", "rg", "--version", "searching works, only slower")
+    yield _program("git", shutil.which("git"), "only repositories need it")
+    yield _program("ripgrep", find_ripgrep(), "searching works, only slower")
     yield from _model(loaded.settings if loaded else Settings())
 
 
@@ -103,12 +104,11 @@ def _state() -> Finding:
     return Finding("state folder", f"{folder} can be written", True)
 
 
-def _program(topic: str, name: str, flag: str, without: str) -> Finding:
-    path = shutil.which(name)
+def _program(topic: str, path: str | None, without: str) -> Finding:
     if path is None:
         return Finding(topic, f"not found; {without}")
     try:
-        done = subprocess.run([path, flag], capture_output=True, text=True, timeout=5)
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=5)
         said = (done.stdout.splitlines() or [""])[0]
     except (OSError, subprocess.TimeoutExpired):
         said = "does not answer"

@@ -17,6 +17,7 @@ KEY_VARIABLES = {
     "anthropic": "ANTHROPIC_API_KEY",
     "openai": "OPENAI_API_KEY",
     "openai-chat": "OPENAI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
 }
 URL_VARIABLES = {
     "anthropic": "ANTHROPIC_BASE_URL",

@@ -63,7 +63,8 @@ class Approvals:
         try:
             await asyncio.wait([asking, waiter], return_when=asyncio.FIRST_COMPLETED)
             if not waiter.done():
-                self.answer(asked.call.id, asking.result(), asked.shown, "approver")
+                said = asking.result()
+                self.answer(asked.call.id, said, asked.shown, said.by or "approver")
             return waiter.result()
         finally:
             asking.cancel()

@@ -83,6 +83,11 @@ class Session:
         return self._closed
 
     @property
+    def seq(self) -> int:
+        """The number of the newest record."""
+        return self._log.seq
+
+    @property
     def title(self) -> str:
         """The session's title: given, or made from its first prompt."""
         return self._history.title

@@ -18,11 +18,15 @@ Prompt = str | Iterable[str | Part]
 
 
 class Answer(Struct, frozen=True, omit_defaults=True):
-    """What a person says to a question: yes or no, for how long, and a word to the model."""
+    """What a person says to a question: yes or no, for how long, and a word to the model.
+
+    `by` is the name that an approver answers in.
+    """
 
     allowed: bool
     scope: Literal["once", "session", "rule"] = "once"
     word: str = ""
+    by: str = ""
 
 
 YES = Answer(True)

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
+from bridle.config import KEY_VARIABLES, URL_VARIABLES
 from bridle.errors import ConfigError, MissingKey
 from bridle.promises.provider import Provider
 from bridle.usage import Price
@@ -23,18 +24,8 @@ LOCAL = {
     "lmstudio": "http://127.0.0.1:1234/v1",
 }
 REMOTE = {"openrouter": "https://openrouter.ai/api/v1"}
-_KEYS = {
-    "anthropic": "ANTHROPIC_API_KEY",
-    "openai": "OPENAI_API_KEY",
-    "openai-chat": "OPENAI_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-}
 _USUAL = {**LOCAL, **REMOTE}
-_URLS = {
-    "anthropic": "ANTHROPIC_BASE_URL",
-    "openai": "OPENAI_BASE_URL",
-    "openai-chat": "OPENAI_BASE_URL",
-}
+REMOTE = {"openrouter": "https://openrouter.ai/api/v1"}
 
 
 class ProviderOptions(TypedDict, total=False):
@@ -82,7 +73,7 @@ def provider(
         raise ConfigError(
             f"{name!r} names no model", hint=f"Write {vendor}/MODEL, with the vendor's own name."
         )
-    url = base_url or os.environ.get(_URLS.get(vendor, ""), "") or _USUAL.get(vendor, "")
+    url = base_url or os.environ.get(URL_VARIABLES.get(vendor, ""), "") or _USUAL.get(vendor, "")
     return make(_Wanted(vendor, model, _key(vendor, api_key, url), url, options))
 
 
@@ -101,7 +92,7 @@ def split(name: str) -> tuple[str, str]:
 
 def find_key(vendor: str, environ: Mapping[str, str]) -> tuple[str, str]:
     """The key for a vendor, and the variable in which it was found."""
-    for variable in ("BRIDLE_API_KEY", _KEYS.get(vendor, "")):
+    for variable in ("BRIDLE_API_KEY", KEY_VARIABLES.get(vendor, "")):
         if environ.get(variable):
             return environ[variable], variable
     return "", ""
@@ -109,11 +100,11 @@ def find_key(vendor: str, environ: Mapping[str, str]) -> tuple[str, str]:
 
 def _key(vendor: str, given: str | None, url: str) -> str:
     key = given or find_key(vendor, os.environ)[0]
-    if key or vendor not in _KEYS or (vendor == "openai-chat" and url):
+    if key or vendor not in KEY_VARIABLES or (vendor == "openai-chat" and url):
         return key
     raise MissingKey(
         f"there is no API key for {vendor}",
-        hint=f"Set {_KEYS[vendor]}, or api_key in the configuration file.",
+        hint=f"Set {KEY_VARIABLES[vendor]}, or api_key in the configuration file.",
     )
 
 
