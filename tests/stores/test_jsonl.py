@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import stat
 from pathlib import Path
 
@@ -264,12 +265,14 @@ def test_the_list_of_sessions_shows_what_a_person_looks_for(state):
         return found
 
     ids = run(story())
+    for age, session_id in enumerate(reversed(ids)):  # the clock of a file system is a coarse one
+        os.utime(state / "sessions" / session_id / "log.jsonl", (1e9 - age, 1e9 - age))
     (state / "sessions" / "empty").mkdir()
     (state / "sessions" / "not a session").mkdir()
     shown = SessionFolder(state).sessions()
     by_id = {one.id: one for one in shown}
     assert set(by_id) == set(ids)
-    assert shown[0].id == ids[-1]
+    assert [one.id for one in shown] == ids[::-1]
     assert [by_id[one].title[:9] for one in ids] == ["mend\n the", "ä" * 9, "last"]
     assert {(one.model, one.workspace) for one in shown} == {("scripted/scripted", "/")}
     assert all(
