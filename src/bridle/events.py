@@ -161,12 +161,16 @@ class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
 
 
 class UsageReported(Recorded, frozen=True, tag="usage"):
-    """What a reply has used so far. `cost` is None where the price is unknown."""
+    """What a reply has used so far. `cost` is None where the price is unknown.
+
+    `priced`: who answered has set the cost already, known or not.
+    """
 
     usage: Usage
     model: str = ""
     cost: float | None = None
     purpose: Literal["turn", "title", "summary"] = "turn"
+    priced: bool = False
 
 
 class Todo(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

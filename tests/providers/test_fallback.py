@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from test_retry import GOOD, Rehearsed, kinds, run
 
+import bridle
 from bridle.errors import (
     AgentError,
     KeyRefused,
@@ -15,10 +16,13 @@ from bridle.errors import (
     StreamCutShort,
     Unreachable,
 )
-from bridle.events import ResponseCompleted, TextDelta, TraceEvent
+from bridle.events import ResponseCompleted, TextDelta, TraceEvent, UsageReported
+from bridle.messages import Message, Text
 from bridle.promises.provider import ProviderInfo
 from bridle.providers.fallback import Fallback
 from bridle.providers.retry import Retrying
+from bridle.stores.memory import MemoryStore
+from bridle.usage import Price, Usage
 
 
 class Second(Rehearsed):
@@ -74,3 +78,27 @@ def test_who_answered_is_said_and_both_are_closed() -> None:
     asyncio.run(both.close())
     assert seen[-1] == done
     assert (both.info, first.closed, second.closed) == (first.info, True, True)
+
+
+@pytest.mark.parametrize(
+    ("price", "cost"), [(Price(2.0, 10.0), 0.002 + 0.001), (None, None)], ids=["known", "unknown"]
+)
+def test_the_seconds_use_has_the_seconds_price(price: Price | None, cost: float | None) -> None:
+    """(M7): never the first's, and never zero where it is unknown."""
+    usage = Usage(1000, 100)
+    reply = ResponseCompleted("complete", Message("assistant", (Text("hi"),)), usage)
+    first = Rehearsed([Overloaded("busy")])
+    first.info = ProviderInfo("first", "dear", price=Price(1000.0, 1000.0))
+    second = Second([TextDelta("hi"), UsageReported(usage, "spare"), reply])
+    second.info = ProviderInfo("second", "spare", price=price)
+
+    async def turn() -> tuple[UsageReported, ...]:
+        async with bridle.build_engine(
+            Fallback(first, second), tools=[], store=MemoryStore()
+        ) as engine:
+            result = await engine.run("hello")
+            records = engine.store.read(result.session_id)
+            return tuple(r.event for r in records if isinstance(r.event, UsageReported))
+
+    [reported] = asyncio.run(turn())
+    assert reported.cost == pytest.approx(cost) if cost is not None else reported.cost is None

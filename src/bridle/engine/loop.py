@@ -203,7 +203,7 @@ def _report(turn: Turn, report: UsageReported | None) -> None:
         return
     price = turn.provider.info.price
     cost = report.cost
-    if cost is None and price is not None:
+    if cost is None and price is not None and not report.priced:
         cost = price.cost(report.usage)
     turn.budget.spend(report.usage, cost)
     model = report.model or turn.provider.info.model

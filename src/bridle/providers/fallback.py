@@ -1,11 +1,16 @@
 """Fallback: a second provider for when the first cannot be had.
 
 Only before the first delta, and only where another model may do better: the first is overloaded,
-limited or out of reach. `ResponseCompleted.model` says who answered.
+limited or out of reach. `ResponseCompleted.model` says who answered, and its use is priced as its
+own.
 """
 
+from contextlib import aclosing
+
+from msgspec.structs import replace
+
 from bridle.errors import AgentError, Overloaded, RateLimited, Unreachable
-from bridle.events import TraceEvent
+from bridle.events import TraceEvent, UsageReported
 from bridle.promises.provider import Provider, ProviderInfo, Request
 from bridle.providers.opening import Detour, Opening, Stream
 
@@ -34,7 +39,7 @@ class Fallback:
             if fallen or not isinstance(error, Overloaded | RateLimited | Unreachable):
                 return None
             fallen = True
-            return Detour(self._told(error), 0.0, lambda: self.second.stream(request))
+            return Detour(self._told(error), 0.0, lambda: _priced(self.second, request))
 
         return Opening(lambda: self.first.stream(request), mend)
 
@@ -55,3 +60,15 @@ class Fallback:
             await self.first.close()
         finally:
             await self.second.close()
+
+
+async def _priced(second: Provider, request: Request) -> Stream:
+    """The second's events; what they used has the second's price, not the first's."""
+    price = second.info.price
+    async with aclosing(second.stream(request)) as events:
+        async for event in events:
+            if isinstance(event, UsageReported) and not event.priced:
+                cost = price.cost(event.usage) if price is not None else None
+                yield replace(event, cost=cost, priced=True)
+            else:
+                yield event
