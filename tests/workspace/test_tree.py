@@ -1,5 +1,6 @@
 """Globs, .gitignore and the walk over a workspace."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from bridle.workspace.globs import compile_glob, expand_braces
 from bridle.workspace.paths import Workspace
-from bridle.workspace.tree import Tree
+from bridle.workspace.tree import Tree, parse_ignore
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,24 @@ def test_no_pattern_hangs(pattern: str) -> None:
 def test_a_hostile_pattern_is_answered() -> None:
     assert not compile_glob("*a" * 100 + "b")("a" * 255)
     assert not compile_glob("**/a/" * 50 + "b")("a/" * 500 + "c")
+    with pytest.raises(ValueError, match="more than 4096 characters"):
+        compile_glob("{" + "," * 100_000)
+
+
+def test_a_hostile_gitignore_is_read_in_no_time() -> None:
+    began = time.process_time()
+    rules = parse_ignore(" " * 200_000 + "x\n" + "{" + "," * 200_000 + "\n*.log")
+    assert time.process_time() - began < 1
+    assert [fits("a.log") for fits, _, _ in rules] == [True]
+
+
+@pytest.mark.parametrize(
+    ("line", "ignored"),
+    [("{a,b}", ["{a,b}"]), ("a  ", ["a"]), ("a\\  ", ["a "]), ("a b", ["a b"])],
+)
+def test_a_line_of_gitignore_means_what_git_takes_it_for(line: str, ignored: list[str]) -> None:
+    ((fits, _, _),) = parse_ignore(line)
+    assert [name for name in ("{a,b}", "a", "b", "a ", "a b", "[b") if fits(name)] == ignored
 
 
 def make(root: Path, *paths: str) -> Workspace:

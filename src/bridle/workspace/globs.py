@@ -11,11 +11,18 @@ from fnmatch import translate
 Matcher = Callable[[str], bool]
 
 MOST_ALTERNATIVES = 64
+LONGEST = 4096  # characters, as the kernel has it for a path
 
 
-def compile_glob(pattern: str) -> Matcher:
-    """A function that says whether a relative path fits. Raise `ValueError` for a bad pattern."""
-    matchers = [_compile(alternative) for alternative in expand_braces(pattern)]
+def compile_glob(pattern: str, *, braces: bool = True) -> Matcher:
+    """A function that says whether a relative path fits. Raise `ValueError` for a bad pattern.
+
+    Without `braces` they stand for themselves, as in .gitignore.
+    """
+    if len(pattern) > LONGEST:
+        raise ValueError(f"the pattern has more than {LONGEST} characters")
+    alternatives = expand_braces(pattern) if braces else [pattern]
+    matchers = [_compile(alternative) for alternative in alternatives]
     if len(matchers) == 1:
         return matchers[0]
     return lambda path: any(fits(path) for fits in matchers)

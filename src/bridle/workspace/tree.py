@@ -22,7 +22,7 @@ def parse_ignore(text: str) -> list[Rule]:
     """The rules of one .gitignore, in order; the last one that fits decides."""
     rules: list[Rule] = []
     for line in text.splitlines()[:_MOST_RULES]:
-        pattern = re.sub(r"(?<!\\)\s+$", "", line)
+        pattern = _trimmed(line)
         if not pattern or pattern.startswith("#"):
             continue
         ignores = not pattern.startswith("!")
@@ -32,15 +32,16 @@ def parse_ignore(text: str) -> list[Rule]:
         if pattern.startswith(("\\#", "\\!")):
             pattern = pattern[1:]
         try:
-            rules.append((compile_glob(_literal_braces(pattern)), folders, ignores))
+            rules.append((compile_glob(pattern, braces=False), folders, ignores))
         except (ValueError, re.error):
             continue  # a rule that nobody can read ignores nothing
     return rules
 
 
-def _literal_braces(pattern: str) -> str:
-    """git knows no braces."""
-    return pattern.replace("{", "[{]")
+def _trimmed(line: str) -> str:
+    """Without the space at its end, but for one that a backslash keeps."""
+    kept = line.rstrip()
+    return kept + line[len(kept) : len(kept) + 1] if kept.endswith("\\") else kept
 
 
 class Ignored:
