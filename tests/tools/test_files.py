@@ -260,6 +260,29 @@ def test_grep_finds_lines(
 
 
 @BOTH
+@pytest.mark.parametrize(
+    ("glob", "found"),
+    [
+        ("*.py", ["a.py", "src/b.py"]),
+        ("*", ["a.py", "c.txt", "src/b.py"]),
+        ("**/*.py", ["a.py", "src/b.py"]),
+        ("src/*.py", ["src/b.py"]),
+        ("*.{py,txt}", ["a.py", "c.txt", "src/b.py"]),
+        ("!*.py", []),
+    ],
+)
+def test_a_glob_of_grep_brings_no_ignored_file_back(
+    tmp_path: Path, ripgrep: bool, glob: str, found: list[str]
+) -> None:
+    (tmp_path / ".gitignore").write_text("made.py\nbuild/\n")
+    for name in ("a.py", "made.py", "c.txt", "src/b.py", "build/d.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("needle\n")
+    said = run(Grep(ripgrep=ripgrep), tmp_path, pattern="needle", glob=glob).text
+    assert [line.split(":")[0] for line in said.splitlines() if ":1:" in line] == found
+
+
+@BOTH
 def test_grep_says_what_is_wrong_with_a_pattern(project: Path, ripgrep: bool) -> None:
     with pytest.raises(ToolError, match="cannot be"):
         run(Grep(ripgrep=ripgrep), project, pattern="(")

@@ -28,6 +28,7 @@ SECONDS = 30.0
 _COLUMNS = 500
 _FILE = 20 * 1024 * 1024  # bytes; larger files are not searched
 _FOUND = re.compile(rb"([^\0]*)\0(\d+):(.*)", re.DOTALL)
+_PLAIN = re.compile(r"[\w.*?-]+")  # a name's pattern that means the same to ripgrep
 
 
 class Grep:
@@ -89,6 +90,7 @@ class _Search:
         self._path = path
         self._pattern: str = arguments["pattern"]
         self._glob: str = arguments.get("glob", "")
+        self._wanted = matcher(self._glob) if self._glob else None
         self._ignore_case: bool = arguments.get("ignore_case", False)
         self._limit = int(arguments.get("limit", MOST))
         self._seconds = seconds
@@ -104,7 +106,9 @@ class _Search:
         return ToolResult.success(data, text=text)
 
     def _add(self, path: str, number: int, line: str) -> bool:
-        """Keep a line. False: the limit is reached, and this one is beyond it."""
+        """Keep a line of a file that is wanted. False: the limit is reached, and this is beyond."""
+        if self._wanted is not None and not self._wanted(path):
+            return True
         if len(self._lines) >= self._limit:
             self._notes.append(f"only the first {self._limit}; narrow the search, or raise `limit`")
             return False
@@ -154,9 +158,10 @@ class _Search:
         found += [f"--max-columns={_COLUMNS * 4}", "--max-columns-preview", "--max-filesize=20M"]
         if self._ignore_case:
             found.append("--ignore-case")
-        if self._glob:
-            matcher(self._glob)
-            found.append(f"--glob={self._glob}")
+        name = self._glob.rpartition("/")[2]
+        if _PLAIN.fullmatch(name) and name != "**":
+            # A type, not --glob: that would bring back files that are ignored.
+            found += [f"--type-add=wanted:{name}", "--type=wanted"]
         return [*found, "--glob=!.git"]
 
     # --- Python ---
@@ -168,9 +173,8 @@ class _Search:
             fits = bounded_search(self._pattern, ignore_case=self._ignore_case)
         except ValueError as error:
             raise ToolError(f"The pattern cannot be read: {error}.") from error
-        wanted = matcher(self._glob) if self._glob else None
         for file in self._candidates():
-            if wanted is not None and not wanted(file):
+            if self._wanted is not None and not self._wanted(file):
                 continue
             if time.monotonic() > until:
                 return self._too_long()
