@@ -101,7 +101,7 @@ def promises(results: Results) -> str:
     lines = ["## Promises", "| promise | limit | measured | holds |", "|---|---:|---:|---|"]
     for verdict in results.verdicts():
         sign = "≥" if verdict.at_least else "≤"
-        limit = f"{sign} {short(verdict.limit)} {verdict.unit}"
+        limit = f"{sign} {verdict.limit:.3g} {verdict.unit}".rstrip()
         measured = "–" if verdict.measured is None else f"{short(verdict.measured)} {verdict.unit}"
         word = {True: "yes", False: "**no**", None: "not measured"}[verdict.holds]
         lines.append(f"| {verdict.promise} | {limit} | {measured} | {word} |")
@@ -144,9 +144,11 @@ def table(title: str, names: tuple[str, ...], rows: list[Contender], taken: Samp
         cells = [cell(name, contender, taken, notes) for name in names]
         bold = "**" * (contender.kind == "ours")
         lines.append(f"| {bold}{contender.label}{bold} | {' | '.join(cells)} |")
-    bests = [best_peer(name, taken) for name in names]
+    bests = [best_peer(name, taken) if BY_NAME[name].unit else None for name in names]
     if any(bests):
-        cells = [f"{best[0]}, {short(best[1])}" if best else "–" for best in bests]
+        cells = [
+            f"{BY_CONTENDER[best[0]].label}, {short(best[1])}" if best else "–" for best in bests
+        ]
         lines.append(f"| *best peer* | {' | '.join(cells)} |")
     return "\n".join([*lines, *(f"\n– {note}" for note in notes)])
 
