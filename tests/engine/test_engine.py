@@ -1,13 +1,15 @@
 """The engine owns its sessions: it hands them out, takes them up again, and leaves nothing."""
 
 import asyncio
+import gc
 import os
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
 
-from bridle.errors import SessionClosed, SessionLocked, UnknownSession
+from bridle.errors import SessionBusy, SessionClosed, SessionLocked, UnknownSession
 from bridle.events import SessionStarted, TitleChanged, TraceEvent, UsageReported
 from bridle.promises.provider import ProviderInfo
 from bridle.providers.scripted import Scripted
@@ -74,6 +76,59 @@ def test_a_run_leaves_a_session_open_that_was_open_before(state):
             return (await session.wait(await session.send("three"))).text
 
     assert run(story()) == "c"
+
+
+def test_a_run_that_comes_too_early_does_not_end_the_one_before(state):
+    async def story():
+        replies = ["one", {"text": "two", "delay": 0.05}]
+        async with make_engine(replies, store=JsonlStore(state)) as engine:
+            found = (await engine.run("go")).session_id
+            both = [engine.run(word, session=found) for word in ("first", "second")]
+            first, second = await asyncio.gather(*both, return_exceptions=True)
+            return first.text, type(second), handles()
+
+    assert run(story()) == ("two", SessionBusy, [])
+
+
+def test_a_run_leaves_a_session_open_that_somebody_took_meanwhile(state):
+    async def story():
+        replies = ["one", {"text": "two", "delay": 0.05}, "three"]
+        async with make_engine(replies, store=JsonlStore(state)) as engine:
+            found = (await engine.run("go")).session_id
+            running = asyncio.create_task(engine.run("again", session=found))
+            await asyncio.sleep(0)
+            session = await engine.session(found)
+            await running
+            return (await session.wait(await session.send("more"))).text
+
+    assert run(story()) == "three"
+
+
+def test_cancelling_a_run_before_its_prompt_is_on_disk_interrupts_the_turn(state):
+    async def story():
+        async with make_engine([{"delay": 60.0}], store=JsonlStore(state)) as engine:
+            session = await engine.session()
+            running = asyncio.create_task(engine.run("go", session=session))
+            await asyncio.sleep(0)
+            running.cancel()
+            await asyncio.wait([running])
+            return running.cancelled(), session.is_busy
+
+    assert run(story()) == (True, False)
+
+
+def test_an_engine_forgets_a_session_that_was_closed_by_hand():
+    async def story():
+        async with make_engine(["ok"]) as engine:
+            session = await engine.session()
+            await session.wait(await session.send("one"))
+            await session.close()
+            gone = weakref.ref(session)
+            del session
+            gc.collect()
+            return gone()
+
+    assert run(story()) is None
 
 
 def test_taking_a_session_up_again_goes_on_where_it_was(state):
@@ -226,6 +281,18 @@ def test_a_small_model_writes_the_title_and_its_use_is_counted():
     title, said = run(story())
     assert title == "Mend the parser"
     assert [getattr(one, "purpose", "") for one in said] == ["title", "", "turn"]
+
+
+def test_the_small_model_reads_the_prompt_and_not_only_its_first_line():
+    prompt = "word " * 60 + "the end"
+
+    async def story():
+        small = Scripted(["A title"])
+        async with make_engine([{"text": "ok", "delay": 0.05}], small=small) as engine:
+            await engine.run(prompt)
+        return [one.content for one in small.requests[0].messages]
+
+    assert run(story()) == [prompt]
 
 
 def test_a_small_model_that_breaks_is_no_harm():

@@ -24,6 +24,7 @@ class Engine:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._sessions: dict[str, Session] = {}
+        self._passing: set[Session] = set()  # opened by a run, and nobody else was handed them
         self._taking = asyncio.Lock()  # two who ask for one session get the same one
         self._closed = False
 
@@ -39,6 +40,11 @@ class Engine:
 
     async def session(self, session_id: str | None = None) -> Session:
         """A new session, or an old one taken up again; one that is open here is handed out."""
+        session = await self._take(session_id)
+        self._passing.discard(session)
+        return session
+
+    async def _take(self, session_id: str | None) -> Session:
         if self._closed:
             raise SessionClosed("the engine is closed")
         if session_id is None:
@@ -67,20 +73,18 @@ class Engine:
         `messages` is a conversation from elsewhere that goes before. Cancelling it interrupts the
         turn. A session that was not open before is closed after.
         """
-        held = self._known(session) if isinstance(session, str) else session
-        used = held or await self.session(session if isinstance(session, str) else None)
+        used = session if isinstance(session, Session) else await self._take(session)
         try:
             if messages is not None:
                 used.bring(messages)
-            turn = await used.send(prompt, by=by)
             try:
-                return await used.wait(turn)
+                return await used.wait(await used.send(prompt, by=by))
             except asyncio.CancelledError:
                 await used.interrupt(by=by)
                 raise
         finally:
-            if held is None:
-                await self._let_go(used)
+            if used in self._passing and not used.is_busy:  # busy: with somebody else's turn
+                await used.close()
 
     async def close(self) -> None:
         """Interrupt what runs, settle every log, let go of connections and threads."""
@@ -92,7 +96,7 @@ class Engine:
                 leaving.push_async_callback(self._parts.small.close)
             leaving.push_async_callback(self._parts.provider.close)
             for session in list(self._sessions.values()):
-                leaving.push_async_callback(self._let_go, session)
+                leaving.push_async_callback(session.close)
 
     async def __aenter__(self) -> "Engine":
         return self
@@ -115,13 +119,15 @@ class Engine:
             model=f"{info.name}/{info.model}" if info.model else info.name,
             version=parts.version,
         )
-        session = self._sessions[log.session_id] = Session(parts, log, history, opening)
+        session = Session(parts, log, history, opening, self._forget)
+        self._sessions[session.id] = session
+        self._passing.add(session)
         return session
 
-    async def _let_go(self, session: Session) -> None:
+    def _forget(self, session: Session) -> None:
+        self._passing.discard(session)
         if self._sessions.get(session.id) is session:
             del self._sessions[session.id]
-        await session.close()
 
 
 def new_id() -> str:

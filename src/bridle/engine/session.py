@@ -50,12 +50,20 @@ _KEPT = 64  # results of past turns that `wait` can still hand out
 class Session:
     """A conversation that lasts."""
 
-    def __init__(self, parts: Parts, log: Log, history: History, opening: Event) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        log: Log,
+        history: History,
+        opening: Event,
+        on_closed: Callable[["Session"], None],
+    ) -> None:
         self.id = log.session_id
         self.mode: Mode = parts.mode
         self._parts = parts
         self._log = log
         self._history = history
+        self._on_closed = on_closed
         self._opening: Event | None = opening  # said with the first prompt, so nothing is empty
         self._deltas = Deltas(self._record)
         self._broadcast = Broadcast()
@@ -195,6 +203,7 @@ class Session:
             await self._log.close()
         finally:
             self._broadcast.end()
+            self._on_closed(self)
 
     def emit(self, event: Event) -> None:
         """Record, then tell. Synchronous, so the order is the order of the code."""
@@ -252,10 +261,11 @@ class Session:
         self._task = asyncio.create_task(self._run(turn), name=f"bridle-turn-{self.id}")
         self._owner = asyncio.create_task(self._finish(turn, self._task))
         if turn == 1 and self._parts.small is not None:
-            self._naming = asyncio.create_task(self._name(self._parts.small))
+            prompt = self._history.transcript[-1].content
+            self._naming = asyncio.create_task(self._name(self._parts.small, prompt))
 
-    async def _name(self, small: Provider) -> None:
-        for event in await write_title(small, self._history.title):
+    async def _name(self, small: Provider, prompt: str) -> None:
+        for event in await write_title(small, prompt):
             self.emit(event)
 
     async def _run(self, turn: int) -> Ending:
@@ -315,9 +325,9 @@ class Session:
         self._settle_result(turn, ending, error)
         self._busy = False
         if self._history.waiting and not self._closed:
-            self._follow(turn)
+            self._follow()
 
-    def _follow(self, turn: int) -> None:
+    def _follow(self) -> None:
         """Start the turn of the oldest prompt that waits; one that came too late to steer, too."""
         first = next(iter(self._history.waiting.values()))
         following = first.turn
