@@ -4,13 +4,18 @@ import asyncio
 
 import pytest
 
+from bridle.engine.approvals import Approvals
 from bridle.engine.gate import Gate, facts_of, fingerprint
+from bridle.engine.parts import Parts
 from bridle.errors import UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, CallIntended
 from bridle.messages import ToolCall
 from bridle.policy import Decision, Rule
 from bridle.promises.session import NO, YES, Answer
+from bridle.providers.scripted import Scripted
+from bridle.stores.memory import MemoryStore
 from bridle.tools.function import tool
+from bridle.workspace.paths import Workspace
 from rig import call, calls, events, is_valid, make_engine, results, run, until
 
 
@@ -169,6 +174,27 @@ def test_silence_is_a_no(change):
     assert results(engine, found) == [("call_1", said, True)]
     assert events(engine, found, ApprovalAnswered)[0].by == "expiry"
     assert (change.done, result.ok) == ([], True)
+
+
+def test_an_answer_in_the_last_moment_is_the_only_one():
+    """The question expires in the same round of the event loop, right after the answer."""
+
+    async def story():
+        said = []
+
+        def hear(event):
+            said.append(event)
+            if isinstance(event, ApprovalAsked):
+                loop.call_soon(approvals.answer, "c", YES, event.shown, "me")
+
+        loop = asyncio.get_running_loop()
+        space = Workspace("/")
+        parts = Parts(Scripted([]), {}, MemoryStore(), space, on_ask="wait", ask_seconds=0.0)
+        approvals = Approvals(hear, parts, "s")
+        answer = await approvals.ask(ToolCall("c", "change"), Decision("ask"))
+        return answer, [(one.allowed, one.by) for one in said[1:]]
+
+    assert run(story()) == (YES, [(True, "me")])
 
 
 def test_a_question_may_stay_open_for_ever(change):

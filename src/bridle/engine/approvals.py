@@ -32,7 +32,7 @@ class Approvals:
         self._session_id = session_id
         self._open: dict[str, tuple[ApprovalAsked, asyncio.Future[Answer]]] = {}
         self._unanswered = 0
-        self._turn = asyncio.Lock()  # an approver is asked one thing at a time
+        self._asking = asyncio.Lock()  # an approver is asked one thing at a time
 
     async def ask(self, call: ToolCall, decision: Decision) -> Answer:
         """Put the question, and come back with the answer."""
@@ -45,12 +45,14 @@ class Approvals:
         if self._parts.approver is None and self._parts.on_ask == "deny":
             self._unanswered += 1
             return self._close(call.id, NOBODY, "nobody")
-        waiter = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._open[call.id] = (asked, waiter)
         try:
             async with asyncio.timeout(self._parts.ask_seconds):
                 return await self._wait(asked, waiter)
         except TimeoutError:
+            if waiter.done():  # answered in the very moment: the first answer wins
+                return waiter.result()
             return self._close(call.id, EXPIRED, "expiry")
         finally:
             self._open.pop(call.id, None)
@@ -73,7 +75,7 @@ class Approvals:
     async def _put(self, asked: ApprovalAsked, approver: Approver) -> Answer:
         """What the approver says. One that breaks, or says something else, has said no."""
         try:
-            async with self._turn:
+            async with self._asking:
                 said = await approver(asked)
         except Exception as error:  # it is somebody else's code, and it stands before an effect
             log.debug("the approver broke", exc_info=True)
