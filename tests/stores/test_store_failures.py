@@ -2,6 +2,7 @@
 works again once the cause is gone."""
 
 import asyncio
+import errno
 import os
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ import pytest
 from bridle.errors import StoreFailed
 from bridle.events import PromptReceived, TraceEvent
 from bridle.providers.scripted import Scripted
+from bridle.stores import writer
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.writer import Writer
 from bridle.tools.function import tool
@@ -212,6 +214,76 @@ def test_the_writer_can_be_closed_and_used_again():
         return seen
 
     assert run(story()) == [0, 1]
+
+
+def test_who_settles_a_log_while_it_closes_is_answered(state):
+    """The line came after the last batch was handed over: it is stored, or refused in words."""
+
+    async def story():
+        store = JsonlStore(state)
+        log = store.create("s")
+        log.append(TraceEvent("one"))
+        told = []
+        log.on_written(told.extend)
+
+        async def settle():
+            for _ in iter(lambda: bool(told), True):  # in the round in which the close goes on
+                await asyncio.sleep(0)
+            log.append(TraceEvent("two"))
+            await log.settled()
+
+        late = asyncio.create_task(settle())
+        await log.close()
+        await asyncio.wait([late], timeout=5)
+        store.close()
+        assert late.done()
+        refused = isinstance(late.exception(), StoreFailed)
+        return refused or numbers(store, "s") == [1, 2]
+
+    assert run(story())
+
+
+def test_a_log_that_cannot_be_mended_is_a_failure_with_a_type(state, monkeypatch):
+    def broken(handle, size):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    async def story():
+        store = JsonlStore(state)
+        log = store.create("s")
+        log.append(TraceEvent("one"))
+        await log.close()
+        with log.path.open("ab") as file:
+            file.write(b"torn")
+        monkeypatch.setattr(os, "ftruncate", broken)
+        with pytest.raises(StoreFailed, match="cannot be read: Input/output error"):
+            await store.resume("s", print)
+        store.close()
+
+    run(story())
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL])
+def test_where_one_call_cannot_write_and_sync_two_do(state, monkeypatch, number):
+    """Some kernels and sandboxes know no RWF_DSYNC."""
+
+    def unknown(*arguments):
+        raise OSError(number, os.strerror(number))
+
+    synced = []
+    monkeypatch.setattr(os, "pwritev", unknown)
+    monkeypatch.setattr(writer, "sync_file", synced.append)
+
+    async def story():
+        store = JsonlStore(state)
+        log = store.create("s")
+        for kind in ("one", "two"):
+            log.append(TraceEvent(kind))
+            await log.settled()
+        await log.close()
+        store.close()
+        return numbers(store, "s"), len(synced)
+
+    assert run(story()) == ([1, 2], 2)
 
 
 FULL = """

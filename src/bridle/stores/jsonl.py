@@ -23,7 +23,7 @@ from bridle.promises.store import (
 )
 from bridle.stores.clock import stamp
 from bridle.stores.reading import SessionFolder, readable
-from bridle.stores.writer import Batch, Writer, write_at
+from bridle.stores.writer import Batch, Writer, sync_file, write_at
 
 log = logging.getLogger(__name__)
 
@@ -83,10 +83,10 @@ class JsonlStore(SessionFolder):
         if batches:
             self._writer.put(asyncio.get_running_loop(), batches)
 
-    async def let_go(self, handle: int) -> None:
-        """Close a file after everything before it was written."""
+    async def after_all(self, job: Callable[[], None]) -> None:
+        """Have the writer do this once everything before it was written."""
         done = asyncio.get_running_loop().create_future()
-        self._writer.run(asyncio.get_running_loop(), lambda: os.close(handle), done)
+        self._writer.run(asyncio.get_running_loop(), job, done)
         await done
 
 
@@ -152,11 +152,16 @@ class JsonlLog:
             await self.settled()
         finally:
             self._closed = True
-            handle, self._handle = self._handle, -1
-            if handle >= 0 and self._flying:
-                await self._store.let_go(handle)
-            elif handle >= 0:
-                os.close(handle)
+            if self._flying:
+                await self._store.after_all(self._release)
+            else:
+                self._release()
+            self._refuse(OSError(errno.EBADF, "the log is closed"))
+
+    def _release(self) -> None:
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
 
     def batch(self) -> "_Lines | None":
         """What has to be written now, for the writer's thread."""
@@ -187,7 +192,7 @@ class JsonlLog:
         at_once = durable and not self._unsynced  # one call syncs its own bytes, not older ones
         write_at(self._handle, lines, self._size, sync=at_once)
         if durable and not at_once:
-            os.fdatasync(self._handle)
+            sync_file(self._handle)
         self._unsynced = not durable and (self._unsynced or bool(lines))
         self._size += len(lines)
 
@@ -226,6 +231,10 @@ class JsonlLog:
             back, self._back, self._stuck = self._back, [], None
             self._lines[:0] = [one.data for one in back]
             self._untold[:0] = [record for one in back for record in one.records]
+        self._refuse(error)
+
+    def _refuse(self, error: OSError) -> None:
+        """Say to everybody who waits that it did not work."""
         waiting, self._waiting = self._waiting, []
         for _, waiter in waiting:
             if not waiter.done():
@@ -238,10 +247,13 @@ class JsonlLog:
         except FileNotFoundError:
             raise UnknownSession(f"there is no session {self.session_id}") from None
         except OSError as error:
-            raise _typed(self.session_id, error) from error
+            raise _typed(self.session_id, error, "read") from error
         try:
             _lock(handle, self.session_id)
             records = self._load(handle)
+        except OSError as error:
+            os.close(handle)
+            raise _typed(self.session_id, error, "read") from error
         except BaseException:
             os.close(handle)
             raise
@@ -336,9 +348,9 @@ def _holder(inode: int) -> str:
     return "another process"
 
 
-def _typed(session_id: str, error: OSError) -> StoreFailed:
+def _typed(session_id: str, error: OSError, what: str = "written") -> StoreFailed:
     return StoreFailed(
-        f"the log of session {session_id} cannot be written: {error.strerror or error}",
+        f"the log of session {session_id} cannot be {what}: {error.strerror or error}",
         error,
         hint="Nothing was acknowledged that is not stored. Check the disk and the folder's rights.",
     )

@@ -4,6 +4,7 @@ The event loop hands over batches and is told when they are written, or durable.
 for the disk itself. What a batch means, and whose log it is, is not known here.
 """
 
+import errno
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -112,17 +113,30 @@ def sync_folder(path: str) -> None:
         os.close(handle)
 
 
+sync_file = getattr(os, "fdatasync", os.fsync)
 _DSYNC: int | None = getattr(os, "RWF_DSYNC", None)
 
 
 def write_at(handle: int, data: bytes, offset: int, *, sync: bool) -> None:
     """Write all of `data` there; with `sync` it is durable on return (one call where it can be)."""
+    if sync and _DSYNC is not None:
+        try:
+            _write_through(handle, memoryview(data), offset, _DSYNC)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
+                raise
+        else:
+            return
     view = memoryview(data)
     while view:
-        if sync and _DSYNC is not None:
-            count = os.pwritev(handle, [view], offset, _DSYNC)
-        else:
-            count = os.pwrite(handle, view, offset)
+        count = os.pwrite(handle, view, offset)
         view, offset = view[count:], offset + count
-    if sync and _DSYNC is None:
-        os.fsync(handle)
+    if sync:
+        sync_file(handle)
+
+
+def _write_through(handle: int, view: memoryview, offset: int, flags: int) -> None:
+    """Some kernels and sandboxes know no such flags; then it raises, and nothing is lost."""
+    while view:
+        count = os.pwritev(handle, [view], offset, flags)
+        view, offset = view[count:], offset + count
