@@ -47,6 +47,7 @@ class Turn(Struct):
     context: Callable[[ToolCall], ToolContext[Any]]
     config: RequestConfig = RequestConfig()
     system: str = ""
+    offered: tuple[Tool, ...] = ()  # the tools as the model is told of them: encoded once
 
 
 class Ending(Struct, frozen=True):
@@ -60,7 +61,6 @@ class Ending(Struct, frozen=True):
 async def run_turn(turn: Turn) -> Ending:
     """Run to the end. Raise what the provider raises; a limit is an ending, not an error."""
     caller = Caller(turn.tools, turn.gate, turn.emit, turn.settled, turn.context, turn.budget)
-    offered = tuple(turn.tools.values())
     task = asyncio.current_task()
     known = 0
     while True:
@@ -71,7 +71,7 @@ async def run_turn(turn: Turn) -> Ending:
             config = turn.budget.reserve(turn.config, news)
         except BudgetReached as limit:
             return Ending("budget", limit.message, limit.hint)
-        reply = await _ask(turn, Request(history, offered, config, turn.system))
+        reply = await _ask(turn, Request(history, turn.offered, config, turn.system))
         calls = reply.message.tool_calls if reply.message is not None else ()
         if reply.stop_reason in ("refusal", "error"):
             caller.refuse_all(calls, "the reply that asked for it broke off")
@@ -210,15 +210,12 @@ def _report(turn: Turn, report: UsageReported | None) -> None:
     turn.emit(replace(report, model=model, cost=cost))
 
 
-def outcome(task: "asyncio.Task[Ending]") -> tuple[Ending, AgentError | None]:
-    """How a turn's task ended, and the error if there was one."""
-    if task.cancelled():
+def outcome(raised: BaseException) -> tuple[Ending, AgentError | None]:
+    """How a turn ended that did not come to its end, and the error if there was one."""
+    if isinstance(raised, asyncio.CancelledError):
         return Ending("interrupted", "the turn was interrupted"), None
-    error = task.exception()
-    if error is None:
-        return task.result(), None
-    if isinstance(error, TimedOut):
-        return Ending("timeout", error.message, error.hint), error
-    if not isinstance(error, AgentError):
-        error = AgentError("agent", f"something broke inside bridle: {error!r}", error)
-    return Ending("failed", error.message, error.hint), error
+    if isinstance(raised, TimedOut):
+        return Ending("timeout", raised.message, raised.hint), raised
+    if not isinstance(raised, AgentError):
+        raised = AgentError("agent", f"something broke inside bridle: {raised!r}", raised)
+    return Ending("failed", raised.message, raised.hint), raised

@@ -41,3 +41,7 @@ class Parts(Struct):
     small: Provider | None = None
     face: str = "library"
     version: str = ""
+    offered: tuple[Tool, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.offered = tuple(self.tools.values())

@@ -5,7 +5,6 @@ turn belongs to the session, not to who watches it. What happened is recorded fi
 """
 
 import asyncio
-import threading
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 from typing import Any
@@ -20,6 +19,7 @@ from bridle.engine.loop import Ending, Turn, outcome, run_turn
 from bridle.engine.parts import Parts
 from bridle.engine.prompt import checked
 from bridle.engine.title import write_title
+from bridle.engine.voice import Voice
 from bridle.errors import (
     AgentError,
     SessionBusy,
@@ -68,16 +68,18 @@ class Session:
         self._deltas = Deltas(self._record)
         self._broadcast = Broadcast()
         self._approvals = Approvals(self.emit, parts, self.id)
-        self._gate = Gate(parts.rules, lambda: self.mode, self._approvals.ask)
-        self._task: asyncio.Task[Ending] | None = None
-        self._owner: asyncio.Task[None] | None = None
+        self._gate = Gate(parts.rules, self._now_mode, self._approvals.ask)
+        self._task: asyncio.Task[None] | None = None
+        self._voice: Voice | None = None
+        self._deadline: float | None = None
+        self._begun = self._stopped = False
         self._naming: asyncio.Task[None] | None = None
         self._before = ExecutionMetrics()
         self._turn = 0  # the turn that runs; 0: none does
         self._last = history.turn  # the newest number that a turn was given
         self._busy = False
         self._closed = False
-        self._results: dict[int, asyncio.Future[TurnResult]] = {}
+        self._results: dict[int, _Awaited] = {}
         self._memory: dict[str, Any] = {}
 
     @property
@@ -154,17 +156,20 @@ class Session:
 
     async def interrupt(self, *, by: str = "me") -> None:
         """End the running turn, and come back when it has ended."""
-        if self._task is not None and not self._task.done():
+        task = self._task
+        if self._turn and not self._stopped:
+            self._stopped = True
             self.emit(TraceEvent("interrupt", {"by": by}))
-            self._task.cancel()
-        if self._owner is not None:
-            await asyncio.wait([self._owner])
+            if task is not None and self._begun:  # one that has not begun looks for itself
+                task.cancel()
+        if task is not None and task is not asyncio.current_task():
+            await asyncio.wait([task])
 
     async def wait(self, turn: int) -> TurnResult:
         """The result of a turn, when it is over."""
-        if turn not in self._results:
+        if (awaited := self._results.get(turn)) is None:
             raise SessionError(f"session {self.id} knows nothing of a turn {turn}")
-        return await asyncio.shield(self._results[turn])
+        return await awaited.get()
 
     async def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
         """Every record after that number: what was written, then live; no gap, no repeat."""
@@ -214,21 +219,8 @@ class Session:
             opening, self._opening = self._opening, None
             self.emit(opening)
 
-    def _voice(self, turn: int) -> Callable[[Event], None]:
-        """How the tools of a turn speak: from any thread, and only as long as the turn runs."""
-        loop, home = asyncio.get_running_loop(), threading.get_ident()
-
-        def say(event: Event) -> None:
-            if self._turn == turn:
-                self.emit(event)
-
-        def speak(event: Event) -> None:
-            if threading.get_ident() == home:
-                say(event)
-            elif self._turn == turn:
-                loop.call_soon_threadsafe(say, event)
-
-        return speak
+    def _now_mode(self) -> Mode:
+        return self.mode
 
     def _record(self, event: Event) -> None:
         self._history.apply(self._log.append(event))
@@ -253,13 +245,13 @@ class Session:
     def _expect(self, turn: int) -> None:
         """Somebody may wait for this turn's result."""
         self._last = turn
-        self._results[turn] = asyncio.get_running_loop().create_future()
+        self._results[turn] = _Awaited()
 
     def _start(self, turn: int) -> None:
         self._busy, self._turn = True, turn
+        self._begun = self._stopped = False
         self._before = self._history.metrics
-        self._task = asyncio.create_task(self._run(turn), name=f"bridle-turn-{self.id}")
-        self._owner = asyncio.create_task(self._finish(turn, self._task))
+        self._task = asyncio.create_task(self._carry(turn), name=f"bridle-turn-{self.id}")
         if turn == 1 and self._parts.small is not None:
             prompt = self._history.transcript[-1].content
             self._naming = asyncio.create_task(self._name(self._parts.small, prompt))
@@ -268,54 +260,18 @@ class Session:
         for event in await write_title(small, prompt):
             self.emit(event)
 
-    async def _run(self, turn: int) -> Ending:
-        await self._log.settled()  # nothing happens before the prompt is safe
-        parts = self._parts
-        seconds = parts.limits.seconds
-        deadline = asyncio.get_running_loop().time() + seconds if seconds else None
-        voice = self._voice(turn)
-
-        def conversation() -> Transcript:
-            self._take_prompts(turn, steering=True)
-            return self._history.transcript
-
-        def context(call: ToolCall) -> ToolContext[Any]:
-            return ToolContext(
-                parts.workspace,
-                call.id,
-                self.id,
-                deadline,
-                parts.deps,
-                voice,
-                memory=self._memory,
-            )
-
-        budget = Budget(parts.limits, parts.provider.info)
-        inputs = Turn(
-            conversation,
-            parts.provider,
-            parts.tools,
-            self._gate,
-            self.emit,
-            budget,
-            self._log.settled,
-            context,
-            parts.config,
-            parts.system,
-        )
+    async def _carry(self, turn: int) -> None:
+        """The whole turn, and how it ended: said once, whatever happens."""
+        self._begun = True
+        self._voice = Voice(self.emit)
         try:
-            async with asyncio.timeout_at(deadline):
-                return await run_turn(inputs)
-        except TimeoutError:
-            raise TimedOut(f"the limit of {seconds:g} seconds is reached") from None
-
-    async def _finish(self, turn: int, task: "asyncio.Task[Ending]") -> None:
-        """How the turn ended, said by its owner: a task cancelled early never says it itself."""
-        await asyncio.wait([task])
-        ending, error = outcome(task)
+            ending, error = await self._run(), None
+        except (Exception, asyncio.CancelledError) as raised:
+            ending, error = outcome(raised)
+        self._voice.close()
         self._approvals.drop_all()
         kind = error.kind if error is not None else ""
-        self._turn = 0  # from here on its tools are not heard any more
+        self._turn = 0  # from here on there is nothing left to interrupt
         self.emit(TurnEnded(turn, ending.reason, ending.detail, kind, ending.hint))
         self._deltas.close()
         try:
@@ -327,24 +283,70 @@ class Session:
         if self._history.waiting and not self._closed:
             self._follow()
 
+    async def _run(self) -> Ending:
+        if self._stopped:
+            raise asyncio.CancelledError
+        await self._log.settled()  # nothing happens before the prompt is safe
+        parts = self._parts
+        inputs = Turn(
+            self._conversation,
+            parts.provider,
+            parts.tools,
+            self._gate,
+            self.emit,
+            Budget(parts.limits, parts.provider.info),
+            self._log.settled,
+            self._context,
+            parts.config,
+            parts.system,
+            parts.offered,
+        )
+        if not (seconds := parts.limits.seconds):
+            self._deadline = None
+            return await run_turn(inputs)
+        self._deadline = asyncio.get_running_loop().time() + seconds
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                return await run_turn(inputs)
+        except TimeoutError:
+            raise TimedOut(f"the limit of {seconds:g} seconds is reached") from None
+
+    def _conversation(self) -> Transcript:
+        """The messages so far, with what was sent to steer the turn that runs."""
+        if self._history.waiting:
+            self._take_prompts(self._turn, steering=True)
+        return self._history.transcript
+
+    def _context(self, call: ToolCall) -> ToolContext[Any]:
+        parts = self._parts
+        return ToolContext(
+            parts.workspace,
+            call.id,
+            self.id,
+            self._deadline,
+            parts.deps,
+            self._voice or self.emit,
+            memory=self._memory,
+        )
+
     def _follow(self) -> None:
         """Start the turn of the oldest prompt that waits; one that came too late to steer, too."""
         first = next(iter(self._history.waiting.values()))
         following = first.turn
-        if following not in self._results or self._results[following].done():
+        if following not in self._results or self._results[following].result is not None:
             following = self._last + 1
             self._expect(following)
         self._take_prompts(first.turn)
         self._start(following)
 
     def _settle_result(self, turn: int, ending: Ending, error: AgentError | None) -> None:
-        waiting = self._results.get(turn)
-        if waiting is None or waiting.done():
+        awaited = self._results.get(turn)
+        if awaited is None or awaited.result is not None:
             return
         transcript = self._history.transcript
         last = transcript[-1] if len(transcript) else Message("assistant")
         text = last.content if last.role == "assistant" else ""
-        waiting.set_result(
+        awaited.set(
             TurnResult(
                 text,
                 ending.reason,
@@ -356,5 +358,25 @@ class Session:
                 self._approvals.take_unanswered(),
             )
         )
-        for old in [turn for turn, result in self._results.items() if result.done()][:-_KEPT]:
+        over = [turn for turn, one in self._results.items() if one.result is not None]
+        for old in over[:-_KEPT]:
             del self._results[old]
+
+
+class _Awaited:
+    """A result that any number can wait for; one who gives up disturbs nobody."""
+
+    __slots__ = ("_over", "result")
+
+    def __init__(self) -> None:
+        self._over = asyncio.Event()
+        self.result: TurnResult | None = None
+
+    def set(self, result: TurnResult) -> None:
+        self.result = result
+        self._over.set()
+
+    async def get(self) -> TurnResult:
+        while self.result is None:
+            await self._over.wait()
+        return self.result

@@ -1,0 +1,33 @@
+"""How the tools of a turn speak: from any thread, and only as long as the turn runs."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+from bridle.events import Event
+
+
+class Voice:
+    """Says events where the turn says them; after `close` nothing is heard any more."""
+
+    __slots__ = ("_emit", "_home", "_loop", "_open")
+
+    def __init__(self, emit: Callable[[Event], None]) -> None:
+        self._emit = emit
+        self._loop = asyncio.get_running_loop()
+        self._home = threading.get_ident()
+        self._open = True
+
+    def __call__(self, event: Event) -> None:
+        if threading.get_ident() == self._home:
+            self._say(event)
+        elif self._open:
+            self._loop.call_soon_threadsafe(self._say, event)
+
+    def close(self) -> None:
+        """The turn is over."""
+        self._open = False
+
+    def _say(self, event: Event) -> None:
+        if self._open:
+            self._emit(event)
