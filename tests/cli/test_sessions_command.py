@@ -5,8 +5,6 @@ import json
 import pytest
 from cli_program import Program
 
-from bridle.cli.glance import glance
-from bridle.promises.store import SessionSummary
 from bridle.stores.jsonl import JsonlStore
 
 EVIL = "fix \x1b]52;c;x\x07 \u202e this"
@@ -25,19 +23,41 @@ def test_a_list_names_each_session_with_the_newest_first(bridle: Program):
     assert limited == [newest, "2 older ones: --limit 3"]
 
 
-def test_the_quick_list_says_what_the_store_says(bridle: Program):
+def test_the_list_passes_over_what_is_no_log(bridle: Program):
     for prompt in ("one", "two " * 3000, "drei\nünf"):
         bridle.run("run", prompt, "-m", bridle.script("ok"))
-    (bridle.state / "sessions" / "broken").mkdir()
-    (bridle.state / "sessions" / "broken" / "log.jsonl").write_bytes(b"\xff{]\n")
+    for name, held in (("broken", b"\xff{]\n"), ("deep", b"[" * 8000 + b"\n")):
+        (bridle.state / "sessions" / name).mkdir()
+        (bridle.state / "sessions" / name / "log.jsonl").write_bytes(held)
+    (bridle.state / "sessions" / "folder" / "log.jsonl").mkdir(parents=True)
     stored = JsonlStore(bridle.state).sessions()
-    assert [SessionSummary(*one) for one in glance(bridle.state)] == stored
     assert len(stored) == 3
     shown = json.loads(bridle.run("sessions", "list", "--json").stdout)
     assert [one["id"] for one in shown] == [one.id for one in stored]
     assert set(shown[0]) == {
         *("id", "createdAt", "updatedAt", "title", "workspace", "model", "size")
     }
+
+
+def test_a_log_from_elsewhere_breaks_neither_the_list_nor_the_story(bridle: Program):
+    evil = "\x1b]52;c;x\x07"
+    lines = [
+        {"type": "session_start", "sessionId": "s", "resumed": True, "model": 7, "workspace": []},
+        {"type": "session_start", "sessionId": "s", "resumed": True},
+        {"type": "user_prompt", "content": "hi"},
+        {"type": "event", "eventType": "TraceEvent", "kind": "retry", "detail": {"seconds": "x"}},
+        {"type": "event", "eventType": "TraceEvent", "kind": "retry", "detail": {"error": 7}},
+    ]
+    (bridle.state / "sessions" / "s").mkdir(parents=True)
+    with (bridle.state / "sessions" / "s" / "log.jsonl").open("w") as log:
+        for line in lines:
+            log.write(json.dumps({"timestamp": evil, "data": line, "hash": '",\n'}) + "\n")
+    shown = bridle.run("sessions", "list")
+    assert (shown.returncode, shown.stdout.split()[-1]) == (0, "hi")
+    told = bridle.run("sessions", "show", "s")
+    assert (told.returncode, told.stderr, "\x1b" in told.stdout) == (0, "", False)
+    records = bridle.run("sessions", "show", "s", "--json").stdout.splitlines()
+    assert [json.loads(line)["timestamp"] for line in records] == [evil] * 5
 
 
 def test_a_session_is_shown_as_a_story_without_anything_that_a_terminal_obeys(bridle: Program):

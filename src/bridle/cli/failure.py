@@ -34,7 +34,9 @@ def trace(error: BaseException | None) -> None:
     if error is not None and os.environ.get("BRIDLE_DEBUG"):
         import traceback
 
-        traceback.print_exception(error)
+        from bridle.workspace.text import neutral
+
+        click.echo(neutral("".join(traceback.format_exception(error))), err=True, nl=False)
 
 
 def complain(message: str, hint: str = "") -> None:

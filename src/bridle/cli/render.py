@@ -110,9 +110,10 @@ def answered_line(answer: ApprovalAnswered, paint: Paint, width: int) -> str:
 def trace_line(event: TraceEvent, paint: Paint, width: int) -> str:
     """The traces that a person should see: another try, another model. Empty for the rest."""
     detail = event.detail if isinstance(event.detail, dict) else {}
-    why = detail.get("error", "")
+    why, seconds = detail.get("error", ""), detail.get("seconds")
     if event.kind == "retry":
-        said = f"{why}; trying again in {detail.get('seconds', 0):.1f} s"
+        wait = f" in {seconds:.1f} s" if isinstance(seconds, int | float) else ""
+        said = f"{why}; trying again{wait}"
     elif event.kind == "fallback":
         said = f"{why}; asking {detail.get('to', 'another model')}"
     else:
@@ -166,7 +167,7 @@ def to_json(value: Any) -> str:
 
 
 def json_line(record: Record) -> bytes:
-    """A record exactly as it stands in the log."""
-    stamp, data = record.timestamp.encode(), encode_data(record.event)
-    body = b'{"seq":%d,"timestamp":"%b","data":%b' % (record.seq, stamp, data)
-    return b'%b,"hash":"%b"}\n' % (body, record.hash.encode())
+    """A record as it stands in the log; a log from elsewhere may hold any text as its time."""
+    text = msgspec.json.encode
+    parts = record.seq, text(record.timestamp), encode_data(record.event), text(record.hash)
+    return b'{"seq":%d,"timestamp":%b,"data":%b,"hash":%b}\n' % parts

@@ -10,9 +10,9 @@ from datetime import datetime
 
 import click
 
-from bridle.cli.glance import Glance, glance
 from bridle.cli.style import Paint, cut, paint_for, width_of
 from bridle.config import state_folder
+from bridle.stores.glance import Glance, glance
 
 
 @click.group(name="sessions")

@@ -6,12 +6,12 @@ from difflib import get_close_matches
 
 import click
 
-from bridle.cli.glance import glance
 from bridle.cli.render import usage_line
 from bridle.cli.room import Room
 from bridle.cli.sessions import listed
 from bridle.config import state_folder
 from bridle.policy import MODES
+from bridle.stores.glance import glance
 
 HELP = {
     "/help": "this list",

@@ -56,7 +56,7 @@ class Story:
         event, paint, width = record.event, self._paint, self._width
         match event:
             case SessionStarted() if event.resumed:
-                yield paint.dim(f"  ─ taken up again, {record.timestamp}")
+                yield paint.dim(f"  ─ taken up again, {render.one_line(record.timestamp)}")
             case PromptReceived():
                 yield ""
                 yield from self._prompt(event)

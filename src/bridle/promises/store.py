@@ -36,7 +36,7 @@ class Record(Struct, frozen=True, gc=False):
 
 
 class SessionSummary(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a list of sessions shows of one."""
+    """What a list of sessions shows of one. `size` is in bytes, 0 where there is no file."""
 
     id: str
     created_at: str = ""

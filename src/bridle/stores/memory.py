@@ -71,7 +71,7 @@ class MemoryStore:
 
     def sessions(self) -> list[SessionSummary]:
         """All of them, the newest first."""
-        return [summarise(log.session_id, log.records) for log in reversed(self._logs.values())]
+        return [_summary(log.session_id, log.records) for log in reversed(self._logs.values())]
 
     def _find(self, session_id: str) -> MemoryLog:
         try:
@@ -80,7 +80,7 @@ class MemoryStore:
             raise UnknownSession(f"there is no session {session_id}") from None
 
 
-def summarise(session_id: str, records: Sequence[Record]) -> SessionSummary:
+def _summary(session_id: str, records: Sequence[Record]) -> SessionSummary:
     """What the first records, and the newest, say of a session."""
     workspace = model = title = first = ""
     for record in records:
@@ -92,4 +92,4 @@ def summarise(session_id: str, records: Sequence[Record]) -> SessionSummary:
             case TitleChanged(title=title):
                 pass
     times = (records[0].timestamp, records[-1].timestamp) if records else ("", "")
-    return SessionSummary(session_id, *times, title or first[:200], workspace, model, len(records))
+    return SessionSummary(session_id, *times, title or first[:200], workspace, model)

@@ -13,11 +13,9 @@ import msgspec
 
 from bridle.errors import StoreFailed, UnknownSession
 from bridle.promises.store import Record, SessionSummary, to_record
-from bridle.stores.clock import stamp
-from bridle.stores.memory import summarise
+from bridle.stores.glance import ID, glance
 
-_PROMPT = re.compile(rb'"type":"user_prompt","content":"((?:[^"\\]|\\.){0,200})')
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_NUMBER = re.compile(rb'\{"seq":(\d{1,18}),')
 
 
 class SessionFolder:
@@ -41,6 +39,9 @@ class SessionFolder:
             for line in file:
                 if not line.endswith(b"\n"):
                     return  # it is being written; what follows it is not for this reader
+                if after and 0 < (number := _number(line)) <= after:
+                    last = number  # seen already: not worth decoding
+                    continue
                 record = readable(line, last)
                 if record is not None:
                     last = record.seq
@@ -50,19 +51,13 @@ class SessionFolder:
     def sessions(self) -> list[SessionSummary]:
         """All of them, the newest first."""
         try:
-            with os.scandir(self.folder / "sessions") as entries:
-                found = [
-                    _summary(Path(entry.path)) for entry in entries if _ID.fullmatch(entry.name)
-                ]
-        except FileNotFoundError:
-            return []
+            return [SessionSummary(*one) for one in glance(self.folder)]
         except OSError as error:
             raise StoreFailed(f"cannot list the sessions: {error.strerror}", error) from error
-        return sorted(filter(None, found), key=lambda one: one.updated_at, reverse=True)
 
     def path(self, session_id: str) -> Path:
         """Where a session's log lies."""
-        if not _ID.fullmatch(session_id):
+        if not ID.fullmatch(session_id):
             raise UnknownSession(f"{session_id[:60]!r} is not the id of a session")
         return self.folder / "sessions" / session_id / "log.jsonl"
 
@@ -81,29 +76,7 @@ def readable(line: bytes, last: int = 0) -> Record | None:
     return record if record.seq else msgspec.structs.replace(record, seq=last + 1)
 
 
-def _summary(folder: Path) -> SessionSummary | None:
-    """What the head of a log says of its session, without reading the rest."""
-    try:
-        with opened(folder / "log.jsonl") as file:
-            head = file.read(8192)
-            info = os.fstat(file.fileno())
-    except OSError:
-        return None
-    lines = head.splitlines(keepends=True)
-    records = [record for line in lines[:12] if (record := readable(line)) is not None]
-    if not records:
-        return None
-    found = summarise(folder.name, records)
-    newest = stamp(info.st_mtime)
-    title = found.title or _beginning(head)
-    return msgspec.structs.replace(found, updated_at=newest, title=title, size=info.st_size)
-
-
-def _beginning(head: bytes) -> str:
-    """The first words of a prompt that is too long for the head of its log."""
-    match = _PROMPT.search(head)
-    whole = match[1].decode("utf-8", "ignore") if match is not None else ""
-    try:
-        return str(msgspec.json.decode(f'"{whole}"'))
-    except msgspec.DecodeError:
-        return ""
+def _number(line: bytes) -> int:
+    """The number that our own lines begin with; 0 for any other line."""
+    found = _NUMBER.match(line)
+    return int(found[1]) if found is not None else 0

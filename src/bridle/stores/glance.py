@@ -1,7 +1,6 @@
 """The heads of the logs, for a list that is there at once.
 
-The same summary that a store gives, read without the codec: that alone would take longer than all
-the rest of `bridle sessions list`. A test holds the two together.
+Read without the codec: that alone would take longer than all the rest of `bridle sessions list`.
 """
 
 import os
@@ -12,12 +11,12 @@ from typing import Any, NamedTuple
 _HEAD = 8192  # bytes; the first prompt is in there, or it has no title
 _LINES = 12
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _PROMPT = re.compile(rb'"type":"user_prompt","content":"((?:[^"\\]|\\.){0,200})')
 
 
 class Glance(NamedTuple):
-    """What a list shows of a session."""
+    """What a list shows of a session: the fields of a `SessionSummary`."""
 
     id: str
     created_at: str
@@ -32,7 +31,7 @@ def glance(folder: str | os.PathLike[str]) -> list[Glance]:
     """All sessions of a state folder, the newest first."""
     try:
         with os.scandir(f"{os.fspath(folder)}/sessions") as entries:
-            found = [_look(entry) for entry in entries if _ID.fullmatch(entry.name)]
+            found = [_look(entry) for entry in entries if ID.fullmatch(entry.name)]
     except FileNotFoundError:
         return []
     return sorted(filter(None, found), key=lambda one: one.updated_at, reverse=True)
@@ -45,6 +44,8 @@ def _look(entry: "os.DirEntry[str]") -> Glance | None:
         return None
     try:
         head, info = os.read(handle, _HEAD), os.fstat(handle)
+    except OSError:  # a folder, a disk that fails
+        return None
     finally:
         os.close(handle)
     records = list(_records(head))
@@ -60,7 +61,7 @@ def _records(head: bytes) -> Iterator[dict[str, Any]]:
     for line in head.splitlines()[:_LINES]:
         try:
             record = json.loads(line)
-        except ValueError:  # cut off, or broken
+        except (ValueError, RecursionError):  # cut off, or broken
             continue
         if isinstance(record, dict) and isinstance(record.get("data"), dict):
             yield record
@@ -85,11 +86,16 @@ def _summary(name: str, records: list[dict[str, Any]], info: os.stat_result) -> 
     for data in (record["data"] for record in records):
         match data:
             case {"type": "session_start"}:
-                workspace = workspace or data.get("workspace", "")
-                model = data.get("model") or model
+                workspace = workspace or _text(data, "workspace")
+                model = _text(data, "model") or model
             case {"type": "user_prompt", "content": str(content)} if not first:
                 first = content
             case {"type": "title", "title": str(title)}:
                 pass
-    created, updated = str(records[0].get("timestamp", "")), stamp(info.st_mtime)
+    created, updated = _text(records[0], "timestamp"), stamp(info.st_mtime)
     return Glance(name, created, updated, title or first[:200], workspace, model, info.st_size)
+
+
+def _text(found: dict[str, Any], key: str) -> str:
+    value = found.get(key)
+    return value if isinstance(value, str) else ""
