@@ -2,16 +2,20 @@
 
 import time
 
-_newest = (-1, "")  # one value, so that a thread never sees half of it
+_newest = (-1, "")  # a millisecond and its spelling; one value, so no thread sees half of it
 
 
 def stamp(when: float | None = None) -> str:
-    """Now, or `when`, as `2026-01-31T10:30:00.123Z`. The date is formatted once a second."""
+    """Now, or `when`, as `2026-01-31T10:30:00.123Z`. Spelled once a millisecond."""
     global _newest
-    now = time.time() if when is None else when
-    second = int(now)
-    known, prefix = _newest
-    if second != known:
-        prefix = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        _newest = (second, prefix)
-    return f"{prefix}.{int((now - second) * 1000):03d}Z"
+    tick = int((time.time() if when is None else when) * 1000)
+    known, spelled = _newest
+    if tick != known:
+        second, rest = divmod(tick, 1000)
+        if second == known // 1000:
+            date = spelled[:19]
+        else:
+            date = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        spelled = f"{date}.{rest:03d}Z"
+        _newest = (tick, spelled)
+    return spelled

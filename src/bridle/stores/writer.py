@@ -8,12 +8,16 @@ import errno
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
+
+
+_GROUP = 32  # batches that are told of together: the first need not wait for the thousandth
 
 
 class Batch(Protocol):
@@ -55,13 +59,16 @@ class Writer:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             loop, batches = job
-            outcome = [(batch, _attempt(batch.write)) for batch in batches]
-            if any(batch.parents for batch in batches):
-                outcome = _with_parents(outcome)
-            try:
-                loop.call_soon_threadsafe(_announce, outcome)
-            except RuntimeError:  # the loop is gone: the bytes are written, nobody is left to tell
-                continue
+            for start in range(0, len(batches), _GROUP):
+                _write_group(loop, batches[start : start + _GROUP])
+
+
+def _write_group(loop: "AbstractEventLoop", batches: list[Batch]) -> None:
+    outcome = [(batch, _attempt(batch.write)) for batch in batches]
+    if any(batch.parents for batch in batches):
+        outcome = _with_parents(outcome)
+    with suppress(RuntimeError):  # the loop is gone: it is written, and nobody is left to tell
+        loop.call_soon_threadsafe(_announce, outcome)
 
 
 class _Errand:
