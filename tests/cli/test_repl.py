@@ -27,6 +27,20 @@ def test_each_line_of_a_pipe_is_a_prompt_of_one_session(bridle: Program):
     assert prompts(bridle) == [["first", "second"]]
 
 
+@pytest.mark.parametrize("leave", ["/new", "/resume {}"])
+def test_a_session_that_was_left_can_be_taken_up_elsewhere(bridle: Program, leave: str):
+    bridle.run("run", "earlier", "-m", bridle.script("ok"))
+    away = leave.format(bridle.logs()[0].parent.name)
+    look = f"cd {bridle.state}/sessions; for i in *; do flock -n $i/log.jsonl echo $i; done"
+    free = {"calls": [{"name": "shell", "arguments": {"command": look}}]}
+    model = bridle.script("ok", free, "ok")
+    bridle.run("repl", "--yes", "-m", model, stdin=f"one\n{away}\ntwo\n".encode())
+    sent = {log.parent.name: log.read_text() for log in bridle.logs()}
+    (said,) = [text for text in sent.values() if "flock" in text]
+    left = [name for name, text in sent.items() if '"one"' in text]
+    assert len(left) == 1 and f"{left[0]}\\n" in said
+
+
 def test_triple_quotes_hold_several_lines_together(bridle: Program):
     model = bridle.script("ok", loop=True)
     lines = b'"""one\ntwo\n\nthree"""\n"""single"""\n"""\nopen\n'

@@ -63,13 +63,12 @@ class Room:
 
     async def renew(self) -> None:
         """A new session."""
-        self._enter(await self.engine.session(), 0)
+        await self._move(await self.engine.session())
 
     async def resume(self, start: str) -> None:
         """Another session, by the beginning of its id."""
         found = find_session(self.setup.folder, start)
-        last = max((record.seq for record in self.engine.store.read(found.id)), default=0)
-        self._enter(await self.engine.session(found.id), last)
+        await self._move(await self.engine.session(found.id))
 
     async def change_model(self, name: str) -> None:
         """Another model for the same session. When it cannot be had, nothing changes."""
@@ -88,12 +87,19 @@ class Room:
         self.setup = setup
         self.engine = setup.engine(provider, self._asker, "repl")
         try:
-            self._enter(*await setup.session(self.engine))
+            self._enter(await setup.session(self.engine))
         except BaseException:
             await self.engine.close()
             raise
 
-    def _enter(self, session: Session, last: int) -> None:
+    async def _move(self, session: Session) -> None:
+        """On to another session; the one before is let go, so that others can take it up."""
+        before = self.session
+        self._enter(session)
+        if before is not session:
+            await before.close()
+
+    def _enter(self, session: Session) -> None:
         session.mode = self.mode
         self.session = session
-        self._watch = Watch(session, self.screen.feed, last)
+        self._watch = Watch(session, self.screen.feed, session.seq)

@@ -103,8 +103,8 @@ class Run:
             if not provider.info.native_schema:
                 extra["system"] = f"{default_system()}\n\n{self._shape.rule}"
         async with self._setup.engine(provider, self._asker, "run", **extra) as engine:
-            session, last = await self._setup.session(engine)
-            watch = Watch(session, self._show, last)
+            session = await self._setup.session(engine)
+            watch = Watch(session, self._show, session.seq)
             result = await watch.play(parts)
             if result.ok and self._shape is not None:
                 result = await self._shaped(watch, result, self._shape)

@@ -93,12 +93,9 @@ class Setup:
         away = self.earlier is not None and not Path().samefile(self.workspace)
         return f"working in {self.workspace}, as the session did" if away else ""
 
-    async def session(self, engine: Engine) -> tuple[Session, int]:
-        """The session to go on with, or a new one, and the number of its newest record."""
-        if self.earlier is None:
-            return await engine.session(), 0
-        last = max((record.seq for record in engine.store.read(self.earlier.id)), default=0)
-        return await engine.session(self.earlier.id), last
+    async def session(self, engine: Engine) -> Session:
+        """The session to go on with, or a new one."""
+        return await engine.session(self.earlier.id if self.earlier is not None else None)
 
 
 def to_limits(settings: Settings) -> Limits:
