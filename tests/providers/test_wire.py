@@ -128,7 +128,18 @@ def test_the_vendor_may_forbid_another_try() -> None:
     assert (type(error), error.retryable) == (Overloaded, False)
 
 
-@pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b"", b"[]", b'{"error":"gone"}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>Bad gateway</html>",
+        b"",
+        b"[]",
+        b'{"error":"gone"}',
+        b'{"error":{"message":"\xff"}}',
+        b"[" * 5000,
+    ],
+    ids=lambda body: body[:12],
+)
 def test_an_error_in_another_shape_is_still_typed(body: bytes) -> None:
     error = failure(refusing(502, body))
     assert (type(error), error.status) == (Overloaded, 502)

@@ -21,6 +21,7 @@ from bridle.errors import (
     StreamStalled,
     UnknownModel,
 )
+from bridle.providers.reading import Unreadable
 
 Headers = Mapping[str, str]
 
@@ -86,7 +87,7 @@ def names_error(body: bytes) -> bool:
     """Is this a document that reports an error?"""
     try:
         found = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except Unreadable:
         return False
     return isinstance(found, Mapping) and "error" in found
 
@@ -126,7 +127,7 @@ def _read(body: bytes) -> tuple[tuple[str, ...], str, str | None]:
     """The vendor's words for the error, its message, its number for the request."""
     try:
         found = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except Unreadable:
         # A page or a line from something in between: the first words are worth showing.
         return (), " ".join(body.decode(errors="replace").split())[:200], None
     if isinstance(found, list) and found:
