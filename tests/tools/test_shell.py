@@ -105,6 +105,15 @@ def test_what_is_kept_and_what_is_left_out_add_up() -> None:
     assert (head, bool(gap), tail) == ("00 01 02 03 04 05 06", True, "6 97 98 99 "[-10:])
 
 
+@pytest.mark.parametrize("pieces", [["abcdefgh", "ij"], ["abcde", "fgh"], ["abc", "defgh", "ij"]])
+def test_what_is_said_ends_where_the_limit_is(pieces: list[str]) -> None:
+    said: list[str] = []
+    output = Output(said.append, limit=5)
+    for piece in pieces:
+        output.take(piece.encode())
+    assert "".join(said) == "abcde\n[… more output, not shown here]\n"
+
+
 def test_a_character_that_comes_in_two_halves_is_whole() -> None:
     said: list[str] = []
     output = Output(said.append)

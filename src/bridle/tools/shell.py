@@ -52,10 +52,12 @@ class Output:
         return True
 
     def _speak(self, text: str) -> None:
-        if not text or self._said > self._limit:
+        room = self._limit - self._said
+        if not text or room < 0:
             return
         self._said += len(text)
-        self._say(text if self._said <= self._limit else "\n[… more output, not shown here]\n")
+        fits = len(text) <= room
+        self._say(text if fits else f"{text[:room]}\n[… more output, not shown here]\n")
 
     def _trim(self) -> None:
         while self._tail_size > self._tail_most:
