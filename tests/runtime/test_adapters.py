@@ -160,4 +160,5 @@ def test_split():
     assert split("scripted:a/b.json") == ("scripted", "a/b.json")
     assert split("openrouter/a/b") == ("openrouter", "a/b")
     assert split("o3-mini") == ("openai", "o3-mini")
+    assert split("ollama:llama") == ("ollama:llama", "")
     assert split("offline") == ("offline", "")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bridle.config.settings import LimitSettings as LimitSettings
     from bridle.config.settings import Loaded as Loaded
     from bridle.config.settings import Settings as Settings
+    from bridle.config.settings import bare_vendor as bare_vendor
     from bridle.config.settings import mask as mask
     from bridle.config.settings import vendor_of as vendor_of
 
@@ -29,6 +30,7 @@ _HOMES = {
         "LimitSettings",
         "Loaded",
         "Settings",
+        "bare_vendor",
         "mask",
         "vendor_of",
     ),

@@ -26,7 +26,6 @@ URL_VARIABLES = {
 }
 PROVIDERS = (
     *KEY_VARIABLES,
-    "openrouter",
     "ollama",
     "llamacpp",
     "lmstudio",
@@ -111,8 +110,12 @@ class Loaded(Struct, frozen=True):
 def vendor_of(name: str) -> str:
     """`anthropic` of `anthropic/claude-…` and of `claude-…`, `scripted` of `scripted:FILE`."""
     first = name.split("/", 1)[0].split(":", 1)[0]
-    known = (vendor for start, vendor in _BARE.items() if name.startswith(start))
-    return first if "/" in name else next(known, first)
+    return first if "/" in name else bare_vendor(name) or first
+
+
+def bare_vendor(name: str) -> str:
+    """`anthropic` of `claude-…`, `openai` of `gpt-…`; empty where a name says nothing by itself."""
+    return next((vendor for start, vendor in _BARE.items() if name.startswith(start)), "")
 
 
 def mask(secret: str) -> str:

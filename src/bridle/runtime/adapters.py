@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from bridle.config import KEY_VARIABLES, URL_VARIABLES
+from bridle.config import KEY_VARIABLES, URL_VARIABLES, bare_vendor
 from bridle.errors import ConfigError, MissingKey
 from bridle.promises.provider import Provider
 from bridle.usage import Price
@@ -25,7 +25,6 @@ LOCAL = {
 }
 REMOTE = {"openrouter": "https://openrouter.ai/api/v1"}
 _USUAL = {**LOCAL, **REMOTE}
-REMOTE = {"openrouter": "https://openrouter.ai/api/v1"}
 
 
 class ProviderOptions(TypedDict, total=False):
@@ -82,11 +81,8 @@ def split(name: str) -> tuple[str, str]:
     if name.startswith("scripted:"):
         return "scripted", name.removeprefix("scripted:")
     vendor, slash, model = name.partition("/")
-    if not slash and vendor not in _MAKERS:
-        if vendor.startswith("claude"):
-            return "anthropic", vendor
-        if vendor.startswith(("gpt-", "o1", "o3", "o4")):
-            return "openai", vendor
+    if not slash and vendor not in _MAKERS and (known := bare_vendor(name)):
+        return known, name
     return vendor, model
 
 
