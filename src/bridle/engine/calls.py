@@ -18,6 +18,7 @@ from bridle.engine.schema import compile_schema
 from bridle.errors import AgentError
 from bridle.events import CallIntended, Event, ToolResultEvent
 from bridle.messages import File, Image, ToolCall, ToolOutput, sound
+from bridle.policy import Decision
 from bridle.promises.tool import Tool, ToolContext, ToolResult
 from bridle.workspace.text import shorten
 
@@ -119,7 +120,9 @@ class Caller:
             known = ", ".join(sorted(self._tools)) or "none"
             return ToolResult.failure(f"there is no tool named {call.name!r}; there are: {known}")
         try:
-            refusal = await self._refusal(call, tool)
+            refusal = self._refusal(call, tool)
+            if isinstance(refusal, Decision):
+                refusal = _denied(await self._gate.ask(call, refusal))
         except Exception as error:  # what cannot be judged does not run
             log.debug("call of %r could not be judged", call.name, exc_info=True)
             return ToolResult.failure(f"not run: it could not be judged: {error}")
@@ -131,16 +134,14 @@ class Caller:
             await self._settled()
         return await self._execute(call, tool)
 
-    async def _refusal(self, call: ToolCall, tool: Tool) -> ToolResult | None:
-        """Why the call may not run, if it may not."""
+    def _refusal(self, call: ToolCall, tool: Tool) -> ToolResult | Decision | None:
+        """Why the call may not run, if it may not; a decision where a person has to be asked."""
         if problems := self._check(tool)(call.arguments):
             return ToolResult.failure("these arguments are not valid: " + "; ".join(problems))
         if not self._budget.take_call():
             return ToolResult.failure("not run: the limit of tool calls is reached")
-        decision = await self._gate.judge(call, tool)
-        if decision.verdict == "allow":
-            return None
-        return ToolResult.failure(f"not permitted: {decision.reason}", {"rule": decision.rule})
+        decision = self._gate.decide(call, tool)
+        return decision if decision.verdict == "ask" else _denied(decision)
 
     async def _execute(self, call: ToolCall, tool: Tool) -> ToolResult:
         seconds = self._budget.limits.tool_seconds
@@ -156,6 +157,12 @@ class Caller:
                 return ToolResult.failure(f"{call.name} did not finish within {seconds:g} seconds")
             log.debug("tool %r broke", call.name, exc_info=True)
             return ToolResult.failure(f"{call.name} broke: {type(error).__name__}: {error}")
+
+
+def _denied(decision: Decision) -> ToolResult | None:
+    if decision.verdict == "allow":
+        return None
+    return ToolResult.failure(f"not permitted: {decision.reason}", {"rule": decision.rule})
 
 
 async def _side_by_side(work: list[Coroutine[Any, Any, None]]) -> None:

@@ -26,13 +26,19 @@ class Gate:
         self._rules = rules
         self._mode = mode
         self._ask = ask
-        self._granted: set[str] = set()  # tools the person allowed for this session
+        self._granted: set[str] = set()  # calls that the person allowed for this session
+
+    def decide(self, call: ToolCall, tool: Tool) -> Decision:
+        """Allow, ask or deny: what needs nobody to be asked is settled here."""
+        return decide(call, facts_of(call, tool), self._rules, self._mode())
 
     async def judge(self, call: ToolCall, tool: Tool) -> Decision:
         """Allow or deny, with the reason."""
-        decision = decide(call, facts_of(call, tool), self._rules, self._mode())
-        if decision.verdict != "ask":
-            return decision
+        decision = self.decide(call, tool)
+        return await self.ask(call, decision) if decision.verdict == "ask" else decision
+
+    async def ask(self, call: ToolCall, decision: Decision) -> Decision:
+        """Have a person turn an ask into an allow or a deny."""
         if (grant := _grant(call)) in self._granted:
             return Decision("allow", "allowed for this session", decision.rule)
         answer = await self._ask(call, decision)

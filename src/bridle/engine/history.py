@@ -44,7 +44,7 @@ class History:
         self.waiting: dict[int, PromptReceived] = {}  # sent, and not yet in the conversation
         self._settled = Transcript()
         self._open: Message | None = None  # a reply whose calls are not all answered
-        self._outputs: dict[str, ToolOutput] = {}
+        self._outputs: dict[str, ToolOutput | None] = {}  # of its calls, in their order
 
     @property
     def transcript(self) -> Transcript:
@@ -54,8 +54,7 @@ class History:
     @property
     def open_calls(self) -> tuple[str, ...]:
         """The calls of the newest reply that have no result yet."""
-        calls = self._open.tool_calls if self._open is not None else ()
-        return tuple(call.id for call in calls if call.id not in self._outputs)
+        return tuple(call_id for call_id, output in self._outputs.items() if output is None)
 
     def apply(self, record: Record) -> None:
         """Take one record into account."""
@@ -105,8 +104,9 @@ class History:
     def _enter(self, message: Message) -> None:
         """The next message; one with calls stays open until they are answered."""
         self._close()
-        if message.tool_calls:
+        if calls := message.tool_calls:
             self._open = message
+            self._outputs = dict.fromkeys(call.id for call in calls)
         else:
             self._settled = self._settled.plus(message)
 
@@ -114,11 +114,11 @@ class History:
         self._answer(event.output)
 
     def _answer(self, output: ToolOutput) -> None:
-        if output.call_id not in self.open_calls:
+        if self._outputs.get(output.call_id, output) is not None:
             return  # a second result, or one that nobody asked for: the first stands
         self._outputs[output.call_id] = output
         self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)
-        if not self.open_calls:
+        if None not in self._outputs.values():
             self._close()
 
     def _usage(self, record: Record, event: UsageReported) -> None:
@@ -146,7 +146,7 @@ class History:
 
 
 def _dated(message: Message, record: Record) -> Message:
-    return replace(message, id=f"m{record.seq}", created_at=record.timestamp)
+    return Message(message.role, message.parts, f"m{record.seq}", record.timestamp)
 
 
 _FOLDS: dict[type, Callable[[History, Record, Any], None]] = {

@@ -173,12 +173,17 @@ _decode_line = msgspec.json.Decoder(_MessageLine).decode
 _decode_any = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def _decoders(family: type[Struct]) -> dict[str, Callable[[bytes], Any]]:
+def _kinds(family: type[Struct]) -> list[type[Struct]]:
     found = [kind for kind in vars(events).values() if isinstance(kind, type)]
+    return [
+        kind for kind in found if issubclass(kind, family) and kind not in (family, UnknownEvent)
+    ]
+
+
+def _decoders(family: type[Struct]) -> dict[str, Callable[[bytes], Any]]:
     return {
         str(kind.__struct_config__.tag): msgspec.json.Decoder(kind).decode
-        for kind in found
-        if issubclass(kind, family) and kind not in (family, UnknownEvent)
+        for kind in _kinds(family)
     }
 
 
@@ -186,18 +191,25 @@ _STREAMED = _decoders(Streamed)
 _RECORDED = _decoders(Recorded)
 
 
+_STREAMED_KINDS = frozenset(_kinds(Streamed))
+_MESSAGE_KINDS = frozenset({MessageAdded, ResponseCompleted, ToolResultEvent})
+
+
 def encode_data(event: Event) -> bytes:
     """An event as the `data` of a line."""
-    if isinstance(event, Streamed):
+    kind = type(event)
+    if kind in _STREAMED_KINDS:
         return b'{"type":"event",' + _encode(event)[1:]
+    if kind in _MESSAGE_KINDS:
+        return _encode_message(event)
+    return _encode(event.data if isinstance(event, UnknownEvent) else event)
+
+
+def _encode_message(event: Any) -> bytes:
     if isinstance(event, ResponseCompleted) and event.message is None:
         rest = msgspec.to_builtins(event)
         return _encode({**rest, "type": "event", "eventType": "ResponseCompleted"})
-    if isinstance(event, MessageAdded | ResponseCompleted | ToolResultEvent):
-        return _encode(_to_line(event))
-    if isinstance(event, UnknownEvent):
-        return _encode(event.data)
-    return _encode(event)
+    return _encode(_to_line(event))
 
 
 def scrubbed(event: Event) -> Event:

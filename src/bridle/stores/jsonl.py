@@ -58,6 +58,8 @@ class JsonlStore(SessionFolder):
 
     def want(self, log: "JsonlLog", *, now: bool) -> None:
         """Have the log's lines written: in this round of the event loop, or within a moment."""
+        if not now and log in self._patient:
+            return
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop, self._urgent, self._patient = loop, {}, {}
