@@ -15,8 +15,9 @@ from bridle.cli.options import turn_options
 from bridle.cli.render import json_line
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup, is_interactive
-from bridle.cli.shape import Shape, repair
+from bridle.cli.shape import Shape
 from bridle.cli.turn import Watch, run
+from bridle.engine.complete import repair
 from bridle.errors import BadReply, EmptyPrompt
 from bridle.messages import Part, Text
 from bridle.promises.session import TurnResult

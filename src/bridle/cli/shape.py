@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from bridle.engine.complete import unfenced
 from bridle.engine.schema import compile_schema
 from bridle.errors import BadReply, ConfigError
 
@@ -35,17 +36,12 @@ class Shape:
     def fit(self, text: str) -> Any:
         """The value in the answer. Raise `BadReply` with all that is wrong with it."""
         try:
-            value = msgspec.json.decode(_bare(text))
+            value = msgspec.json.decode(unfenced(text))
         except (msgspec.DecodeError, UnicodeEncodeError) as error:
             raise _unfit(f"it is not JSON: {error}") from None
         if problems := self._problems(value):
             raise _unfit("; ".join(problems))
         return value
-
-
-def repair(problem: BadReply) -> str:
-    """What the model is told once when its answer does not fit."""
-    return f"{problem.message}\nSend the corrected JSON value, and nothing else."
 
 
 def _unfit(problem: str) -> BadReply:
@@ -67,11 +63,3 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(schema, dict):
         raise ConfigError(f"{path}: a JSON Schema is an object", hint='Start with {"type": …}.')
     return schema
-
-
-def _bare(text: str) -> str:
-    """Without the fence that many models put around JSON."""
-    text = text.strip()
-    if text.startswith("```") and text.endswith("```"):
-        return text.removesuffix("```").partition("\n")[2].strip()
-    return text

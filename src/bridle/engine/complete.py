@@ -33,7 +33,7 @@ async def complete(provider: Provider, request: Request, *, output: Any = None) 
         again = Transcript.of(asked.messages)
         if reply.content.strip():  # its words alone: nobody answers calls here
             again = again.plus(Message("assistant", (Text(reply.content),)))
-        again = again.plus(user(_repair(problem)))
+        again = again.plus(user(repair(problem)))
         second = await drain(provider.stream(replace(asked, messages=again)))
         return parse(second.content, output)
 
@@ -48,7 +48,7 @@ def to_schema(output: Any) -> dict[str, Any]:
 
 def parse(text: str, output: Any) -> Any:
     """The value in a reply: JSON alone, or in a fence. Raise `BadReply`."""
-    found = _unfenced(text)
+    found = unfenced(text)
     try:
         return msgspec.json.decode(found, type=output)
     except msgspec.MsgspecError as error:
@@ -69,11 +69,13 @@ def _asking_for(schema: dict[str, Any], provider: Provider, request: Request) ->
     return replace(request, config=config, system=system)
 
 
-def _repair(problem: BadReply) -> str:
+def repair(problem: BadReply) -> str:
+    """What the model is told once when its answer does not fit."""
     return f"{problem.message}\nSend the corrected JSON value, and nothing else."
 
 
-def _unfenced(text: str) -> str:
+def unfenced(text: str) -> str:
+    """Without the fence that many models put around JSON."""
     text = text.strip()
     if text.startswith("```") and text.endswith("```"):
         return text.removesuffix("```").partition("\n")[2].strip()

@@ -10,21 +10,14 @@ from bridle.promises.tool import Files, ToolContext, ToolResult
 from bridle.tools.nearby import missing
 from bridle.tools.prose import Prose
 from bridle.tools.threads import in_thread
+from bridle.workspace import pictures
 from bridle.workspace.text import one_line
 
 MOST_BYTES = 20 * 1024 * 1024
-IMAGE_BYTES = 3_500_000  # what vendors take once it is base64
 LINES = 2000
 _LINE = 2000  # characters of one line
 _TEXT = 100_000  # characters of one answer
 _NAMES = 1000
-
-_MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 
 
 class Read:
@@ -56,7 +49,7 @@ def _read(files: Files, path: str, first: int, count: int) -> ToolResult:
     if not files.exists(path):
         raise missing(files, path)
     data = files.read(path, MOST_BYTES + 1)
-    media = _image_type(data)
+    media = pictures.media_type_of(data)
     if media:
         return _image(files.relative(path), data, media)
     return _lines(files.relative(path), data, first, count)
@@ -71,14 +64,8 @@ def _folder(files: Files, path: str) -> ToolResult:
     return ToolResult.success({"path": files.relative(path), "names": len(names)}, text=text)
 
 
-def _image_type(data: bytes) -> str:
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((media for magic, media in _MAGIC if data.startswith(magic)), "")
-
-
 def _image(path: str, data: bytes, media: str) -> ToolResult:
-    if len(data) > IMAGE_BYTES:
+    if len(data) > pictures.MOST_BYTES:
         raise ToolError(f"`{path}` is a picture of {len(data):,} bytes: too large to be shown.")
     text = f"`{path}` is a picture ({media}, {len(data):,} bytes); it is attached."
     picture = Image(media, base64.b64encode(data).decode())
