@@ -177,7 +177,7 @@ class RequestRefused(ProviderError):
 class UnknownModel(RequestRefused):
     """There is no such model there."""
 
-    hint = "Check the model's name: `bridle doctor` lists the models that are known."
+    hint = "Check the model's name, as the vendor writes it; `bridle doctor` says which is used."
 
 
 class ContextTooLong(RequestRefused):

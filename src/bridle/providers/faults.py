@@ -119,7 +119,7 @@ def _hint(status: int, words: tuple[str, ...]) -> str:
     if 300 <= status < 400:
         return "The server sends elsewhere, and a key is not sent after it: check the base URL."
     if status == 404:
-        return "Check the model's name and the base URL: `bridle doctor` lists the known models."
+        return "Check the model's name and the base URL; `bridle doctor` says which are used."
     return ""
 
 

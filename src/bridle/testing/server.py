@@ -22,7 +22,6 @@ from bridle.testing.script import (
     to_wire_reply,
 )
 
-_LARGEST_REQUEST = 256 * 2**20
 _PIECE = 2**16
 
 
