@@ -94,7 +94,7 @@ class Message(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True)
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls, in the order in which they were made."""
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return tuple([part for part in self.parts if type(part) is ToolCall])
 
     @property
     def tool_results(self) -> tuple[ToolOutput, ...]:

@@ -66,10 +66,14 @@ class History:
         reply = self._open
         if reply is None:
             return self._settled
-        outputs = tuple(
-            self._outputs.get(call.id) or ToolOutput(call.id, UNKNOWN, True, call.name)
-            for call in reply.tool_calls
-        )
+        outputs: tuple[ToolOutput, ...]
+        if None in self._outputs.values():
+            outputs = tuple(
+                self._outputs.get(call.id) or ToolOutput(call.id, UNKNOWN, True, call.name)
+                for call in reply.tool_calls
+            )
+        else:
+            outputs = tuple(filter(None, self._outputs.values()))
         return self._settled.plus(reply).plus(Message("tool", outputs, f"{reply.id}r"))
 
     def _close(self) -> None:

@@ -143,8 +143,10 @@ def _final(heard: UsageReported | None, reply: ResponseCompleted) -> UsageReport
 def _distinct(reply: ResponseCompleted) -> ResponseCompleted:
     """Each call with an id of its own: some servers give two calls the same one, or none."""
     calls = reply.message.tool_calls if reply.message is not None else ()
+    if reply.message is None or not calls or (len(calls) == 1 and calls[0].id):
+        return reply
     ids = {call.id for call in calls}
-    if reply.message is None or (len(ids) == len(calls) and "" not in ids):
+    if len(ids) == len(calls) and "" not in ids:
         return reply
     parts: list[Part] = []
     taken: set[str] = set()

@@ -293,7 +293,7 @@ class Session:
             parts.provider,
             parts.tools,
             self._gate,
-            self.emit,
+            self._deltas.add,  # `emit`, without a step in between
             Budget(parts.limits, parts.provider.info),
             self._log.settled,
             self._context,

@@ -129,10 +129,12 @@ class _Peek(Struct):
 
 def _plain(message: Message) -> bool:
     """Do `content` and `toolCalls` say everything? Text, at most one, and then calls."""
-    rest = message.parts[1:] if isinstance(next(iter(message.parts), None), Text) else message.parts
-    if rest is not message.parts and not message.content:
-        return False  # empty text is a part all the same
-    return all(isinstance(part, ToolCall) for part in rest)
+    calls = message.parts
+    if calls and type(first := calls[0]) is Text:
+        if not first.text:
+            return False  # empty text is a part all the same
+        calls = calls[1:]
+    return not [part for part in calls if type(part) is not ToolCall]
 
 
 def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _MessageLine:
