@@ -52,7 +52,7 @@ def result_lines(output: ToolOutput, paint: Paint, width: int, *, of: str = "") 
     if output.name == "todo_write" and not output.is_error:
         return []
     mark = paint.red("✗") if output.is_error else paint.green("✓")
-    said = f"{of}: {gist(output)}" if of else gist(output)
+    said = f"{one_line(of)}: {gist(output)}" if of else gist(output)
     return [f"  {mark} {paint.dim(cut(said, width - 4))}"]
 
 
@@ -125,7 +125,7 @@ def end_line(end: TurnEnded, paint: Paint) -> str:
     """Why a turn ended, where that is worth a word."""
     if end.reason == "done" and not end.detail:
         return ""
-    said = one_line(end.detail) or end.reason
+    said = one_line(end.detail or end.reason)
     colour = paint.yellow if end.reason in ("done", "interrupted", "parked") else paint.red
     return f"{colour('■')} {said}"
 
@@ -163,7 +163,12 @@ def counted(number: int, noun: str) -> str:
 
 def to_json(value: Any) -> str:
     """Compact JSON of anything."""
-    return msgspec.json.encode(value, enc_hook=str).decode()
+    try:
+        return msgspec.json.encode(value, enc_hook=str).decode()
+    except UnicodeEncodeError:  # half of a surrogate pair: only the slower one writes it out
+        import json
+
+        return json.dumps(value, default=str, separators=(",", ":"))
 
 
 def json_line(record: Record) -> bytes:

@@ -12,7 +12,7 @@ from bridle.cli.ending import code_of, tell_ending
 from bridle.cli.images import load_image
 from bridle.cli.lines import Lines, check_text, read_all
 from bridle.cli.options import turn_options
-from bridle.cli.render import json_line
+from bridle.cli.render import json_line, one_line
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup, is_interactive
 from bridle.cli.shape import Shape
@@ -97,7 +97,7 @@ class Run:
         """Run the turn; the exit code."""
         provider = self._setup.choose().provider()
         if self._setup.moved:
-            self._screen.line(self._screen.paint.dim(self._setup.moved))
+            self._screen.line(self._screen.paint.dim(one_line(self._setup.moved)))
         extra: dict[str, Any] = {}
         if self._shape is not None:
             extra["schema"] = self._shape.schema

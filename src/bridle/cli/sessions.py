@@ -48,7 +48,7 @@ def listed(found: list[Glance], paint: Paint, width: int) -> Iterator[str]:
     for one in found:
         model = cut(_plain(one.model), widest).ljust(widest)
         title = cut(_plain(one.title) or "(no prompt)", max(10, width - 48 - widest))
-        yield f"{paint.cyan(one.id)}  {when(one.updated_at)}  {paint.dim(model)}  {title}"
+        yield f"{paint.cyan(_plain(one.id))}  {when(one.updated_at)}  {paint.dim(model)}  {title}"
 
 
 def _named(one: Glance) -> dict[str, object]:

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 import click
 
-from bridle.cli.render import usage_line
+from bridle.cli.render import one_line, usage_line
 from bridle.cli.room import Room
 from bridle.cli.sessions import listed
 from bridle.config import state_folder
@@ -65,13 +65,13 @@ async def _resume(room: Room, rest: str) -> None:
         raise click.UsageError("/resume needs the id of a session\n/sessions lists them.")
     await room.resume(rest)
     title = room.session.title or room.session.id
-    room.screen.line(room.screen.paint.dim(f"taken up again: {title}"))
+    room.screen.line(room.screen.paint.dim(f"taken up again: {one_line(title)}"))
 
 
 async def _model(room: Room, rest: str) -> None:
     if rest:
         await room.change_model(rest)
-    room.screen.line(room.model)
+    room.screen.line(one_line(room.model))
 
 
 async def _mode(room: Room, rest: str) -> None:
