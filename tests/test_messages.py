@@ -1,5 +1,6 @@
 """Messages and the transcript: parts in order, a sequence that only grows, shared wires."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +29,15 @@ def test_a_message_tells_its_parts_apart():
     assert message.reasoning_metadata == (thought.meta,)
     assert (message.tool_calls, message.tool_results) == ((call,), (output,))
     assert Message("assistant").content == ""
+
+
+def test_a_call_is_written_with_its_arguments_and_only_if_broken_with_what_came():
+    """(A7): the log's format of ordinary calls."""
+    plain = b'{"type":"tool_call","id":"c","name":"look","arguments":{}}'
+    assert msgspec.json.encode(ToolCall("c", "look")) == plain
+    broken = ToolCall("c", "look", {}, "{")
+    assert msgspec.json.encode(broken) == plain[:-1] + b',"broken":"{"}'
+    assert msgspec.json.decode(msgspec.json.encode(broken), type=ToolCall) == broken
 
 
 def test_text_and_parts_mix():

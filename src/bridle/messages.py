@@ -6,7 +6,7 @@ Plain values; nothing here performs I/O or knows a vendor.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, overload
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -44,12 +44,22 @@ class Thinking(Struct, frozen=True, gc=False, tag="thinking", omit_defaults=True
     meta: dict[str, str] = {}
 
 
-class ToolCall(Struct, frozen=True, gc=False, tag="tool_call"):
-    """The model asks for a tool."""
+def _no_arguments() -> dict[str, Any]:
+    """Not `dict` itself: a call says its arguments in the log even where there are none."""
+    return {}
+
+
+class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", omit_defaults=True):
+    """The model asks for a tool.
+
+    `broken` is the beginning of arguments that were no JSON object: such a call never runs, and
+    is answered with what is wrong.
+    """
 
     id: str
     name: str
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = field(default_factory=_no_arguments)
+    broken: str = ""
 
 
 class ToolOutput(

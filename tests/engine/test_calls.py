@@ -5,6 +5,7 @@ import threading
 
 from bridle.engine.calls import INTERRUPTED, NOT_RUN
 from bridle.events import CallIntended, ToolOutputDelta, ToolResultEvent
+from bridle.messages import Message, ToolCall
 from bridle.promises.tool import ToolContext, ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.tools.function import tool
@@ -51,6 +52,24 @@ def test_eight_plain_readers_run_side_by_side_in_threads():
     asked = calls(*(("look", {"n": n}) for n in range(8)))
     engine, found, _ = run(one_turn([asked, "ok"], look))
     assert sorted(text for _, text, _ in results(engine, found)) == [str(n) for n in range(8)]
+
+
+def test_a_call_whose_arguments_are_no_json_is_answered_with_what_is_wrong():
+    """(A4): the model hears of it and can send the call again; the call beside it runs."""
+
+    @tool(read_only=True)
+    def look(n: int) -> int:
+        return n
+
+    broken = ToolCall("a", "look", {}, '{"n": ' + "1" * 5000)
+    asked = Message("assistant", (broken, ToolCall("b", "look", {"n": 7})))
+    engine, found, _ = run(one_turn([asked, "ok"], look))
+    (one, text, failed), other = results(engine, found)
+    assert (one, failed, other) == ("a", True, ("b", "7", False))
+    assert text.startswith('not run: the arguments are not valid JSON: {"n": 111')
+    assert text.endswith("Send the call again with one JSON object as its arguments.")
+    assert len(text) < 700
+    assert [intent.call_id for intent in events(engine, found, CallIntended)] == ["b"]
 
 
 def test_results_stand_in_the_order_of_the_calls_whoever_is_first():

@@ -9,7 +9,6 @@ from loopback import ASK, collected, recording, saying, served, split_everywhere
 
 from bridle.errors import (
     AgentError,
-    BadReply,
     KeyRefused,
     Overloaded,
     ProviderError,
@@ -211,22 +210,24 @@ def test_invalid_utf8_in_an_event_is_a_parse_error() -> None:
 
 
 def test_a_call_is_ready_only_when_its_arguments_are_whole() -> None:
-    """(A2): one that does not parse is told, left out, and the others stand."""
+    """(A2): one that does not parse is told, stands as broken, and the others are ready."""
     stream = stream_of(START, *call(0, '{"path": '), *call(1, '{"path": "b"}'))
     events = streamed(stream + stream_of(ended("tool_use"), STOPPED))
     good = ToolCall("c1", "read", {"path": "b"})
     assert [event for event in events if isinstance(event, ToolCallReady)] == [ToolCallReady(good)]
     assert [event.kind for event in events if isinstance(event, TraceEvent)] == ["parse_error"]
-    assert events[-1].message == Message("assistant", (good,))
+    broken = ToolCall("c0", "read", {}, '{"path": ')
+    assert events[-1].message == Message("assistant", (broken, good))
 
 
 @pytest.mark.parametrize("arguments", ['{"path": ', "[1]", "7"])
-def test_a_reply_whose_only_call_cannot_be_read_is_a_bad_reply(arguments: str) -> None:
-    """(A2) (M8)"""
-    seen, error = failed(START, *call(0, arguments), ended("tool_use"), STOPPED)
-    assert isinstance(error, BadReply)
-    assert error.retryable
-    assert not any(isinstance(event, ToolCallReady | ResponseCompleted) for event in seen)
+def test_a_reply_whose_only_call_cannot_be_read_keeps_it_as_broken(arguments: str) -> None:
+    """(A2) (A4): so that the model can be told."""
+    events = streamed(stream_of(START, *call(0, arguments), ended("tool_use"), STOPPED))
+    assert not any(isinstance(event, ToolCallReady) for event in events)
+    done = events[-1]
+    broken = ToolCall("c0", "read", {}, arguments)
+    assert (done.stop_reason, done.message) == ("tool_use", Message("assistant", (broken,)))
 
 
 def test_a_call_cut_off_by_max_tokens_is_left_out() -> None:

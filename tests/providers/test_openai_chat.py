@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from loopback import ASK, Exchange, collected, recording, saying, served, split_everywhere
 
-from bridle.errors import AgentError, BadReply, Overloaded, RateLimited, StreamCutShort
+from bridle.errors import AgentError, Overloaded, RateLimited, StreamCutShort
 from bridle.events import (
     ModelEvent,
     ResponseCompleted,
@@ -190,12 +190,23 @@ def test_arguments_may_come_before_the_name_and_as_an_object() -> None:
     ]
 
 
-def test_a_reply_whose_only_call_cannot_be_read_is_a_bad_reply() -> None:
-    """(A2)"""
+@pytest.mark.parametrize("word", ["tool_calls", "stop"])
+def test_a_reply_whose_only_call_cannot_be_read_keeps_it_as_broken(word: str) -> None:
+    """(A2) (A4): so that the model can be told; cut off by max_tokens it is left out."""
     broken = calling(index=0, id="a", function={"name": "read", "arguments": "{"})
-    seen, error = failed(broken, delta("tool_calls"))
-    assert isinstance(error, BadReply)
-    assert isinstance(seen[-1], TraceEvent)
+    *seen, done = streamed(stream_of(broken, delta(word)))
+    assert [event.kind for event in seen if isinstance(event, TraceEvent)] == ["parse_error"]
+    assert not any(isinstance(event, ToolCallReady) for event in seen)
+    kept = Message("assistant", (ToolCall("a", "read", {}, "{"),))
+    assert (done.stop_reason, done.message) == ("tool_use", kept)
+    done = streamed(stream_of(broken, delta("length")))[-1]
+    assert (done.stop_reason, done.message) == ("max_tokens", Message("assistant"))
+
+
+def test_a_call_without_a_name_is_kept_so_that_the_model_can_be_told() -> None:
+    """(A4)"""
+    nameless = calling(index=0, id="a", function={"arguments": '{"path":"a"}'})
+    assert calls_of(streamed(stream_of(nameless, delta("tool_calls")))) == [("", {"path": "a"})]
 
 
 @pytest.mark.parametrize(

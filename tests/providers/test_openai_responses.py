@@ -9,7 +9,6 @@ from loopback import ASK, Exchange, collected, recording, saying, served, split_
 
 from bridle.errors import (
     AgentError,
-    BadReply,
     Overloaded,
     ProviderError,
     RateLimited,
@@ -180,11 +179,15 @@ def test_a_stream_that_ends_early_is_a_retryable_error() -> None:
     assert (seen, type(error), error.retryable) == ([TextDelta("hello")], StreamCutShort, True)
 
 
-def test_a_reply_whose_only_call_cannot_be_read_is_a_bad_reply() -> None:
-    """(A2)"""
-    seen, error = failed(call('{"path": '), completed())
-    assert isinstance(error, BadReply)
+def test_a_reply_whose_only_call_cannot_be_read_keeps_it_as_broken() -> None:
+    """(A2) (A4): so that the model can be told; cut off by max_tokens it is left out."""
+    *seen, done = streamed(stream_of(call('{"path": '), completed()))
     assert [type(event) for event in seen] == [ToolCallStarted, TraceEvent]
+    broken = ToolCall("c", "read", {}, '{"path": ')
+    assert (done.stop_reason, done.message) == ("tool_use", Message("assistant", (broken,)))
+    cut = completed(incomplete_details={"reason": "max_output_tokens"})
+    done = streamed(stream_of(call('{"path": '), cut))[-1]
+    assert (done.stop_reason, done.message) == ("max_tokens", Message("assistant"))
 
 
 class Read:

@@ -28,6 +28,7 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 Check = Callable[[Any], list[str]]
 INTERRUPTED = "interrupted before it finished"
 NOT_RUN = "not run: the turn ended before it began"
+_MOST_BROKEN = 500  # characters of arguments that do not parse, told to the model
 _MOST_DATA = 200_000  # bytes of the structured part that the log keeps
 
 
@@ -115,6 +116,8 @@ class Caller:
             self.stuck = f"{call.name} failed {count} times in the same way: {result.text[:200]}"
 
     async def _attempt(self, call: ToolCall) -> ToolResult:
+        if call.broken:
+            return ToolResult.failure(_unreadable(call.broken))
         tool = self._tools.get(call.name)
         if tool is None:
             known = ", ".join(sorted(self._tools)) or "none"
@@ -152,11 +155,30 @@ class Caller:
                 return _checked(await tool.execute(call.arguments, context))
         except AgentError as error:
             return ToolResult.failure(error.message)
-        except Exception as error:  # the one catch-all: a broken tool must not end the turn
+        except BaseException as error:  # the one catch-all: a tool ends neither turn nor host
+            if _is_ours(error):
+                raise
             if isinstance(error, TimeoutError) and clock.expired():
                 return ToolResult.failure(f"{call.name} did not finish within {seconds:g} seconds")
             log.debug("tool %r broke", call.name, exc_info=True)
             return ToolResult.failure(f"{call.name} broke: {type(error).__name__}: {error}")
+
+
+def _unreadable(text: str) -> str:
+    """What the model is told of arguments that do not parse."""
+    came = shorten(text, _MOST_BROKEN)
+    return (
+        f"not run: the arguments are not valid JSON: {came}\n"
+        "Send the call again with one JSON object as its arguments."
+    )
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Was it raised to end the turn, and not by the tool? Ctrl-C comes as a cancel."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+    return isinstance(error, GeneratorExit)
 
 
 def _denied(decision: Decision) -> ToolResult | None:

@@ -1,8 +1,8 @@
 """Makes events of an Anthropic Messages stream. Pure: it can be fed from a socket or from a file.
 
-A call whose arguments do not parse is told as a `parse_error` and left out of the message: no
-tool ever runs on a guess. The calls beside it stand. Where none is left though the model stopped
-for a tool, the reply is of no use and `BadReply` is raised; another try may work.
+A call whose arguments do not parse is told as a `parse_error` and stands in the message as broken:
+no tool ever runs on a guess, and the model is told. One in whose middle the reply was cut off is
+left out.
 """
 
 from typing import Any
@@ -26,13 +26,7 @@ from bridle.events import (
 from bridle.messages import Message, Part, Text, Thinking, ToolCall
 from bridle.providers.anthropic_script import API
 from bridle.providers.faults import by_word
-from bridle.providers.reading import (
-    Unreadable,
-    no_call_left,
-    parse_arguments,
-    parse_error,
-    trace_of,
-)
+from bridle.providers.reading import Unreadable, call_of, trace_of, without_cut
 from bridle.providers.sse import ServerEvent
 from bridle.providers.wire import Headers
 from bridle.usage import Usage
@@ -171,7 +165,6 @@ class MessagesReader:
         self._blocks: dict[int, _Open] = {}
         self._usage = Usage()
         self._ending = _Ending()
-        self._lost_call = False
 
     def begin(self, headers: Headers) -> None:
         """Keep the vendor's number for the request."""
@@ -264,9 +257,7 @@ class MessagesReader:
         found.stopped = True
         kind = found.block.type
         if kind == "tool_use":
-            found.part = self._call(found, out)
-            if isinstance(found.part, ToolCall):
-                out.append(ToolCallReady(found.part))
+            found.part = _call(found, out)
         elif kind == "text":
             found.part = Text("".join(found.pieces))
         elif kind in ("thinking", "redacted_thinking"):
@@ -274,18 +265,6 @@ class MessagesReader:
         elif found.pieces:  # what the vendor's own tool was asked
             told = {"id": found.block.id, "input": "".join(found.pieces)}
             out.append(TraceEvent(kind, told))
-
-    def _call(self, found: _Open, out: list[ModelEvent]) -> ToolCall | None:
-        block = found.block
-        text = "".join(found.pieces)
-        given = block.input if isinstance(block.input, dict) and not text else None
-        arguments = given or parse_arguments(text)
-        if arguments is None:
-            self._lost_call = True
-            why = f"the arguments of {block.name} ({block.id}) are not a JSON object"
-            out.append(parse_error(text, why))
-            return None
-        return ToolCall(block.id, block.name, arguments)
 
     def _thought(self, found: _Open) -> Thinking:
         meta = {"api": API, "model": self._asked}
@@ -314,24 +293,32 @@ class MessagesReader:
         for index in self._blocks:  # a block that was never stopped is over now
             self._stop(index, out)
         self.over = True
-        parts = tuple(
+        parts = [
             part
             for _, found in sorted(self._blocks.items())
             if (part := found.part) is not None and part != Text("")
-        )
-        message = Message("assistant", parts)
+        ]
         word = self._ending.stop_reason or ""
-        calls = message.tool_calls
-        if word == "tool_use" and self._lost_call and not calls:
-            self.failure = no_call_left(self._request_id)
-            return
+        calls = any(isinstance(part, ToolCall) for part in parts)
         reason = _STOPS.get(word, "tool_use" if calls else "complete")
+        message = Message("assistant", without_cut(parts, reason))
         detail = self._ending.stop_details
         if detail and detail.explanation:
             word = f"{word}: {detail.explanation}"
         out.append(
             ResponseCompleted(reason, message, self._usage, self._model, self._request_id, word)
         )
+
+
+def _call(found: _Open, out: list[ModelEvent]) -> ToolCall:
+    """A call, from its pieces, or from the block itself where it came whole."""
+    block = found.block
+    text = "".join(found.pieces)
+    if not text and isinstance(block.input, dict) and block.input:
+        call = ToolCall(block.id, block.name, block.input)
+        out.append(ToolCallReady(call))
+        return call
+    return call_of(block.id, block.name, text, out)
 
 
 def _newest(new: int | None, old: int) -> int:

@@ -25,13 +25,7 @@ from bridle.events import (
 from bridle.messages import Message, Part, Text, Thinking, ToolCall
 from bridle.providers.chat_script import API
 from bridle.providers.faults import by_word
-from bridle.providers.reading import (
-    Unreadable,
-    no_call_left,
-    parse_arguments,
-    parse_error,
-    trace_of,
-)
+from bridle.providers.reading import Unreadable, call_of, parse_error, trace_of, without_cut
 from bridle.providers.sse import ServerEvent
 from bridle.providers.text_calls import TextCalls, new_call_id
 from bridle.providers.wire import Headers
@@ -221,18 +215,13 @@ class ChatReader:
     def _complete(self, out: list[ModelEvent]) -> None:
         self.over = True
         calls = [call for found in self._calls if (call := _whole(found, out)) is not None]
-        lost = len(calls) < len(self._calls)
         if self._watch is not None:
             calls += self._watched(self._watch, out)
-        out += [ToolCallReady(call) for call in calls]
         if self._usage is not None:
             out.append(UsageReported(self._usage, self._model))
         reason = self._reason(bool(calls))
-        if lost and not calls and reason in ("tool_use", "complete"):
-            self.failure = no_call_left(self._request_id)
-            return
         usage = self._usage or Usage(input_has_cache=True)
-        message = Message("assistant", (*self._spoken(), *calls))
+        message = Message("assistant", without_cut([*self._spoken(), *calls], reason))
         word = self._finish
         out.append(ResponseCompleted(reason, message, usage, self._model, self._request_id, word))
 
@@ -241,6 +230,7 @@ class ChatReader:
         text, calls = watch.finish(take=not self._calls)
         self._say(text, out)
         out += [ToolCallStarted(call.id, call.name) for call in calls]
+        out += [ToolCallReady(call) for call in calls]
         return calls
 
     def _reason(self, calls: bool) -> StopReason:
@@ -267,12 +257,12 @@ def _as_text(arguments: Any) -> str:
 
 def _whole(found: _Growing, out: list[ModelEvent]) -> ToolCall | None:
     text = "".join(found.pieces)
-    arguments = parse_arguments(text)
-    if arguments is None or not found.name:
-        why = f"the arguments of {found.name} ({found.id}) are not a JSON object"
-        out.append(parse_error(text, why))
-        return None
-    return ToolCall(found.id, found.name, arguments)
+    if not found.name:
+        if not text:
+            out.append(parse_error(text, f"the call {found.id} has no name and no arguments"))
+            return None
+        out.append(ToolCallStarted(found.id, ""))
+    return call_of(found.id, found.name, text, out)
 
 
 def _usage(usage: _Usage) -> Usage:

@@ -1,7 +1,7 @@
 """Makes events of an OpenAI Responses stream. Pure: it can be fed from a socket or from a file.
 
-As with every reader, a call whose arguments do not parse is told as a `parse_error` and left out;
-where the reply holds no other call and no text, `BadReply` is raised.
+As with every reader, a call whose arguments do not parse is told as a `parse_error` and stands in
+the message as broken; one in whose middle the reply was cut off is left out.
 """
 
 from typing import Any
@@ -17,7 +17,6 @@ from bridle.events import (
     TextDelta,
     ThinkingDelta,
     ToolCallArgsDelta,
-    ToolCallReady,
     ToolCallStarted,
     TraceEvent,
     UsageReported,
@@ -25,13 +24,7 @@ from bridle.events import (
 from bridle.messages import Message, Part, Text, Thinking, ToolCall
 from bridle.providers.faults import by_word
 from bridle.providers.openai_script import API
-from bridle.providers.reading import (
-    Unreadable,
-    no_call_left,
-    parse_arguments,
-    parse_error,
-    trace_of,
-)
+from bridle.providers.reading import Unreadable, call_of, trace_of, without_cut
 from bridle.providers.sse import ServerEvent
 from bridle.providers.wire import Headers
 from bridle.usage import Usage
@@ -203,7 +196,6 @@ class ResponsesReader:
         self._request_id = ""
         self._items: dict[int, _Open] = {}
         self._refused = False
-        self._lost_call = False
 
     def begin(self, headers: Headers) -> None:
         """Keep the vendor's number for the request."""
@@ -333,18 +325,11 @@ class ResponsesReader:
         if not found.started:
             out.append(ToolCallStarted(item.call_id, item.name))
         text = item.arguments or "".join(found.pieces)
-        arguments = parse_arguments(text)
-        if arguments is None:
-            self._lost_call = True
-            why = f"the arguments of {item.name} ({item.call_id}) are not a JSON object"
-            out.append(parse_error(text, why))
-            return
-        found.part = call = ToolCall(item.call_id, item.name, arguments)
-        out.append(ToolCallReady(call))
+        found.part = call_of(item.call_id, item.name, text, out)
 
     def _complete(self, response: _Response, usage: Usage, out: list[ModelEvent]) -> None:
-        parts = [self._part(found) for _, found in sorted(self._items.items())]
-        message = Message("assistant", tuple(part for part in parts if part is not None))
+        found = [self._part(item) for _, item in sorted(self._items.items())]
+        parts = [part for part in found if part is not None]
         why = response.incomplete_details
         word = (why and why.reason) or response.status or ""
         if word in _INCOMPLETE:
@@ -352,10 +337,9 @@ class ResponsesReader:
         elif self._refused:
             reason = "refusal"
         else:
-            reason = "tool_use" if message.tool_calls else "complete"
-        if self._lost_call and reason == "complete" and not message.content:
-            self.failure = no_call_left(self._request_id)
-            return
+            calls = any(isinstance(part, ToolCall) for part in parts)
+            reason = "tool_use" if calls else "complete"
+        message = Message("assistant", without_cut(parts, reason))
         out.append(ResponseCompleted(reason, message, usage, self._model, self._request_id, word))
 
     def _part(self, found: _Open) -> Part | None:

@@ -3,13 +3,13 @@
 Knows JSON and our events, and no vendor.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from bridle.errors import BadReply, Origin
-from bridle.events import TraceEvent
+from bridle.events import ModelEvent, StopReason, ToolCallReady, TraceEvent
+from bridle.messages import Part, ToolCall
 
 RAW_LIMIT = 2000
 Unreadable = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
@@ -50,12 +50,23 @@ def parse_arguments(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def no_call_left(request_id: str) -> BadReply:
-    """The model stopped for a tool, and no call of it can be read."""
-    error = BadReply(
-        "the model asked for a tool with arguments that are not valid JSON",
-        hint="Send the prompt again, or use another model.",
-        origin=Origin(request_id=request_id or None),
-    )
-    error.retryable = True
-    return error
+def call_of(call_id: str, name: str, text: str, out: list[ModelEvent]) -> ToolCall:
+    """A call whose text is whole: ready, or traced and marked as broken. No tool runs on a guess,
+    and the model is to hear of it."""
+    arguments = parse_arguments(text)
+    if arguments is None:
+        why = f"the arguments of {name} ({call_id}) are not a JSON object"
+        out.append(parse_error(text, why))
+        return ToolCall(call_id, name, {}, text[:RAW_LIMIT])
+    call = ToolCall(call_id, name, arguments)
+    out.append(ToolCallReady(call))
+    return call
+
+
+def without_cut(parts: Sequence[Part], reason: StopReason) -> tuple[Part, ...]:
+    """The parts of a reply, less the call in whose middle it was cut off."""
+    if reason in ("max_tokens", "refusal") and parts:
+        last = parts[-1]
+        if isinstance(last, ToolCall) and last.broken:
+            return tuple(parts[:-1])
+    return tuple(parts)

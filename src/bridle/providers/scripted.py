@@ -44,6 +44,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Part, Text, Thinking, ToolCall
 from bridle.promises.provider import ProviderInfo, Request
+from bridle.providers.reading import parse_error
 from bridle.usage import Price, Usage
 
 Seconds = Annotated[float, Meta(ge=0, le=86_400)]
@@ -236,9 +237,9 @@ def _deltas(part: Part, chunk: int) -> Iterator[ModelEvent]:
         yield from (ThinkingDelta(piece) for piece in pieces(part.text, chunk))
     elif isinstance(part, ToolCall):
         yield ToolCallStarted(part.id, part.name)
-        arguments = msgspec.json.encode(part.arguments).decode()
+        arguments = part.broken or msgspec.json.encode(part.arguments).decode()
         yield from (ToolCallArgsDelta(part.id, piece) for piece in pieces(arguments, chunk or 16))
-        yield ToolCallReady(part)
+        yield parse_error(arguments) if part.broken else ToolCallReady(part)
 
 
 def pieces(text: str, chunk: int = 0) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from bridle.errors import AgentError
 from bridle.events import TextDelta, ToolCallReady, TraceEvent
+from bridle.messages import ToolCall
 from bridle.testing.bench import KEY, Setting, expect, first_words, heard, joined, listen, same
 
 # status → kind, and whether another try may work
@@ -93,13 +94,20 @@ async def a_broken_event_is_traced(setting: Setting) -> None:
 
 
 async def broken_arguments_are_never_ready(setting: Setting) -> None:
-    """A call whose arguments do not parse is not run on a guess."""
-    broken = {"name": "shell", "id": "one", "text": '{"command": "rm -rf'}
-    said = await heard(setting, {"text": "so", "calls": [broken]})
-    same("the ready calls", said.of(ToolCallReady), [])
-    if said.error is None:
-        same("the message's calls", said.message.tool_calls, ())
-        expect(bool(said.of(TraceEvent)), "the broken call left no trace")
+    """A call whose arguments do not parse is not run on a guess, and not lost: it is broken."""
+    text = '{"command": "rm -rf'
+    broken = {"name": "shell", "id": "one", "text": text}
+    whole = ToolCall("two", "read", {"path": "a"})
+    good = {"name": whole.name, "id": whole.id, "arguments": whole.arguments}
+    for reply in ({"calls": [broken]}, {"text": "so", "calls": [broken, good]}):
+        said = await heard(setting, reply)
+        calls = said.message.tool_calls
+        same("the broken call", calls[:1], (ToolCall("one", "shell", {}, text),))
+        same("the ready calls", [event.call for event in said.of(ToolCallReady)], list(calls[1:]))
+        same("the calls beside it", calls[1:], (whole,)[: len(calls) - 1])
+        same("the stop reason", said.done.stop_reason, "tool_use")
+        kinds = [event.kind for event in said.of(TraceEvent)]
+        same("the traces", kinds, ["parse_error"])
 
 
 async def a_line_without_end_is_a_typed_error(setting: Setting) -> None:

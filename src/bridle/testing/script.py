@@ -181,7 +181,7 @@ def _to_block(part: Part, names: Names, call_prefix: str) -> Block:
     if isinstance(part, Thinking):
         return ThinkingBlock(part.text, part.meta.get("signature") or names.new("sig"))
     if isinstance(part, ToolCall):
-        arguments = msgspec.json.encode(part.arguments).decode()
+        arguments = part.broken or msgspec.json.encode(part.arguments).decode()
         return CallBlock(part.id or names.new(call_prefix), part.name, arguments)
     raise ConfigError(
         f"a model does not write a part of type {type(part).__name__}",
