@@ -6,6 +6,9 @@ import sys
 import pytest
 from cli_program import Program
 
+from bridle import policy
+from bridle.cli import options
+
 HEAVY = ["asyncio", "aiohttp", "rich", "yaml", "anthropic", "openai", "bridle.engine", "ssl"]
 
 
@@ -15,7 +18,14 @@ HEAVY = ["asyncio", "aiohttp", "rich", "yaml", "anthropic", "openai", "bridle.en
         (["--version"], [*HEAVY, "msgspec", "pathlib"]),
         (["--help"], [*HEAVY, "msgspec", "pathlib"]),
         ([], [*HEAVY, "msgspec", "pathlib"]),
-        (["run", "--help"], ["aiohttp", "rich", "yaml"]),
+        (["run", "--help"], [*HEAVY, "msgspec"]),
+        (["repl", "--help"], [*HEAVY, "msgspec"]),
+        (["demo", "--help"], [*HEAVY, "msgspec"]),
+        (["doctor", "--help"], [*HEAVY, "msgspec"]),
+        (["sessions", "--help"], [*HEAVY, "msgspec"]),
+        (["sessions", "show", "--help"], [*HEAVY, "msgspec"]),
+        (["config", "--help"], [*HEAVY, "msgspec"]),
+        (["sessions", "show", "2"], HEAVY),
         (["sessions", "list"], [*HEAVY, "msgspec"]),
         (["sessions", "list", "--json"], [*HEAVY, "msgspec"]),
         (["config", "path"], [*HEAVY, "msgspec"]),
@@ -36,3 +46,23 @@ def test_a_command_that_runs_no_turn_imports_next_to_nothing(
     )
     assert done.stderr == "[] 0\n"
     assert done.stdout
+
+
+def test_a_missing_prompt_is_said_before_anything_is_loaded(bridle: Program):
+    program = (
+        "import sys\nfrom bridle.cli import main\n"
+        f"main(['run'])\nprint(sorted(set(sys.modules) & set({[*HEAVY, 'msgspec']!r})))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input="",
+        capture_output=True,
+        text=True,
+        env=bridle.environ,
+    )
+    assert done.stdout == "[]\n"
+    assert "the prompt is empty" in done.stderr
+
+
+def test_the_modes_that_are_offered_are_those_of_the_policy():
+    assert options.MODES == policy.MODES

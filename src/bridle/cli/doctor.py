@@ -1,43 +1,18 @@
-"""`bridle doctor`: what was found on this machine, which model would be used, and why.
+"""`bridle doctor`: what was found on this machine, which model would be used, and why."""
 
-Looks and reports; changes nothing, and never shows a key.
-"""
-
-import os
-import platform
-import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from typing import NamedTuple
 
 import click
-
-from bridle import __version__
-from bridle.cli.failure import FAILED
-from bridle.cli.render import one_line
-from bridle.cli.style import Paint, paint_for
-from bridle.config import KEY_VARIABLES, Loaded, Settings, config_file, load_settings, state_folder
-from bridle.errors import AgentError, ConfigError
-from bridle.promises.provider import ProviderInfo
-from bridle.runtime import Choice, find_provider
-from bridle.tools.grep import find_ripgrep
-
-
-class Finding(NamedTuple):
-    """One line of the report. `good` is None for what is neither good nor bad."""
-
-    topic: str
-    found: str
-    good: bool | None = None
-    advice: str = ""
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="A JSON array of findings.")
 def command(as_json: bool) -> int:
     """Say what was found on this machine, and which model would be used."""
+    from bridle.cli.checkup import examine, shown
+    from bridle.cli.failure import FAILED
+    from bridle.cli.style import paint_for
+
     findings = list(examine())
     if as_json:
         import json
@@ -48,105 +23,3 @@ def command(as_json: bool) -> int:
         for finding in findings:
             click.echo("\n".join(shown(finding, paint)))
     return FAILED if any(finding.good is False for finding in findings) else 0
-
-
-def shown(finding: Finding, paint: Paint) -> Iterator[str]:
-    """A finding as lines."""
-    mark = {True: paint.green("✓"), False: paint.red("✗"), None: paint.dim("·")}[finding.good]
-    yield f"{mark} {paint.bold(finding.topic.ljust(14))} {one_line(finding.found)}"
-    if finding.advice:
-        yield f"  {'':14} → {one_line(finding.advice)}"
-
-
-def examine() -> Iterator[Finding]:
-    """Everything worth knowing, the model last."""
-    yield Finding("bridle", __version__, True)
-    yield Finding("python", f"{platform.python_version()} at {sys.executable}", True)
-    loaded, finding = _settings()
-    yield finding
-    for warning in loaded.warnings if loaded else ():
-        yield Finding("settings", warning, False)
-    yield from _keys()
-    yield _state()
-    yield _program("git", shutil.which("git"), "only repositories need it")
-    yield _program("ripgrep", find_ripgrep(), "searching works, only slower")
-    yield from _model(loaded.settings if loaded else Settings())
-
-
-def _settings() -> tuple[Loaded | None, Finding]:
-    file = config_file(os.environ)
-    try:
-        loaded = load_settings()
-    except ConfigError as error:
-        return None, Finding("settings", error.message, False, error.hint)
-    where = str(file) if file.exists() else f"no file; it would be {file}"
-    return loaded, Finding("settings", where, True)
-
-
-def _keys() -> Iterator[Finding]:
-    for variable in dict.fromkeys(("BRIDLE_API_KEY", *KEY_VARIABLES.values())):
-        there = bool(os.environ.get(variable, "").strip())
-        yield Finding(variable, "is set" if there else "is not set", there or None)
-
-
-def _state() -> Finding:
-    folder = state_folder(os.environ)
-    nearest = next(one for one in (folder, *folder.parents) if one.exists())
-    try:
-        if nearest == folder:
-            with tempfile.TemporaryFile(dir=folder):
-                pass
-        elif not os.access(nearest, os.W_OK | os.X_OK):
-            raise PermissionError(13, "Permission denied")
-    except OSError as error:
-        advice = "Make it writable, or set BRIDLE_STATE."
-        return Finding("state folder", f"{folder}: {error.strerror}", False, advice)
-    return Finding("state folder", f"{folder} can be written", True)
-
-
-def _program(topic: str, path: str | None, without: str) -> Finding:
-    if path is None:
-        return Finding(topic, f"not found; {without}")
-    try:
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=5)
-        said = (done.stdout.splitlines() or [""])[0]
-    except (OSError, subprocess.TimeoutExpired):
-        said = "does not answer"
-    return Finding(topic, f"{said} at {path}", True)
-
-
-def _model(settings: Settings) -> Iterator[Finding]:
-    from bridle.runtime.choosing import local_servers
-
-    servers = local_servers()
-    said = ", ".join(f"{name} at {url} with {model}" for name, url, model in servers)
-    yield Finding("local servers", said or "none answers", bool(servers) or None)
-    choice = find_provider(settings, probe=lambda: servers)
-    for step in choice.considered:
-        yield Finding("considered", f"{step.place}: {step.found}")
-    yield _usable(choice)
-    yield from _catalogue(choice)
-
-
-def _usable(choice: Choice) -> Finding:
-    try:
-        choice.provider()
-    except AgentError as error:
-        return Finding("model", f"{choice.name}: {error.message}", False, error.hint)
-    good = None if choice.name == "offline" else True
-    return Finding("model", f"{choice.name}: {choice.why}", good)
-
-
-def _catalogue(choice: Choice) -> Iterator[Finding]:
-    vendor, _, model = choice.name.partition("/")
-    if model:
-        from bridle.providers.catalogue import lookup
-
-        yield Finding("catalogue", _facts(lookup(vendor, model)))
-
-
-def _facts(info: ProviderInfo) -> str:
-    price = info.price
-    window = f"{info.context_window:,} tokens" if info.context_window else "unknown"
-    costs = f"${price.input:g} in, ${price.output:g} out per million" if price else "unknown"
-    return f"context window {window} · price {costs}"

@@ -1,4 +1,4 @@
-"""Lines from standard input without holding up the event loop, and whole texts from it.
+"""Lines from standard input without holding up the event loop.
 
 The terminal's own line editing is enough: no cursor tricks, so pipes and dumb terminals work.
 """
@@ -9,7 +9,7 @@ import sys
 
 import click
 
-_LARGEST = 10_000_000  # bytes of a prompt
+from bridle.cli.words import LARGEST
 
 
 class Lines:
@@ -53,8 +53,8 @@ class Lines:
             data = b""
         self._held += data
         self._ended = not data
-        if len(self._held) > 2 * _LARGEST:
-            raise click.UsageError(f"a line is longer than {_LARGEST:,} bytes")
+        if len(self._held) > 2 * LARGEST:
+            raise click.UsageError(f"a line is longer than {LARGEST:,} bytes")
 
     async def _ready(self) -> None:
         loop = asyncio.get_running_loop()
@@ -72,29 +72,3 @@ class Lines:
 def _wake(waiter: "asyncio.Future[None]") -> None:
     if not waiter.done():
         waiter.set_result(None)
-
-
-def read_all() -> str:
-    """Everything on standard input, as text."""
-    if sys.stdin is None:
-        return ""
-    data = sys.stdin.buffer.read(_LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise click.UsageError(
-            f"the prompt on standard input is larger than {_LARGEST:,} bytes\n"
-            "Put it into a file of the workspace and ask for that to be read."
-        )
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise click.UsageError(
-            f"standard input is not UTF-8 text (byte {error.start})\n"
-            "Convert it first, for example with iconv."
-        ) from None
-
-
-def check_text(text: str, what: str) -> str:
-    """Text that came in as bytes has to be UTF-8."""
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        raise click.UsageError(f"{what} is not valid UTF-8\nType it again, or convert it first.")
-    return text

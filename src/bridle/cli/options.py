@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 
 import click
 
-from bridle.policy import MODES
-
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+MODES = ("plan", "ask", "edits", "auto")  # the policy's own, without its imports
 
 _KEYS = {
     "provider": "provider",

@@ -125,7 +125,7 @@ def end_line(end: TurnEnded, paint: Paint) -> str:
     """Why a turn ended, where that is worth a word."""
     if end.reason == "done" and not end.detail:
         return ""
-    said = one_line(end.detail or end.reason)
+    said = one_line(end.detail) or one_line(end.reason)
     colour = paint.yellow if end.reason in ("done", "interrupted", "parked") else paint.red
     return f"{colour('■')} {said}"
 

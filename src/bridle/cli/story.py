@@ -30,7 +30,7 @@ from bridle.workspace.text import neutral
 
 def heading(found: SessionSummary, path: str, paint: Paint) -> Iterator[str]:
     """Which session this is."""
-    yield paint.bold(render.one_line(found.title or found.id))
+    yield paint.bold(render.one_line(found.title) or render.one_line(found.id))
     for name, value in (
         ("session", found.id),
         ("folder", found.workspace),

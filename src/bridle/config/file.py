@@ -17,7 +17,7 @@ Entry = tuple[str, Any, str]  # key, value, `file:line`
 def read_file(path: Path, *, required: bool) -> list[Entry]:
     """What the file sets. A file that is not there sets nothing, unless it was asked for."""
     text = _text(path, required=required)
-    if text is None:
+    if text is None or not _says_something(text):
         return []
     import yaml  # 20 ms, and most people have no file
 
@@ -36,6 +36,11 @@ def read_file(path: Path, *, required: bool) -> list[Entry]:
         raise _malformed(str(path), str(error).splitlines()[0]) from None
     except RecursionError:
         raise _malformed(str(path), "it is nested too deeply") from None
+
+
+def _says_something(text: str) -> bool:
+    """Is there a line that is neither empty nor a comment?"""
+    return any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines())
 
 
 def exposed(path: Path) -> bool:

@@ -1,0 +1,97 @@
+"""One run of `bridle run`: the turn, the answer that has to fit a schema, the exit code."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from bridle.cli.asking import Asker
+from bridle.cli.ending import code_of, tell_ending
+from bridle.cli.images import load_image
+from bridle.cli.lines import Lines
+from bridle.cli.render import json_line, one_line
+from bridle.cli.screen import Screen
+from bridle.cli.setup import Setup, is_interactive
+from bridle.cli.shape import Shape
+from bridle.cli.turn import Watch, run
+from bridle.engine.complete import repair
+from bridle.errors import BadReply
+from bridle.messages import Part, Text
+from bridle.promises.session import TurnResult
+from bridle.promises.store import Record
+from bridle.runtime.assembly import default_system
+
+
+def run_once(text: str, flags: dict[str, Any]) -> int:
+    """Send the prompt with what the flags say; the exit code."""
+    images = [load_image(Path(image)) for image in flags["images"]]
+    shape = Shape(Path(flags["output_schema"])) if flags["output_schema"] else None
+    return run(Run(Setup(flags), flags, shape).play((*images, Text(text))))
+
+
+class Run:
+    """One run of the command."""
+
+    def __init__(self, setup: Setup, flags: dict[str, Any], shape: Shape | None) -> None:
+        self._setup = setup
+        self._json: bool = flags["as_json"]
+        self._shape = shape
+        silent = self._json or shape is not None
+        self._screen = Screen(
+            None if silent else sys.stdout,
+            sys.stderr,
+            quiet=flags["quiet"] or self._json,
+            thinking=flags["thinking"],
+            paint=setup.paint,
+        )
+        prompts = flags["on_ask"] == "prompt" or (flags["on_ask"] is None and is_interactive())
+        self._asker = Asker(Lines(), self._screen) if prompts else None
+
+    async def play(self, parts: tuple[Part, ...]) -> int:
+        """Run the turn; the exit code."""
+        provider = self._setup.choose().provider()
+        if self._setup.moved:
+            self._screen.line(self._screen.paint.dim(one_line(self._setup.moved)))
+        extra: dict[str, Any] = {}
+        if self._shape is not None:
+            extra["schema"] = self._shape.schema
+            if not provider.info.native_schema:
+                extra["system"] = f"{default_system()}\n\n{self._shape.rule}"
+        async with self._setup.engine(provider, self._asker, "run", **extra) as engine:
+            session = await self._setup.session(engine)
+            watch = Watch(session, self._show, session.seq)
+            result = await watch.play(parts)
+            if result.ok and self._shape is not None:
+                result = await self._shaped(watch, result, self._shape)
+        result = self._counted(result)
+        name = result.session_id
+        tell_ending(result, self._screen, f"Go on with: bridle run --resume {name} …", name=name)
+        return code_of(result)
+
+    def _show(self, record: Record) -> None:
+        if self._json:
+            sys.stdout.buffer.write(json_line(record))
+            sys.stdout.buffer.flush()
+        self._screen.feed(record)
+
+    async def _shaped(self, watch: Watch, result: TurnResult, shape: Shape) -> TurnResult:
+        """Check the answer; one that does not fit is sent back once."""
+        try:
+            value = shape.fit(result.text)
+        except BadReply as problem:
+            result = await watch.play(repair(problem))
+            if not result.ok:
+                return result
+            value = shape.fit(result.text)
+        if not self._json:
+            import json
+
+            click.echo(json.dumps(value, ensure_ascii=not sys.stdout.isatty(), indent=2))
+        return result
+
+    def _counted(self, result: TurnResult) -> TurnResult:
+        """A question that met the end of the input was put to nobody."""
+        unheard = self._asker.unanswered if self._asker is not None else 0
+        return replace(result, permission_needed=result.permission_needed + unheard)

@@ -1,0 +1,113 @@
+"""The REPL: prompts by line, over the session's verbs. No cursor tricks, so it works anywhere.
+
+What a line means is decided here; turns, questions and rendering are other modules' business.
+"""
+
+import asyncio
+import signal
+import sys
+from typing import Any
+
+import click
+
+from bridle import __version__
+from bridle.cli.asking import Asker
+from bridle.cli.failure import DONE, complain, explain
+from bridle.cli.lines import Lines
+from bridle.cli.room import Room
+from bridle.cli.screen import Screen
+from bridle.cli.setup import Setup
+from bridle.cli.slash import obey
+from bridle.cli.turn import on_signals
+from bridle.cli.words import check_text
+from bridle.errors import AgentError
+
+_FENCE = '"""'
+
+
+class Repl:
+    """Reads lines, and sends each where it belongs."""
+
+    def __init__(self, flags: dict[str, Any]) -> None:
+        self._lines = Lines()
+        self._reading: asyncio.Future[str | None] | None = None
+        setup = Setup(flags)
+        self._screen = Screen(
+            sys.stdout,
+            sys.stderr,
+            quiet=flags["quiet"],
+            thinking=flags["thinking"],
+            paint=setup.paint,
+        )
+        self._room = Room(setup, flags, self._screen, Asker(self._lines, self._screen))
+
+    async def talk(self) -> int:
+        """Until there are no more lines."""
+        with on_signals(self._pulled, signal.SIGINT):
+            return await self._talk()
+
+    def _pulled(self) -> None:
+        """Ctrl-C while no turn runs drops the line."""
+        if self._reading is not None:
+            self._reading.cancel()
+
+    async def _talk(self) -> int:
+        async with self._room as room:
+            self._welcome()
+            while (text := await self._entry()) is not None:
+                if text.strip() and not await self._take(room, text):
+                    break
+            else:
+                self._leave()
+        return DONE
+
+    def _leave(self) -> None:
+        """Ctrl-D leaves the cursor behind the prompt."""
+        if self._lines.is_terminal:
+            self._screen.ask("\n")
+
+    async def _take(self, room: Room, text: str) -> bool:
+        """One entry; False when it was the last. What goes wrong is said, and we go on."""
+        try:
+            if text.startswith("/"):
+                return await obey(room, text)
+            await room.play(check_text(text, "the line"))
+        except (AgentError, click.ClickException) as error:
+            self._screen.break_line()
+            complain(*explain(error)[:2])
+        return True
+
+    def _welcome(self) -> None:
+        if self._lines.is_terminal:
+            paint = self._screen.paint
+            self._screen.line(f"{paint.bold('bridle')} {__version__} · {self._room.summary}")
+            self._screen.line(paint.dim('/help · """ for several lines · Ctrl-D leaves'))
+
+    async def _entry(self) -> str | None:
+        """A line, or the lines between triple quotes; None at the end."""
+        line = await self._line("❯ ")
+        if line is None or not line.lstrip().startswith(_FENCE):
+            return line
+        gathered = [line.lstrip().removeprefix(_FENCE)]
+        while not gathered[-1].rstrip().endswith(_FENCE):
+            more = await self._line("… ")
+            if more is None:
+                break
+            gathered.append(more)
+        return "\n".join(gathered).rstrip().removesuffix(_FENCE).strip("\n")
+
+    async def _line(self, prompt: str) -> str | None:
+        while True:
+            self._reading = asyncio.ensure_future(self._lines.next())
+            if self._lines.is_terminal:
+                self._screen.ask(self._screen.paint.cyan(prompt))
+            try:
+                return await self._reading
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise  # it was not the line that was cancelled
+                self._screen.ask("\n")
+                self._screen.line(self._screen.paint.dim("Ctrl-D or /quit leaves"))
+            finally:
+                self._reading = None
