@@ -95,11 +95,14 @@ class Caller:
         if open_calls.pop(call.id, None) is None:
             return
         limit = self._budget.limits.output_chars
-        text = shorten(result.text, limit) if limit else result.text
+        said = result.text
+        if self._gate.redactor is not None:  # before it is cut: half a secret is not found
+            said = self._gate.redactor.text(said)
+        text = shorten(said, limit) if limit else said
         data = result.data if result.ok else result.diagnostics
         if isinstance(data, str) and data == result.text:
             data = None  # the text says it already
-        elif text is not result.text or not _keepable(data):
+        elif text is not said or not _keepable(data):
             data = None  # what is too long for the model is too long for the log
         output = ToolOutput(call.id, sound(text), not result.ok, call.name, data, result.media)
         self._emit(ToolResultEvent(output))

@@ -9,6 +9,7 @@ from hashlib import blake2b
 
 import msgspec
 
+from bridle.engine.redact import MARK, Redactor, holds_mark
 from bridle.messages import ToolCall
 from bridle.policy import Decision, Facts, Mode, Rule, decide
 from bridle.promises.session import Answer
@@ -16,13 +17,24 @@ from bridle.promises.tool import Tool
 
 Ask = Callable[[ToolCall, Decision], Awaitable[Answer]]
 
+_MARKED = (
+    f"the arguments hold {MARK}, which stands for a secret that was taken out: the tool would work "
+    "with the marker in its place. Leave it out, or name the file or variable that holds it"
+)
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
 class Gate:
     """Judges each call; an `ask` is settled before it returns."""
 
-    def __init__(self, rules: tuple[Rule, ...], mode: Callable[[], Mode], ask: Ask) -> None:
+    def __init__(
+        self,
+        rules: tuple[Rule, ...],
+        mode: Callable[[], Mode],
+        ask: Ask,
+        redactor: Redactor | None = None,
+    ) -> None:
+        self.redactor = redactor
         self._rules = rules
         self._mode = mode
         self._ask = ask
@@ -30,6 +42,8 @@ class Gate:
 
     def decide(self, call: ToolCall, tool: Tool) -> Decision:
         """Allow, ask or deny: what needs nobody to be asked is settled here."""
+        if self.redactor is not None and holds_mark(call.arguments):
+            return Decision("deny", _MARKED, "redaction")
         return decide(call, facts_of(call, tool), self._rules, self._mode())
 
     async def judge(self, call: ToolCall, tool: Tool) -> Decision:

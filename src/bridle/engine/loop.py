@@ -129,6 +129,8 @@ async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
         raise typed from broken
     _report(turn, _final(heard.usage, reply))
     reply = _distinct(reply)
+    if (redactor := turn.gate.redactor) is not None:  # what runs is what the log says was asked for
+        reply = redactor.value(reply)
     turn.emit(reply)
     return reply
 

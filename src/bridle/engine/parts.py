@@ -6,6 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from bridle.engine.budget import Limits
+from bridle.engine.redact import Redactor
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode, Rule
 from bridle.promises.provider import Provider, RequestConfig
@@ -22,7 +23,8 @@ class Parts(Struct):
 
     `on_ask` says what an ask does when there is no approver: wait for `session.answer`, or deny.
     An approver is asked one question at a time, and may say yes with True instead of an `Answer`.
-    `ask_seconds` is how long a question stays open before it counts as a no.
+    `ask_seconds` is how long a question stays open before it counts as a no. `secrets` are handed
+    in to be taken out of everything that is said; they end up in the `redactor` alone.
     """
 
     provider: Provider
@@ -41,7 +43,11 @@ class Parts(Struct):
     small: Provider | None = None
     face: str = "library"
     version: str = ""
+    secrets: tuple[str, ...] = ()
+    redactor: Redactor | None = None
     offered: tuple[Tool, ...] = ()
 
     def __post_init__(self) -> None:
         self.offered = tuple(self.tools.values())
+        self.redactor = Redactor(self.secrets) or None
+        self.secrets = ()  # a value that is shown, or looked into, says none of them

@@ -18,6 +18,7 @@ from bridle.engine.history import History
 from bridle.engine.loop import Ending, Turn, outcome, run_turn
 from bridle.engine.parts import Parts
 from bridle.engine.prompt import checked
+from bridle.engine.redact import Redaction
 from bridle.engine.title import write_title
 from bridle.engine.voice import Voice
 from bridle.errors import (
@@ -65,10 +66,11 @@ class Session:
         self._history = history
         self._on_closed = on_closed
         self._opening: Event | None = opening  # said with the first prompt, so nothing is empty
-        self._deltas = Deltas(self._record)
+        redactor = parts.redactor
+        self._deltas = Deltas(Redaction(redactor, self._record).take if redactor else self._record)
         self._broadcast = Broadcast()
         self._approvals = Approvals(self.emit, parts, self.id)
-        self._gate = Gate(parts.rules, self._now_mode, self._approvals.ask)
+        self._gate = Gate(parts.rules, self._now_mode, self._approvals.ask, redactor)
         self._task: asyncio.Task[None] | None = None
         self._voice: Voice | None = None
         self._deadline: float | None = None
@@ -268,6 +270,9 @@ class Session:
             ending, error = await self._run(), None
         except (Exception, asyncio.CancelledError) as raised:
             ending, error = outcome(raised)
+        if (redactor := self._parts.redactor) is not None:
+            redactor.error(error)
+            ending = redactor.value(ending)
         self._voice.close()
         self._approvals.drop_all()
         kind = error.kind if error is not None else ""

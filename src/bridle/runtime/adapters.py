@@ -24,6 +24,7 @@ LOCAL = {
     "lmstudio": "http://127.0.0.1:1234/v1",
 }
 REMOTE = {"openrouter": "https://openrouter.ai/api/v1"}
+_handed_in: set[str] = set()  # keys that came as an argument, so that they can be kept out of logs
 _USUAL = {**LOCAL, **REMOTE}
 
 
@@ -72,6 +73,8 @@ def provider(
         raise ConfigError(
             f"{name!r} names no model", hint=f"Write {vendor}/MODEL, with the vendor's own name."
         )
+    if api_key:
+        _handed_in.add(api_key)
     url = base_url or os.environ.get(URL_VARIABLES.get(vendor, ""), "") or _USUAL.get(vendor, "")
     return make(_Wanted(vendor, model, _key(vendor, api_key, url), url, options))
 
@@ -92,6 +95,13 @@ def find_key(vendor: str, environ: Mapping[str, str]) -> tuple[str, str]:
         if environ.get(variable):
             return environ[variable], variable
     return "", ""
+
+
+def known_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Every key that this process knows of: nothing that is recorded may say one."""
+    variables = ("BRIDLE_API_KEY", *KEY_VARIABLES.values())
+    found = {environ[name] for name in variables if environ.get(name)}
+    return tuple(sorted(found | _handed_in))
 
 
 def _key(vendor: str, given: str | None, url: str) -> str:

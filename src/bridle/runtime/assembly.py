@@ -14,6 +14,7 @@ from bridle.policy import MODES, Mode, Rule
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import Durability, Store
 from bridle.promises.tool import Files, Tool
+from bridle.runtime.adapters import known_secrets
 from bridle.runtime.adapters import provider as provider_of
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import as_tool
@@ -80,6 +81,7 @@ def build_engine(
         system=options["system"] if "system" in options else default_system(),
         small=provider_of(small) if isinstance(small, str) else small,
         version=__version__,
+        secrets=known_secrets(os.environ),
         **kept,
     )
     return Engine(parts)
