@@ -3,6 +3,8 @@
 `main` is the one place where errors become lines and exit codes; no traceback gets past it.
 """
 
+import atexit
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -69,6 +71,8 @@ def commands(ctx: click.Context) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    gc.set_threshold(50_000)  # loading modules makes many objects and no garbage
+    atexit.register(gc.freeze)  # at the very end, looking for cycles is 10 ms for nothing
     _prepare_output()
     try:
         code = _obey(sys.argv[1:] if arguments is None else list(arguments))

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bridle.policy import Mode
-from bridle.promises.store import Durability
 
+Durability = Literal["disk", "process"]  # the store's own; its module takes 9 ms to load
 Count = Annotated[int, Meta(ge=1)]
 Positive = Annotated[float, Meta(gt=0)]
 
