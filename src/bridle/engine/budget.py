@@ -44,6 +44,7 @@ class Budget:
         self._context = 0  # what the model read last time
         self._reading = 0  # what it is about to read, by our own estimate
         self._refused = False  # a call was asked for beyond the limit
+        self._unknown = ""  # the model of a reply whose cost nobody knows
 
     def reserve(self, config: RequestConfig, news: int) -> RequestConfig:
         """Room for one model call: its settings, cut to what is left. Raise `BudgetReached`.
@@ -63,12 +64,19 @@ class Budget:
         room = min(self._tokens_left(reading), self._money_left(reading), wanted)
         return config if room >= wanted else replace(config, max_tokens=room)
 
-    def spend(self, usage: Usage, cost: float | None) -> None:
-        """A model call used this. Where a server keeps no count, our estimate stands for it."""
-        total = usage.total_tokens or self._reading
+    def spend(self, usage: Usage, cost: float | None, model: str = "", written: int = 0) -> None:
+        """A model call used this. Where a server keeps no count, our estimate stands for it.
+
+        `written` estimates what the model wrote of a reply that was cut off.
+        """
+        total = usage.total_tokens or self._reading + written
         self._context = total
         self.tokens += total
-        self.money += cost or 0.0
+        if cost is None:
+            self._unknown = model or self._info.model or self._info.name
+            guess = usage if usage.total_tokens else Usage(self._reading, written)
+            cost = self._info.price.cost(guess) if self._info.price is not None else 0.0
+        self.money += cost
 
     def take_call(self) -> bool:
         """Room for one more tool call?"""
@@ -91,6 +99,11 @@ class Budget:
         limit, price = self.limits.money, self._info.price
         if not limit:
             return 1 << 62
+        if self._unknown and price is not None:
+            raise BudgetReached(
+                f"what {self._unknown} cost is unknown, so a limit of ${limit:g} cannot be kept",
+                hint="Use a model with a known price and a server that counts, or drop the limit.",
+            )
         if price is None:
             raise BudgetReached(
                 f"the price of {self._info.model or self._info.name} is unknown, "

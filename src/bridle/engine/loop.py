@@ -29,9 +29,10 @@ from bridle.events import (
 from bridle.messages import Message, Part, Text, ToolCall, Transcript
 from bridle.promises.provider import Provider, Request, RequestConfig
 from bridle.promises.tool import Tool, ToolContext
-from bridle.usage import Usage
+from bridle.usage import Price, Usage
 
 Emit = Callable[[Event], None]
+_NOTHING = Usage()
 
 
 class Turn(Struct):
@@ -116,16 +117,16 @@ async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
     try:
         reply = await _listen(turn, request, heard)
     except asyncio.CancelledError:
-        _report(turn, heard.usage)
+        _report(turn, heard.so_far(), heard.written)
         if (text := "".join(heard.texts)).strip():  # vendors refuse text that is only space
             turn.emit(ResponseCompleted("interrupted", Message("assistant", (Text(text),))))
         raise
     except AgentError as error:
-        _failed(turn, heard.usage, error)
+        _failed(turn, heard, error)
         raise
     except Exception as broken:  # somebody's provider raised what it should not
         typed = ProviderError(f"the provider broke: {broken!r}", broken)
-        _failed(turn, heard.usage, typed)
+        _failed(turn, heard, typed)
         raise typed from broken
     _report(turn, _final(heard.usage, reply))
     reply = _distinct(reply)
@@ -165,11 +166,23 @@ def _distinct(reply: ResponseCompleted) -> ResponseCompleted:
 class _Heard:
     """What has come of a reply so far."""
 
-    __slots__ = ("texts", "usage")
+    __slots__ = ("began", "texts", "usage")
 
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.usage: UsageReported | None = None
+        self.began = False
+
+    def so_far(self) -> UsageReported | None:
+        """What a reply used that was cut off: unknown, once the model had begun to speak."""
+        if self.usage is None and (self.began or self.texts):
+            return UsageReported(Usage(), priced=True)
+        return self.usage
+
+    @property
+    def written(self) -> int:
+        """About how many tokens of text have come."""
+        return sum(len(text.encode()) for text in self.texts) // 3
 
 
 async def _listen(turn: Turn, request: Request, heard: _Heard) -> ResponseCompleted:
@@ -187,31 +200,38 @@ async def _listen(turn: Turn, request: Request, heard: _Heard) -> ResponseComple
             elif kind is UsageReported:
                 heard.usage = event
             elif isinstance(event, Streamed):
+                heard.began |= kind is not TraceEvent
                 emit(event)
             else:  # a provider streams; it does not write facts into the log
                 emit(TraceEvent("unknown_event", repr(event)[:2000]))
     raise StreamCutShort("the stream ended before the reply did")
 
 
-def _failed(turn: Turn, usage: UsageReported | None, error: AgentError) -> None:
+def _failed(turn: Turn, heard: _Heard, error: AgentError) -> None:
     """The vendor's own words, as a trace; then the reply is over."""
-    _report(turn, usage)
+    _report(turn, heard.so_far(), heard.written)
     detail = {"kind": error.kind, "message": error.message, **error.origin._asdict()}
     turn.emit(TraceEvent("error", {key: value for key, value in detail.items() if value}))
     turn.emit(ResponseCompleted("error"))
 
 
-def _report(turn: Turn, report: UsageReported | None) -> None:
+def _report(turn: Turn, report: UsageReported | None, written: int = 0) -> None:
     """Count the use, and say it with its cost."""
     if report is None:
         return
-    price = turn.provider.info.price
     cost = report.cost
-    if cost is None and price is not None and not report.priced:
-        cost = price.cost(report.usage)
-    turn.budget.spend(report.usage, cost)
+    if cost is None and not report.priced:
+        cost = _cost(report.usage, turn.provider.info.price)
     model = report.model or turn.provider.info.model
+    turn.budget.spend(report.usage, cost, model, written)
     turn.emit(replace(report, model=model, cost=cost))
+
+
+def _cost(usage: Usage, price: Price | None) -> float | None:
+    """What the use cost. Of a server that keeps no count it is unknown, unless all is free."""
+    if price is None or (usage == _NOTHING and (price.input or price.output)):
+        return None
+    return price.cost(usage)
 
 
 def outcome(raised: BaseException) -> tuple[Ending, AgentError | None]:
