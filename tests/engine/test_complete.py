@@ -1,6 +1,7 @@
 """One question, one whole answer, typed where a type is asked for (M1)."""
 
 import asyncio
+import contextlib
 
 import msgspec
 import pytest
@@ -108,6 +109,47 @@ def test_a_schema_has_no_reference_at_its_root():
     assert schema["$defs"]["City"]["required"] == ["name", "people"]
     assert to_schema(int) == {"type": "integer"}
     assert to_schema(list[int]) == {"type": "array", "items": {"type": "integer"}}
+
+
+class Node(msgspec.Struct):
+    kids: list["Node"] = []
+
+
+def test_a_type_that_holds_itself_keeps_its_definition():
+    schema = to_schema(Node)
+    assert schema["properties"]["kids"]["items"] == {"$ref": "#/$defs/Node"}
+    assert set(schema["$defs"]) == {"Node"}
+
+
+def test_a_schema_mode_is_asked_for_an_object_that_holds_the_value():
+    """No vendor's mode takes another root; a model that sends the bare value is understood."""
+    for reply in ('{"value": [1, 2]}', "[1, 2]"):
+        model, found = ask(reply, info=NATIVE, output=list[int])
+        assert found == [1, 2]
+        assert model.requests[0].config.output_schema == {
+            "type": "object",
+            "properties": {"value": {"type": "array", "items": {"type": "integer"}}},
+            "required": ["value"],
+        }
+    model, found = ask('{"value": "x"}', '{"value": 7}', info=NATIVE, output=int)
+    assert found == 7
+    assert "$.value" in model.requests[1].messages[-1].content
+
+
+def test_parts_of_a_wrapped_value_stay_at_the_root():
+    model, found = ask(f'{{"value": [{PARIS}]}}', info=NATIVE, output=list[City])
+    assert found == [City("Paris", 2)]
+    schema = model.requests[0].config.output_schema
+    assert schema["properties"]["value"] == {"type": "array", "items": {"$ref": "#/$defs/City"}}
+    assert set(schema["$defs"]) == {"City"}
+
+
+@pytest.mark.parametrize("output", [dict[str, int], list[Node], tuple[int, str]])
+def test_what_no_schema_mode_can_say_is_also_asked_for_in_words(output):
+    model = Scripted(["{}", "{}"], info=NATIVE)
+    with contextlib.suppress(BadReply):
+        asyncio.run(complete(model, ASK, output=output))
+    assert "fits this JSON Schema" in model.requests[0].system
 
 
 def test_other_types_than_structs():

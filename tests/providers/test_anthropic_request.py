@@ -12,6 +12,7 @@ from bridle.promises.provider import ProviderInfo, Request, RequestConfig
 from bridle.providers.anthropic import Anthropic
 
 CACHED = {"type": "ephemeral"}
+SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 class Read:
@@ -42,7 +43,7 @@ def body(request: Request, info: ProviderInfo | None = None) -> Any:
 
 def test_a_request_says_everything_in_the_apis_own_words() -> None:
     """(M1) (M5): messages, system prompt, tools and settings, and the cache is asked for."""
-    config = RequestConfig(100, 0.5, "high", "required", ("END",), {"type": "object"})
+    config = RequestConfig(100, 0.5, "high", "required", ("END",), SCHEMA)
     asked = received(Request([user("go on")], (Read(), Look()), config, "be kind"))
     assert asked.line == "POST /v1/messages HTTP/1.1"
     headers = {"x-api-key": "sk-1", "anthropic-version": "2023-06-01"}
@@ -60,7 +61,7 @@ def test_a_request_says_everything_in_the_apis_own_words() -> None:
         "thinking": {"type": "adaptive", "display": "summarized"},
         "output_config": {
             "effort": "high",
-            "format": {"type": "json_schema", "schema": {"type": "object"}},
+            "format": {"type": "json_schema", "schema": SCHEMA},
         },
         "tools": [
             {"name": "read", "description": "Reads a file.", "input_schema": schema},

@@ -254,6 +254,7 @@ def received(request: Request, **options: Any) -> Exchange:
 def test_a_request_says_everything_in_the_apis_own_words() -> None:
     """(M1) (A3)"""
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    closed = {**schema, "additionalProperties": False, "required": ["a"]}
     config = RequestConfig(100, 0.5, "low", "read", ("END",), schema)
     messages = [
         user("look"),
@@ -276,7 +277,7 @@ def test_a_request_says_everything_in_the_apis_own_words() -> None:
         "stop": ["END"],
         "response_format": {
             "type": "json_schema",
-            "json_schema": {"name": "reply", "schema": schema, "strict": False},
+            "json_schema": {"name": "reply", "schema": closed, "strict": True},
         },
         "tools": [{"type": "function", "function": function}],
         "tool_choice": {"type": "function", "function": {"name": "read"}},

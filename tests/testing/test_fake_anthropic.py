@@ -221,3 +221,18 @@ def test_a_request_without_a_key_is_refused_and_kept() -> None:
     status, body, paths = asyncio.run(ask())
     assert (status, body["error"]["type"]) == (401, "authentication_error")
     assert paths == ["/v1/messages"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"type": "object", "properties": {}}, "'additionalProperties' must be explicitly set"),
+        ({"type": "integer", "minimum": 1}, "properties minimum are not supported"),
+        ({"type": "array", "items": {}}, "must have a 'type'"),
+        ({"type": "object", "properties": {}, "additionalProperties": False}, ""),
+    ],
+)
+def test_schemas_that_the_vendor_refuses_are_refused(schema: Any, said: str) -> None:
+    asked = {"format": {"type": "json_schema", "schema": schema}}
+    found = refusal([ASK], output_config=asked)
+    assert said in found if said else not found

@@ -198,3 +198,27 @@ def test_reasoning_comes_back_unmodified_inside_a_tool_loop(change: Any, status:
             return 200
 
     assert asyncio.run(loop()) == status
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict", "said"),
+    [
+        ({"type": "array"}, False, "schema must be a JSON Schema of 'type: \"object\"'"),
+        ({"type": "object", "properties": {}}, True, "'additionalProperties' is required"),
+        (
+            {"type": "object", "properties": {"a": {}}, "additionalProperties": False},
+            True,
+            "Missing 'a'",
+        ),
+        ({"type": "object", "properties": {"a": {}}}, False, ""),
+    ],
+)
+def test_schemas_that_the_vendor_refuses_are_refused(schema: Any, strict: bool, said: str) -> None:
+    named = {"name": "reply", "schema": schema, "strict": strict}
+    chat = {
+        "messages": [{"role": "user", "content": "go"}],
+        "response_format": {"type": "json_schema", "json_schema": named},
+    }
+    responses = {"input": "go", "text": {"format": {"type": "json_schema", **named}}}
+    for found in (refusal("/chat/completions", chat), refusal("/responses", responses)):
+        assert said in found if said else not found

@@ -1,7 +1,8 @@
 """One question, one whole answer: the stream, drained; with `output`, as a typed value.
 
-The API's own JSON-schema mode is used where there is one. In any case the answer is validated, and
-one that does not fit is sent back once with what is wrong.
+The API's own JSON-schema mode is used where there is one. Those modes want an object, so another
+value is asked for as `{"value": …}` there; what they cannot say at all is also asked for in words.
+In any case the answer is validated, and one that does not fit is sent back once with what is wrong.
 """
 
 from typing import Any, TypeVar, overload
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from bridle.errors import BadReply
 from bridle.messages import Message, Text, Transcript, user
 from bridle.promises.provider import Provider, Request, Response, drain
+from bridle.promises.schema import can_be_closed
 
 T = TypeVar("T")
 
@@ -25,25 +27,56 @@ async def complete(provider: Provider, request: Request, *, output: Any = None) 
     if output is None:
         return await drain(provider.stream(request))
     schema = to_schema(output)
-    asked = _asking_for(schema, provider, request)
+    wraps = provider.info.native_schema and schema.get("type") != "object"
+    asked = _asking_for(_wrapped(schema) if wraps else schema, provider, request)
     reply = await drain(provider.stream(asked))
+    read = _unwrap if wraps else parse
     try:
-        return parse(reply.content, output)
+        return read(reply.content, output)
     except BadReply as problem:
         again = Transcript.of(asked.messages)
         if reply.content.strip():  # its words alone: nobody answers calls here
             again = again.plus(Message("assistant", (Text(reply.content),)))
         again = again.plus(user(repair(problem)))
         second = await drain(provider.stream(replace(asked, messages=again)))
-        return parse(second.content, output)
+        return read(second.content, output)
 
 
 def to_schema(output: Any) -> dict[str, Any]:
-    """The JSON Schema of a type, closed and without references at its root."""
+    """The JSON Schema of a type, without a reference at its root."""
     (schema,), parts = msgspec.json.schema_components([output], ref_template="#/$defs/{name}")
     if set(schema) == {"$ref"}:
-        schema = parts.pop(schema["$ref"].removeprefix("#/$defs/"))
+        name = schema["$ref"].removeprefix("#/$defs/")
+        schema = parts[name]
+        if not _names(parts, f"#/$defs/{name}"):
+            del parts[name]
     return {**schema, "$defs": parts} if parts else schema
+
+
+def _names(value: Any, ref: str) -> bool:
+    """Is this part referred to? A type that holds itself is."""
+    if isinstance(value, dict):
+        return value.get("$ref") == ref or any(_names(each, ref) for each in value.values())
+    return isinstance(value, list) and any(_names(each, ref) for each in value)
+
+
+def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
+    """An object that holds the value: no vendor's schema mode takes another root."""
+    inner = {name: each for name, each in schema.items() if name != "$defs"}
+    outer = {"type": "object", "properties": {"value": inner}, "required": ["value"]}
+    return {**outer, "$defs": schema["$defs"]} if "$defs" in schema else outer
+
+
+def _unwrap(text: str, output: Any) -> Any:
+    """The value in an object that holds it; models that ignore the schema send it bare."""
+    holder = msgspec.defstruct("Value", [("value", output)], forbid_unknown_fields=True)
+    try:
+        return parse(text, holder).value
+    except BadReply as problem:
+        try:
+            return parse(text, output)
+        except BadReply:
+            raise problem from problem.cause
 
 
 def parse(text: str, output: Any) -> Any:
@@ -61,7 +94,7 @@ def parse(text: str, output: Any) -> Any:
 
 def _asking_for(schema: dict[str, Any], provider: Provider, request: Request) -> Request:
     config = replace(request.config, output_schema=schema)
-    if provider.info.native_schema:
+    if provider.info.native_schema and can_be_closed(schema):
         return replace(request, config=config)
     wanted = msgspec.json.encode(schema).decode()
     rule = f"Answer with one JSON value that fits this JSON Schema, and nothing else:\n{wanted}"

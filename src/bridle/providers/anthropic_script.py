@@ -10,7 +10,9 @@ import msgspec
 
 from bridle.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.provider import Request, RequestConfig
+from bridle.promises.schema import can_be_closed
 from bridle.providers.ledger import Written
+from bridle.providers.schemas import closed
 
 API = "anthropic"
 MAX_TOKENS = 8192
@@ -137,8 +139,8 @@ def _settings(config: RequestConfig) -> dict[str, Any]:
     elif config.effort:
         fields["thinking"] = {"type": "adaptive", "display": "summarized"}
         output["effort"] = config.effort
-    if config.output_schema is not None:
-        output["format"] = {"type": "json_schema", "schema": config.output_schema}
+    if config.output_schema is not None and can_be_closed(config.output_schema):
+        output["format"] = {"type": "json_schema", "schema": closed(config.output_schema)}
     if output:
         fields["output_config"] = output
     return fields

@@ -139,8 +139,7 @@ def _settings(config: RequestConfig, ceiling: str) -> dict[str, Any]:
         fields["reasoning_effort"] = config.effort
     if config.stop:
         fields["stop"] = config.stop
-    if config.output_schema is not None:
-        schema = reply_schema(config.output_schema)
+    if config.output_schema is not None and (schema := reply_schema(config.output_schema)):
         fields["response_format"] = {"type": "json_schema", "json_schema": schema}
     return fields
 

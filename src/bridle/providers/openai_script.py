@@ -10,6 +10,7 @@ import msgspec
 from bridle.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.provider import Request, RequestConfig
 from bridle.providers.ledger import Written
+from bridle.providers.schemas import strict
 
 API = "openai"
 encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -135,26 +136,17 @@ def _settings(config: RequestConfig) -> dict[str, Any]:
         fields["tool_choice"] = config.tool_choice
     elif config.tool_choice:
         fields["tool_choice"] = {"type": "function", "name": config.tool_choice}
-    if config.output_schema is not None:
-        fields["text"] = {"format": {"type": "json_schema", **reply_schema(config.output_schema)}}
+    if config.output_schema is not None and (schema := reply_schema(config.output_schema)):
+        fields["text"] = {"format": {"type": "json_schema", **schema}}
     return fields
 
 
-def reply_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema as both of OpenAI's APIs take it; strict where it keeps the strict mode's rules."""
-    return {"name": "reply", "schema": schema, "strict": _is_strict(schema)}
+def reply_schema(schema: dict[str, Any]) -> dict[str, Any] | None:
+    """A schema as both of OpenAI's APIs take it; strict where the strict mode can say it.
 
-
-def _is_strict(schema: Any) -> bool:
-    """Every object says all of its keys and allows no other."""
-    if isinstance(schema, list):
-        return all(map(_is_strict, schema))
-    if not isinstance(schema, dict):
-        return True
-    if "properties" in schema or schema.get("type") == "object":
-        keys = set(schema.get("properties", {}))
-        if schema.get("additionalProperties") is not False or keys != set(
-            schema.get("required", ())
-        ):
-            return False
-    return all(map(_is_strict, schema.values()))
+    None where they would refuse it: the reply has to be an object.
+    """
+    if schema.get("type") != "object":
+        return None
+    found = strict(schema)
+    return {"name": "reply", "schema": found or schema, "strict": found is not None}

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from bridle.testing.schema_rules import refused_by_anthropic
+
 Json = dict[str, Any]
 _ROLES = ("user", "assistant", "system")
 _SEALED = ("thinking", "redacted_thinking")
@@ -30,7 +32,8 @@ class Rules:
 
     def broken_by(self, body: Json) -> str:
         """What the vendor would say against this request; empty if nothing."""
-        checks = (_fields, _messages, _content, _tool_order, _tools, _cache_marks, self._thinking)
+        order = (_fields, _messages, _content, _tool_order, _tools, _cache_marks)
+        checks = (*order, _schema, self._thinking)
         try:
             return next((problem for check in checks for problem in check(body)), "")
         except (AttributeError, KeyError, TypeError) as error:
@@ -152,6 +155,12 @@ def _tools(body: Json) -> Iterator[str]:
             yield f"tools.{index}.custom.input_schema.type: Field required"
     if len(set(names)) < len(names):
         yield "tools: Tool names must be unique."
+
+
+def _schema(body: Json) -> Iterator[str]:
+    asked = (body.get("output_config") or {}).get("format")
+    if asked is not None:
+        yield from refused_by_anthropic(asked["schema"])
 
 
 def _cache_marks(body: Json) -> Iterator[str]:

@@ -6,6 +6,8 @@ Looks at one request body and (Responses) at what was issued before. Knows no se
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from bridle.testing.schema_rules import refused_by_openai
+
 Json = dict[str, Any]
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 
@@ -22,7 +24,12 @@ class ChatRules:
 
     def broken_by(self, body: Json) -> str:
         """What the vendor would say against this request; empty if nothing."""
-        return _first((self._fields, self._roles, self._order), body)
+        return _first((self._fields, self._schema, self._roles, self._order), body)
+
+    def _schema(self, body: Json) -> Iterator[str]:
+        asked = body.get("response_format")
+        if asked is not None:
+            yield from refused_by_openai(asked["json_schema"])
 
     def _fields(self, body: Json) -> Iterator[str]:
         if not body.get("model"):
@@ -104,7 +111,13 @@ class ResponsesRules:
 
     def broken_by(self, body: Json) -> str:
         """What the vendor would say against this request; empty if nothing."""
-        return _first((self._fields, self._order, self._sealed, self._kept), body)
+        checks = (self._fields, self._schema, self._order, self._sealed, self._kept)
+        return _first(checks, body)
+
+    def _schema(self, body: Json) -> Iterator[str]:
+        asked = (body.get("text") or {}).get("format")
+        if asked is not None:
+            yield from refused_by_openai(asked)
 
     def _fields(self, body: Json) -> Iterator[str]:
         if not body.get("model"):
