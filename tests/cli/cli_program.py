@@ -141,10 +141,17 @@ class Terminal:
             pass
         return self._process.wait(_PATIENCE), self.seen
 
+    def hang_up(self) -> int:
+        """Close the terminal, as a window is closed; the program's exit code."""
+        os.close(self._handle)
+        self._handle = -1
+        return self._process.wait(_PATIENCE)
+
     def close(self) -> None:
         self._process.kill()
         self._process.wait()
-        os.close(self._handle)
+        if self._handle >= 0:
+            os.close(self._handle)
 
     def _read(self, deadline: float) -> bool:
         ready, _, _ = select.select([self._handle], [], [], max(0.0, deadline - time.monotonic()))

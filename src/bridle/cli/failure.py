@@ -5,6 +5,8 @@ Knows the error tree and click's errors; prints nowhere but on standard error.
 
 import os
 import sys
+from errno import EIO, ENOSPC, EPIPE
+from typing import TextIO
 
 import click
 
@@ -16,9 +18,8 @@ DONE, FAILED, USAGE, PERMISSION, BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 def report(error: BaseException) -> int:
     """Say it on standard error; the exit code that fits."""
-    if isinstance(error, BrokenPipeError):
-        _forget_output()
-        return DONE  # whoever read us has seen enough
+    if isinstance(error, OSError) and (code := _unheard(error)) is not None:
+        return code
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return INTERRUPTED
     if isinstance(error, SystemExit):
@@ -27,6 +28,20 @@ def report(error: BaseException) -> int:
     message, hint, code = explain(error)
     complain(message, hint)
     return code
+
+
+def _unheard(error: OSError) -> int | None:
+    """The exit code when it is our own output that cannot be written; None for other errors."""
+    if error.filename is not None or error.errno not in (EPIPE, EIO, ENOSPC):
+        return None
+    _forget(sys.stdout)
+    if error.errno == EPIPE:
+        return DONE  # whoever read us has seen enough
+    if error.errno == EIO:  # the terminal is gone, and nobody is there to be told
+        _forget(sys.stderr)
+        return INTERRUPTED
+    complain("the output cannot be written: no space is left on the device", "Make room there.")
+    return FAILED
 
 
 def trace(error: BaseException | None) -> None:
@@ -82,8 +97,8 @@ def _usage(error: click.ClickException) -> tuple[str, str, int]:
     return message.rstrip("."), hint, error.exit_code
 
 
-def _forget_output() -> None:
-    """Nobody reads standard output any more; what is still buffered must not raise at exit."""
+def _forget(stream: TextIO) -> None:
+    """Nobody reads this stream any more; what is still buffered must not raise at exit."""
     nothing = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, sys.stdout.fileno())
+    os.dup2(nothing, stream.fileno())
     os.close(nothing)

@@ -11,7 +11,10 @@ from bridle.cli.options import turn_options
 @turn_options
 @click.option("--quiet", "-q", is_flag=True, help="Print answers and errors, nothing else.")
 def command(**flags: Any) -> int:
-    """Talk line by line. Ctrl-C interrupts a turn, Ctrl-D leaves; /help lists the commands."""
+    """Talk line by line. Ctrl-C interrupts a turn, Ctrl-D leaves; /help lists the commands.
+
+    Exit codes: 0 left, 1 failed, 2 usage, 130 ended by SIGTERM or a closed terminal.
+    """
     from bridle.cli.talk import Repl
     from bridle.cli.turn import run
 

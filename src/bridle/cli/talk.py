@@ -12,13 +12,13 @@ import click
 
 from bridle import __version__
 from bridle.cli.asking import Asker
-from bridle.cli.failure import DONE, complain, explain
+from bridle.cli.failure import DONE, INTERRUPTED, complain, explain
 from bridle.cli.lines import Lines
 from bridle.cli.room import Room
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup
 from bridle.cli.slash import obey
-from bridle.cli.turn import on_signals
+from bridle.cli.turn import ENDING, on_signals
 from bridle.cli.words import check_text
 from bridle.errors import AgentError
 
@@ -31,6 +31,7 @@ class Repl:
     def __init__(self, flags: dict[str, Any]) -> None:
         self._lines = Lines()
         self._reading: asyncio.Future[str | None] | None = None
+        self._leaving = asyncio.Event()
         setup = Setup(flags)
         self._screen = Screen(
             sys.stdout,
@@ -43,13 +44,18 @@ class Repl:
 
     async def talk(self) -> int:
         """Until there are no more lines."""
-        with on_signals(self._pulled, signal.SIGINT):
+        with on_signals(self._pulled, signal.SIGINT), on_signals(self._sent_away, *ENDING):
             return await self._talk()
 
     def _pulled(self) -> None:
         """Ctrl-C while no turn runs drops the line."""
         if self._reading is not None:
             self._reading.cancel()
+
+    def _sent_away(self) -> None:
+        """No line is read any more; a turn that runs is interrupted by whoever watches it."""
+        self._leaving.set()
+        self._pulled()
 
     async def _talk(self) -> int:
         async with self._room as room:
@@ -59,7 +65,7 @@ class Repl:
                     break
             else:
                 self._leave()
-        return DONE
+        return INTERRUPTED if self._leaving.is_set() else DONE
 
     def _leave(self) -> None:
         """Ctrl-D leaves the cursor behind the prompt."""
@@ -97,7 +103,7 @@ class Repl:
         return "\n".join(gathered).rstrip().removesuffix(_FENCE).strip("\n")
 
     async def _line(self, prompt: str) -> str | None:
-        while True:
+        while not self._leaving.is_set():
             self._reading = asyncio.ensure_future(self._lines.next())
             if self._lines.is_terminal:
                 self._screen.ask(self._screen.paint.cyan(prompt))
@@ -107,7 +113,10 @@ class Repl:
                 task = asyncio.current_task()
                 if task is not None and task.cancelling():
                     raise  # it was not the line that was cancelled
+                if self._leaving.is_set():
+                    break
                 self._screen.ask("\n")
                 self._screen.line(self._screen.paint.dim("Ctrl-D or /quit leaves"))
             finally:
                 self._reading = None
+        return None

@@ -17,6 +17,7 @@ from bridle.promises.session import Prompt, Session, TurnResult
 from bridle.promises.store import Record
 
 Show = Callable[[Record], None]
+ENDING = (signal.SIGTERM, signal.SIGHUP)  # the machine goes down; the terminal was closed
 _PATIENCE = 3.0  # seconds that an orderly end may take once a person has asked twice
 
 
@@ -74,7 +75,7 @@ class Watch:
 
 @contextmanager
 def holding_reins(interrupt: Callable[[], Awaitable[Any]]) -> Iterator[None]:
-    """Ctrl-C (or SIGTERM) once interrupts the turn; twice ends the program."""
+    """Ctrl-C, SIGTERM or a closed terminal interrupts the turn; twice ends the program."""
     loop, me = asyncio.get_running_loop(), asyncio.current_task()
     stopping: list[asyncio.Future[Any]] = []
 
@@ -85,7 +86,7 @@ def holding_reins(interrupt: Callable[[], Awaitable[Any]]) -> Iterator[None]:
             loop.call_later(_PATIENCE, os._exit, INTERRUPTED)
             me.cancel()
 
-    with on_signals(pulled, signal.SIGINT, signal.SIGTERM):
+    with on_signals(pulled, signal.SIGINT, *ENDING):
         yield
 
 
@@ -94,20 +95,28 @@ _acts: dict[signal.Signals, list[Callable[[], object]]] = {}
 
 @contextmanager
 def on_signals(act: Callable[[], object], *signals: signal.Signals) -> Iterator[None]:
-    """While inside, these signals do this; after it, what they did before."""
+    """While inside, these signals do this too, before what they did; `nohup` is respected."""
     loop = asyncio.get_running_loop()
-    for number in signals:
+    heard = [number for number in signals if not _ignored(number)]
+    for number in heard:
         _acts.setdefault(number, []).append(act)
-        loop.add_signal_handler(number, act)
+        loop.add_signal_handler(number, _act_on, number)
     try:
         yield
     finally:
-        for number in signals:
+        for number in heard:
             _acts[number].remove(act)
-            if _acts[number]:
-                loop.add_signal_handler(number, _acts[number][-1])
-            else:
+            if not _acts[number]:
                 loop.remove_signal_handler(number)
+
+
+def _ignored(number: signal.Signals) -> bool:
+    return number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN
+
+
+def _act_on(number: signal.Signals) -> None:
+    for act in reversed(_acts[number]):
+        act()
 
 
 def run(work: Coroutine[Any, Any, int]) -> int:
