@@ -236,3 +236,23 @@ def test_schemas_that_the_vendor_refuses_are_refused(schema: Any, said: str) -> 
     asked = {"format": {"type": "json_schema", "schema": schema}}
     found = refusal([ASK], output_config=asked)
     assert said in found if said else not found
+
+
+@pytest.mark.parametrize(
+    ("call_id", "name", "said"),
+    [
+        ("a:b", "ls", "messages.1.content.0.tool_use.id: String should match pattern"),
+        ("ab", "l.s", "messages.1.content.0.tool_use.name: String should match pattern"),
+    ],
+)
+def test_ids_and_names_that_the_vendor_refuses_are_refused(
+    call_id: str, name: str, said: str
+) -> None:
+    call = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
+    result = {"type": "tool_result", "tool_use_id": call_id, "content": "ok"}
+    messages = [
+        ASK,
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+    ]
+    assert refusal(messages).startswith(said)

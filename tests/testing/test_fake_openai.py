@@ -222,3 +222,21 @@ def test_schemas_that_the_vendor_refuses_are_refused(schema: Any, strict: bool, 
     responses = {"input": "go", "text": {"format": {"type": "json_schema", **named}}}
     for found in (refusal("/chat/completions", chat), refusal("/responses", responses)):
         assert said in found if said else not found
+
+
+def test_ids_and_names_that_the_vendor_refuses_are_refused() -> None:
+    function = {"name": "a.b", "arguments": "{}"}
+    call = {"id": "c", "type": "function", "function": function}
+    said = {"role": "assistant", "content": None, "tool_calls": [call]}
+    ask = {"role": "user", "content": "go"}
+    answer = {"role": "tool", "tool_call_id": "c", "content": "ok"}
+    found = refusal("/chat/completions", {"messages": [ask, said, answer]})
+    assert found.startswith("Invalid 'messages[1].tool_calls[0].function.name': string does not")
+    function["name"] = "ab"
+    call["id"] = answer["tool_call_id"] = "c" * 41
+    found = refusal("/chat/completions", {"messages": [ask, said, answer]})
+    assert found.startswith("Invalid 'messages[1].tool_calls[0].id': string too long.")
+    item = {"type": "function_call", "call_id": "a:b", "name": "ab", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "a:b", "output": "ok"}
+    found = refusal("/responses", {"input": [ask, item, output]})
+    assert found.startswith("Invalid 'input[1].call_id': string does not match pattern.")

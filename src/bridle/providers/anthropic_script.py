@@ -12,10 +12,13 @@ from bridle.messages import File, Image, Message, Part, Text, Thinking, ToolCall
 from bridle.promises.provider import Request, RequestConfig
 from bridle.promises.schema import can_be_closed
 from bridle.providers.ledger import Written
+from bridle.providers.naming import fit
 from bridle.providers.schemas import closed
 
 API = "anthropic"
 MAX_TOKENS = 8192
+_LONGEST_ID = 64
+_LONGEST_NAME = 128
 
 encode = msgspec.json.Encoder(enc_hook=str).encode
 _CACHED = {"type": "ephemeral"}
@@ -66,7 +69,8 @@ def _block(part: Part) -> dict[str, Any] | None:
         # The API refuses text that is empty or blank.
         return {"type": "text", "text": part.text} if part.text.strip() else None
     if isinstance(part, ToolCall):
-        return {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments}
+        named = {"id": fit(part.id, _LONGEST_ID), "name": fit(part.name, _LONGEST_NAME)}
+        return {"type": "tool_use", **named, "input": part.arguments}
     if isinstance(part, ToolOutput):
         return _tool_result(part)
     if isinstance(part, Image | File):
@@ -75,7 +79,8 @@ def _block(part: Part) -> dict[str, Any] | None:
 
 
 def _tool_result(output: ToolOutput) -> dict[str, Any]:
-    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": output.call_id}
+    call_id = fit(output.call_id, _LONGEST_ID)
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id}
     if output.media:
         said = [{"type": "text", "text": output.text}] if output.text.strip() else []
         block["content"] = [*said, *map(_media, output.media)]

@@ -11,9 +11,12 @@ import msgspec
 from bridle.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.provider import Request, RequestConfig
 from bridle.providers.ledger import Written
+from bridle.providers.naming import fit
 from bridle.providers.openai_script import data_url, reply_schema
 
 API = "openai-chat"
+_LONGEST_ID = 40
+_LONGEST_NAME = 64
 encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
@@ -56,7 +59,7 @@ class ChatScript:
 
 def _answer(message: Message) -> dict[str, Any]:
     calls = [
-        {"id": part.id, "type": "function", "function": _function(part)}
+        {"id": fit(part.id, _LONGEST_ID), "type": "function", "function": _function(part)}
         for part in message.parts
         if isinstance(part, ToolCall)
     ]
@@ -68,7 +71,8 @@ def _answer(message: Message) -> dict[str, Any]:
 
 
 def _function(call: ToolCall) -> dict[str, str]:
-    return {"name": call.name, "arguments": encode(call.arguments).decode()}
+    name = fit(call.name, _LONGEST_NAME)
+    return {"name": name, "arguments": encode(call.arguments).decode()}
 
 
 def _tool(output: ToolOutput) -> dict[str, Any]:
@@ -76,7 +80,7 @@ def _tool(output: ToolOutput) -> dict[str, Any]:
     if output.media:
         kinds = ", ".join(part.media_type or "a link" for part in output.media)
         text += f"\n[left out, because this API takes none here: {kinds}]"
-    return {"role": "tool", "tool_call_id": output.call_id, "content": text}
+    return {"role": "tool", "tool_call_id": fit(output.call_id, _LONGEST_ID), "content": text}
 
 
 def _content(parts: list[Part]) -> str | list[dict[str, Any]]:

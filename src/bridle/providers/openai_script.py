@@ -10,9 +10,11 @@ import msgspec
 from bridle.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.provider import Request, RequestConfig
 from bridle.providers.ledger import Written
+from bridle.providers.naming import fit
 from bridle.providers.schemas import strict
 
 API = "openai"
+_LONGEST = 64  # characters of an id, and of a name
 encode = msgspec.json.Encoder(enc_hook=str).encode
 _ROLES = {"user": "user", "system": "developer", "assistant": "assistant", "tool": "user"}
 
@@ -62,13 +64,14 @@ class ResponsesScript:
 def _item(part: Part) -> dict[str, Any] | None:
     if isinstance(part, ToolCall):
         arguments = encode(part.arguments).decode()
-        named = {"call_id": part.id, "name": part.name, "arguments": arguments}
-        return {"type": "function_call", **named}
+        named = {"call_id": fit(part.id, _LONGEST), "name": fit(part.name, _LONGEST)}
+        return {"type": "function_call", **named, "arguments": arguments}
     if isinstance(part, ToolOutput):
         output: Any = part.text
         if part.media:
             output = [_content(Text(part.text)), *map(_content, part.media)]
-        return {"type": "function_call_output", "call_id": part.call_id, "output": output}
+        call_id = fit(part.call_id, _LONGEST)
+        return {"type": "function_call_output", "call_id": call_id, "output": output}
     return None
 
 

@@ -13,6 +13,11 @@ Json = dict[str, Any]
 _ROLES = ("user", "assistant", "system")
 _SEALED = ("thinking", "redacted_thinking")
 _MOST_CACHE_MARKS = 4
+_ID = "[a-zA-Z0-9_-]+"
+_PATTERNS = {
+    "tool_use": {"id": _ID, "name": "[a-zA-Z0-9_-]{1,128}"},
+    "tool_result": {"tool_use_id": _ID},
+}
 
 
 class Rules:
@@ -94,6 +99,14 @@ def _content(body: Json) -> Iterator[str]:
                 yield f"{where}: text content blocks must contain non-whitespace text"
             if block["type"] == "tool_use" and not isinstance(block.get("input"), dict):
                 yield f"{where}.tool_use.input: Input should be a valid dictionary"
+            yield from _names(where, block)
+
+
+def _names(where: str, block: Json) -> Iterator[str]:
+    kind = block["type"]
+    for field, pattern in _PATTERNS.get(kind, {}).items():
+        if not re.fullmatch(pattern, block[field]):
+            yield f"{where}.{kind}.{field}: String should match pattern '^{pattern}$'"
 
 
 def _tool_order(body: Json) -> Iterator[str]:

@@ -3,6 +3,7 @@
 Looks at one request body and (Responses) at what was issued before. Knows no server.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,12 +20,40 @@ def _first(checks: tuple[Callable[[Json], Iterator[str]], ...], body: Json) -> s
         return f"We could not parse the JSON body of your request. ({error!r})"
 
 
+def _tool_names(body: Json, where: str, named: Callable[[Json], Json]) -> Iterator[str]:
+    for index, tool in enumerate(body.get("tools") or ()):
+        yield from _word(where.format(index), named(tool)["name"], 64)
+
+
+def _word(where: str, word: str, longest: int) -> Iterator[str]:
+    if not re.fullmatch("[a-zA-Z0-9_-]+", word):
+        wanted = "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+        yield f"Invalid '{where}': string does not match pattern. {wanted}"
+    yield from _length(where, word, longest)
+
+
+def _length(where: str, word: str, longest: int) -> Iterator[str]:
+    if len(word) > longest:
+        yield (
+            f"Invalid '{where}': string too long. Expected a string with maximum length "
+            f"{longest}, but got a string with length {len(word)} instead."
+        )
+
+
 class ChatRules:
     """Chat Completions: each call is answered once, right after the message that made it."""
 
     def broken_by(self, body: Json) -> str:
         """What the vendor would say against this request; empty if nothing."""
-        return _first((self._fields, self._schema, self._roles, self._order), body)
+        return _first((self._fields, self._schema, self._roles, self._names, self._order), body)
+
+    def _names(self, body: Json) -> Iterator[str]:
+        yield from _tool_names(body, "tools[{}].function.name", lambda tool: tool["function"])
+        for index, message in enumerate(body["messages"]):
+            for place, call in enumerate(message.get("tool_calls") or ()):
+                where = f"messages[{index}].tool_calls[{place}]"
+                yield from _word(f"{where}.function.name", call["function"]["name"], 64)
+                yield from _length(f"{where}.id", call["id"], 40)
 
     def _schema(self, body: Json) -> Iterator[str]:
         asked = body.get("response_format")
@@ -111,8 +140,16 @@ class ResponsesRules:
 
     def broken_by(self, body: Json) -> str:
         """What the vendor would say against this request; empty if nothing."""
-        checks = (self._fields, self._schema, self._order, self._sealed, self._kept)
+        checks = (self._fields, self._schema, self._names, self._order, self._sealed, self._kept)
         return _first(checks, body)
+
+    def _names(self, body: Json) -> Iterator[str]:
+        yield from _tool_names(body, "tools[{}].name", lambda tool: tool)
+        for index, item in enumerate(_items(body)):
+            if item["type"] == "function_call":
+                yield from _word(f"input[{index}].name", item["name"], 64)
+            if item["type"] in ("function_call", "function_call_output"):
+                yield from _word(f"input[{index}].call_id", item["call_id"], 64)
 
     def _schema(self, body: Json) -> Iterator[str]:
         asked = (body.get("text") or {}).get("format")
