@@ -2,7 +2,9 @@
 
 Output is handed on as it comes. Whatever ends the run (the program itself, the time, a cancel, the
 reader who has had enough), the whole group is ended: TERM, a short grace, KILL. The group is
-signalled before its leader is reaped, so its number cannot belong to anybody else by then.
+signalled before its leader is reaped, so its number cannot belong to anybody else by then. Those
+who left the group are ended with it, as far as the system lets them be found (family.py). A bridle
+that is itself killed (KILL) ends nobody.
 """
 
 import asyncio
@@ -15,6 +17,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from bridle.errors import ToolError
+from bridle.tools.family import Family
 from bridle.tools.threads import Threads
 
 GRACE = 0.5  # seconds between TERM and KILL
@@ -56,6 +59,7 @@ class Program:
         self._argv = argv
         self._cwd = cwd
         self._take = take
+        self._family = Family()
         self._enough = asyncio.Event()
         self._eof = asyncio.Event()
 
@@ -69,13 +73,17 @@ class Program:
             raise
         finally:
             os.close(writer)
+        self._family.lead(process.pid)
         os.set_blocking(reader, False)
         loop = asyncio.get_running_loop()
         loop.add_reader(reader, self._read, reader)
+        by_itself = False
         try:
-            return await self._watch(process, seconds)
+            ended = await self._watch(process, seconds)
+            by_itself = ended.code is not None
+            return ended
         finally:
-            _signal(process, signal.SIGKILL)
+            self._kill(process, thorough=not by_itself)
             loop.remove_reader(reader)
             os.close(reader)
             _waiters.submit(process.wait)
@@ -85,7 +93,7 @@ class Program:
             return subprocess.Popen(
                 self._argv,
                 cwd=self._cwd,
-                env=dict(environment),
+                env=self._family.marked(environment),
                 stdin=subprocess.DEVNULL,
                 stdout=writer,
                 stderr=writer,
@@ -115,7 +123,7 @@ class Program:
         finally:
             enough.cancel()
             if not ended:  # too long, enough, or cancelled
-                _signal(process, signal.SIGTERM)
+                self._warn(process)
                 await asyncio.wait((exited,), timeout=GRACE)
             exited.cancel()  # nobody waits any more; it may come true after the loop is closed
         left_behind = await self._end_group(process)
@@ -124,11 +132,21 @@ class Program:
 
     async def _end_group(self, process: "subprocess.Popen[bytes]") -> bool:
         """End what the leader left in its group. Does anybody still hold the output?"""
-        if not await self._drained(_DRAIN):
-            _signal(process, signal.SIGTERM)
+        quiet = await self._drained(_DRAIN)
+        if not quiet:
+            self._warn(process)
             await self._drained(GRACE)
-        _signal(process, signal.SIGKILL)
+        self._kill(process, thorough=not quiet)
         return not await self._drained(GRACE)
+
+    def _warn(self, process: "subprocess.Popen[bytes]") -> None:
+        self._family.tell(signal.SIGTERM)  # first: who started whom is still to be seen
+        _signal(process, signal.SIGTERM)
+
+    def _kill(self, process: "subprocess.Popen[bytes]", *, thorough: bool) -> None:
+        if process.returncode is None:
+            _signal(process, signal.SIGKILL)
+            self._family.end(thorough=thorough)
 
     async def _drained(self, seconds: float) -> bool:
         with suppress(TimeoutError):

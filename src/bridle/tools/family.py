@@ -1,0 +1,115 @@
+"""Who belongs to a command, wherever they went: found in /proc, and ended.
+
+A process that makes a session of its own (`setsid`, a daemon) leaves the group of its command. It
+is known all the same: by a mark in the environment that every child inherits, by the session of
+the leader, and by who started whom. What escapes is a process that empties its environment, leaves
+the session and has lost its parent before anybody looked. Where there is no /proc (other systems
+than Linux) nobody is found here, and the group is all that is ended.
+"""
+
+import os
+import secrets
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+VARIABLE = "BRIDLE_COMMAND"
+_ROUNDS = 8  # of looking and killing, for those who multiply meanwhile
+_PROC = Path("/proc")
+
+
+class _Stat(NamedTuple):
+    parent: int
+    session: int
+    start: str
+
+
+class Family:
+    """The processes of one command."""
+
+    __slots__ = ("_known", "_leader", "_mark")
+
+    def __init__(self) -> None:
+        self._mark = secrets.token_hex(8)
+        self._leader = 0
+        self._known: dict[int, str] = {}  # when each of them started: numbers are used again
+
+    def marked(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """That environment with the mark. A command within a command carries both."""
+        outer = os.environ.get(VARIABLE, "")
+        return {**environment, VARIABLE: f"{outer}:{self._mark}" if outer else self._mark}
+
+    def lead(self, leader: int) -> None:
+        """The command runs, and this is its first process."""
+        self._leader = leader
+
+    def tell(self, number: signal.Signals) -> None:
+        """Signal everybody but the leader, and remember them: their parents may go first."""
+        for pid in self._look(oldest=0):
+            _kill(pid, number)
+
+    def end(self, *, thorough: bool) -> None:
+        """Kill everybody but the leader.
+
+        When a command ends by itself only younger processes than it are looked at: that is
+        cheap, and there is seldom anybody.
+        """
+        killed: set[int] = set()
+        for _ in range(_ROUNDS):
+            found = self._look(oldest=0 if thorough else self._leader)
+            for pid in found:
+                _kill(pid, signal.SIGKILL)
+            if found <= killed:
+                return
+            killed |= found
+
+    def _look(self, oldest: int) -> set[int]:
+        """Those who are there now."""
+        if not self._leader:
+            return set()
+        there = {pid: stat for pid in _numbers(oldest) if (stat := _stat(pid)) is not None}
+        found = {pid for pid, stat in there.items() if self._is_one(pid, stat)}
+        grown = True
+        while grown:
+            more = {pid for pid, stat in there.items() if stat.parent in found} - found
+            grown = bool(more)
+            found |= more
+        found.discard(os.getpid())
+        self._known.update({pid: there[pid].start for pid in found})
+        return found
+
+    def _is_one(self, pid: int, stat: _Stat) -> bool:
+        if self._leader in (stat.parent, stat.session) or self._known.get(pid) == stat.start:
+            return True
+        try:
+            return self._mark.encode() in (_PROC / str(pid) / "environ").read_bytes()
+        except OSError:  # gone, or somebody else's
+            return False
+
+    def __repr__(self) -> str:
+        return f"<family of {self._leader}>"
+
+
+def _numbers(oldest: int) -> list[int]:
+    with suppress(OSError):
+        names = [entry.name for entry in _PROC.iterdir()]
+        return [int(name) for name in names if name.isdigit() and int(name) > oldest]
+    return []
+
+
+def _stat(pid: int) -> _Stat | None:
+    """What the kernel says of a process; None for one that is gone or dead."""
+    try:
+        fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    if len(fields) < 20 or fields[0] in (b"Z", b"X"):
+        return None
+    return _Stat(int(fields[1]), int(fields[3]), fields[19].decode())
+
+
+def _kill(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
