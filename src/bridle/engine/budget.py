@@ -46,6 +46,10 @@ class Budget:
         self._refused = False  # a call was asked for beyond the limit
         self._unknown = ""  # the model of a reply whose cost nobody knows
 
+    def go_on(self) -> None:
+        """Another turn on what is left: its first estimate covers the whole conversation."""
+        self._context = self._reading = 0
+
     def reserve(self, config: RequestConfig, news: int) -> RequestConfig:
         """Room for one model call: its settings, cut to what is left. Raise `BudgetReached`.
 

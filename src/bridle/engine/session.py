@@ -61,6 +61,7 @@ class Session:
     ) -> None:
         self.id = log.session_id
         self.mode: Mode = parts.mode
+        self.one_budget = False  # do the limits hold over all turns from here on, or over each?
         self._parts = parts
         self._log = log
         self._history = history
@@ -74,6 +75,7 @@ class Session:
         self._task: asyncio.Task[None] | None = None
         self._voice: Voice | None = None
         self._deadline: float | None = None
+        self._budget: Budget | None = None
         self._begun = self._stopped = False
         self._naming: asyncio.Task[None] | None = None
         self._before = ExecutionMetrics()
@@ -299,22 +301,32 @@ class Session:
             parts.tools,
             self._gate,
             self._deltas.add,  # `emit`, without a step in between
-            Budget(parts.limits, parts.provider.info),
+            self._allowance(),
             self._log.settled,
             self._context,
             parts.config,
             parts.system,
             parts.offered,
         )
-        if not (seconds := parts.limits.seconds):
-            self._deadline = None
+        if self._deadline is None:
             return await run_turn(inputs)
-        self._deadline = asyncio.get_running_loop().time() + seconds
         try:
             async with asyncio.timeout_at(self._deadline):
                 return await run_turn(inputs)
         except TimeoutError:
-            raise TimedOut(f"the limit of {seconds:g} seconds is reached") from None
+            limit = f"the limit of {parts.limits.seconds:g} seconds"
+            raise TimedOut(f"{limit} is reached") from None
+
+    def _allowance(self) -> Budget:
+        """What the turn may use: the limits, or what an earlier turn has left of them."""
+        if self._budget is not None and self.one_budget:
+            self._budget.go_on()
+            return self._budget
+        limits = self._parts.limits
+        now = asyncio.get_running_loop().time()
+        self._deadline = now + limits.seconds if limits.seconds else None
+        self._budget = Budget(limits, self._parts.provider.info)
+        return self._budget
 
     def _conversation(self) -> Transcript:
         """The messages so far, with what was sent to steer the turn that runs."""
