@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from loopback import Exchange, collected, recording, saying, served
 
+from bridle.events import TraceEvent
 from bridle.messages import Message, Text, user
 from bridle.promises.provider import ProviderInfo, Request, RequestConfig
 from bridle.providers.anthropic import Anthropic
@@ -116,3 +117,44 @@ def test_a_word_from_the_system_in_the_middle_keeps_its_role() -> None:
     messages = [user("a"), Message("assistant", (Text("b"),)), Message("system", (Text("c"),))]
     sent = body(Request(messages))["messages"]
     assert [entry["role"] for entry in sent] == ["user", "assistant", "system"]
+
+
+@pytest.mark.parametrize(
+    ("effort", "max_tokens", "limit", "budget"),
+    [
+        ("low", 0, 10240, 2048),
+        ("high", 0, 24576, 16384),
+        ("max", 0, 40000, 30000),
+        ("high", 2000, 2000, 1500),
+        ("low", 1200, 1200, 1024),
+        ("high", 1024, 1024, None),
+        ("none", 500, 500, 0),
+    ],
+)
+def test_an_older_model_is_given_a_budget_for_its_thinking(
+    effort: str, max_tokens: int, limit: int, budget: int | None
+) -> None:
+    """Below max_tokens, which it is part of, and never under the least that the API takes."""
+    info = ProviderInfo("anthropic", "m", max_output=40000, thinks="budget")
+    config = RequestConfig(max_tokens, effort=effort)
+    sent = body(Request([user("go on")], config=config), info)
+    wanted = {"type": "enabled", "budget_tokens": budget} if budget else {"type": "disabled"}
+    assert sent["max_tokens"] == limit
+    assert sent.get("thinking") == (None if budget is None else wanted)
+    assert "output_config" not in sent
+
+
+def test_a_model_that_does_not_think_is_not_asked_to_and_the_trace_says_so() -> None:
+    async def main() -> tuple[list[Any], Any]:
+        async with served(saying(recording("anthropic-refusal.sse"))) as place:
+            info = ProviderInfo("anthropic", "m", thinks="none")
+            provider = Anthropic("m", base_url=place.url, info=info)
+            config = RequestConfig(effort="high")
+            events = await collected(provider, Request([user("go on")], config=config))
+            return events, json.loads(place.asked[0].body)
+
+    events, sent = asyncio.run(main())
+    assert not {"thinking", "output_config"} & set(sent)
+    assert events[0] == TraceEvent(
+        "setting_left_out", {"setting": "effort", "why": "m does not think before it answers"}
+    )

@@ -19,6 +19,7 @@ SONNET = ProviderInfo(
     64_000,
     Price(3, 15, 0.3, 3.75),
     native_schema=True,
+    thinks="budget",
 )
 
 
@@ -122,3 +123,16 @@ def test_the_file_is_read_only_when_it_is_needed() -> None:
 def test_any_name_gives_an_answer(provider: str, model: str) -> None:
     info = lookup(provider, model)
     assert (info.name, info.model) == (provider, model)
+
+
+@pytest.mark.parametrize(
+    ("model", "thinks"),
+    [
+        ("claude-opus-4-6", "adaptive"),
+        ("claude-haiku-4-5-20251001", "budget"),
+        ("claude-3-5-haiku-latest", "none"),
+        ("claude-new-99", None),
+    ],
+)
+def test_it_is_known_how_a_claude_takes_effort(model: str, thinks: str | None) -> None:
+    assert lookup("anthropic", model).thinks == thinks

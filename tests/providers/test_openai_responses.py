@@ -270,3 +270,16 @@ def test_what_is_left_out_is_not_sent() -> None:
         "store": False,
         "input": [{"role": "user", "content": [{"type": "input_text", "text": "go on"}]}],
     }
+
+
+def test_stop_sequences_which_this_api_has_not_are_said_to_be_left_out() -> None:
+    async def main() -> tuple[list[ModelEvent], Exchange]:
+        async with served(saying(recording("openai-refusal.sse"))) as place:
+            request = Request([user("go on")], config=RequestConfig(stop=("END",)))
+            events = await collected(OpenAIResponses("m", base_url=place.url), request)
+            return events, place.asked[0]
+
+    events, asked = asyncio.run(main())
+    (told,) = [event for event in events if isinstance(event, TraceEvent)]
+    assert (told.kind, told.detail["setting"]) == ("setting_left_out", "stop")
+    assert b"END" not in asked.body

@@ -1,7 +1,7 @@
 """The promise every model API's adapter keeps, and what goes in and comes out."""
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -58,8 +58,14 @@ class Response(Struct, frozen=True):
     request_id: str = ""
 
 
+Thinks = Literal["none", "budget", "adaptive"]
+
+
 class ProviderInfo(Struct, frozen=True):
-    """What is known of a provider and its model. None is unknown."""
+    """What is known of a provider and its model. None is unknown.
+
+    `thinks` says how a model takes `effort`: not at all, as a number of tokens, or as it is.
+    """
 
     name: str
     model: str = ""
@@ -68,6 +74,7 @@ class ProviderInfo(Struct, frozen=True):
     price: Price | None = None
     local: bool = False
     native_schema: bool = False
+    thinks: Thinks | None = None
 
 
 class Provider(Protocol):

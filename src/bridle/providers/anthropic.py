@@ -13,13 +13,17 @@ from bridle.promises.provider import ProviderInfo, Request
 from bridle.providers.anthropic_reader import MessagesReader
 from bridle.providers.anthropic_script import API, MessagesScript, head
 from bridle.providers.ledger import Head, ledger_of
+from bridle.providers.reading import left_out
 from bridle.providers.wire import Timeouts, Transport, Wire, exchange
 
 VERSION = "2023-06-01"
 
 
 class Anthropic:
-    """Claude, over Anthropic's own API."""
+    """Claude, over Anthropic's own API.
+
+    `effort` is left out, and a trace says so, for a model that is known not to think.
+    """
 
     def __init__(
         self,
@@ -35,7 +39,7 @@ class Anthropic:
         self._model = model
         self._transport = transport or _wire(base_url, api_key, timeouts)
         self._script = MessagesScript(model)
-        self._head = Head(partial(head, model, self.info.max_output))
+        self._head = Head(partial(head, model, self.info))
 
     def __repr__(self) -> str:
         return f"Anthropic({self._model!r})"
@@ -43,7 +47,11 @@ class Anthropic:
     def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """Ask, and yield what comes."""
         encode = partial(self.encode, request)
-        return exchange(self._transport, "/v1/messages", encode, MessagesReader(self._model))
+        remarks: list[ModelEvent] = []
+        if request.config.effort not in ("", "none") and self.info.thinks == "none":
+            remarks.append(left_out("effort", f"{self._model} does not think before it answers"))
+        reader = MessagesReader(self._model, remarks)
+        return exchange(self._transport, "/v1/messages", encode, reader)
 
     def encode(self, request: Request) -> bytes:
         """The request's body; only messages that are new since the last one are encoded."""

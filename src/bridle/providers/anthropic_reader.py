@@ -5,6 +5,7 @@ no tool ever runs on a guess, and the model is told. One in whose middle the rep
 left out.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -154,11 +155,12 @@ class _Open:
 
 
 class MessagesReader:
-    """Reads one reply."""
+    """Reads one reply. `remarks` are told at its beginning."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, remarks: Sequence[ModelEvent] = ()) -> None:
         self.over = False
         self.failure: AgentError | None = None
+        self._remarks = remarks
         self._asked = model
         self._model = model
         self._request_id = ""
@@ -225,6 +227,7 @@ class MessagesReader:
         elif isinstance(event, _Stop):
             self._stop(event.index, out)
         elif isinstance(event, _MessageStart):
+            out += self._remarks
             self._model = event.message.model or self._asked
             self._count(event.message.usage, out)
         elif isinstance(event, _MessageDelta):

@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 
 from bridle.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolOutput
-from bridle.promises.provider import Request, RequestConfig
+from bridle.promises.provider import ProviderInfo, Request, RequestConfig, Thinks
 from bridle.promises.schema import can_be_closed
+from bridle.providers.anthropic_thinking import reply_limit, thinking_fields
 from bridle.providers.ledger import Written
 from bridle.providers.naming import fit
 from bridle.providers.schemas import closed
 
 API = "anthropic"
-MAX_TOKENS = 8192
 _LONGEST_ID = 64
 _LONGEST_NAME = 128
 
@@ -111,16 +111,15 @@ def _base64(part: Image | File) -> dict[str, str]:
     return {"type": "base64", "media_type": part.media_type, "data": part.data}
 
 
-def head(model: str, max_output: int | None, request: Request) -> bytes:
+def head(model: str, info: ProviderInfo, request: Request) -> bytes:
     """Everything of a request but its messages: an object that is left open in their array."""
-    config = request.config
-    ceiling = min(max_output or MAX_TOKENS, MAX_TOKENS)
+    limit = reply_limit(request.config, info.thinks, info.max_output)
     fields: dict[str, Any] = {
         "model": model,
-        "max_tokens": config.max_tokens or ceiling,
+        "max_tokens": limit,
         "stream": True,
         "cache_control": _CACHED,  # the last block that can be cached: the conversation so far
-        **_settings(config),
+        **_settings(request.config, info.thinks, limit),
     }
     if request.tools:
         fields["tools"] = _tools(request)
@@ -130,7 +129,7 @@ def head(model: str, max_output: int | None, request: Request) -> bytes:
     return encode(fields)[:-1] + b',"messages":['
 
 
-def _settings(config: RequestConfig) -> dict[str, Any]:
+def _settings(config: RequestConfig, thinks: Thinks | None, limit: int) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if config.temperature is not None:
         fields["temperature"] = config.temperature
@@ -138,12 +137,10 @@ def _settings(config: RequestConfig) -> dict[str, Any]:
         fields["stop_sequences"] = config.stop
     if config.tool_choice:
         fields["tool_choice"] = _choice(config.tool_choice)
+    fields |= thinking_fields(config, thinks, limit)
     output: dict[str, Any] = {}
-    if config.effort == "none":
-        fields["thinking"] = {"type": "disabled"}
-    elif config.effort:
-        fields["thinking"] = {"type": "adaptive", "display": "summarized"}
-        output["effort"] = config.effort
+    if "effort" in fields:
+        output["effort"] = fields.pop("effort")
     if config.output_schema is not None and can_be_closed(config.output_schema):
         output["format"] = {"type": "json_schema", "schema": closed(config.output_schema)}
     if output:

@@ -1,4 +1,4 @@
-"""What is known of the vendors' models: context window, longest output, price.
+"""What is known of the vendors' models: context window, longest output, price, thinking.
 
 The figures are data, in `catalogue.json`, read when they are first needed. A figure that is not
 known, or that one number cannot express (a price with tiers), is null there and None here: an
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from bridle.errors import ConfigError
-from bridle.promises.provider import ProviderInfo
+from bridle.promises.provider import ProviderInfo, Thinks
 from bridle.usage import Price
 
 _DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4}|latest)$")
@@ -30,6 +30,7 @@ class Entry(Struct, frozen=True, forbid_unknown_fields=True):
     max_output: int | None = None
     price: Price | None = None
     native_schema: bool = True
+    thinks: Thinks | None = None
 
 
 Table = dict[str, dict[str, Entry]]
@@ -62,6 +63,7 @@ def lookup(
         entry.price,
         local=provider in _LOCAL,
         native_schema=entry.native_schema,
+        thinks=entry.thinks,
     )
 
 
@@ -93,7 +95,7 @@ def _entry(name: str, fields: Mapping[str, Any]) -> Entry:
         raise ConfigError(
             f"what is said of the model {name!r} is wrong: {error}",
             error,
-            hint="A model may have context_window, max_output, price and native_schema.",
+            hint="A model may have context_window, max_output, price, native_schema and thinks.",
         ) from error
 
 

@@ -4,6 +4,7 @@ As with every reader, a call whose arguments do not parse is told as a `parse_er
 the message as broken; one in whose middle the reply was cut off is left out.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -186,11 +187,12 @@ class _Open:
 
 
 class ResponsesReader:
-    """Reads one reply."""
+    """Reads one reply. `remarks` are told at its beginning."""
 
-    def __init__(self, model: str) -> None:
+    def __init__(self, model: str, remarks: Sequence[ModelEvent] = ()) -> None:
         self.over = False
         self.failure: AgentError | None = None
+        self._remarks = remarks
         self._asked = model
         self._model = model
         self._request_id = ""
@@ -263,6 +265,8 @@ class ResponsesReader:
             told = event.error or {"code": event.code, "message": event.message}
             self.failure = by_word(told, self._request_id)
         elif isinstance(event, _Created | _InProgress):
+            out += self._remarks
+            self._remarks = ()
             self._model = event.response.model or self._asked
         elif isinstance(event, _Completed | _Incomplete | _Failed):
             self.over = True

@@ -13,13 +13,15 @@ from bridle.promises.provider import ProviderInfo, Request
 from bridle.providers.ledger import Head, ledger_of
 from bridle.providers.openai_reader import ResponsesReader
 from bridle.providers.openai_script import API, ResponsesScript, head
+from bridle.providers.reading import left_out
 from bridle.providers.wire import Timeouts, Transport, Wire, exchange
 
+_NO_STOP = "the Responses API has no stop sequences; Chat Completions (openai-chat/…) has"
 BASE_URL = "https://api.openai.com/v1"
 
 
 class OpenAIResponses:
-    """OpenAI's models, over their own API."""
+    """OpenAI's models, over their own API. It has no `stop`: a trace says that it was left out."""
 
     def __init__(
         self,
@@ -43,7 +45,10 @@ class OpenAIResponses:
     def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """Ask, and yield what comes."""
         encode = partial(self.encode, request)
-        return exchange(self._transport, "/responses", encode, ResponsesReader(self._model))
+        remarks = [left_out("stop", _NO_STOP)] if request.config.stop else []
+        return exchange(
+            self._transport, "/responses", encode, ResponsesReader(self._model, remarks)
+        )
 
     def encode(self, request: Request) -> bytes:
         """The request's body; only messages that are new since the last one are encoded."""

@@ -39,6 +39,11 @@ def trace_of(data: bytes, inner: str = "") -> TraceEvent:
     return TraceEvent(kind if isinstance(kind, str) else "unknown", found)
 
 
+def left_out(setting: str, why: str) -> TraceEvent:
+    """A setting of the request that this model or API cannot be told."""
+    return TraceEvent("setting_left_out", {"setting": setting, "why": why})
+
+
 def parse_arguments(text: str) -> dict[str, Any] | None:
     """A call's arguments, when they are whole: a JSON object. No text at all is an empty one."""
     if not text.strip():

@@ -1,0 +1,40 @@
+"""How long Claude is asked to think: one word, `effort`, for models that take it differently.
+
+Newer models decide for themselves and take the word (adaptive), older ones take a number of
+tokens (budget), the oldest do not think (none). A model that nobody listed counts as new.
+"""
+
+from typing import Any
+
+from bridle.promises.provider import RequestConfig, Thinks
+
+MAX_TOKENS = 8192
+_LEAST = 1024  # the smallest budget that the API takes
+_BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576}
+_LARGEST = 32768
+
+
+def reply_limit(config: RequestConfig, thinks: Thinks | None, most: int | None) -> int:
+    """`max_tokens`: as set, or the usual, with room for a budget of thinking beside it."""
+    if config.max_tokens:
+        return config.max_tokens
+    room = _wanted(config.effort) if thinks == "budget" else 0
+    return min(most or MAX_TOKENS, MAX_TOKENS + room)
+
+
+def thinking_fields(config: RequestConfig, thinks: Thinks | None, limit: int) -> dict[str, Any]:
+    """The `thinking` of a request, and `effort` where it is a word of its own."""
+    if not config.effort or thinks == "none":
+        return {}
+    if config.effort == "none":
+        return {"thinking": {"type": "disabled"}}
+    if thinks != "budget":
+        shown = {"type": "adaptive", "display": "summarized"}
+        return {"thinking": shown, "effort": config.effort}
+    # The budget is part of the limit: a quarter stays for the words, where that much is left.
+    budget = max(_LEAST, min(_wanted(config.effort), limit * 3 // 4))
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget < limit else {}
+
+
+def _wanted(effort: str) -> int:
+    return 0 if effort in ("", "none") else _BUDGETS.get(effort, _LARGEST)
