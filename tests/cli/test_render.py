@@ -280,9 +280,3 @@ def test_who_refused_and_why_is_said():
         "  ? it may change things",
         "  ✗ refused by nobody: nobody is here",
     ]
-
-
-def test_a_reply_that_was_cut_at_its_limit_is_said():
-    err = io.StringIO()
-    shown([TurnEnded(1, "done", "the reply was cut at its token limit")], io.StringIO(), err)
-    assert err.getvalue() == "■ the reply was cut at its token limit\n"

@@ -3,7 +3,9 @@
 from bridle.cli import failure
 from bridle.cli.render import usage_line
 from bridle.cli.screen import Screen
+from bridle.cli.turn import Watch
 from bridle.cli.wrap import wrapped
+from bridle.policy import Mode
 from bridle.promises.session import TurnResult
 
 _CODES = {
@@ -13,33 +15,61 @@ _CODES = {
     "timeout": failure.BUDGET,
     "parked": failure.PERMISSION,
 }
+_MORE = {
+    "plan": "allow more with --mode ask, --mode edits or --yes",
+    "ask": "allow more with --mode edits or --yes",
+}
 
 
-def tell_ending(result: TurnResult, screen: Screen, again: str, *, name: str = "") -> None:
-    """Why it ended, if that is worth a word; then steps, tokens and cost, and the session's name.
-
-    `again` says how to go on where nothing better is known.
-    """
-    paint = screen.paint
+def tell_ending(result: TurnResult, watch: Watch, screen: Screen, again: str) -> None:
+    """Why it ended, if that is worth a word; `again` says how to go on if nothing else does."""
     if result.reason == "interrupted":
-        screen.line(paint.yellow("■ interrupted; the session is kept"))
+        screen.line(screen.paint.yellow("■ interrupted; the session is kept"))
         screen.line(f"  → {again}")
     elif not result.ok:
         screen.break_line()
         failure.trace(result.error)
-        hint = result.error.hint if result.error is not None else ""
-        failure.complain(result.detail or result.reason, hint or again)
+        failure.complain(result.detail or result.reason, _advice(result, watch, again))
+    elif watch.stopped == "refusal":
+        failure.complain(*_declined(result.detail))
+    elif result.detail:
+        hint = "Allow longer replies with --max-tokens, or ask it to go on."
+        failure.complain(result.detail, hint if watch.stopped == "max_tokens" else watch.hint)
+
+
+def tell_unasked(result: TurnResult, mode: Mode) -> None:
+    """Calls needed approval, and nobody was there."""
     if result.permission_needed:
+        more = _MORE.get(mode, "allow more with --yes")
         failure.complain(
             "a call needed approval, and nobody was there to give it",
-            "Run it at a terminal, or allow more with --mode edits or --yes.",
+            f"Run it at a terminal, or {more}.",
         )
+
+
+def tell_use(result: TurnResult, screen: Screen, name: str = "") -> None:
+    """Steps, tokens and cost, and the session's name."""
     used = usage_line(result.metrics) + (f" · {name}" if name else "")
-    screen.line(paint.dim(wrapped(used, screen.width)))
+    screen.line(screen.paint.dim(wrapped(used, screen.width)))
 
 
-def code_of(result: TurnResult) -> int:
+def code_of(result: TurnResult, watch: Watch) -> int:
     """The exit code of a turn."""
     if result.permission_needed and result.reason in ("done", "stuck"):
         return failure.PERMISSION
+    if result.ok and watch.stopped == "refusal":
+        return failure.FAILED
     return _CODES.get(result.reason, failure.FAILED)
+
+
+def _advice(result: TurnResult, watch: Watch, again: str) -> str:
+    hint = result.error.hint if result.error is not None else watch.hint
+    if not hint and result.reason == "budget" and not result.metrics.invocations:
+        return "Raise the limit: it has no room for a single step."
+    return hint or again
+
+
+def _declined(detail: str) -> tuple[str, str]:
+    said = "the model declined to answer"
+    why = "" if said in detail else f": {detail}" if detail else ""
+    return said + why, "Put it in other words, or ask another model."

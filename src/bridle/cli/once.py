@@ -8,7 +8,7 @@ import click
 from msgspec.structs import replace
 
 from bridle.cli.asking import Asker
-from bridle.cli.ending import code_of, tell_ending
+from bridle.cli.ending import code_of, tell_ending, tell_unasked, tell_use
 from bridle.cli.images import load_image
 from bridle.cli.lines import Lines
 from bridle.cli.render import json_line, one_line
@@ -19,6 +19,7 @@ from bridle.cli.turn import Watch, run
 from bridle.engine.complete import repair
 from bridle.errors import BadReply
 from bridle.messages import Part, Text
+from bridle.promises.schema import can_be_closed
 from bridle.promises.session import TurnResult
 from bridle.promises.store import Record
 from bridle.runtime.assembly import default_system
@@ -57,18 +58,25 @@ class Run:
         extra: dict[str, Any] = {}
         if self._shape is not None:
             extra["schema"] = self._shape.schema
-            if not provider.info.native_schema:
+            if not (provider.info.native_schema and can_be_closed(self._shape.schema)):
                 extra["system"] = f"{default_system()}\n\n{self._shape.rule}"
         async with self._setup.engine(provider, self._asker, "run", **extra) as engine:
             session = await self._setup.session(engine)
             watch = Watch(session, self._show, session.seq)
+            before = session.metrics
             result = await watch.play(parts)
-            if result.ok and self._shape is not None:
+            if self._shape is not None and result.ok and watch.stopped != "refusal":
+                session.one_budget = True
                 result = await self._shaped(watch, result, self._shape)
-        result = self._counted(result)
+            result = replace(result, metrics=session.metrics.since(before))
+        return self._tell(self._counted(result), watch)
+
+    def _tell(self, result: TurnResult, watch: Watch) -> int:
         name = result.session_id
-        tell_ending(result, self._screen, f"Go on with: bridle run --resume {name} …", name=name)
-        return code_of(result)
+        tell_ending(result, watch, self._screen, f"Go on with: bridle run --resume {name} …")
+        tell_unasked(result, self._setup.settings.mode)
+        tell_use(result, self._screen, name)
+        return code_of(result, watch)
 
     def _show(self, record: Record) -> None:
         if self._json:
@@ -77,19 +85,26 @@ class Run:
         self._screen.feed(record)
 
     async def _shaped(self, watch: Watch, result: TurnResult, shape: Shape) -> TurnResult:
-        """Check the answer; one that does not fit is sent back once."""
+        """Check the answer; one that does not fit is sent back once, on what the limits leave."""
         try:
-            value = shape.fit(result.text)
+            self._print(shape.fit(result.text))
+            return result
         except BadReply as problem:
+            unheard = result.permission_needed
             result = await watch.play(repair(problem))
-            if not result.ok:
-                return result
-            value = shape.fit(result.text)
+        result = replace(result, permission_needed=result.permission_needed + unheard)
+        if result.ok and watch.stopped != "refusal":
+            try:
+                self._print(shape.fit(result.text))
+            except BadReply as problem:
+                return replace(result, reason="failed", detail=problem.message, error=problem)
+        return result
+
+    def _print(self, value: Any) -> None:
         if not self._json:
             import json
 
             click.echo(json.dumps(value, ensure_ascii=not sys.stdout.isatty(), indent=2))
-        return result
 
     def _counted(self, result: TurnResult) -> TurnResult:
         """A question that met the end of the input was put to nobody."""

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from bridle.cli.asking import Asker
-from bridle.cli.ending import tell_ending
+from bridle.cli.ending import tell_ending, tell_unasked, tell_use
 from bridle.cli.find import find_session
 from bridle.cli.render import one_line
 from bridle.cli.screen import Screen
@@ -59,7 +59,9 @@ class Room:
     async def play(self, text: str) -> None:
         """One turn."""
         result = await self._watch.play(text)
-        tell_ending(result, self.screen, "Say how to go on.")
+        tell_ending(result, self._watch, self.screen, "Say how to go on.")
+        tell_unasked(result, self.mode)
+        tell_use(result, self.screen)
 
     async def renew(self) -> None:
         """A new session."""

@@ -22,7 +22,6 @@ from bridle.events import (
     ToolCallReady,
     ToolResultEvent,
     TraceEvent,
-    TurnEnded,
 )
 from bridle.messages import ToolCall
 from bridle.promises.store import Record
@@ -124,8 +123,6 @@ class Screen:
                 return [render.answered_line(event, paint, width)]
             case TraceEvent():
                 return [line for line in [render.trace_line(event, paint, width)] if line]
-            case TurnEnded() if event.reason == "done" and event.detail:
-                return [render.end_line(event, paint)]
             case _:
                 return []
 

@@ -13,6 +13,8 @@ from bridle.engine.complete import unfenced
 from bridle.engine.schema import compile_schema
 from bridle.errors import BadReply, ConfigError
 
+_MEND = "Mend the schema in that file."
+
 
 class Shape:
     """A JSON Schema from a file, ready to check answers."""
@@ -22,7 +24,7 @@ class Shape:
         try:
             self._problems = compile_schema(self.schema)
         except ConfigError as error:
-            raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
+            raise ConfigError(f"{path}: {error.message}", hint=_MEND) from None
 
     @property
     def rule(self) -> str:
@@ -55,7 +57,8 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         schema = msgspec.json.decode(path.read_bytes())
     except OSError as error:
-        raise click.UsageError(f"{path}: cannot be read: {error.strerror}") from None
+        hint = "--output-schema takes the path of a file that holds a JSON Schema."
+        raise click.UsageError(f"{path}: cannot be read: {error.strerror}\n{hint}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"{path}: this is not JSON: {error}", hint="The file has to hold one JSON Schema."

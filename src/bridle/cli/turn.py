@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from bridle.cli.failure import INTERRUPTED
 from bridle.errors import StoreFailed
-from bridle.events import TraceEvent, TurnEnded
+from bridle.events import ResponseCompleted, TraceEvent, TurnEnded
 from bridle.promises.session import Prompt, Session, TurnResult
 from bridle.promises.store import Record
 
@@ -28,15 +28,21 @@ class Awaited(Session, Protocol):
 
 
 class Watch:
-    """Follows one session and shows each record once."""
+    """Follows one session and shows each record once.
+
+    Remembers of the last turn what its result does not say: the hint, and why the model stopped.
+    """
 
     def __init__(self, session: Awaited, show: Show, after: int = 0) -> None:
         self._session = session
         self._show = show
         self._last = after
+        self.hint = ""
+        self.stopped = ""
 
     async def play(self, prompt: Prompt) -> TurnResult:
         """Send a prompt, show what happens, and come back with the result."""
+        self.hint = self.stopped = ""
         turn = await self._session.send(prompt)
         waiting = asyncio.ensure_future(self._session.wait(turn))
         showing = asyncio.ensure_future(self._follow(turn))
@@ -68,7 +74,10 @@ class Watch:
                     return False
                 self._last = record.seq
                 self._show(record)
+                if isinstance(event, ResponseCompleted):
+                    self.stopped = event.stop_reason
                 if isinstance(event, TurnEnded) and event.turn == turn:
+                    self.hint = event.hint
                     return True
         return True
 
