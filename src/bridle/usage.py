@@ -62,6 +62,7 @@ class ExecutionMetrics(Struct, frozen=True, gc=False, rename="camel", omit_defau
     """What a turn, or a session, has used so far.
 
     `cost` sums what could be priced; `unpriced` counts the invocations that could not.
+    `tool_calls` counts the calls that ran; one that was refused is not among them.
     """
 
     total_input_tokens: int = 0

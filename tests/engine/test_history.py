@@ -113,7 +113,13 @@ def test_the_first_result_stands_and_a_stray_one_is_ignored():
     events += [result("b"), result("b", "late")]
     found = fold(numbered(events))
     assert [one.text for one in found.transcript[-1].tool_results] == ["first", "seen"]
-    assert (found.open_calls, found.metrics.tool_calls) == ((), 2)
+    assert found.open_calls == ()
+
+
+def test_calls_are_counted_when_they_run():
+    refused, ran = asks("a", "b"), CallIntended("b", "look")
+    found = fold(numbered([refused, result("a", "not run"), ran, result("b")]))
+    assert found.metrics.tool_calls == 1
 
 
 def test_results_stand_in_the_order_of_their_calls():

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from bridle.engine.gate import fingerprint
 from bridle.engine.parts import Approver, Parts
-from bridle.errors import UnknownApproval
+from bridle.errors import SessionError, UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, Event
 from bridle.messages import ToolCall
 from bridle.policy import Decision
@@ -82,8 +82,11 @@ class Approvals:
             return Answer(False, word=f"the approver broke: {error!r}")
         return said if isinstance(said, Answer) else Answer(said is True)
 
-    def answer(self, call_id: str, answer: Answer, shown: str, by: str) -> None:
+    def answer(self, call_id: str, answer: Answer | bool, shown: str, by: str) -> None:
         """Settle a question. Raise `UnknownApproval` when it is settled, or was another one."""
+        said = Answer(answer) if isinstance(answer, bool) else answer
+        if not isinstance(said, Answer):
+            raise SessionError(f"{answer!r} is no answer", hint="Say True, False or an Answer.")
         asked, waiter = self._open.get(call_id, (None, None))
         if asked is None or waiter is None or waiter.done():
             raise UnknownApproval(f"no question is open for call {call_id}")
@@ -92,7 +95,7 @@ class Approvals:
                 f"the answer is for something else than what call {call_id} would do",
                 hint="Look at the question again, then answer that one.",
             )
-        waiter.set_result(self._close(call_id, answer, by))
+        waiter.set_result(self._close(call_id, said, by))
 
     def drop_all(self) -> None:
         """The turn is over: its questions are, too."""

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 Check = Callable[[Any], list[str]]
 INTERRUPTED = "interrupted before it finished"
+NOT_STOPPED = "interrupted, and it did not stop: it may still be running"
 NOT_RUN = "not run: the turn ended before it began"
 _MOST_BROKEN = 500  # characters of arguments that do not parse, told to the model
 _MOST_DATA = 200_000  # bytes of the structured part that the log keeps
@@ -53,11 +54,13 @@ class Caller:
         self._failures: dict[str, int] = {}
         self._checks: dict[str, Check] = {}
         self._begun: set[str] = set()  # calls of this step whose effect may have happened
+        self._open: dict[str, ToolCall] = {}
+        self.is_over = False
         self.stuck = ""
 
     async def answer_all(self, calls: tuple[ToolCall, ...]) -> None:
         """Side by side when all only read, in order otherwise."""
-        open_calls = {call.id: call for call in calls}
+        open_calls = self._open = {call.id: call for call in calls}
         self._begun.clear()
         try:
             if len(calls) > 1 and all(self._reads(call) for call in calls):
@@ -69,6 +72,17 @@ class Caller:
             for call in list(open_calls.values()):
                 words = INTERRUPTED if call.id in self._begun else NOT_RUN
                 self._say(call, ToolResult.failure(words), open_calls)
+
+    def give_up(self) -> str:
+        """Answer for tools that do not let go, and hear nothing of them any more: their names."""
+        running = [call for call in self._open.values() if call.id in self._begun]
+        if not running:
+            return ""
+        self.is_over = True
+        for call in list(self._open.values()):
+            words = NOT_STOPPED if call in running else NOT_RUN
+            self._say(call, ToolResult.failure(words), self._open)
+        return ", ".join(dict.fromkeys(call.name for call in running))
 
     def refuse_all(self, calls: tuple[ToolCall, ...], reason: str) -> None:
         """Answer calls that are not to be run."""
@@ -88,6 +102,8 @@ class Caller:
         return tool is not None and tool.policy.read_only
 
     async def _answer(self, call: ToolCall, open_calls: dict[str, ToolCall]) -> None:
+        if self.is_over:
+            raise asyncio.CancelledError
         result = await self._attempt(call)
         self._say(call, result, open_calls)
 

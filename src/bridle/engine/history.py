@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    CallIntended,
     MessageAdded,
     PromptReceived,
     ResponseCompleted,
@@ -121,9 +122,11 @@ class History:
         if self._outputs.get(output.call_id, output) is not None:
             return  # a second result, or one that nobody asked for: the first stands
         self._outputs[output.call_id] = output
-        self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)
         if None not in self._outputs.values():
             self._close()
+
+    def _intent(self, record: Record, event: CallIntended) -> None:
+        self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)
 
     def _usage(self, record: Record, event: UsageReported) -> None:
         context = self.metrics.context_tokens
@@ -159,6 +162,7 @@ _FOLDS: dict[type, Callable[[History, Record, Any], None]] = {
     MessageAdded: History._message,
     ResponseCompleted: History._reply,
     ToolResultEvent: History._result,
+    CallIntended: History._intent,
     UsageReported: History._usage,
     ApprovalAsked: History._asked,
     ApprovalAnswered: History._answered,

@@ -49,6 +49,7 @@ class Turn(Struct):
     config: RequestConfig = RequestConfig()
     system: str = ""
     offered: tuple[Tool, ...] = ()  # the tools as the model is told of them: encoded once
+    caller: Caller | None = None  # who runs its calls, once it runs
 
 
 class Ending(Struct, frozen=True):
@@ -61,7 +62,9 @@ class Ending(Struct, frozen=True):
 
 async def run_turn(turn: Turn) -> Ending:
     """Run to the end. Raise what the provider raises; a limit is an ending, not an error."""
-    caller = Caller(turn.tools, turn.gate, turn.emit, turn.settled, turn.context, turn.budget)
+    caller = turn.caller = Caller(
+        turn.tools, turn.gate, turn.emit, turn.settled, turn.context, turn.budget
+    )
     task = asyncio.current_task()
     known = 0
     while True:
@@ -80,7 +83,7 @@ async def run_turn(turn: Turn) -> Ending:
         if not calls:
             return _ending(reply)
         await caller.answer_all(calls)
-        if task is not None and task.cancelling():  # a tool has swallowed the interrupt
+        if caller.is_over or (task is not None and task.cancelling()):  # an interrupt, swallowed
             raise asyncio.CancelledError
         if caller.stuck:
             return Ending("stuck", caller.stuck, "Look at the failing call, then say how to go on.")

@@ -10,6 +10,7 @@ from contextlib import aclosing
 from typing import Any
 
 from bridle.engine.approvals import Approvals
+from bridle.engine.awaited import Results
 from bridle.engine.broadcast import Broadcast
 from bridle.engine.budget import Budget
 from bridle.engine.deltas import Deltas
@@ -45,7 +46,8 @@ from bridle.promises.store import Log, Record
 from bridle.promises.tool import ToolContext
 from bridle.usage import ExecutionMetrics
 
-_KEPT = 64  # results of past turns that `wait` can still hand out
+PATIENCE = 5.0  # seconds that an interrupt waits for a tool that does not let go
+_given_up: set["asyncio.Task[None]"] = set()
 
 
 class Session:
@@ -74,6 +76,7 @@ class Session:
         self._gate = Gate(parts.rules, self._now_mode, self._approvals.ask, redactor)
         self._task: asyncio.Task[None] | None = None
         self._voice: Voice | None = None
+        self._inputs: Turn | None = None
         self._deadline: float | None = None
         self._budget: Budget | None = None
         self._begun = self._stopped = False
@@ -83,7 +86,7 @@ class Session:
         self._last = history.turn  # the newest number that a turn was given
         self._busy = False
         self._closed = False
-        self._results: dict[int, _Awaited] = {}
+        self._results = Results()
         self._memory: dict[str, Any] = {}
 
     @property
@@ -123,7 +126,7 @@ class Session:
 
     async def send(self, prompt: Prompt, *, when: When = "idle", by: str = "me") -> int:
         """The turn's number, once the prompt is on disk."""
-        parts = checked(prompt)
+        parts = checked(prompt, when)
         if self._closed:
             raise SessionClosed(f"session {self.id} is closed")
         if self._busy and when == "idle":
@@ -154,8 +157,7 @@ class Session:
 
     async def answer(self, call_id: str, answer: Answer | bool, *, shown: str, by: str) -> None:
         """Settle a pending approval; the first answer wins."""
-        said = Answer(answer) if isinstance(answer, bool) else answer
-        self._approvals.answer(call_id, said, shown, by)
+        self._approvals.answer(call_id, answer, shown, by)
         await self._log.settled()
 
     async def interrupt(self, *, by: str = "me") -> None:
@@ -166,7 +168,10 @@ class Session:
             self.emit(TraceEvent("interrupt", {"by": by}))
             if task is not None and self._begun:  # one that has not begun looks for itself
                 task.cancel()
-        if task is not None and task is not asyncio.current_task():
+        if task is None or task is asyncio.current_task():
+            return
+        await asyncio.wait([task], timeout=PATIENCE)
+        if not task.done() and task is self._task and not await self._give_up():
             await asyncio.wait([task])
 
     async def wait(self, turn: int) -> TurnResult:
@@ -249,7 +254,7 @@ class Session:
     def _expect(self, turn: int) -> None:
         """Somebody may wait for this turn's result."""
         self._last = turn
-        self._results[turn] = _Awaited()
+        self._results.expect(turn)
 
     def _start(self, turn: int) -> None:
         self._busy, self._turn = True, turn
@@ -272,10 +277,29 @@ class Session:
             ending, error = await self._run(), None
         except (Exception, asyncio.CancelledError) as raised:
             ending, error = outcome(raised)
+        if self._task is asyncio.current_task():  # otherwise it was given up, and has no say
+            await self._finish(turn, ending, error)
+
+    async def _give_up(self) -> bool:
+        """End a turn whose tool does not let go, and leave the tool to itself."""
+        task, running = self._task, self._inputs
+        caller = running.caller if running is not None else None
+        if task is None or caller is None or not (names := caller.give_up()):
+            return False
+        self._task = None
+        _given_up.add(task)  # asyncio itself holds tasks only weakly
+        task.add_done_callback(_given_up.discard)
+        detail = f"{names} did not stop within {PATIENCE:g} seconds and may still be running"
+        self.emit(TraceEvent("not_stopped", {"tools": names, "message": detail}))
+        await self._finish(self._turn, Ending("interrupted", detail), None)
+        return True
+
+    async def _finish(self, turn: int, ending: Ending, error: AgentError | None) -> None:
         if (redactor := self._parts.redactor) is not None:
             redactor.error(error)
             ending = redactor.value(ending)
-        self._voice.close()
+        if self._voice is not None:
+            self._voice.close()
         self._approvals.drop_all()
         kind = error.kind if error is not None else ""
         self._turn = 0  # from here on there is nothing left to interrupt
@@ -295,7 +319,7 @@ class Session:
             raise asyncio.CancelledError
         await self._log.settled()  # nothing happens before the prompt is safe
         parts = self._parts
-        inputs = Turn(
+        inputs = self._inputs = Turn(
             self._conversation,
             parts.provider,
             parts.tools,
@@ -350,20 +374,19 @@ class Session:
         """Start the turn of the oldest prompt that waits; one that came too late to steer, too."""
         first = next(iter(self._history.waiting.values()))
         following = first.turn
-        if following not in self._results or self._results[following].result is not None:
+        if not self._results.lacks(following):
             following = self._last + 1
             self._expect(following)
         self._take_prompts(first.turn)
         self._start(following)
 
     def _settle_result(self, turn: int, ending: Ending, error: AgentError | None) -> None:
-        awaited = self._results.get(turn)
-        if awaited is None or awaited.result is not None:
+        if not self._results.lacks(turn):
             return
         transcript = self._history.transcript
         last = transcript[-1] if len(transcript) else Message("assistant")
         text = last.content if last.role == "assistant" else ""
-        awaited.set(
+        self._results.settle(
             TurnResult(
                 text,
                 ending.reason,
@@ -375,25 +398,3 @@ class Session:
                 self._approvals.take_unanswered(),
             )
         )
-        over = [turn for turn, one in self._results.items() if one.result is not None]
-        for old in over[:-_KEPT]:
-            del self._results[old]
-
-
-class _Awaited:
-    """A result that any number can wait for; one who gives up disturbs nobody."""
-
-    __slots__ = ("_over", "result")
-
-    def __init__(self) -> None:
-        self._over = asyncio.Event()
-        self.result: TurnResult | None = None
-
-    def set(self, result: TurnResult) -> None:
-        self.result = result
-        self._over.set()
-
-    async def get(self) -> TurnResult:
-        while self.result is None:
-            await self._over.wait()
-        return self.result

@@ -69,6 +69,12 @@ def build_engine(
             raise ConfigError(
                 f"there is no {key} {options.get(key)!r}", hint=f"Choose {', '.join(choices)}."
             )
+    for key, kind in _KINDS.items():
+        if not isinstance(options.get(key, kind()), kind):
+            raise ConfigError(
+                f"{key} is a {type(options.get(key)).__name__}",
+                hint=f"Hand in a {kind.__name__}: {key}={kind.__name__}(…).",
+            )
     model = _with_fallback(_resolved(provider), options.get("fallback"))
     small = options.get("small")
     kept = {key: options[key] for key in _KEPT if key in options}  # type: ignore[literal-required]
@@ -92,6 +98,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "on_ask": ("wait", "deny"),
     "durability": ("disk", "process"),
 }
+_KINDS = {"limits": Limits, "config": RequestConfig}
 _KEPT = ("mode", "approver", "on_ask", "ask_seconds", "limits", "config", "deps", "face")
 
 
