@@ -168,8 +168,28 @@ def test_calls_without_ids_or_indexes_are_told_apart() -> None:
         (calling(id="a", function=read), calling(id="b", function=look)),
         (calling(index=0, id="a", function=read), calling(index=0, id="b", function=look)),
         (delta(tool_calls=[{"index": 0, "function": read}, {"index": 1, "function": look}]),),
+        (calling(function=read), calling(function=look)),
+        (delta(tool_calls=[{"function": read}, {"function": look}]),),
     ):
         assert calls_of(streamed(stream_of(*chunks, delta("stop"), done=True))) == wanted
+
+
+def test_calls_of_one_tool_without_ids_and_indexes_are_told_apart() -> None:
+    """(A2): the same name again begins a new call once the arguments before it are whole."""
+    chunks = (
+        calling(function={"name": "read", "arguments": '{"path"'}),
+        calling(function={"name": "read", "arguments": ':"a"}'}),
+        calling(function={"name": "read", "arguments": '{"path":"b"}'}),
+    )
+    wanted = [("read", {"path": "a"}), ("read", {"path": "b"})]
+    assert calls_of(streamed(stream_of(*chunks, delta("stop"), done=True))) == wanted
+
+
+def test_content_may_be_a_list_of_parts() -> None:
+    parts = [{"type": "text", "text": "hi "}, {"type": "image"}, "odd", {"text": "there"}]
+    events = streamed(stream_of(delta(content=parts), delta("stop"), done=True))
+    assert events[0] == TextDelta("hi there")
+    assert events[-1].message == Message("assistant", (Text("hi there"),))
 
 
 def test_arguments_may_come_before_the_name_and_as_an_object() -> None:

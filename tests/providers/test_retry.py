@@ -115,8 +115,10 @@ def test_the_vendors_wish_to_wait_is_honoured() -> None:
 
 def test_a_wish_to_wait_too_long_is_raised_at_once() -> None:
     """(M5): so that a person can decide."""
-    error = RateLimited("slow", retry_after=121)
-    assert run(quick([error], [*GOOD])) == ([], error)
+    for seconds, said in ((121, "2 minutes"), (9000, "2 hours and 30 minutes")):
+        error = RateLimited("slow", retry_after=seconds)
+        assert run(quick([error], [*GOOD])) == ([], error)
+        assert error.hint == f"The server asks to wait {said}. {RateLimited.hint}"
 
 
 def test_waits_grow_with_jitter_up_to_the_longest() -> None:

@@ -63,6 +63,11 @@ class Anthropic:
         await self._transport.close()
 
 
+def without_version(base_url: str) -> str:
+    """The paths of this API begin with /v1 themselves; many people's base URLs end with it."""
+    return base_url.rstrip("/").removesuffix("/v1")
+
+
 def _wire(base_url: str, api_key: str, timeouts: Timeouts | None) -> Wire:
     headers = {
         "anthropic-version": VERSION,
@@ -71,4 +76,4 @@ def _wire(base_url: str, api_key: str, timeouts: Timeouts | None) -> Wire:
     }
     if api_key:
         headers["x-api-key"] = api_key
-    return Wire(base_url, headers, secret=api_key, timeouts=timeouts)
+    return Wire(without_version(base_url), headers, secret=api_key, timeouts=timeouts)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bridle.errors import AgentError, StreamCutShort
+from bridle.errors import AgentError
 from bridle.events import (
     ModelEvent,
     ResponseCompleted,
@@ -27,7 +27,7 @@ from bridle.events import (
 from bridle.messages import Message, Part, Text, Thinking, ToolCall
 from bridle.providers.anthropic_script import API
 from bridle.providers.faults import by_word
-from bridle.providers.reading import Unreadable, call_of, trace_of, without_cut
+from bridle.providers.reading import Unreadable, call_of, cut_short, trace_of, without_cut
 from bridle.providers.sse import ServerEvent
 from bridle.providers.wire import Headers
 from bridle.usage import Usage
@@ -198,7 +198,7 @@ class MessagesReader:
     def finish(self) -> list[ModelEvent]:
         """The stream is at its end without a `message_stop`."""
         self.over = True
-        self.failure = StreamCutShort("the stream ended before the reply did")
+        self.failure = cut_short(self._request_id)
         return []
 
     def _grow(self, event: _Delta, out: list[ModelEvent]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bridle.errors import AgentError, StreamCutShort
+from bridle.errors import AgentError
 from bridle.events import (
     ModelEvent,
     ResponseCompleted,
@@ -25,7 +25,15 @@ from bridle.events import (
 from bridle.messages import Message, Part, Text, Thinking, ToolCall
 from bridle.providers.chat_script import API
 from bridle.providers.faults import by_word
-from bridle.providers.reading import Unreadable, call_of, parse_error, trace_of, without_cut
+from bridle.providers.reading import (
+    Unreadable,
+    call_of,
+    cut_short,
+    parse_arguments,
+    parse_error,
+    trace_of,
+    without_cut,
+)
 from bridle.providers.sse import ServerEvent
 from bridle.providers.text_calls import TextCalls, new_call_id
 from bridle.providers.wire import Headers
@@ -52,7 +60,7 @@ class _CallDelta(Struct):
 
 
 class _Delta(Struct):
-    content: str | None = None
+    content: str | list[Any] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     refusal: str | None = None
@@ -149,7 +157,7 @@ class ChatReader:
             self._complete(out)
         else:
             self.over = True
-            self.failure = StreamCutShort("the stream ended before the reply did")
+            self.failure = cut_short(self._request_id)
         return out
 
     def _read(self, chunk: _Chunk, data: bytes, out: list[ModelEvent]) -> None:
@@ -173,10 +181,9 @@ class ChatReader:
             self._think("reasoning_content", thought, out)
         elif thought := delta.reasoning:
             self._think("reasoning", thought, out)
-        if text := delta.content:
-            if self._watch is not None:
-                text = self._watch.feed(text)
-            self._say(text, out)
+        if content := delta.content:
+            text = content if isinstance(content, str) else _words(content)
+            self._say(text if self._watch is None else self._watch.feed(text), out)
         if delta.tool_calls:
             for call in delta.tool_calls:
                 self._call(call, out)
@@ -198,7 +205,7 @@ class ChatReader:
         function = delta.function or _Function()
         place = len(self._calls) - 1 if delta.index is None else delta.index
         found = self._places.get(place)
-        if found is None or (delta.id and function.name and found.name and delta.id != found.id):
+        if found is None or _is_another(delta, function, found):
             found = _Growing(delta.id)
             self._calls.append(found)
             self._places[len(self._calls) - 1 if delta.index is None else delta.index] = found
@@ -248,6 +255,25 @@ class ChatReader:
             for field, pieces in self._thoughts.items()
         ]
         return [*parts, Text("".join(self._text))] if self._text else parts
+
+
+def _words(parts: list[Any]) -> str:
+    """The text of content that comes as a list of parts."""
+    found = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "".join(text for text in found if isinstance(text, str))
+
+
+def _is_another(delta: _CallDelta, function: _Function, found: _Growing) -> bool:
+    """Does this fragment, which has a name, begin another call than the last one in its place?"""
+    if not function.name or not found.name:
+        return False
+    if delta.id:
+        return delta.id != found.id
+    if delta.index is not None:
+        return False
+    # Neither id nor index: another name, or the same one after arguments that are whole.
+    text = "".join(found.pieces)
+    return function.name != found.name or (bool(text) and parse_arguments(text) is not None)
 
 
 def _as_text(arguments: Any) -> str:

@@ -69,8 +69,11 @@ _STATUSES: dict[int, type[ProviderError]] = {
 def by_status(status: int, body: bytes, headers: Headers, host: str) -> ProviderError:
     """The error that an HTTP answer stands for."""
     words, message, number = _read(body)
-    kind = next((_PRECISE[word] for word in words if word in _PRECISE), None) or _of(status)
-    request_id = headers.get("request-id") or headers.get("x-request-id") or number
+    known = _PRECISE
+    if status == 200:  # a document that reports an error: OpenRouter puts the status inside
+        status, known = _inner_status(body) or status, _WORDS
+    kind = next((known[word] for word in words if word in known), None) or _of(status)
+    request_id = request_id_in(headers) or number
     said = f": {message}" if message else ""
     error = kind(
         f"{host} answered {status}{said}",
@@ -81,6 +84,17 @@ def by_status(status: int, body: bytes, headers: Headers, host: str) -> Provider
     if (again := headers.get("x-should-retry")) in ("true", "false"):
         error.retryable = again == "true"
     return error
+
+
+def request_id_in(headers: Headers) -> str | None:
+    """The vendor's own number for the request."""
+    return headers.get("request-id") or headers.get("x-request-id") or None
+
+
+def _inner_status(body: bytes) -> int | None:
+    error = msgspec.json.decode(body)["error"]
+    code = error.get("code") if isinstance(error, Mapping) else None
+    return code if isinstance(code, int) and 300 <= code < 600 else None
 
 
 def names_error(body: bytes) -> bool:

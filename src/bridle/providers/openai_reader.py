@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bridle.errors import AgentError, StreamCutShort
+from bridle.errors import AgentError
 from bridle.events import (
     ModelEvent,
     ResponseCompleted,
@@ -25,7 +25,7 @@ from bridle.events import (
 from bridle.messages import Message, Part, Text, Thinking, ToolCall
 from bridle.providers.faults import by_word
 from bridle.providers.openai_script import API
-from bridle.providers.reading import Unreadable, call_of, trace_of, without_cut
+from bridle.providers.reading import Unreadable, call_of, cut_short, trace_of, without_cut
 from bridle.providers.sse import ServerEvent
 from bridle.providers.wire import Headers
 from bridle.usage import Usage
@@ -225,7 +225,7 @@ class ResponsesReader:
     def finish(self) -> list[ModelEvent]:
         """The stream is at its end, and no last event has come."""
         self.over = True
-        self.failure = StreamCutShort("the stream ended before the reply did")
+        self.failure = cut_short(self._request_id)
         return []
 
     def _item(self, index: int) -> _Open:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from bridle.errors import Origin, StreamCutShort
 from bridle.events import ModelEvent, StopReason, ToolCallReady, TraceEvent
 from bridle.messages import Part, ToolCall
 
@@ -37,6 +38,12 @@ def trace_of(data: bytes, inner: str = "") -> TraceEvent:
         kind = within.get("type") if isinstance(within, Mapping) else None
         kind = kind or found.get("type")
     return TraceEvent(kind if isinstance(kind, str) else "unknown", found)
+
+
+def cut_short(request_id: str) -> StreamCutShort:
+    """The stream is at its end, and the reply is not."""
+    origin = Origin(request_id=request_id or None)
+    return StreamCutShort("the stream ended before the reply did", origin=origin)
 
 
 def left_out(setting: str, why: str) -> TraceEvent:

@@ -53,11 +53,10 @@ class Retrying:
             if not error.retryable or failures >= self.attempts:
                 return None
             seconds = self._wait(failures, error.retry_after)
-            return (
-                None
-                if seconds is None
-                else Detour(self._told(error, failures, seconds), seconds, begin)
-            )
+            if seconds is None:
+                error.hint = f"The server asks to wait {_spoken(error.retry_after)}. {error.hint}"
+                return None
+            return Detour(self._told(error, failures, seconds), seconds, begin)
 
         return Opening(begin, mend)
 
@@ -84,3 +83,11 @@ class Retrying:
     async def close(self) -> None:
         """Close the provider inside."""
         await self.provider.close()
+
+
+def _spoken(seconds: float | None) -> str:
+    """A long wait as a person says it."""
+    minutes = round((seconds or 0) / 60)
+    if minutes < 120:
+        return f"{minutes} minutes"
+    return f"{minutes // 60} hours and {minutes % 60} minutes"

@@ -14,11 +14,13 @@ import msgspec
 from bridle.errors import (
     AgentError,
     MissingExtra,
+    Origin,
     StreamCutShort,
     StreamStalled,
     Unreachable,
 )
-from bridle.providers.faults import by_status
+from bridle.providers.anthropic import without_version
+from bridle.providers.faults import by_status, request_id_in
 from bridle.providers.wire import Headers
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ class SdkTransport:
     def __init__(self, sdk: str, client: Any = None, *, api_key: str, base_url: str) -> None:
         self._sdk = sdk
         self._api_key = api_key
-        self._base_url = base_url
+        self._base_url = without_version(base_url) if sdk == "anthropic" else base_url
         self._given = None if client is None else client.with_options(max_retries=0)
         self._made: dict[AbstractEventLoop, Any] = {}
 
@@ -111,10 +113,14 @@ class SdkReply:
         try:
             return await anext(self._events, b"")
         except httpx2.TimeoutException:
-            raise StreamStalled(f"{self._host} sent nothing for too long") from None
+            said = f"{self._host} sent nothing for too long"
+            raise StreamStalled(said, origin=self._origin()) from None
         except httpx2.TransportError:
             said = f"{self._host} cut the stream before the reply was over"
-            raise StreamCutShort(said) from None
+            raise StreamCutShort(said, origin=self._origin()) from None
+
+    def _origin(self) -> Origin:
+        return Origin(request_id=request_id_in(self.headers))
 
     async def close(self, *, whole: bool = False) -> None:
         """Let go of the connection. The SDK's pool keeps it only if its end was read already."""

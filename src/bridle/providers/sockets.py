@@ -18,12 +18,13 @@ from bridle.errors import (
     AgentError,
     BadStream,
     ConfigError,
+    Origin,
     StreamCutShort,
     StreamStalled,
     TimedOut,
     Unreachable,
 )
-from bridle.providers.faults import by_status, names_error
+from bridle.providers.faults import by_status, names_error, request_id_in
 from bridle.providers.wire import Headers, Timeouts
 
 _ERROR_LIMIT = 64 * 1024
@@ -154,7 +155,9 @@ class Answer:
         try:
             return await self._readany()
         except (aiohttp.ClientError, OSError) as problem:
-            raise self._pool.told(problem, StreamCutShort) from _harmless(problem)
+            error = self._pool.told(problem, StreamCutShort)
+            error.origin = Origin(request_id=request_id_in(self.headers))
+            raise error from _harmless(problem)
 
     async def close(self, *, whole: bool = False) -> None:
         """Cut the connection, or let a whole reply end its body so that it can be used again."""
