@@ -9,7 +9,7 @@ from loopback import Exchange, collected, recording, saying, served
 
 from bridle.events import TraceEvent
 from bridle.messages import Message, Text, user
-from bridle.promises.provider import ProviderInfo, Request, RequestConfig
+from bridle.promises.provider import ProviderInfo, Request, RequestConfig, Thinks
 from bridle.providers.anthropic import Anthropic
 
 CACHED = {"type": "ephemeral"}
@@ -144,17 +144,24 @@ def test_an_older_model_is_given_a_budget_for_its_thinking(
     assert "output_config" not in sent
 
 
-def test_a_model_that_does_not_think_is_not_asked_to_and_the_trace_says_so() -> None:
+@pytest.mark.parametrize(
+    ("thinks", "max_tokens", "why"),
+    [
+        ("none", 0, "m does not think before it answers"),
+        ("budget", 1024, "m needs max_tokens over 1024 to think"),
+    ],
+)
+def test_a_model_that_cannot_think_is_not_asked_to_and_the_trace_says_so(
+    thinks: Thinks, max_tokens: int, why: str
+) -> None:
     async def main() -> tuple[list[Any], Any]:
         async with served(saying(recording("anthropic-refusal.sse"))) as place:
-            info = ProviderInfo("anthropic", "m", thinks="none")
+            info = ProviderInfo("anthropic", "m", thinks=thinks)
             provider = Anthropic("m", base_url=place.url, info=info)
-            config = RequestConfig(effort="high")
+            config = RequestConfig(max_tokens, effort="high")
             events = await collected(provider, Request([user("go on")], config=config))
             return events, json.loads(place.asked[0].body)
 
     events, sent = asyncio.run(main())
     assert not {"thinking", "output_config"} & set(sent)
-    assert events[0] == TraceEvent(
-        "setting_left_out", {"setting": "effort", "why": "m does not think before it answers"}
-    )
+    assert events[0] == TraceEvent("setting_left_out", {"setting": "effort", "why": why})

@@ -12,6 +12,7 @@ from bridle.messages import Transcript
 from bridle.promises.provider import ProviderInfo, Request
 from bridle.providers.anthropic_reader import MessagesReader
 from bridle.providers.anthropic_script import API, MessagesScript, head
+from bridle.providers.anthropic_thinking import why_not_thinking
 from bridle.providers.ledger import Head, ledger_of
 from bridle.providers.reading import left_out
 from bridle.providers.wire import Timeouts, Transport, Wire, exchange
@@ -22,7 +23,8 @@ VERSION = "2023-06-01"
 class Anthropic:
     """Claude, over Anthropic's own API.
 
-    `effort` is left out, and a trace says so, for a model that is known not to think.
+    `effort` is left out, and a trace says so, where the model is known not to think or
+    `max_tokens` leaves no room for it.
     """
 
     def __init__(
@@ -48,8 +50,8 @@ class Anthropic:
         """Ask, and yield what comes."""
         encode = partial(self.encode, request)
         remarks: list[ModelEvent] = []
-        if request.config.effort not in ("", "none") and self.info.thinks == "none":
-            remarks.append(left_out("effort", f"{self._model} does not think before it answers"))
+        if why := why_not_thinking(request.config, self.info):
+            remarks.append(left_out("effort", why))
         reader = MessagesReader(self._model, remarks)
         return exchange(self._transport, "/v1/messages", encode, reader)
 

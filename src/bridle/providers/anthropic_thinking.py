@@ -6,7 +6,7 @@ tokens (budget), the oldest do not think (none). A model that nobody listed coun
 
 from typing import Any
 
-from bridle.promises.provider import RequestConfig, Thinks
+from bridle.promises.provider import ProviderInfo, RequestConfig, Thinks
 
 MAX_TOKENS = 8192
 _LEAST = 1024  # the smallest budget that the API takes
@@ -34,6 +34,18 @@ def thinking_fields(config: RequestConfig, thinks: Thinks | None, limit: int) ->
     # The budget is part of the limit: a quarter stays for the words, where that much is left.
     budget = max(_LEAST, min(_wanted(config.effort), limit * 3 // 4))
     return {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget < limit else {}
+
+
+def why_not_thinking(config: RequestConfig, info: ProviderInfo) -> str:
+    """Why the effort that was asked for cannot be; empty where it can, or none was asked for."""
+    if config.effort in ("", "none"):
+        return ""
+    limit = reply_limit(config, info.thinks, info.max_output)
+    if thinking_fields(config, info.thinks, limit):
+        return ""
+    if info.thinks == "none":
+        return f"{info.model} does not think before it answers"
+    return f"{info.model} needs max_tokens over {_LEAST} to think"
 
 
 def _wanted(effort: str) -> int:
