@@ -177,7 +177,7 @@ class RequestRefused(ProviderError):
 class UnknownModel(RequestRefused):
     """There is no such model there."""
 
-    hint = "Check the model's name, as the vendor writes it; `bridle doctor` says which is used."
+    hint = "Check the model's name, as the vendor writes it; `bridle doctor --models` lists some."
 
 
 class ContextTooLong(RequestRefused):

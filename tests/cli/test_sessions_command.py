@@ -141,6 +141,36 @@ def test_doctor_says_which_model_would_be_used_and_why(bridle: Program):
     assert secret not in str(topics)
 
 
+def test_doctor_lists_the_known_models(bridle: Program):
+    done = bridle.run("doctor", "--models")
+    assert done.returncode == 0
+    lines = {line.split()[1]: line for line in done.stdout.splitlines()}
+    assert (
+        "context window 200,000 tokens · price $1 in, $5 out" in lines["anthropic/claude-haiku-4-5"]
+    )
+    assert len({line.index("context window") for line in lines.values()}) == 1
+    found = json.loads(bridle.run("doctor", "--models", "--json").stdout)
+    assert [one["topic"] for one in found] == list(lines)
+
+
+def test_doctor_and_the_choice_agree_about_a_key_without_a_model(bridle: Program):
+    _, topics = findings(bridle, OPENROUTER_API_KEY="k")
+    assert topics["OPENROUTER_API_KEY"] == ["is set"]
+    said = "OPENROUTER_API_KEY is set, but no model is named"
+    assert f"key for openrouter: {said}" in topics["considered"]
+    done = bridle.run("run", "hi", OPENROUTER_API_KEY="k")
+    assert f"  → {said}. Name a model: openrouter/MODEL.\n" in done.stderr
+
+
+def test_the_limit_that_holds_by_default_is_shown(bridle: Program):
+    done = bridle.run("config", "show", "--json")
+    shown = json.loads(done.stdout)["settings"]
+    assert shown["limits.steps"] == {"value": 200, "from": "default"}
+    assert shown["limits.money"] == {"value": None, "from": "default"}
+    done = bridle.run("config", "show", "--json", BRIDLE_MAX_STEPS="7")
+    assert json.loads(done.stdout)["settings"]["limits.steps"]["value"] == 7
+
+
 def test_doctor_prefers_what_was_named(bridle: Program):
     _, topics = findings(bridle, BRIDLE_MODEL="offline", ANTHROPIC_API_KEY="k")
     assert topics["model"] == ["offline: it was named"]

@@ -7,7 +7,10 @@ import pytest
 from cli_program import Program
 
 from bridle import policy
-from bridle.cli import options
+from bridle.cli import config, options
+from bridle.config import settings
+from bridle.engine.budget import Limits
+from bridle.promises import store
 
 HEAVY = ["asyncio", "aiohttp", "rich", "yaml", "anthropic", "openai", "bridle.engine", "ssl"]
 
@@ -64,5 +67,7 @@ def test_a_missing_prompt_is_said_before_anything_is_loaded(bridle: Program):
     assert "the prompt is empty" in done.stderr
 
 
-def test_the_modes_that_are_offered_are_those_of_the_policy():
+def test_what_is_said_twice_to_save_an_import_is_the_same():
     assert options.MODES == policy.MODES
+    assert settings.Durability == store.Durability
+    assert config.DEFAULTS["limits.steps"] == Limits().steps

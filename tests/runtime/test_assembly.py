@@ -171,9 +171,28 @@ def test_then_a_local_server_that_answers_then_offline():
         ("flag or configuration", False),
         ("key for anthropic", False),
         ("key for openai", False),
+        ("key for openrouter", False),
         ("local servers", False),
         ("offline", True),
     ]
+
+
+def test_a_key_that_says_nothing_of_a_model_is_named_as_such():
+    """The vendor's own model is not asked for at somebody else's address."""
+    environ = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://me:secret@llm.example/v1"}
+    environ["OPENROUTER_API_KEY"] = "k"
+    found = find_provider(Settings(), environ, nothing)
+    assert found.name == "offline"
+    assert found.why.startswith("no model is named, and no local server answers")
+    assert [(one.found, one.lacks) for one in found.considered if one.lacks] == [
+        (
+            "OPENAI_API_KEY is set, and the base URL is at llm.example, but no model is named",
+            "Name a model: openai-chat/MODEL.",
+        ),
+        ("OPENROUTER_API_KEY is set, but no model is named", "Name a model: openrouter/MODEL."),
+    ]
+    own = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "https://eu.api.openai.com/v1"}
+    assert find_provider(Settings(), own, nothing).name.startswith("openai/")
 
 
 def test_the_network_is_not_asked_when_a_key_is_there():

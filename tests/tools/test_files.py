@@ -213,6 +213,7 @@ def project(tmp_path: Path) -> Path:
         ({"pattern": "**/*.{md,bin}"}, ["src/deep/c.md", "src/deep/data.bin"]),
         ({"pattern": "deep/*", "path": "src"}, ["src/deep/c.md", "src/deep/data.bin"]),
         ({"pattern": "{root}/src/*.py"}, ["src/b.py"]),
+        ({"pattern": "../*.py", "path": "src/deep"}, ["src/b.py"]),
         ({"pattern": "*.rs"}, ["No file fits `*.rs`. Ignored files are left out."]),
     ],
 )
@@ -226,6 +227,9 @@ def test_glob_refuses_what_leads_out(project: Path) -> None:
         run(Glob(), project, pattern="/etc/*")
     with pytest.raises(OutsideWorkspace):
         run(Glob(), project, pattern="*", path="..")
+    for pattern in ("../*", "src/../../*", ".."):
+        with pytest.raises(OutsideWorkspace, match="outside the workspace"):
+            run(Glob(), project, pattern=pattern)
     with pytest.raises(ToolError, match="more than 64 alternatives"):
         run(Glob(), project, pattern="{a,b}" * 9)
 

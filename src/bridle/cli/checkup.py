@@ -31,12 +31,12 @@ class Finding(NamedTuple):
     advice: str = ""
 
 
-def shown(finding: Finding, paint: Paint) -> Iterator[str]:
-    """A finding as lines."""
+def shown(finding: Finding, paint: Paint, width: int) -> Iterator[str]:
+    """A finding as lines; topics take so many columns."""
     mark = {True: paint.green("✓"), False: paint.red("✗"), None: paint.dim("·")}[finding.good]
-    yield f"{mark} {paint.bold(finding.topic.ljust(14))} {one_line(finding.found)}"
+    yield f"{mark} {paint.bold(finding.topic.ljust(width))} {one_line(finding.found)}"
     if finding.advice:
-        yield f"  {'':14} → {one_line(finding.advice)}"
+        yield f"  {'':{width}} → {one_line(finding.advice)}"
 
 
 def examine() -> Iterator[Finding]:
@@ -104,7 +104,7 @@ def _model(settings: Settings) -> Iterator[Finding]:
     yield Finding("local servers", said or "none answers", bool(servers) or None)
     choice = find_provider(settings, probe=lambda: servers)
     for step in choice.considered:
-        yield Finding("considered", f"{step.place}: {step.found}")
+        yield Finding("considered", f"{step.place}: {step.found}", advice=step.lacks)
     yield _usable(choice)
     yield from _catalogue(choice)
 
@@ -124,6 +124,14 @@ def _catalogue(choice: Choice) -> Iterator[Finding]:
         from bridle.providers.catalogue import lookup
 
         yield Finding("catalogue", _facts(lookup(vendor, model)))
+
+
+def known_models() -> Iterator[Finding]:
+    """The models of the catalogue. Others can be used as well: less is known of them."""
+    from bridle.providers.catalogue import models
+
+    for info in models():
+        yield Finding(f"{info.name}/{info.model}", _facts(info))
 
 
 def _facts(info: ProviderInfo) -> str:

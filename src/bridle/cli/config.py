@@ -5,6 +5,8 @@ import sys
 
 import click
 
+DEFAULTS = {"limits.steps": 200}  # the engine's own, without its imports
+
 
 @click.group(name="config")
 def command() -> None:
@@ -26,19 +28,24 @@ def show(as_json: bool) -> None:
     from bridle.cli.failure import complain
     from bridle.cli.style import paint_for
     from bridle.config import load_settings
+    from bridle.workspace.text import one_line
 
     loaded = load_settings()
+    shown = [
+        item._replace(value=DEFAULTS.get(item.key)) if item.value is None else item
+        for item in loaded.shown()
+    ]
     if as_json:
         import json
 
-        found = {item.key: {"value": item.value, "from": item.origin} for item in loaded.shown()}
+        found = {item.key: {"value": item.value, "from": item.origin} for item in shown}
         click.echo(json.dumps({"file": str(loaded.file), "settings": found}, indent=2))
         return
     paint = paint_for(sys.stdout)
     there = "" if loaded.file.exists() else " (there is none)"
     click.echo(paint.dim(f"file: {loaded.file}{there}"))
-    for item in loaded.shown():
-        value = "–" if item.value in ("", None) else str(item.value)
+    for item in shown:
+        value = "–" if item.value in ("", None) else one_line(str(item.value), 1000)
         line = f"{item.key:18} {value:28}"
         is_set = item.origin != "default"
         click.echo(f"{line if is_set else paint.dim(line)} {paint.dim(item.origin)}")

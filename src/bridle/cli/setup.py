@@ -38,9 +38,11 @@ class Setup:
         """Which model, and why; says so when it is not one."""
         choice = find_provider(self.settings)
         if choice.name == "offline" and not self.settings.name:
+            lacking = [f"{step.found}. {step.lacks}" for step in choice.considered if step.lacks]
             complain(
                 "no model was found; the offline responder answers, which is not a language model",
-                "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server; "
+                "; ".join(lacking)
+                or "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server; "
                 "`bridle doctor` says more.",
             )
         return choice

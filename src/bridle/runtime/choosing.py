@@ -6,23 +6,25 @@ then `offline`. Every step is kept, so that `bridle doctor` can show it.
 
 import os
 from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from bridle.config import Settings
+from bridle.config import KEY_VARIABLES, URL_VARIABLES, Settings
 from bridle.promises.provider import Provider
-from bridle.runtime.adapters import LOCAL, find_key, split
+from bridle.runtime.adapters import LOCAL, REMOTE, find_key, split
 from bridle.runtime.adapters import provider as provider_of
 
 _DEFAULTS = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-5.4"}
 
 
 class Considered(Struct, frozen=True):
-    """One place that was looked at."""
+    """One place that was looked at. `lacks` says what is missing where something was found."""
 
     place: str
     found: str
     used: bool = False
+    lacks: str = ""
 
 
 class Choice(Struct, frozen=True):
@@ -65,21 +67,46 @@ def find_provider(
         _, variable = find_key(vendor, environ)
         if variable or settings.api_key:
             found = variable or "api_key in the configuration"
+            if elsewhere := _elsewhere(vendor, settings, environ):
+                steps.append(_modelless(vendor, f"{found} is set, and {elsewhere}", "openai-chat"))
+                continue
             steps.append(Considered(f"key for {vendor}", found, used=True))
             return Choice(f"{vendor}/{model}", f"{found} is set", tuple(steps), settings)
         steps.append(Considered(f"key for {vendor}", "not found"))
+    for vendor in REMOTE:
+        variable = KEY_VARIABLES[vendor]
+        there = bool(environ.get(variable, "").strip())
+        step = Considered(f"key for {vendor}", "not found")
+        steps.append(_modelless(vendor, f"{variable} is set", vendor) if there else step)
     return _without_key(settings, steps, probe or local_servers)
+
+
+def _modelless(vendor: str, found: str, name: str) -> Considered:
+    """A key is there, and which of the models behind it is meant has to be said."""
+    lacks = f"Name a model: {name}/MODEL."
+    return Considered(f"key for {vendor}", f"{found}, but no model is named", lacks=lacks)
+
+
+def _elsewhere(vendor: str, settings: Settings, environ: Mapping[str, str]) -> str:
+    """Where OpenAI's key is meant for somebody else's server, whose models nobody knows."""
+    if vendor != "openai":
+        return ""
+    url = settings.base_url or environ.get(URL_VARIABLES[vendor], "").strip()
+    host = (urlsplit(url).hostname or "") if url else "openai.com"
+    own = host == "openai.com" or host.endswith(".openai.com")
+    return "" if own else f"the base URL is at {host or 'another place'}"
 
 
 def _without_key(settings: Settings, steps: list[Considered], probe: Probe) -> Choice:
     servers = probe()
+    keys = "no model is named" if any(step.lacks for step in steps) else "no key was found"
     for server, url, model in servers:
         used = Considered("local servers", f"{server} answers at {url}", used=True)
-        why = f"no key was found, and {server} answers at {url}"
+        why = f"{keys}, and {server} answers at {url}"
         return Choice(f"{server}/{model}", why, (*steps, used), settings, url)
     steps.append(Considered("local servers", f"none of {', '.join(LOCAL)} answers"))
     steps.append(Considered("offline", "always there", used=True))
-    why = "no key and no local server was found; offline is not a language model"
+    why = f"{keys}, and no local server answers; offline is not a language model"
     return Choice("offline", why, tuple(steps), settings)
 
 

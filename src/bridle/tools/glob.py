@@ -56,8 +56,9 @@ def _find(files: Files, pattern: str, path: str) -> ToolResult:
     if not workspace.is_folder(path):
         raise ToolError(f"`{one_line(path, 200)}` is not a folder of the workspace.")
     top = workspace.relative(path)
-    if pattern.startswith("/"):
-        pattern = "/" + workspace.relative(pattern)
+    if pattern.startswith("/") or ".." in pattern.split("/"):
+        whole = pattern if pattern.startswith("/") else f"{top}/{pattern}"
+        pattern = "/" + workspace.relative(whole)  # says no to what leads out
         top = "."
     fits = matcher(pattern)
     skip = 0 if top == "." else len(top) + 1
