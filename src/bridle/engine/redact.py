@@ -124,7 +124,7 @@ class Redaction:
             self._held[key] = text[-tail:]
             text = text[:-tail]
         if text:
-            self._record(replace(piece, text=text))
+            self._record(piece if text == piece.text else replace(piece, text=text))
 
     def _let_go(self, event: Event) -> None:
         """Say the ends that turned out to be harmless: what they belong to is over."""
