@@ -26,9 +26,8 @@ def path() -> None:
 def show(as_json: bool) -> None:
     """Every setting: its value and its origin. Keys are masked."""
     from bridle.cli.failure import complain
-    from bridle.cli.style import paint_for
+    from bridle.cli.style import paint_for, plain
     from bridle.config import load_settings
-    from bridle.workspace.text import one_line
 
     loaded = load_settings()
     shown = [
@@ -45,7 +44,7 @@ def show(as_json: bool) -> None:
     there = "" if loaded.file.exists() else " (there is none)"
     click.echo(paint.dim(f"file: {loaded.file}{there}"))
     for item in shown:
-        value = "–" if item.value in ("", None) else one_line(str(item.value), 1000)
+        value = "–" if item.value in ("", None) else plain(str(item.value))
         line = f"{item.key:18} {value:28}"
         is_set = item.origin != "default"
         click.echo(f"{line if is_set else paint.dim(line)} {paint.dim(item.origin)}")

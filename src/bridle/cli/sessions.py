@@ -10,7 +10,7 @@ from datetime import datetime
 
 import click
 
-from bridle.cli.style import Paint, cut, paint_for, width_of
+from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.config import state_folder
 from bridle.stores.glance import Glance, glance
 
@@ -46,9 +46,9 @@ def listed(found: list[Glance], paint: Paint, width: int) -> Iterator[str]:
     """A session a line: id, when, model, title."""
     widest = min(24, max(len(one.model) for one in found))
     for one in found:
-        model = cut(_plain(one.model), widest).ljust(widest)
-        title = cut(_plain(one.title) or "(no prompt)", max(10, width - 48 - widest))
-        yield f"{paint.cyan(_plain(one.id))}  {when(one.updated_at)}  {paint.dim(model)}  {title}"
+        model = cut(plain(one.model), widest).ljust(widest)
+        title = cut(plain(one.title) or "(no prompt)", max(10, width - 48 - widest))
+        yield f"{paint.cyan(plain(one.id))}  {when(one.updated_at)}  {paint.dim(model)}  {title}"
 
 
 def _named(one: Glance) -> dict[str, object]:
@@ -63,15 +63,6 @@ def when(stamp: str) -> str:
         return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")
     except ValueError:
         return "                "
-
-
-def _plain(text: str) -> str:
-    text = " ".join(text.split())
-    if text.isascii() and text.isprintable():
-        return text
-    from bridle.workspace.text import neutral  # its tables take 5 ms, for what is rarely there
-
-    return neutral(text)
 
 
 @command.command("show")

@@ -1,4 +1,4 @@
-"""A few colours, only where a person looks and has not asked for none. Knows no text of its own."""
+"""Colours, only where a person looks and has not asked for none, and widths; pure text."""
 
 import os
 from collections.abc import Mapping
@@ -81,3 +81,13 @@ def cut(text: str, width: int) -> str:
             break
         kept.append(char)
     return "".join(kept) + "…"
+
+
+def plain(text: str) -> str:
+    """Text from elsewhere on one line, harmless."""
+    text = " ".join(text.split())
+    if text.isascii() and text.isprintable():
+        return text
+    from bridle.workspace.text import neutral  # its tables take 5 ms, for what is rarely there
+
+    return neutral(text)
