@@ -5,7 +5,7 @@ and the hash before it. Record types and keys are part of the format: old logs a
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from hashlib import blake2b
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -268,15 +268,7 @@ def encode_line(seq: int, timestamp: str, data: bytes, previous: str) -> tuple[b
 def chained(body: bytes, previous: str) -> str:
     """The hash of a line's bytes up to its own hash."""
     key = previous.encode()[:64]  # a hash that somebody else wrote may be of any length
-    return str(_blake2b()(body, digest_size=16, key=key).hexdigest())
-
-
-@cache
-def _blake2b() -> Callable[..., Any]:
-    """OpenSSL comes with it: 4 ms, which nobody needs who only reads."""
-    from hashlib import blake2b
-
-    return blake2b
+    return blake2b(body, digest_size=16, key=key).hexdigest()
 
 
 def to_record(line: bytes) -> Record:
