@@ -151,13 +151,14 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
 
 
 class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
-    """The first answer to that question."""
+    """The first answer to that question, which is known by its `shown`: call ids may repeat."""
 
     call_id: str
     allowed: bool
     by: str = "me"
     scope: Literal["once", "session", "rule"] = "once"
     word: str = ""
+    shown: str = ""
 
 
 class UsageReported(Recorded, frozen=True, tag="usage"):

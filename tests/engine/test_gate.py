@@ -63,7 +63,10 @@ def test_a_yes_runs_exactly_what_was_shown(change):
     assert change.done == ["a"]
     assert result.ok
     order = events(engine, found, (ApprovalAsked, ApprovalAnswered, CallIntended))
-    assert order[:2] == [asked, ApprovalAnswered("call_1", True, "approver")]
+    assert order[:2] == [
+        asked,
+        ApprovalAnswered("call_1", True, "approver", shown=asked.shown),
+    ]
     assert isinstance(order[2], CallIntended)
 
 
@@ -223,9 +226,10 @@ def test_the_first_answer_wins_and_a_second_is_unknown(change):
             result = await session.wait(turn)
             with pytest.raises(UnknownApproval):
                 await session.answer("call_1", False, shown=asked.shown, by="bob")
-            return result.ok, events(engine, session.id, ApprovalAnswered)
+            return asked.shown, result.ok, events(engine, session.id, ApprovalAnswered)
 
-    assert run(story()) == (True, [ApprovalAnswered("call_1", True, "ann")])
+    shown, done, answers = run(story())
+    assert (done, answers) == (True, [ApprovalAnswered("call_1", True, "ann", shown=shown)])
     assert change.done == ["a"]
 
 
@@ -327,9 +331,10 @@ def test_an_answer_through_the_session_is_as_good_as_the_approvers(change):
             record = await until(session, lambda event: isinstance(event, ApprovalAsked))
             await session.answer("call_1", True, shown=record.event.shown, by="phone")
             await session.wait(turn)
-            return events(engine, session.id, ApprovalAnswered)
+            return record.event.shown, events(engine, session.id, ApprovalAnswered)
 
-    assert run(story()) == [ApprovalAnswered("call_1", True, "phone")]
+    shown, answers = run(story())
+    assert answers == [ApprovalAnswered("call_1", True, "phone", shown=shown)]
 
 
 def test_an_approver_is_asked_one_thing_at_a_time():

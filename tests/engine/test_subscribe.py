@@ -195,10 +195,9 @@ def joined(pieces):
     return run(story())
 
 
-def test_the_first_piece_goes_at_once_and_the_rest_is_joined():
+def test_what_comes_in_one_go_is_one_record():
     early, seen = joined([TextDelta(letter) for letter in "abcdef"])
-    assert early == [TextDelta("a")]
-    assert seen == [TextDelta("a"), TextDelta("bcdef")]
+    assert (early, seen) == ([], [TextDelta("abcdef")])
 
 
 def test_pieces_of_different_kinds_and_calls_are_never_mixed():
@@ -210,8 +209,7 @@ def test_pieces_of_different_kinds_and_calls_are_never_mixed():
     ]
     _, seen = joined(pieces)
     assert seen == [
-        ThinkingDelta("a"),
-        ThinkingDelta("b"),
+        ThinkingDelta("ab"),
         TextDelta("cd"),
         ToolCallArgsDelta("x", "12"),
         ToolCallArgsDelta("y", "3"),
@@ -220,10 +218,10 @@ def test_pieces_of_different_kinds_and_calls_are_never_mixed():
 
 def test_a_fact_waits_behind_the_pieces_before_it():
     early, _ = joined([TextDelta("a"), TextDelta("b"), TextDelta("c"), TraceEvent("x")])
-    assert early == [TextDelta("a"), TextDelta("bc"), TraceEvent("x")]
+    assert early == [TextDelta("abc"), TraceEvent("x")]
 
 
-def test_held_pieces_are_handed_on_by_the_clock():
+def test_the_first_piece_goes_with_the_next_round_and_the_following_wait_for_the_clock():
     async def story():
         seen, done = [], asyncio.Event()
 
@@ -234,9 +232,16 @@ def test_held_pieces_are_handed_on_by_the_clock():
 
         deltas = Deltas(record)
         deltas.add(TextDelta("a"))
+        await asyncio.sleep(0)
+        first = list(seen)
         deltas.add(TextDelta("b"))
+        deltas.add(TextDelta("c"))
+        await asyncio.sleep(0)
+        second = list(seen)
         await done.wait()
         deltas.close()
-        return seen
+        return first, second, seen
 
-    assert run(story()) == [TextDelta("a"), TextDelta("b")]
+    first, second, seen = run(story())
+    assert first == second == [TextDelta("a")]
+    assert seen == [TextDelta("a"), TextDelta("bc")]

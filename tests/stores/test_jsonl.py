@@ -347,3 +347,17 @@ def test_old_logs_always_load():
     }
     assert found == json.loads(expected)
     assert isinstance(records[2].event, MessageAdded)
+
+
+def test_a_file_that_is_no_log_is_refused_and_left_as_it_is(state):
+    """A8: not one whole line of it can be read, so nothing of it is ours to cut."""
+    folder = state / "sessions" / "foreign"
+    folder.mkdir(parents=True)
+    (folder / "log.jsonl").write_bytes(b"somebody's notes without an end of line")
+
+    async def take():
+        await JsonlStore(state).resume("foreign", lambda record: None)
+
+    with pytest.raises(StoreFailed):
+        asyncio.run(take())
+    assert (folder / "log.jsonl").read_bytes() == b"somebody's notes without an end of line"

@@ -44,7 +44,7 @@ class Approvals:
         self._emit(asked)
         if self._parts.approver is None and self._parts.on_ask == "deny":
             self._unanswered += 1
-            return self._close(call.id, NOBODY, "nobody")
+            return self._close(asked, NOBODY, "nobody")
         waiter: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._open[call.id] = (asked, waiter)
         try:
@@ -53,7 +53,7 @@ class Approvals:
         except TimeoutError:
             if waiter.done():  # answered in the very moment: the first answer wins
                 return waiter.result()
-            return self._close(call.id, EXPIRED, "expiry")
+            return self._close(asked, EXPIRED, "expiry")
         finally:
             self._open.pop(call.id, None)
 
@@ -95,7 +95,7 @@ class Approvals:
                 f"the answer is for something else than what call {call_id} would do",
                 hint="Look at the question again, then answer that one.",
             )
-        waiter.set_result(self._close(call_id, said, by))
+        waiter.set_result(self._close(asked, said, by))
 
     def drop_all(self) -> None:
         """The turn is over: its questions are, too."""
@@ -108,8 +108,9 @@ class Approvals:
         count, self._unanswered = self._unanswered, 0
         return count
 
-    def _close(self, call_id: str, answer: Answer, by: str) -> Answer:
-        self._emit(ApprovalAnswered(call_id, answer.allowed, by, answer.scope, answer.word))
+    def _close(self, asked: ApprovalAsked, answer: Answer, by: str) -> Answer:
+        said = (answer.allowed, by, answer.scope, answer.word)
+        self._emit(ApprovalAnswered(asked.call.id, *said, asked.shown))
         return answer
 
 

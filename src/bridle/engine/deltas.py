@@ -1,7 +1,8 @@
 """Joins what streams in small pieces, so that a thousand deltas are a few records.
 
-The first piece is passed on at once, then at most one record every 30 ms. Order is kept: anything
-that is not a piece waits behind the pieces before it.
+The first pieces are passed on with the next round of the event loop (what came in one go is one
+record), then at most one record every 30 ms. Order is kept: anything that is not a piece waits
+behind the pieces before it.
 """
 
 import asyncio
@@ -31,7 +32,8 @@ class Deltas:
         self._kind: type | None = None
         self._call = ""
         self._texts: list[str] = []
-        self._timer: asyncio.TimerHandle | None = None
+        self._clock: asyncio.Handle | None = None
+        self._newest = 0.0  # when a piece was last handed on
 
     def add(self, event: Event) -> None:
         """One event, piece or not."""
@@ -58,25 +60,27 @@ class Deltas:
     def close(self) -> None:
         """Hand on what is held, and stop the clock."""
         self.flush()
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
 
     def _begin(self, event: Piece) -> None:
         self.flush()
-        if self._timer is None:
-            self._record(event)
-            self._timer = asyncio.get_running_loop().call_later(_PAUSE, self._tick)
-        else:
-            self._first, self._kind = event, type(event)
-            self._call = getattr(event, "call_id", "")
-            self._texts.append(event.text)
+        self._first, self._kind = event, type(event)
+        self._call = getattr(event, "call_id", "")
+        self._texts.append(event.text)
+        if self._clock is None:
+            loop = asyncio.get_running_loop()
+            wait = self._newest + _PAUSE - loop.time()
+            self._clock = (
+                loop.call_later(wait, self._tick) if wait > 0 else loop.call_soon(self._tick)
+            )
 
     def _tick(self) -> None:
-        self._timer = None
+        self._clock = None
         if self._first is not None:
+            self._newest = asyncio.get_running_loop().time()
             self.flush()
-            self._timer = asyncio.get_running_loop().call_later(_PAUSE, self._tick)
 
 
 def _joined(first: Piece, text: str) -> Piece:

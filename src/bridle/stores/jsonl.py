@@ -275,6 +275,8 @@ class JsonlLog:
                 else:
                     log.warning("session %s: a broken line was skipped", self.session_id)
         if os.fstat(handle).st_size > self._size:
+            if not self._size:  # not one whole line: that is not ours to cut
+                raise OSError(errno.EINVAL, "it holds no log")
             log.warning("session %s: a torn last line was cut off", self.session_id)
             os.ftruncate(handle, self._size)
         if records:
