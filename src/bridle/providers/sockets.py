@@ -25,6 +25,7 @@ from bridle.errors import (
     Unreachable,
 )
 from bridle.providers.faults import by_status, names_error, request_id_in
+from bridle.providers.silence import Silence
 from bridle.providers.wire import Headers, Timeouts
 
 _ERROR_LIMIT = 64 * 1024
@@ -43,6 +44,7 @@ class Pool:
         self._base = base_url
         self._secret = secret
         self._lingering: set[aiohttp.ClientResponse] = set()
+        self.silence = Silence(timeouts.idle)
         self._proxy = _proxy(parts.scheme, str(parts.hostname))
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
@@ -64,6 +66,9 @@ class Pool:
             )
         except (aiohttp.ClientError, OSError, ValueError) as problem:
             raise self.told(problem, Unreachable) from _harmless(problem)
+        if response.connection is not None and response.connection.protocol is not None:
+            # aiohttp watches for the headers, `silence` for what follows them.
+            response.connection.protocol.read_timeout = None
         answer = Answer(self, response)
         if response.status != 200 or not _streams(response.content_type):
             raise await self._refusal(answer, response)
@@ -84,10 +89,12 @@ class Pool:
             return BadStream(said)
         return by_status(response.status, body, response.headers, self.host)
 
-    def told(self, problem: Exception, lost: type[AgentError]) -> AgentError:
+    def told(
+        self, problem: Exception, lost: type[AgentError], *, stalled: bool = False
+    ) -> AgentError:
         """A failure of the connection as a typed error; `lost` is what a broken one means here."""
         waits = self.timeouts
-        if isinstance(problem, aiohttp.SocketTimeoutError):
+        if stalled or isinstance(problem, aiohttp.SocketTimeoutError):
             return StreamStalled(f"{self.host} sent nothing for {waits.idle:g} seconds")
         if isinstance(problem, aiohttp.ServerTimeoutError):
             said = f"{self.host} could not be reached within {waits.connect:g} seconds"
@@ -125,6 +132,7 @@ class Pool:
 
     async def close(self) -> None:
         """Close every connection."""
+        self.silence.close()
         for response in list(self._lingering):
             self._cut(response)
         await self._session.close()
@@ -142,22 +150,32 @@ class Pool:
 class Answer:
     """A reply on one of the pool's connections."""
 
-    __slots__ = ("_pool", "_readany", "_response", "headers")
+    __slots__ = ("_pool", "_readany", "_response", "_stalled", "headers")
 
     def __init__(self, pool: Pool, response: aiohttp.ClientResponse) -> None:
         self._pool = pool
         self._response = response
         self._readany = response.content.readany
+        self._stalled = False
         self.headers: Headers = response.headers
 
     async def read(self) -> bytes:
         """Some more of the body; empty when it is over."""
+        silence = self._pool.silence
+        silence.begin(self)
         try:
             return await self._readany()
         except (aiohttp.ClientError, OSError) as problem:
-            error = self._pool.told(problem, StreamCutShort)
+            error = self._pool.told(problem, StreamCutShort, stalled=self._stalled)
             error.origin = Origin(request_id=request_id_in(self.headers))
             raise error from _harmless(problem)
+        finally:
+            silence.end(self)
+
+    def give_up(self) -> None:
+        """Nothing came for too long: whoever waits in `read` is told."""
+        self._stalled = True
+        self._response.close()
 
     async def close(self, *, whole: bool = False) -> None:
         """Cut the connection, or let a whole reply end its body so that it can be used again."""

@@ -27,7 +27,7 @@ from bridle.stores.writer import Batch, Writer, sync_file, write_at
 
 log = logging.getLogger(__name__)
 
-_PAUSE = 0.1  # how long lines wait for company when nobody watches and nobody waits
+_PAUSE = 0.25  # how long lines wait for company when nobody watches and nobody waits
 
 
 class JsonlStore(SessionFolder):
