@@ -37,7 +37,6 @@ class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
     policy: ToolPolicy = ToolPolicy()
     subject: str = ""
     floor: str = ""
-    known: bool = True
 
 
 class Rule(Struct, frozen=True, gc=False, omit_defaults=True):

@@ -389,5 +389,8 @@ def test_the_gate_alone_comes_back_with_the_reason(change):
         return NO
 
     gate = Gate((Rule("ask", "change"),), lambda: "ask", no)
-    found = asyncio.run(gate.judge(ToolCall("c", "change", {}), change))
+    call_ = ToolCall("c", "change", {})
+    decision = gate.decide(call_, change)
+    assert decision == Decision("ask", "a rule says so", "ask: change")
+    found = asyncio.run(gate.ask(call_, decision))
     assert found == Decision("deny", "the answer was no", "ask: change")

@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
 class Gate:
-    """Judges each call; an `ask` is settled before it returns."""
+    """Judges each call (`decide`), and has an `ask` settled by a person (`ask`)."""
 
     def __init__(
         self,
@@ -45,11 +45,6 @@ class Gate:
         if self.redactor is not None and holds_mark(call.arguments):
             return Decision("deny", _MARKED, "redaction")
         return decide(call, facts_of(call, tool), self._rules, self._mode())
-
-    async def judge(self, call: ToolCall, tool: Tool) -> Decision:
-        """Allow or deny, with the reason."""
-        decision = self.decide(call, tool)
-        return await self.ask(call, decision) if decision.verdict == "ask" else decision
 
     async def ask(self, call: ToolCall, decision: Decision) -> Decision:
         """Have a person turn an ask into an allow or a deny."""
