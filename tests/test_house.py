@@ -84,7 +84,14 @@ def test_the_names_in_the_log_are_pinned():
         "usage",
         "todo",
         "title",
+        "tags",
         "turn_end",
+        "turn_parked",
+        "fork",
+        "rewind",
+        "compaction",
+        "repair",
+        "checkpoint",
     }
 
 

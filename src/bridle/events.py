@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from bridle.messages import Message, Part, ToolCall, ToolOutput
-from bridle.usage import Usage
+from bridle.usage import ExecutionMetrics, Usage
 
 StopReason = Literal["complete", "tool_use", "max_tokens", "refusal", "interrupted", "error"]
 When = Literal["idle", "queue", "next_step"]
@@ -94,13 +94,17 @@ class SessionStarted(Recorded, frozen=True, tag="session_start", omit_defaults=F
 
 
 class PromptReceived(Recorded, frozen=True, tag="user_prompt"):
-    """A person sent a prompt. It reaches the model when a `MessageAdded` follows."""
+    """A person sent a prompt. It reaches the model when a `MessageAdded` follows.
+
+    `letter` is what brought it, where it came from another process.
+    """
 
     content: str
     turn: int = 0
     by: str = "me"
     when: When = "idle"
     parts: tuple[Part, ...] = ()
+    letter: str = ""
 
 
 class MessageAdded(Recorded, frozen=True, tag="message:user"):
@@ -159,6 +163,7 @@ class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
     scope: Literal["once", "session", "rule"] = "once"
     word: str = ""
     shown: str = ""
+    letter: str = ""
 
 
 class UsageReported(Recorded, frozen=True, tag="usage"):
@@ -191,6 +196,100 @@ class TitleChanged(Recorded, frozen=True, tag="title"):
     """The session has a new title."""
 
     title: str
+
+
+class TagsChanged(Recorded, frozen=True, tag="tags"):
+    """The session has these tags from here on."""
+
+    tags: tuple[str, ...] = ()
+
+
+class TurnParked(Recorded, frozen=True, tag="turn_parked"):
+    """The turn waits for answers and nothing runs; it goes on from the log when they are there."""
+
+    turn: int
+    calls: tuple[str, ...] = ()
+
+
+class Forked(Recorded, frozen=True, tag="fork"):
+    """Everything before is another session's log, up to its record `at`.
+
+    What waited or was asked there is that session's business and not this one's.
+    """
+
+    session_id: str
+    at: int
+
+
+class Rewound(Recorded, frozen=True, tag="rewind"):
+    """The conversation is again what it was at record `to` (0: empty). What was done stays done.
+
+    The messages stand here whole, so that a reader needs nothing from before.
+    """
+
+    to: int
+    by: str = "me"
+    messages: tuple[Message, ...] = ()
+    todos: tuple[Todo, ...] = ()
+
+
+class Compacted(Recorded, frozen=True, tag="compaction"):
+    """The conversation was shortened; `messages` is what the model is told from here on.
+
+    `dropped` messages went (into a `summary`, where there is one), `shortened` outputs were cut.
+    `before` and `after` estimate the tokens. The original stays in the log.
+    """
+
+    messages: tuple[Message, ...]
+    dropped: int = 0
+    shortened: int = 0
+    summary: bool = False
+    before: int = 0
+    after: int = 0
+
+
+class BrokenLine(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A line that could not be read, or was altered: where it stands, and the hash of its bytes."""
+
+    after: int
+    size: int
+    hash: str
+    why: str = ""
+
+
+class Repaired(Recorded, frozen=True, tag="repair"):
+    """Somebody took the log up and found it damaged: bytes `torn` off its end, lines skipped."""
+
+    torn: int = 0
+    broken: tuple[BrokenLine, ...] = ()
+
+
+class Checkpoint(Recorded, frozen=True, tag="checkpoint"):
+    """What everything before adds up to, so that a large log is taken up from its tail.
+
+    `previous` is the hash of the record before. `waiting` are prompts by their numbers; `opened` is
+    a reply whose calls are not all answered, `outputs` the answers that it has, `intents` the calls
+    that were begun, by call id: did they only read? `letters` are those that came last.
+    """
+
+    previous: str
+    messages: tuple[Message, ...] = ()
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    workspace: str = ""
+    turn: int = 0
+    running: int = 0
+    parked: bool = False
+    metrics: ExecutionMetrics = ExecutionMetrics()
+    todos: tuple[Todo, ...] = ()
+    waiting: tuple[tuple[int, PromptReceived], ...] = ()
+    asked: tuple[ApprovalAsked, ...] = ()
+    answered: tuple[ApprovalAnswered, ...] = ()
+    grants: tuple[str, ...] = ()
+    opened: Message | None = None
+    outputs: tuple[ToolOutput, ...] = ()
+    intents: tuple[tuple[str, bool], ...] = ()
+    letters: tuple[str, ...] = ()
 
 
 class TurnEnded(Recorded, frozen=True, tag="turn_end"):

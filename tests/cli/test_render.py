@@ -27,7 +27,8 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput
 from bridle.promises.session import Answer
-from bridle.promises.store import Record, encode_data, encode_line
+from bridle.promises.codec import encode_data, encode_line
+from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics
 
 PLAIN = Paint(False)

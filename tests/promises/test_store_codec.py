@@ -12,10 +12,13 @@ from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallIntended,
+    Checkpoint,
+    Compacted,
     MessageAdded,
     PromptReceived,
     Recorded,
     ResponseCompleted,
+    Rewound,
     SessionStarted,
     Streamed,
     TextDelta,
@@ -29,7 +32,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import File, Image, Message, Text, Thinking, ToolCall, ToolOutput
-from bridle.promises.store import (
+from bridle.promises.codec import (
     chained,
     decode_data,
     encode_data,
@@ -61,6 +64,11 @@ replies = st.builds(Message, st.just("assistant"), st.lists(parts, max_size=4).m
 usages = st.builds(Usage, *[st.integers(0, 10**9)] * 5, st.booleans())
 stops = st.sampled_from(["complete", "tool_use", "max_tokens", "refusal", "interrupted", "error"])
 
+
+def some(values):
+    return st.lists(values, max_size=3).map(tuple)
+
+
 BY_HAND = {
     ToolCallReady: st.builds(ToolCallReady, tool_calls),
     TraceEvent: st.builds(TraceEvent, words, plain),
@@ -84,7 +92,21 @@ BY_HAND = {
         UnknownEvent, arguments.map(lambda found: {**found, "type": "from_the_future"})
     ),
     TurnEnded: st.builds(TurnEnded, st.integers(0, 9), st.sampled_from(["done", "stuck"]), words),
+    Rewound: st.builds(Rewound, st.integers(0, 9), words, some(user_messages | replies)),
+    Compacted: st.builds(Compacted, some(user_messages | replies), st.integers(0, 9)),
 }
+BY_HAND[Checkpoint] = st.builds(
+    Checkpoint,
+    words,
+    some(user_messages | replies),
+    words,
+    waiting=some(st.tuples(st.integers(1, 9), BY_HAND[PromptReceived])),
+    asked=some(BY_HAND[ApprovalAsked]),
+    answered=some(BY_HAND[ApprovalAnswered]),
+    opened=st.none() | replies,
+    outputs=some(outputs),
+    intents=some(st.tuples(words, st.booleans())),
+)
 
 
 def kinds():

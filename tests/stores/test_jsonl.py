@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bridle.engine.history import fold
 from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import MessageAdded, PromptReceived, TextDelta, TraceEvent, TurnEnded
-from bridle.promises.store import chained, to_record
+from bridle.promises.codec import chained, to_record
 from bridle.providers.scripted import Scripted
 from bridle.stores import reading
 from bridle.stores.clock import stamp

@@ -11,7 +11,8 @@ import msgspec
 from bridle.cli.style import Paint, cut
 from bridle.events import ApprovalAnswered, ApprovalAsked, Todo, TraceEvent, TurnEnded
 from bridle.messages import ToolCall, ToolOutput
-from bridle.promises.store import Record, encode_data
+from bridle.promises.codec import encode_data
+from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import neutral
 

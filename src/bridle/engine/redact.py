@@ -26,7 +26,7 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import sound
-from bridle.promises.store import encode_data
+from bridle.promises.codec import encode_data
 
 MARK = "[redacted]"
 SHORTEST = 12  # characters: what is shorter may be a word that anybody writes

@@ -1,29 +1,17 @@
-"""The promise every store keeps, the record, and how a record is written.
+"""The promise every store keeps: numbered records, durable when it says so, one writer a session.
 
-A line is `{"seq":…,"timestamp":"…Z","data":{"type":…},"hash":"…"}`; each hash covers its own line
-and the hash before it. Record types and keys are part of the format: old logs always load.
+What the records mean is not known here; how they are written is `promises/codec.py`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import blake2b
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
-import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from bridle import events
-from bridle.events import (
-    Event,
-    MessageAdded,
-    Recorded,
-    ResponseCompleted,
-    StopReason,
-    Streamed,
-    ToolResultEvent,
-    UnknownEvent,
-)
-from bridle.messages import File, Image, Message, Part, Role, Text, ToolCall, ToolOutput, sound
-from bridle.usage import Usage
+from bridle.events import Event, When
+from bridle.messages import Part
+
+Durability = Literal["disk", "process"]
 
 
 class Record(Struct, frozen=True, gc=False):
@@ -45,6 +33,26 @@ class SessionSummary(Struct, frozen=True, rename="camel", omit_defaults=True):
     workspace: str = ""
     model: str = ""
     size: int = 0
+    tags: tuple[str, ...] = ()
+
+
+class Letter(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A verb for whoever holds a session, from somebody who does not.
+
+    `id` is its own; the record that it leads to names it, so that it is done once.
+    """
+
+    id: str
+    verb: Literal["send", "answer", "interrupt"]
+    by: str = "me"
+    content: str = ""
+    parts: tuple[Part, ...] = ()
+    when: When = "queue"
+    call_id: str = ""
+    shown: str = ""
+    allowed: bool = False
+    scope: Literal["once", "session", "rule"] = "once"
+    word: str = ""
 
 
 class Log(Protocol):
@@ -57,8 +65,26 @@ class Log(Protocol):
         """The number of the newest record."""
         ...
 
-    def append(self, event: Event) -> Record:
-        """Number it, order it, hand it on. Synchronous; the disk is not waited for."""
+    @property
+    def durable(self) -> int:
+        """The number up to which everything would survive."""
+        ...
+
+    @property
+    def head(self) -> str:
+        """The hash of the newest record."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """About how many bytes there are since the newest checkpoint."""
+        ...
+
+    def append(self, event: Event, data: bytes | None = None) -> Record:
+        """Number it, order it, hand it on. Synchronous; the disk is not waited for.
+
+        `data` is the event as `encode_data` writes it, where the caller knows it already.
+        """
         ...
 
     async def settled(self) -> None:
@@ -67,6 +93,14 @@ class Log(Protocol):
 
     def on_written(self, tell: Callable[[Sequence[Record]], None] | None) -> None:
         """Call `tell` in the event loop with records that have been written, in order."""
+        ...
+
+    def letters(self) -> list[Letter]:
+        """What others have put into the session's inbox, in order, and is still there."""
+        ...
+
+    def discard(self, letter: Letter) -> None:
+        """That letter has been done, and its record is settled."""
         ...
 
     async def close(self) -> None:
@@ -80,8 +114,10 @@ class Store(Protocol):
     def create(self, session_id: str) -> Log: ...
 
     async def resume(self, session_id: str, apply: Callable[[Record], None]) -> Log:
-        """Take the session's log for writing; feed `apply` every record that it holds.
+        """Take the session's log for writing; feed `apply` the records that tell all of it.
 
+        That is every record, or the newest `Checkpoint` and every record after it. What had to be
+        mended on the way is the newest record (`Repaired`).
         Raise `UnknownSession`, `SessionLocked`, `StoreFailed`.
         """
         ...
@@ -94,187 +130,14 @@ class Store(Protocol):
         """All sessions, the newest first."""
         ...
 
+    def post(self, session_id: str, letter: Letter) -> None:
+        """Put a verb into a session's inbox; it is durable on return. Raise `UnknownSession`."""
+        ...
 
-class _MessageLine(
-    Struct, gc=False, tag_field="type", tag="message", rename="camel", omit_defaults=True
-):
-    """A message in the log. `parts` is there where `content` and `toolCalls` do not say it all."""
+    def listen(self, ring: Callable[[], None] | None) -> None:
+        """Call `ring` in the event loop whenever there may be new letters; None: no longer."""
+        ...
 
-    role: Role
-    content: str | None = None
-    tool_calls: tuple[ToolCall, ...] = ()
-    parts: tuple[Part, ...] = ()
-    call_id: str = ""
-    result: "_Result | None" = None
-    stop_reason: StopReason | None = None
-    usage: Usage = Usage()
-    model: str = ""
-    request_id: str = ""
-    stop_detail: str = ""
-    prompt: int = 0
-
-
-class _Result(Struct, gc=False, rename="camel", omit_defaults=True):
-    ok: bool
-    text: str = ""
-    name: str = ""
-    data: Any = None
-    media: tuple[Image | File, ...] = ()
-
-
-class _Peek(Struct):
-    type: str = ""
-    eventType: str = ""  # noqa: N815 - the key as it stands in the log
-
-
-def _plain(message: Message) -> bool:
-    """Do `content` and `toolCalls` say everything? Text, at most one, and then calls."""
-    calls = message.parts
-    if calls and type(first := calls[0]) is Text:
-        if not first.text:
-            return False  # empty text is a part all the same
-        calls = calls[1:]
-    return not [part for part in calls if type(part) is not ToolCall]
-
-
-def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _MessageLine:
-    if isinstance(event, ToolResultEvent):
-        out = event.output
-        result = _Result(not out.is_error, out.text, out.name, out.data, out.media)
-        return _MessageLine("tool", call_id=out.call_id, result=result)
-    message = event.message or Message("assistant")
-    parts = () if _plain(message) else message.parts
-    line = _MessageLine(message.role, message.content, message.tool_calls, parts)
-    if isinstance(event, ResponseCompleted):
-        line.stop_reason, line.usage = event.stop_reason, event.usage
-        line.model, line.request_id = event.model, event.request_id
-        line.stop_detail = event.stop_detail
-    else:
-        line.prompt = event.prompt
-    return line
-
-
-def _from_line(line: _MessageLine) -> Event:
-    if line.result is not None:
-        got = line.result
-        return ToolResultEvent(
-            ToolOutput(line.call_id, got.text, not got.ok, got.name, got.data, got.media)
-        )
-    parts = line.parts or ((Text(line.content),) if line.content else ()) + line.tool_calls
-    message = Message(line.role, parts)
-    if line.role != "assistant" or line.stop_reason is None:
-        return MessageAdded(message, line.prompt)
-    return ResponseCompleted(
-        line.stop_reason, message, line.usage, line.model, line.request_id, line.stop_detail
-    )
-
-
-_encode = msgspec.json.Encoder(enc_hook=str).encode
-_peek = msgspec.json.Decoder(_Peek).decode
-_decode_line = msgspec.json.Decoder(_MessageLine).decode
-_decode_any = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-def _kinds(family: type[Struct]) -> list[type[Struct]]:
-    found = [kind for kind in vars(events).values() if isinstance(kind, type)]
-    return [
-        kind for kind in found if issubclass(kind, family) and kind not in (family, UnknownEvent)
-    ]
-
-
-def _decoders(family: type[Struct]) -> dict[str, Callable[[bytes], Any]]:
-    return {
-        str(kind.__struct_config__.tag): msgspec.json.Decoder(kind).decode
-        for kind in _kinds(family)
-    }
-
-
-_STREAMED = _decoders(Streamed)
-_RECORDED = _decoders(Recorded)
-
-
-_STREAMED_KINDS = frozenset(_kinds(Streamed))
-_MESSAGE_KINDS = frozenset({MessageAdded, ResponseCompleted, ToolResultEvent})
-
-
-def encode_data(event: Event) -> bytes:
-    """An event as the `data` of a line."""
-    kind = type(event)
-    if kind in _STREAMED_KINDS:
-        return b'{"type":"event",' + _encode(event)[1:]
-    if kind in _MESSAGE_KINDS:
-        return _encode_message(event)
-    return _encode(event.data if isinstance(event, UnknownEvent) else event)
-
-
-def _encode_message(event: Any) -> bytes:
-    if isinstance(event, ResponseCompleted) and event.message is None:
-        rest = msgspec.to_builtins(event)
-        return _encode({**rest, "type": "event", "eventType": "ResponseCompleted"})
-    return _encode(_to_line(event))
-
-
-def scrubbed(event: Event) -> Event:
-    """The event with text that UTF-8 can hold, so that log, watchers and model see the same."""
-    plain = _sound(msgspec.to_builtins(event, enc_hook=str, str_keys=True))
-    return msgspec.convert(plain, type(event))
-
-
-def _sound(value: Any) -> Any:
-    if isinstance(value, str):
-        return sound(value)
-    if isinstance(value, dict):
-        return {_sound(key): _sound(found) for key, found in value.items()}
-    return [_sound(found) for found in value] if isinstance(value, list | tuple) else value
-
-
-def decode_data(data: bytes) -> Event:
-    """The `data` of a line as an event; what is not known is kept as it is."""
-    try:
-        peek = _peek(data)
-        if peek.type == "message":
-            return _from_line(_decode_line(data))
-        if peek.type == "event" and peek.eventType == "ResponseCompleted":
-            found = {**_decode_any(data), "type": "message:assistant"}
-            return msgspec.convert(found, ResponseCompleted)
-        decode = _STREAMED.get(peek.eventType) if peek.type == "event" else _RECORDED.get(peek.type)
-        if decode is not None:
-            event: Event = decode(data)
-            return event
-    except msgspec.ValidationError:
-        pass  # a known type in a shape that is not: keep it as data
-    return UnknownEvent(_decode_any(data))
-
-
-class Line(Struct):
-    """A line of a log, taken apart. One without a number is counted by its reader."""
-
-    timestamp: str
-    data: Raw
-    seq: int = 0
-    hash: str = ""
-
-
-decode_line = msgspec.json.Decoder(Line).decode
-
-
-def encode_line(seq: int, timestamp: str, data: bytes, previous: str) -> tuple[bytes, str]:
-    """A record as a line, and its hash, which covers the hash before."""
-    body = b'{"seq":%d,"timestamp":"%b","data":%b' % (seq, timestamp.encode(), data)
-    digest = chained(body, previous)
-    return b'%b,"hash":"%b"}\n' % (body, digest.encode()), digest
-
-
-def chained(body: bytes, previous: str) -> str:
-    """The hash of a line's bytes up to its own hash."""
-    key = previous.encode()[:64]  # a hash that somebody else wrote may be of any length
-    return blake2b(body, digest_size=16, key=key).hexdigest()
-
-
-def to_record(line: bytes) -> Record:
-    """A line as a record. Raise `msgspec.DecodeError` for what is not one."""
-    found = decode_line(line)
-    return Record(found.seq, found.timestamp, decode_data(bytes(found.data)), found.hash)
-
-
-Durability = Literal["disk", "process"]
+    def close(self) -> None:
+        """Let go of threads and clocks."""
+        ...

@@ -14,13 +14,8 @@ from pathlib import Path
 
 from bridle.errors import SessionLocked, StoreFailed, UnknownSession
 from bridle.events import Event
-from bridle.promises.store import (
-    Durability,
-    Record,
-    encode_data,
-    encode_line,
-    scrubbed,
-)
+from bridle.promises.codec import encode_data, encode_line, scrubbed
+from bridle.promises.store import Durability, Record
 from bridle.stores.clock import stamp
 from bridle.stores.reading import SessionFolder, readable
 from bridle.stores.writer import Batch, Writer, sync_file, write_at

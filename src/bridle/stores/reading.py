@@ -12,7 +12,8 @@ from typing import BinaryIO
 import msgspec
 
 from bridle.errors import StoreFailed, UnknownSession
-from bridle.promises.store import Record, SessionSummary, to_record
+from bridle.promises.codec import to_record
+from bridle.promises.store import Record, SessionSummary
 from bridle.stores.glance import ID, glance
 
 _NUMBER = re.compile(rb'\{"seq":(\d{1,18}),')
