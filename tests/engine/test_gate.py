@@ -287,7 +287,7 @@ def test_an_interrupt_while_a_question_is_open_runs_nothing(change):
     async def story():
         engine, session, turn, asked = await waiting(change)
         async with engine:
-            assert list(session.history.pending) == ["call_1"]
+            assert [one.call.id for one in session.history.pending.values()] == ["call_1"]
             await session.interrupt()
             result = await session.wait(turn)
             with pytest.raises(UnknownApproval):

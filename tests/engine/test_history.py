@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.engine.history import UNKNOWN, History, fold
+from bridle.engine.history import NOT_RUN, UNKNOWN, History, fold
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -75,7 +75,9 @@ def test_every_prefix_of_every_log_is_a_valid_request(events):
         seen = history.transcript
         assert is_valid(seen)
         assert seen == fold(records[: index + 1]).transcript
-        assert set(history.open_calls) <= {one.id for last in seen[-2:] for one in last.tool_calls}
+        assert {one.call.id for one in history.open_calls} <= {
+            one.id for last in seen[-2:] for one in last.tool_calls
+        }
 
 
 @given(st.lists(anything, max_size=30))
@@ -100,11 +102,22 @@ def test_a_transcript_that_was_handed_out_never_changes(events):
 
 
 def test_an_open_call_gets_a_stand_in_and_the_answered_one_keeps_its_result():
-    found = fold(numbered([MessageAdded(user("go")), asks("a", "b"), result("b")]))
-    assert found.open_calls == ("a",)
+    begun = CallIntended("a", "look")
+    events = [MessageAdded(user("go")), asks("a", "b", "c"), begun, result("b")]
+    found = fold(numbered(events))
+    states = [(one.call.id, one.state) for one in found.open_calls]
+    assert states == [("a", "unknown"), ("c", "not started")]
     assert found.transcript[-1].parts == (
         ToolOutput("a", UNKNOWN, True, "look"),
         ToolOutput("b", "seen", name="look"),
+        ToolOutput("c", NOT_RUN, True, "look"),
+    )
+
+
+def test_of_calls_that_were_brought_in_nobody_knows_whether_they_ran():
+    brought = MessageAdded(Message("assistant", (ToolCall("a", "look", {}),)))
+    assert fold(numbered([brought])).transcript[-1].parts == (
+        ToolOutput("a", UNKNOWN, True, "look"),
     )
 
 
@@ -146,8 +159,8 @@ def test_a_prompt_waits_until_it_enters_the_conversation():
     prompt = PromptReceived("go", 1)
     waits = fold(numbered([SessionStarted("s", workspace="/w"), prompt]))
     enters = fold(numbered([SessionStarted("s"), prompt, MessageAdded(user("go"), 2)]))
-    assert (waits.waiting, waits.running, len(waits.transcript)) == ({2: prompt}, False, 0)
-    assert (enters.waiting, enters.running, len(enters.transcript)) == ({}, True, 1)
+    assert (waits.waiting, waits.running, len(waits.transcript)) == ({2: prompt}, 0, 0)
+    assert (enters.waiting, enters.running, len(enters.transcript)) == ({}, 1, 1)
     assert (waits.turn, waits.title, waits.workspace) == (1, "go", "/w")
 
 
@@ -162,8 +175,9 @@ def test_titles_todos_and_questions():
     ]
     found = fold(numbered(events))
     assert (found.title, found.todos) == ("A title", (Todo("two", "completed"),))
-    assert found.pending == {"a": asked}
+    assert found.pending == {"x": asked}
     assert fold(numbered([*events, ApprovalAnswered("a", True)])).pending == {}
+    assert fold(numbered([*events, ApprovalAnswered("a", True, shown="x")])).pending == {}
     assert fold(numbered([*events, TurnEnded(1, "interrupted")])).pending == {}
 
 

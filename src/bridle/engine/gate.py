@@ -48,7 +48,7 @@ class Gate:
 
     async def ask(self, call: ToolCall, decision: Decision) -> Decision:
         """Have a person turn an ask into an allow or a deny."""
-        if (grant := _grant(call)) in self._granted:
+        if (grant := grant_of(call)) in self._granted:
             return Decision("allow", "allowed for this session", decision.rule)
         answer = await self._ask(call, decision)
         if not answer.allowed:
@@ -76,6 +76,6 @@ def fingerprint(call: ToolCall, *bound: str) -> str:
     return blake2b(words, digest_size=16).hexdigest()
 
 
-def _grant(call: ToolCall) -> str:
+def grant_of(call: ToolCall) -> str:
     """What "for this session" covers: the same tool with the same arguments."""
     return fingerprint(ToolCall("", call.name, call.arguments))

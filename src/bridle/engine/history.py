@@ -5,30 +5,49 @@ Nothing here waits, writes or knows a provider.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from bridle.engine.gate import grant_of
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallIntended,
+    Checkpoint,
+    Compacted,
+    Forked,
     MessageAdded,
     PromptReceived,
     ResponseCompleted,
+    Rewound,
     SessionStarted,
+    TagsChanged,
     TitleChanged,
     Todo,
     TodosChanged,
     ToolResultEvent,
+    TraceEvent,
     TurnEnded,
+    TurnParked,
     UsageReported,
 )
-from bridle.messages import Message, ToolOutput, Transcript
+from bridle.messages import Message, ToolCall, ToolOutput, Transcript
 from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics
 
 UNKNOWN = "no result was recorded: it is not known whether this call ran"
+NOT_RUN = "not run: the turn ended before it began"
+_LETTERS = 256  # the newest that were done: a file that is still there may be one of them
+
+
+class OpenCall(Struct, frozen=True):
+    """A call without a result. Where it may have run, nobody knows whether it did."""
+
+    call: ToolCall
+    state: Literal["not started", "unknown"]
+    reads: bool = False
 
 
 class History:
@@ -36,16 +55,24 @@ class History:
 
     def __init__(self) -> None:
         self.title = ""
+        self.tags: tuple[str, ...] = ()
         self.workspace = ""
-        self.turn = 0
-        self.running = False
+        self.turn = 0  # the newest that was given a number
+        self.running = 0  # the turn that has begun and not ended
+        self.parked = False
         self.metrics = ExecutionMetrics()
         self.todos: tuple[Todo, ...] = ()
-        self.pending: dict[str, ApprovalAsked] = {}
+        self.pending: dict[str, ApprovalAsked] = {}  # by what was shown
+        self.answers: dict[str, ApprovalAnswered] = {}  # to calls of this step, by call
+        self.grants: set[str] = set()  # what a person allowed for the whole session
         self.waiting: dict[int, PromptReceived] = {}  # sent, and not yet in the conversation
+        self.letters: dict[str, None] = {}
         self._settled = Transcript()
         self._open: Message | None = None  # a reply whose calls are not all answered
+        self._ours = False  # ... which our own loop asked for, so that its intents are recorded
         self._outputs: dict[str, ToolOutput | None] = {}  # of its calls, in their order
+        self._intents: dict[str, bool] = {}  # its calls that were begun: do they only read?
+        self._begun = False
 
     @property
     def transcript(self) -> Transcript:
@@ -53,9 +80,15 @@ class History:
         return self._closed() if self._open is not None else self._settled
 
     @property
-    def open_calls(self) -> tuple[str, ...]:
+    def open_calls(self) -> tuple[OpenCall, ...]:
         """The calls of the newest reply that have no result yet."""
-        return tuple(call_id for call_id, output in self._outputs.items() if output is None)
+        if self._open is None:
+            return ()
+        calls = [one for one in self._open.tool_calls if self._outputs.get(one.id) is None]
+        return tuple(
+            OpenCall(call, self._state(call.id), self._intents.get(call.id, False))
+            for call in calls
+        )
 
     def apply(self, record: Record) -> None:
         """Take one record into account."""
@@ -63,54 +96,88 @@ class History:
         if fold is not None:
             fold(self, record, record.event)
 
+    def checkpoint(self, previous: str) -> Checkpoint:
+        """Everything so far as one event; `previous` is the hash of the newest record."""
+        if not self._ours:  # history brought in: nobody will answer its calls any more
+            self._close()
+        return Checkpoint(
+            previous,
+            tuple(self._settled),
+            self.title,
+            self.tags,
+            self.workspace,
+            self.turn,
+            self.running,
+            self.parked,
+            self.metrics,
+            self.todos,
+            tuple(self.waiting.items()),
+            tuple(self.pending.values()),
+            tuple(self.answers.values()),
+            tuple(sorted(self.grants)),
+            self._open,
+            tuple(filter(None, self._outputs.values())),
+            tuple(self._intents.items()),
+            tuple(self.letters),
+        )
+
+    def _state(self, call_id: str) -> Literal["not started", "unknown"]:
+        return "not started" if self._ours and call_id not in self._intents else "unknown"
+
+    def _stand_in(self, call: ToolCall) -> ToolOutput:
+        words = UNKNOWN if self._state(call.id) == "unknown" else NOT_RUN
+        return ToolOutput(call.id, words, True, call.name)
+
     def _closed(self) -> Transcript:
         reply = self._open
         if reply is None:
             return self._settled
-        outputs: tuple[ToolOutput, ...]
-        if None in self._outputs.values():
-            outputs = tuple(
-                self._outputs.get(call.id) or ToolOutput(call.id, UNKNOWN, True, call.name)
-                for call in reply.tool_calls
-            )
-        else:
-            outputs = tuple(filter(None, self._outputs.values()))
+        calls = reply.tool_calls
+        outputs = tuple(filter(None, self._outputs.values()))
+        if len(outputs) != len(calls):
+            outputs = tuple(self._outputs.get(one.id) or self._stand_in(one) for one in calls)
         return self._settled.plus(reply).plus(Message("tool", outputs, f"{reply.id}r"))
 
     def _close(self) -> None:
-        self._settled = self._closed()
-        self._open = None
-        self._outputs = {}
+        if self._open is not None:
+            self._settled = self._closed()
+            self._open = None
+            self._outputs = {}
+            self._intents = {}
+            self.answers = {}
 
     def _start(self, record: Record, event: SessionStarted) -> None:
+        self._begun = True
         self.workspace = self.workspace or event.workspace
-        self.running = False
 
     def _prompt(self, record: Record, event: PromptReceived) -> None:
         self.turn = max(self.turn, event.turn)
         if event.turn:  # in a log of another program nothing waits: the message follows at once
             self.waiting[record.seq] = event
         self.title = self.title or " ".join(event.content.split())[:80]
+        self._done(event.letter)
 
     def _message(self, record: Record, event: MessageAdded) -> None:
-        if self.waiting.pop(event.prompt, None) is not None:
-            self.running = True
+        prompt = self.waiting.pop(event.prompt, None)
+        if prompt is not None:
+            self.running = event.turn or prompt.turn
+            self.turn = max(self.turn, self.running)
         if event.message.role == "tool":
             for output in event.message.tool_results:
                 self._answer(output)
         else:
-            self._enter(_dated(event.message, record))
+            self._enter(_dated(event.message, record), ours=False)
 
     def _reply(self, record: Record, event: ResponseCompleted) -> None:
         if event.message is None or not event.message.parts:
             return
-        self._enter(_dated(event.message, record))
+        self._enter(_dated(event.message, record), ours=True)
 
-    def _enter(self, message: Message) -> None:
+    def _enter(self, message: Message, *, ours: bool) -> None:
         """The next message; one with calls stays open until they are answered."""
         self._close()
         if calls := message.tool_calls:
-            self._open = message
+            self._open, self._ours = message, ours
             self._outputs = dict.fromkeys(call.id for call in calls)
         else:
             self._settled = self._settled.plus(message)
@@ -119,6 +186,7 @@ class History:
         self._answer(event.output)
 
     def _answer(self, output: ToolOutput) -> None:
+        self.parked = False
         if self._outputs.get(output.call_id, output) is not None:
             return  # a second result, or one that nobody asked for: the first stands
         self._outputs[output.call_id] = output
@@ -127,6 +195,9 @@ class History:
 
     def _intent(self, record: Record, event: CallIntended) -> None:
         self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)
+        self.parked = False
+        if event.call_id in self._outputs:
+            self._intents[event.call_id] = event.read_only
 
     def _usage(self, record: Record, event: UsageReported) -> None:
         context = self.metrics.context_tokens
@@ -135,10 +206,21 @@ class History:
             self.metrics = replace(self.metrics, context_tokens=context)
 
     def _asked(self, record: Record, event: ApprovalAsked) -> None:
-        self.pending[event.call.id] = event
+        self.pending[event.shown] = event
 
     def _answered(self, record: Record, event: ApprovalAnswered) -> None:
-        self.pending.pop(event.call_id, None)
+        self._done(event.letter)
+        asked = self.pending.pop(event.shown, None) or self._asked_of(event.call_id)
+        if asked is None:
+            return  # the first answer stands
+        self.answers[event.call_id] = event
+        if event.allowed and event.scope != "once":
+            self.grants.add(grant_of(asked.call))
+
+    def _asked_of(self, call_id: str) -> ApprovalAsked | None:
+        """Early answers named the call alone."""
+        shown = next((key for key, one in self.pending.items() if one.call.id == call_id), "")
+        return self.pending.pop(shown, None)
 
     def _todos(self, record: Record, event: TodosChanged) -> None:
         self.todos = event.todos
@@ -146,10 +228,73 @@ class History:
     def _titled(self, record: Record, event: TitleChanged) -> None:
         self.title = event.title
 
+    def _tagged(self, record: Record, event: TagsChanged) -> None:
+        self.tags = event.tags
+
+    def _trace(self, record: Record, event: TraceEvent) -> None:
+        if event.kind == "interrupt" and isinstance(event.detail, dict):
+            self._done(str(event.detail.get("letter", "")))
+
+    def _done(self, letter: str) -> None:
+        if letter:
+            self.letters[letter] = None
+            if len(self.letters) > _LETTERS:
+                del self.letters[next(iter(self.letters))]
+
     def _ended(self, record: Record, event: TurnEnded) -> None:
         self.turn = max(self.turn, event.turn)
-        self.running = False
+        self._idle()
+
+    def _idle(self) -> None:
+        self.running, self.parked = 0, False
         self.pending.clear()
+        self.answers = {}
+
+    def _parked(self, record: Record, event: TurnParked) -> None:
+        self.parked = True
+
+    def _forked(self, record: Record, event: Forked) -> None:
+        """What was asked, allowed, sent or paid there is not this session's."""
+        self._close()
+        self._idle()
+        self.waiting.clear()
+        self.grants.clear()
+        self.letters.clear()
+        self.metrics = ExecutionMetrics(context_tokens=self.metrics.context_tokens)
+
+    def _rewound(self, record: Record, event: Rewound) -> None:
+        self._replace(event.messages)
+        self._idle()
+        self.todos = event.todos
+        self.waiting = {seq: one for seq, one in self.waiting.items() if seq <= event.to}
+
+    def _compacted(self, record: Record, event: Compacted) -> None:
+        self._replace(event.messages)
+        self.metrics = replace(self.metrics, context_tokens=event.after)
+
+    def _replace(self, messages: tuple[Message, ...]) -> None:
+        self._close()
+        self._settled = Transcript(messages)
+
+    def _checkpoint(self, record: Record, event: Checkpoint) -> None:
+        """Where it stands at the beginning it says everything; later it says what is known."""
+        if self._begun:
+            return
+        self._begun = True
+        self._settled = Transcript(event.messages)
+        self.title, self.tags, self.workspace = event.title, event.tags, event.workspace
+        self.turn, self.running, self.parked = event.turn, event.running, event.parked
+        self.metrics, self.todos = event.metrics, event.todos
+        self.waiting = dict(event.waiting)
+        self.pending = {one.shown: one for one in event.asked}
+        self.answers = {one.call_id: one for one in event.answered}
+        self.grants = set(event.grants)
+        self.letters = dict.fromkeys(event.letters)
+        if (reply := event.opened) is not None:
+            self._open, self._ours = reply, True
+            self._outputs = dict.fromkeys(call.id for call in reply.tool_calls)
+            self._outputs |= {one.call_id: one for one in event.outputs}
+            self._intents = dict(event.intents)
 
 
 def _dated(message: Message, record: Record) -> Message:
@@ -168,7 +313,14 @@ _FOLDS: dict[type, Callable[[History, Record, Any], None]] = {
     ApprovalAnswered: History._answered,
     TodosChanged: History._todos,
     TitleChanged: History._titled,
+    TagsChanged: History._tagged,
+    TraceEvent: History._trace,
     TurnEnded: History._ended,
+    TurnParked: History._parked,
+    Forked: History._forked,
+    Rewound: History._rewound,
+    Compacted: History._compacted,
+    Checkpoint: History._checkpoint,
 }
 
 

@@ -44,6 +44,7 @@ class _MessageLine(
     request_id: str = ""
     stop_detail: str = ""
     prompt: int = 0
+    turn: int = 0
 
 
 class _Result(Struct, gc=False, rename="camel", omit_defaults=True):
@@ -82,7 +83,7 @@ def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _Mess
         line.model, line.request_id = event.model, event.request_id
         line.stop_detail = event.stop_detail
     else:
-        line.prompt = event.prompt
+        line.prompt, line.turn = event.prompt, event.turn
     return line
 
 
@@ -95,7 +96,7 @@ def _from_line(line: _MessageLine) -> Event:
     parts = line.parts or ((Text(line.content),) if line.content else ()) + line.tool_calls
     message = Message(line.role, parts)
     if line.role != "assistant" or line.stop_reason is None:
-        return MessageAdded(message, line.prompt)
+        return MessageAdded(message, line.prompt, line.turn)
     return ResponseCompleted(
         line.stop_reason, message, line.usage, line.model, line.request_id, line.stop_detail
     )
