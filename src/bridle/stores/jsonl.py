@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from bridle.errors import SessionLocked, StoreFailed, UnknownSession
-from bridle.events import Event
+from bridle.events import Checkpoint, Event
 from bridle.promises.codec import encode_data, encode_line, scrubbed
-from bridle.promises.store import Durability, Record
+from bridle.promises.store import Durability, Letter, Record
+from bridle.stores import inbox
 from bridle.stores.clock import stamp
 from bridle.stores.reading import SessionFolder, readable
 from bridle.stores.writer import Batch, Writer, sync_file, write_at
 
 log = logging.getLogger(__name__)
 
+_TICK = 0.2  # seconds between two looks at the bell, while somebody listens
 _PAUSE = 0.25  # how long lines wait for company when nobody watches and nobody waits
 
 
@@ -35,6 +37,10 @@ class JsonlStore(SessionFolder):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._urgent: dict[JsonlLog, None] = {}  # somebody waits, or watches
         self._patient: dict[JsonlLog, None] = {}
+        self._ring: Callable[[], None] | None = None
+        self._tick: asyncio.TimerHandle | None = None
+        self._bell = inbox.Bell(self.folder)
+        self._heard = 0
 
     def create(self, session_id: str) -> "JsonlLog":
         """A new log. Its file is made with its first line, by the writer."""
@@ -47,8 +53,33 @@ class JsonlStore(SessionFolder):
             apply(record)
         return log
 
+    def post(self, session_id: str, letter: Letter) -> None:
+        """Put a verb into a session's inbox, and ring for whoever holds it."""
+        path = self.path(session_id)
+        if not path.exists():
+            raise UnknownSession(f"there is no session {session_id}")
+        inbox.post(path.parent, letter)
+        self._bell.ring()
+
+    def listen(self, ring: Callable[[], None] | None) -> None:
+        """Call `ring` whenever somebody may have put a letter anywhere; None: no longer."""
+        self._ring = ring
+        if self._tick is not None:
+            self._tick.cancel()
+            self._tick = None
+        if ring is not None:
+            self._heard = self._bell.size()
+            self._tick = asyncio.get_running_loop().call_later(_TICK, self._look)
+
+    def _look(self) -> None:
+        self._tick = asyncio.get_running_loop().call_later(_TICK, self._look)
+        if (size := self._bell.size()) != self._heard and self._ring is not None:
+            self._heard = size
+            self._ring()
+
     def close(self) -> None:
-        """End the writer's thread."""
+        """End the writer's thread, and the clock."""
+        self.listen(None)
         self._writer.close()
 
     def want(self, log: "JsonlLog", *, now: bool) -> None:
@@ -94,14 +125,15 @@ class JsonlLog:
         self.session_id = session_id
         self.path = path
         self.seq = 0
+        self.size = 0
         self._store = store
-        self._hash = ""
+        self.head = ""
         self._lines: list[bytes] = []
         self._untold: list[Record] = []
         self._tell: Callable[[Sequence[Record]], None] | None = None
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-        self._durable = 0
-        self._size = 0
+        self.durable = 0
+        self._end = 0
         self._handle = -1
         self._flying = 0  # batches on their way through the writer
         self._stuck: OSError | None = None
@@ -109,20 +141,22 @@ class JsonlLog:
         self._unsynced = self._closed = False
         self._new: tuple[str, ...] = ()  # folders whose entries for this log may not be durable
 
-    def append(self, event: Event) -> Record:
+    def append(self, event: Event, data: bytes | None = None) -> Record:
         """Number the event, chain its hash, and hand the line on.
 
         What cannot be written at all raises here, and takes no number.
         """
-        try:
-            data = encode_data(event)
-        except UnicodeEncodeError:
-            event = scrubbed(event)
-            data = encode_data(event)
+        if data is None:
+            try:
+                data = encode_data(event)
+            except UnicodeEncodeError:
+                event = scrubbed(event)
+                data = encode_data(event)
         seq, when = self.seq + 1, stamp()
-        line, self._hash = encode_line(seq, when, data, self._hash)
-        record = Record(seq, when, event, self._hash)
+        line, self.head = encode_line(seq, when, data, self.head)
+        record = Record(seq, when, event, self.head)
         self.seq = seq
+        self.size = 0 if type(event) is Checkpoint else self.size + len(line)
         self._lines.append(line)
         self._untold.append(record)
         self._store.want(self, now=self._tell is not None)
@@ -130,7 +164,7 @@ class JsonlLog:
 
     async def settled(self) -> None:
         """Return when every line so far is on disk (or, with `process`, in the kernel's hands)."""
-        if self._durable >= self.seq:
+        if self.durable >= self.seq:
             return
         if self._closed:
             raise _typed(self.session_id, OSError(errno.EBADF, "the log is closed"))
@@ -142,6 +176,14 @@ class JsonlLog:
     def on_written(self, tell: Callable[[Sequence[Record]], None] | None) -> None:
         """Call `tell` with records once they are written; None: nobody listens any more."""
         self._tell = tell
+
+    def letters(self) -> list[Letter]:
+        """What others have put into the session's inbox, in order."""
+        return inbox.letters(self.path.parent)
+
+    def discard(self, letter: Letter) -> None:
+        """That letter is done."""
+        inbox.discard(self.path.parent, letter)
 
     async def close(self) -> None:
         """Settle, and let the lock go."""
@@ -187,11 +229,11 @@ class JsonlLog:
             self._handle, self._new = _make(self.path)
         durable = sync and self._store.durability == "disk"
         at_once = durable and not self._unsynced  # one call syncs its own bytes, not older ones
-        write_at(self._handle, lines, self._size, sync=at_once)
+        write_at(self._handle, lines, self._end, sync=at_once)
         if durable and not at_once:
             sync_file(self._handle)
         self._unsynced = not durable and (self._unsynced or bool(lines))
-        self._size += len(lines)
+        self._end += len(lines)
 
     def written(self, batch: "_Lines", error: OSError | None) -> None:
         """Back in the event loop: tell the watchers, wake those who wait."""
@@ -202,7 +244,7 @@ class JsonlLog:
         if batch.parents:
             self._new = ()
         if batch.sync:
-            self._durable = max(self._durable, batch.upto)
+            self.durable = max(self.durable, batch.upto)
             self._wake()
         if batch.records and self._tell is not None:
             self._tell(batch.records)
@@ -211,7 +253,7 @@ class JsonlLog:
         """Those whose lines are on disk; for the others, another round."""
         waiting, self._waiting = self._waiting, []
         for upto, waiter in waiting:
-            if upto > self._durable:
+            if upto > self.durable:
                 self._waiting.append((upto, waiter))
             elif not waiter.done():
                 waiter.set_result(None)
@@ -263,20 +305,21 @@ class JsonlLog:
             for line in file:
                 if not line.endswith(b"\n"):
                     break
-                self._size += len(line)
+                self._end += len(line)
                 last = records[-1].seq if records else 0
                 if (record := readable(line, last)) is not None:
                     records.append(record)
                 else:
                     log.warning("session %s: a broken line was skipped", self.session_id)
-        if os.fstat(handle).st_size > self._size:
-            if not self._size:  # not one whole line: that is not ours to cut
+        if os.fstat(handle).st_size > self._end:
+            if not self._end:  # not one whole line: that is not ours to cut
                 raise OSError(errno.EINVAL, "it holds no log")
             log.warning("session %s: a torn last line was cut off", self.session_id)
-            os.ftruncate(handle, self._size)
+            os.ftruncate(handle, self._end)
         if records:
-            self.seq = self._durable = records[-1].seq
-            self._hash = records[-1].hash
+            self.seq = self.durable = records[-1].seq
+            self.head = records[-1].hash
+            self.size = self._end
             self._unsynced = True  # whoever wrote it may have died before it was on disk
         return records
 

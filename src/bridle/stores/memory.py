@@ -1,19 +1,25 @@
 """Sessions kept in this process and nowhere else: for tests, and for runs that leave no trace."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from bridle.errors import SessionLocked, UnknownSession
 from bridle.events import Event, PromptReceived, SessionStarted, TitleChanged
-from bridle.promises.store import Record, SessionSummary
+from bridle.promises.store import Letter, Record, SessionSummary
 from bridle.stores.clock import stamp
 
 
 class MemoryLog:
     """A list of records with the promise of a log."""
 
-    def __init__(self, session_id: str, records: list[Record]) -> None:
+    head = ""  # nothing is chained here: nobody else can reach it
+    size = 0  # and nothing has to be read again
+
+    def __init__(self, session_id: str, records: list[Record], inbox: list[Letter]) -> None:
         self.session_id = session_id
         self.records = records
+        self.inbox = inbox
         self.held = True
         self._tell: Callable[[Sequence[Record]], None] | None = None
 
@@ -22,7 +28,12 @@ class MemoryLog:
         """The number of the newest record."""
         return len(self.records)
 
-    def append(self, event: Event) -> Record:
+    @property
+    def durable(self) -> int:
+        """Memory is always as durable as it gets."""
+        return len(self.records)
+
+    def append(self, event: Event, data: bytes | None = None) -> Record:
         """Number it and tell it."""
         record = Record(len(self.records) + 1, stamp(), event)
         self.records.append(record)
@@ -37,6 +48,15 @@ class MemoryLog:
         """Call `tell` with each record."""
         self._tell = tell
 
+    def letters(self) -> list[Letter]:
+        """What others have put into the session's inbox, in order."""
+        return list(self.inbox)
+
+    def discard(self, letter: Letter) -> None:
+        """That letter is done."""
+        with suppress(ValueError):
+            self.inbox.remove(letter)
+
     async def close(self) -> None:
         """Let somebody else take the log."""
         self.held = False
@@ -47,12 +67,13 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._logs: dict[str, MemoryLog] = {}
+        self._bell: tuple[asyncio.AbstractEventLoop, Callable[[], None]] | None = None
 
     def create(self, session_id: str) -> MemoryLog:
         """A new, empty log."""
         if session_id in self._logs:
             raise SessionLocked(f"session {session_id} exists already")
-        log = self._logs[session_id] = MemoryLog(session_id, [])
+        log = self._logs[session_id] = MemoryLog(session_id, [], [])
         return log
 
     async def resume(self, session_id: str, apply: Callable[[Record], None]) -> MemoryLog:
@@ -62,7 +83,7 @@ class MemoryStore:
             raise SessionLocked(f"session {session_id} is open already")
         for record in old.records:
             apply(record)
-        log = self._logs[session_id] = MemoryLog(session_id, old.records)
+        log = self._logs[session_id] = MemoryLog(session_id, old.records, old.inbox)
         return log
 
     def read(self, session_id: str, after: int = 0) -> Iterator[Record]:
@@ -72,6 +93,22 @@ class MemoryStore:
     def sessions(self) -> list[SessionSummary]:
         """All of them, the newest first."""
         return [_summary(log.session_id, log.records) for log in reversed(self._logs.values())]
+
+    def post(self, session_id: str, letter: Letter) -> None:
+        """Put a verb into a session's inbox."""
+        self._find(session_id).inbox.append(letter)
+        if self._bell is not None:
+            loop, ring = self._bell
+            with suppress(RuntimeError):  # that loop is over: nobody listens any more
+                loop.call_soon_threadsafe(ring)
+
+    def listen(self, ring: Callable[[], None] | None) -> None:
+        """Call `ring` after each letter; None: no longer."""
+        self._bell = (asyncio.get_running_loop(), ring) if ring is not None else None
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        self._bell = None
 
     def _find(self, session_id: str) -> MemoryLog:
         try:
