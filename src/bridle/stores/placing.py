@@ -3,6 +3,7 @@
 What stands in the files is not known here. Everything raises `OSError`.
 """
 
+import errno
 import os
 import secrets
 import stat
@@ -92,3 +93,12 @@ def names(folder: int) -> list[str]:
     """The entries of a folder, in no order."""
     with os.scandir(folder) as entries:
         return [entry.name for entry in entries]
+
+
+def opened(path: str | os.PathLike[str]) -> int:
+    """The handle of a regular file, for reading."""
+    handle = os.open(path, _READING)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is not a file")
+    return handle
