@@ -232,7 +232,7 @@ def test_silence_is_a_stalled_stream() -> None:
 
 
 def test_a_reply_that_takes_too_long_in_all_has_timed_out() -> None:
-    """(A13): also when bytes keep coming."""
+    """(A13): also when bytes keep coming, or none at all."""
 
     async def answer(exchange: Exchange) -> None:
         await exchange.begin()
@@ -241,8 +241,12 @@ def test_a_reply_that_takes_too_long_in_all_has_timed_out() -> None:
                 await exchange.say(b": ping\\n\\n")
                 await asyncio.sleep(0.005)
 
-    error = failure(answer, timeouts=Timeouts(total=0.1))
-    assert (type(error), error.kind) == (TimedOut, "timeout")
+    async def mute(exchange: Exchange) -> None:
+        await asyncio.Event().wait()
+
+    for says in (answer, mute):
+        error = failure(says, timeouts=Timeouts(total=0.1))
+        assert (type(error), error.kind) == (TimedOut, "timeout")
 
 
 def test_closing_the_stream_closes_the_connection_at_once() -> None:

@@ -13,6 +13,8 @@ from bridle.errors import (
     RequestRefused,
     StreamCutShort,
 )
+from bridle.messages import user
+from bridle.promises.provider import Request
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
 
@@ -66,3 +68,25 @@ def test_a_base_url_with_the_version_does_not_say_it_twice() -> None:
             return place.asked[0].line
 
     assert asyncio.run(main()) == "POST /v1/messages HTTP/1.1"
+
+
+def test_a_cancel_while_the_answer_is_waited_for_is_a_cancel() -> None:
+    """(M6): whoever cancels is not told of a timeout, and the task is as cancelled as they said."""
+
+    async def main() -> tuple[bool, int]:
+        asked = asyncio.Event()
+
+        async def mute(exchange: Exchange) -> None:
+            asked.set()
+            await asyncio.Event().wait()
+
+        async with served(mute) as place:
+            provider = Anthropic("m", base_url=place.url)
+            task = asyncio.ensure_future(anext(provider.stream(Request((user("hi"),)))))
+            await asked.wait()
+            task.cancel()
+            await asyncio.wait([task])
+            await provider.close()
+            return task.cancelled(), task.cancelling()
+
+    assert asyncio.run(main()) == (True, 1)

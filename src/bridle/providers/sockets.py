@@ -7,12 +7,14 @@ The environment's proxy and certificate settings are looked up once, when the po
 import asyncio
 from base64 import b64encode
 from io import BytesIO
+from time import monotonic
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from multidict import CIMultiDict
+from yarl import URL
 
 from bridle.errors import (
     AgentError,
@@ -25,7 +27,7 @@ from bridle.errors import (
     Unreachable,
 )
 from bridle.providers.faults import by_status, names_error, request_id_in
-from bridle.providers.silence import Silence
+from bridle.providers.patience import Patience, Wait
 from bridle.providers.wire import Headers, Timeouts
 
 _ERROR_LIMIT = 64 * 1024
@@ -42,37 +44,50 @@ class Pool:
         self.host = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
         self.timeouts = timeouts
         self._base = base_url
+        self._targets: dict[str, URL] = {}
         self._secret = secret
         self._lingering: set[aiohttp.ClientResponse] = set()
-        self.silence = Silence(timeouts.idle)
+        self._patience = Patience(timeouts.idle, timeouts.total)
         self._proxy = _proxy(parts.scheme, str(parts.hostname))
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=CIMultiDict({"accept-encoding": "identity", **headers}),
-            timeout=aiohttp.ClientTimeout(
-                total=timeouts.total, sock_connect=timeouts.connect, sock_read=timeouts.idle
-            ),
+            # Only the connection is timed by aiohttp; the rest has one clock for all requests.
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect),
         )
 
     async def post(self, path: str, body: bytes) -> "Answer":
         """Send the body; raise what is no reply."""
+        task = asyncio.current_task()
+        assert task is not None, "a request is sent from within a task"
+        before = task.cancelling()
+        wait = self._patience.begin(task.cancel)
         try:
             response = await self._session.post(
-                self._base + path,
+                self._target(path),
                 data=body if len(body) < _LARGE else BytesIO(body),
                 allow_redirects=False,  # the key goes to the host that was named, and nowhere else
                 **self._proxy,
             )
+        except asyncio.CancelledError:
+            self._patience.end(wait)
+            if not wait.late or task.uncancel() > before:  # somebody else's cancel goes on
+                raise
+            raise self._too_late(wait) from None
         except (aiohttp.ClientError, OSError, ValueError) as problem:
+            self._patience.end(wait)
             raise self.told(problem, Unreachable) from _harmless(problem)
-        if response.connection is not None and response.connection.protocol is not None:
-            # aiohttp watches for the headers, `silence` for what follows them.
-            response.connection.protocol.read_timeout = None
-        answer = Answer(self, response)
+        answer = Answer(self, response, wait)
         if response.status != 200 or not _streams(response.content_type):
             raise await self._refusal(answer, response)
         return answer
+
+    def _target(self, path: str) -> URL:
+        found = self._targets.get(path)
+        if found is None:
+            found = self._targets[path] = URL(self._base + path)
+        return found
 
     async def _refusal(self, answer: "Answer", response: aiohttp.ClientResponse) -> AgentError:
         body = b""
@@ -90,21 +105,24 @@ class Pool:
         return by_status(response.status, body, response.headers, self.host)
 
     def told(
-        self, problem: Exception, lost: type[AgentError], *, stalled: bool = False
+        self, problem: Exception, lost: type[AgentError], wait: Wait | None = None
     ) -> AgentError:
         """A failure of the connection as a typed error; `lost` is what a broken one means here."""
-        waits = self.timeouts
-        if stalled or isinstance(problem, aiohttp.SocketTimeoutError):
-            return StreamStalled(f"{self.host} sent nothing for {waits.idle:g} seconds")
+        if wait is not None and wait.late:
+            return self._too_late(wait)
         if isinstance(problem, aiohttp.ServerTimeoutError):
-            said = f"{self.host} could not be reached within {waits.connect:g} seconds"
+            said = f"{self.host} could not be reached within {self.timeouts.connect:g} seconds"
             return Unreachable(said)
-        if isinstance(problem, TimeoutError):
-            return TimedOut(
-                f"the reply of {self.host} was not over within {waits.total or 0:g} seconds",
-                hint="Allow a longer total timeout, or ask for less at once.",
-            )
         return self._broken(problem, lost)
+
+    def _too_late(self, wait: Wait) -> AgentError:
+        waits = self.timeouts
+        if wait.late == "idle":
+            return StreamStalled(f"{self.host} sent nothing for {waits.idle:g} seconds")
+        return TimedOut(
+            f"the reply of {self.host} was not over within {waits.total or 0:g} seconds",
+            hint="Allow a longer total timeout, or ask for less at once.",
+        )
 
     def _broken(self, problem: Exception, lost: type[AgentError]) -> AgentError:
         if isinstance(problem, ValueError):  # also aiohttp's InvalidURL
@@ -121,6 +139,10 @@ class Pool:
         why = getattr(problem, "strerror", None) or "the connection was closed"
         return Unreachable(f"{self.host} could not be reached ({why})")
 
+    def let_go(self, wait: Wait) -> None:
+        """Nobody reads this reply any more."""
+        self._patience.end(wait)
+
     def linger(self, response: aiohttp.ClientResponse) -> None:
         """Give a reply that said everything a moment to end its body."""
         self._lingering.add(response)
@@ -132,7 +154,7 @@ class Pool:
 
     async def close(self) -> None:
         """Close every connection."""
-        self.silence.close()
+        self._patience.close()
         for response in list(self._lingering):
             self._cut(response)
         await self._session.close()
@@ -150,36 +172,34 @@ class Pool:
 class Answer:
     """A reply on one of the pool's connections."""
 
-    __slots__ = ("_pool", "_readany", "_response", "_stalled", "headers")
+    __slots__ = ("_pool", "_readany", "_response", "_wait", "headers")
 
-    def __init__(self, pool: Pool, response: aiohttp.ClientResponse) -> None:
+    def __init__(self, pool: Pool, response: aiohttp.ClientResponse, wait: Wait) -> None:
         self._pool = pool
         self._response = response
         self._readany = response.content.readany
-        self._stalled = False
+        self._wait = wait
         self.headers: Headers = response.headers
+        wait.stop = response.close
+        wait.since = 0.0
 
     async def read(self) -> bytes:
         """Some more of the body; empty when it is over."""
-        silence = self._pool.silence
-        silence.begin(self)
+        wait = self._wait
+        wait.since = monotonic()
         try:
             return await self._readany()
         except (aiohttp.ClientError, OSError) as problem:
-            error = self._pool.told(problem, StreamCutShort, stalled=self._stalled)
+            error = self._pool.told(problem, StreamCutShort, wait)
             error.origin = Origin(request_id=request_id_in(self.headers))
             raise error from _harmless(problem)
         finally:
-            silence.end(self)
-
-    def give_up(self) -> None:
-        """Nothing came for too long: whoever waits in `read` is told."""
-        self._stalled = True
-        self._response.close()
+            wait.since = 0.0
 
     async def close(self, *, whole: bool = False) -> None:
         """Cut the connection, or let a whole reply end its body so that it can be used again."""
         response = self._response
+        self._pool.let_go(self._wait)
         try:
             if whole and not response.closed:
                 await asyncio.sleep(0)  # the end of the body is most often there already
