@@ -52,11 +52,18 @@ async def _follow(place: "_Place") -> AsyncGenerator[Record, None]:
     try:
         place.take()
         yield resync(place.last)  # nobody sees it: see `begun`
-        while batch := await place.batch():
+        batch: Sequence[Record]
+        while batch := await place.read():
             for record in batch:
                 yield record
-        if place.is_lost:
-            yield resync(place.last)
+        told, last = place.watcher.batch, place.last
+        while batch := await told():
+            for record in batch:
+                if record.seq > last:
+                    last = record.seq
+                    yield record
+        if place.watcher.lagging:
+            yield resync(last)
     finally:
         place.leave()
 
@@ -73,20 +80,21 @@ class _Place:
         self._reading: _Reading | None = None
 
     @property
-    def is_lost(self) -> bool:
-        """Was it too slow?"""
-        return self._watcher is not None and self._watcher.lagging
+    def watcher(self) -> Watcher[Record]:
+        """The place among those who are told, once there is one."""
+        assert self._watcher is not None
+        return self._watcher
 
     def take(self) -> None:
-        """Be here from now on; what was not told any more is to be read first."""
+        """Be here from now on; what was told before, or never will be, is to be read first."""
         near = self._log.seq - self.last <= _NEAR
-        if near or self._reading is not None:  # it has read all that there was
+        if near or self._reading is not None:  # then it has read all that there was
             self._watcher = self._broadcast.join()
         known = self._log.seq <= self.last
         self._reading = None if known else _Reading(self._store, self._log.session_id, self.last)
 
-    async def batch(self) -> Sequence[Record]:
-        """The next records; none at the end, or when it is lost."""
+    async def read(self) -> list[Record]:
+        """The next records from the store; none when everything to come will be told."""
         while (reading := self._reading) is not None:
             batch = await reading.batch()
             if batch:
@@ -95,7 +103,7 @@ class _Place:
                 self._turn()
             if batch:
                 return batch
-        return await self._told()
+        return []
 
     def leave(self) -> None:
         """Let go of everything."""
@@ -110,16 +118,6 @@ class _Place:
             self.take()
         else:
             self._reading = None
-
-    async def _told(self) -> Sequence[Record]:
-        assert self._watcher is not None
-        while batch := await self._watcher.batch():
-            if batch[0].seq <= self.last:  # read already
-                batch = [record for record in batch if record.seq > self.last]
-            if batch:
-                self.last = batch[-1].seq
-                return batch
-        return ()
 
 
 class _Reading:
