@@ -1,0 +1,209 @@
+"""The model's window, and what is done when the conversation outgrows it.
+
+Before each request: does it still fit? If not, the conversation is shortened (`shortening` says
+how), with a summary of what goes where a model can write one (`summary`), and a `Compacted` event
+says what it is from here on. The original stays in the log. Once a step, and never in vain.
+"""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from bridle.engine.budget import MAX_TOKENS, Budget, estimate
+from bridle.engine.gauge import Gauge
+from bridle.engine.parts import Parts
+from bridle.engine.shortening import Plan, note, plan, stand_in
+from bridle.engine.summary import MOST_TOKENS, Written, asking_for, can_write, write_summary
+from bridle.errors import BudgetReached, ContextTooLong
+from bridle.events import Compacted, Event, TraceEvent
+from bridle.messages import Message, Transcript
+from bridle.promises.provider import Provider, Request
+from bridle.usage import Usage
+from bridle.workspace.text import shorten
+
+FULL = 0.8  # of the room: above it, the conversation is shortened
+_ROOMY = 0.5  # ... to this much of it
+_TIGHT = 0.3  # ... or to this much, when the provider has refused it
+_WORTH = 0.9  # what is left has to be below this much of what was
+_HOPELESS = 1.5  # estimates err: up to this much of the room, the vendor is asked
+_LEAST = 150  # tokens for what stands for the old part
+_BYTES = 3  # of a token, as `estimate` has it
+HINT = "Start a new session, rewind this one, or use a model with a larger context window."
+
+
+class NoRoom(Exception):
+    """There is no going on: shortening did not help, or was needed twice in one step."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = HINT
+
+
+class Window:
+    """Keeps one session's conversation within the window of its model."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        emit: Callable[[Event], None],
+        conversation: Callable[[], Transcript],
+        read: int = 0,
+    ) -> None:
+        self._parts = parts
+        self._emit = emit
+        self._conversation = conversation
+        self._gauge = Gauge(read)
+        self._told: tuple[object, object, int] = ("", (), 0)  # what else a request holds
+        self._tried = False  # was it shortened in this step?
+        self.size = 0  # of the newest request, in tokens
+
+    @property
+    def room(self) -> int | None:
+        """The tokens that a request may take; None where the window is unknown."""
+        info = self._parts.provider.info
+        if not info.context_window:
+            return None
+        output = self._parts.config.max_tokens or info.max_output or MAX_TOKENS
+        return max(info.context_window - output, info.context_window // 2)
+
+    def count(self, usage: Usage) -> None:
+        """What the vendor counted for the newest request."""
+        self._gauge.count(usage.context_tokens)
+
+    async def fit(self, budget: Budget) -> Transcript:
+        """The conversation as it can be sent now. Raise `NoRoom`, or `ContextTooLong`."""
+        self._tried = False
+        history = self._measured()
+        room = self.room
+        if room is None or self.size <= room * FULL:
+            return history
+        found = self._plan(history, room * _ROOMY)
+        if found is None:  # nothing to gain: it may fit all the same
+            if self.size > room * _HOPELESS:
+                raise self._too_long(history, room)
+            return history
+        await self._shorten(found, budget)
+        return self._fitting(room)
+
+    async def give_way(self, budget: Budget, refused: ContextTooLong) -> Transcript:
+        """Less of it, because the provider refused it. Raise `NoRoom`, or `ContextTooLong`."""
+        if self._tried:
+            raise NoRoom(f"the conversation was shortened and is still too long: {refused.message}")
+        history = self._measured()
+        room = self.room or self.size
+        found = self._plan(history, min(room * _TIGHT, self.size * _ROOMY))
+        if found is None:
+            raise self._too_long(history, room, refused)
+        await self._shorten(found, budget)
+        return self._measured()
+
+    async def shorten(self, budget: Budget) -> bool:
+        """Because a person asks for it, between two turns: was there anything to gain?"""
+        history = self._measured()
+        found = self._plan(history, min((self.room or self.size) * _TIGHT, self.size * _TIGHT))
+        if found is not None:
+            await self._shorten(found, budget)
+            self._measured()
+        return found is not None
+
+    def _measured(self) -> Transcript:
+        history = self._conversation()
+        self.size = self._gauge.measure(history, self._overhead())
+        return history
+
+    def _overhead(self) -> int:
+        """About what the system prompt and the tools' descriptions take; looked at once."""
+        system, tools = self._parts.system, self._parts.offered
+        if self._told[0] is not system or self._told[1] is not tools:
+            said = sum(len(tool.description) + len(str(tool.parameters)) for tool in tools)
+            self._told = (system, tools, (len(system.encode()) + said) // _BYTES)
+        return self._told[2]
+
+    def _plan(self, history: Transcript, target: float) -> Plan | None:
+        """A way down to the target, or as near as there is; None where it is not worth it."""
+        scale = self._gauge.scale
+        goal = int(target / scale) - self._overhead()
+        found = plan(history, goal, max(_LEAST, min(MOST_TOKENS, goal // 4)))
+        left = (found.tokens + self._overhead()) * scale
+        return found if left < self.size * _WORTH else None
+
+    async def _shorten(self, found: Plan, budget: Budget) -> None:
+        """Have it summarised, and say what the conversation is from here on."""
+        self._tried = True
+        before = self.size
+        messages, written = found.kept, False
+        if found.old:
+            room = found.spare * _BYTES
+            self._emit(TraceEvent("shortening", {"tokens": before, "messages": len(found.old)}))
+            summary = await self._summary(found.old, budget)
+            written = bool(summary)
+            text = f"{_OPENING}\n\n{shorten(summary, room)}" if written else note(found.old, room)
+            messages = (stand_in(found.old, text, written=written), *messages)
+        after = int((sum(map(estimate, messages)) + self._overhead()) * self._gauge.scale)
+        dropped = len(found.old)
+        self._emit(Compacted(messages, dropped, found.shortened, written, before, after))
+
+    def _fitting(self, room: int) -> Transcript:
+        history = self._measured()
+        if self.size > room:
+            raise NoRoom(
+                f"the conversation was shortened and still takes about {self.size:,} tokens "
+                f"where there is room for {room:,}"
+            )
+        return history
+
+    def _too_long(
+        self, history: Transcript, room: int, refused: ContextTooLong | None = None
+    ) -> Exception:
+        """Why there is nothing to be done."""
+        prompts = [one for one in history[history.turn :] if one.role == "user"]
+        prompt = int(max(map(estimate, prompts), default=0) * self._gauge.scale)
+        if prompt * 2 > self.size:
+            said = f"the prompt alone takes about {prompt:,} tokens, which does not fit"
+            where = f" into a window with room for {room:,}" if self.room else ""
+            hint = "Send less at once, for example a file's path instead of what is in it."
+            return ContextTooLong(said + where, refused, hint=hint)
+        return NoRoom(
+            f"the conversation takes about {self.size:,} tokens, which is too long, and nothing "
+            "in it can be shortened"
+        )
+
+    async def _summary(self, old: tuple[Message, ...], budget: Budget) -> str:
+        writer = self._parts.small or self._parts.provider
+        if not can_write(writer):
+            return ""
+        request = asking_for(old, writer.info)
+        budget.go_on()
+        try:
+            config = budget.reserve(request.config, sum(map(estimate, request.messages)))
+        except BudgetReached:
+            return ""
+        finally:
+            budget.go_on()  # the next request is measured from its beginning
+        budget.steps -= 1  # it is counted, but it is no step
+        return await self._written(writer, replace(request, config=config), budget)
+
+    async def _written(self, writer: Provider, request: Request, budget: Budget) -> str:
+        written = Written()
+        try:
+            await write_summary(writer, request, written)
+        finally:  # an interrupted one has cost something, too
+            if (report := written.usage) is not None:
+                cost, price = report.cost, writer.info.price
+                counted = not report.priced and report.usage.total_tokens > 0
+                if cost is None and counted and price is not None:
+                    cost = price.cost(report.usage)
+                model = report.model or writer.info.model
+                budget.spend(report.usage, cost, model)
+                budget.go_on()
+                self._emit(replace(report, model=model, cost=cost, purpose="summary"))
+        if written.trouble:
+            self._emit(TraceEvent("summary", {"message": written.trouble}))
+        return written.text
+
+
+_OPENING = (
+    "[The beginning of this conversation was replaced by this summary to save room. It was written "
+    "from the record of the conversation; what comes after it is word for word.]"
+)
