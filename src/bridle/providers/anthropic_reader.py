@@ -5,7 +5,7 @@ no tool ever runs on a guess, and the model is told. One in whose middle the rep
 left out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -43,7 +43,7 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
-class _Tagged(Struct, tag_field="type"):
+class _Tagged(Struct, tag_field="type", gc=False):
     """Anything that says its own type."""
 
 
@@ -68,7 +68,7 @@ class _Delta(_Tagged, tag="content_block_delta"):
     delta: _TextDelta | _ThinkingDelta | _SignatureDelta | _JsonDelta
 
 
-class _Block(Struct):
+class _Block(Struct, gc=False):
     type: str
     id: str = ""
     name: str = ""
@@ -88,11 +88,11 @@ class _Stop(_Tagged, tag="content_block_stop"):
     index: int
 
 
-class _Details(Struct):
+class _Details(Struct, gc=False):
     thinking_tokens: int | None = None
 
 
-class _Usage(Struct):
+class _Usage(Struct, gc=False):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
@@ -100,7 +100,7 @@ class _Usage(Struct):
     output_tokens_details: _Details | None = None
 
 
-class _Opened(Struct):
+class _Opened(Struct, gc=False):
     model: str = ""
     usage: _Usage | None = None
 
@@ -181,7 +181,8 @@ class MessagesReader:
             except Unreadable:
                 out.append(trace_of(data, "delta"))
                 continue
-            if type(event) is _Delta:
+            kind = type(event)
+            if kind is _Delta:
                 delta = event.delta
                 if type(delta) is _TextDelta and event.index in self._blocks:
                     text = delta.text
@@ -189,8 +190,8 @@ class MessagesReader:
                     out.append(TextDelta(text))
                 else:
                     self._grow(event, out)
-            else:
-                self._advance(event, data, out)
+            elif (advance := _ADVANCES.get(kind)) is not None:
+                advance(self, event, data, out)
                 if self.over:
                     break
         return out
@@ -220,24 +221,18 @@ class MessagesReader:
             found.grow(delta.text)
             out.append(TextDelta(delta.text))
 
-    def _advance(self, event: _Tagged, data: bytes, out: list[ModelEvent]) -> None:
-        """Everything but a delta."""
-        if isinstance(event, _Start):
-            self._start(event, data, out)
-        elif isinstance(event, _Stop):
-            self._stop(event.index, out)
-        elif isinstance(event, _MessageStart):
-            out += self._remarks
-            self._model = event.message.model or self._asked
-            self._count(event.message.usage, out)
-        elif isinstance(event, _MessageDelta):
-            self._ending = event.delta if event.delta.stop_reason else self._ending
-            self._count(event.usage, out)
-        elif isinstance(event, _MessageStop):
-            self._complete(out)
-        elif isinstance(event, _Error):
-            self.over = True
-            self.failure = by_word(event.error, self._request_id)
+    def _begin(self, event: _MessageStart, data: bytes, out: list[ModelEvent]) -> None:
+        out += self._remarks
+        self._model = event.message.model or self._asked
+        self._count(event.message.usage, out)
+
+    def _near_end(self, event: _MessageDelta, data: bytes, out: list[ModelEvent]) -> None:
+        self._ending = event.delta if event.delta.stop_reason else self._ending
+        self._count(event.usage, out)
+
+    def _fail(self, event: _Error, data: bytes, out: list[ModelEvent]) -> None:
+        self.over = True
+        self.failure = by_word(event.error, self._request_id)
 
     def _start(self, event: _Start, data: bytes, out: list[ModelEvent]) -> None:
         block = event.content_block
@@ -253,10 +248,12 @@ class MessagesReader:
         elif block.type not in ("text", "thinking", "redacted_thinking"):
             out.append(trace_of(data, "content_block"))
 
-    def _stop(self, index: int, out: list[ModelEvent]) -> None:
-        found = self._blocks.get(index)
-        if found is None or found.stopped:
-            return
+    def _stop(self, event: _Stop, data: bytes, out: list[ModelEvent]) -> None:
+        found = self._blocks.get(event.index)
+        if found is not None and not found.stopped:
+            self._close(found, out)
+
+    def _close(self, found: _Open, out: list[ModelEvent]) -> None:
         found.stopped = True
         kind = found.block.type
         if kind == "tool_use":
@@ -292,9 +289,10 @@ class MessagesReader:
         )
         out.append(UsageReported(self._usage, self._model))
 
-    def _complete(self, out: list[ModelEvent]) -> None:
-        for index in self._blocks:  # a block that was never stopped is over now
-            self._stop(index, out)
+    def _complete(self, event: _MessageStop, data: bytes, out: list[ModelEvent]) -> None:
+        for found in self._blocks.values():
+            if not found.stopped:  # it is over now
+                self._close(found, out)
         self.over = True
         parts = [
             part
@@ -311,6 +309,17 @@ class MessagesReader:
         out.append(
             ResponseCompleted(reason, message, self._usage, self._model, self._request_id, word)
         )
+
+
+_ADVANCES: dict[type, Callable[[MessagesReader, Any, bytes, list[ModelEvent]], None]] = {
+    _Start: MessagesReader._start,
+    _Stop: MessagesReader._stop,
+    _MessageStart: MessagesReader._begin,
+    _MessageDelta: MessagesReader._near_end,
+    _MessageStop: MessagesReader._complete,
+    _Error: MessagesReader._fail,
+}
+"""Everything but a delta, and a ping, which says nothing."""
 
 
 def _call(found: _Open, out: list[ModelEvent]) -> ToolCall:
