@@ -32,16 +32,7 @@ class Fallback:
 
     def stream(self, request: Request) -> Stream:
         """The first provider's events, or a `fallback` trace and the second's."""
-        fallen = False
-
-        def mend(error: AgentError) -> Detour | None:
-            nonlocal fallen
-            if fallen or not isinstance(error, Overloaded | RateLimited | Unreachable):
-                return None
-            fallen = True
-            return Detour(self._told(error), 0.0, lambda: _priced(self.second, request))
-
-        return Opening(lambda: self.first.stream(request), mend)
+        return _Fall(self, request)
 
     def _told(self, error: AgentError) -> TraceEvent:
         first, second = self.first.info, self.second.info
@@ -60,6 +51,28 @@ class Fallback:
             await self.first.close()
         finally:
             await self.second.close()
+
+
+class _Fall(Opening):
+    """One request, and whether the second was asked already."""
+
+    __slots__ = ("_fallback", "_fallen", "_request")
+
+    def __init__(self, fallback: Fallback, request: Request) -> None:
+        super().__init__(fallback.first.stream(request))
+        self._fallback = fallback
+        self._request = request
+        self._fallen = False
+
+    def mend(self, error: AgentError) -> Detour | None:
+        """Ask the second, once, where another model may do better."""
+        if self._fallen or not isinstance(error, Overloaded | RateLimited | Unreachable):
+            return None
+        self._fallen = True
+        return Detour(self._fallback._told(error), 0.0, self._second)
+
+    def _second(self) -> Stream:
+        return _priced(self._fallback.second, self._request)
 
 
 async def _priced(second: Provider, request: Request) -> Stream:

@@ -13,7 +13,7 @@ from bridle.events import ModelEvent, TraceEvent, UsageReported
 Stream = AsyncGenerator[ModelEvent, None]
 Begin = Callable[[], Stream]
 
-_QUIET = (TraceEvent, UsageReported)  # these carry nothing of the reply itself
+_QUIET = frozenset({TraceEvent, UsageReported})  # these carry nothing of the reply itself
 
 
 class Detour(NamedTuple):
@@ -25,13 +25,21 @@ class Detour(NamedTuple):
 
 
 class Opening(AsyncGenerator[ModelEvent, None]):
-    """The events of the first attempt that gets as far as a delta."""
+    """The events of the first attempt that gets as far as a delta.
 
-    def __init__(self, begin: Begin, mend: Callable[[AgentError], Detour | None]) -> None:
-        self._events = begin()
-        self._mend = mend
+    A subclass says what to do about a failure.
+    """
+
+    __slots__ = ("_detour", "_events", "_next")
+
+    def __init__(self, first: Stream) -> None:
+        self._events = first
         self._detour: Detour | None = None
         self._next: Callable[[], Awaitable[ModelEvent]] = self._attempt
+
+    def mend(self, error: AgentError) -> Detour | None:
+        """How to go on after this failure; None: it is raised."""
+        raise NotImplementedError
 
     def __anext__(self) -> Any:
         # Hands out the provider's own awaitable, so a delta costs one plain call more.
@@ -43,11 +51,11 @@ class Opening(AsyncGenerator[ModelEvent, None]):
         try:
             event = await self._events.__anext__()
         except AgentError as error:
-            self._detour = self._mend(error)
+            self._detour = self.mend(error)
             if self._detour is None:
                 raise
             return self._detour.trace
-        if not isinstance(event, _QUIET):
+        if type(event) not in _QUIET:
             self._next = self._events.__anext__
         return event
 

@@ -42,23 +42,7 @@ class Retrying:
 
     def stream(self, request: Request) -> Stream:
         """The provider's events; a `retry` trace before each wait."""
-        failures = 0
-
-        def begin() -> Stream:
-            return self.provider.stream(request)
-
-        def mend(error: AgentError) -> Detour | None:
-            nonlocal failures
-            failures += 1
-            if not error.retryable or failures >= self.attempts:
-                return None
-            seconds = self._wait(failures, error.retry_after)
-            if seconds is None:
-                error.hint = f"The server asks to wait {_spoken(error.retry_after)}. {error.hint}"
-                return None
-            return Detour(self._told(error, failures, seconds), seconds, begin)
-
-        return Opening(begin, mend)
+        return _Attempts(self, request)
 
     def _wait(self, failures: int, asked: float | None) -> float | None:
         """Seconds until the next attempt; None: longer than anybody should wait unasked."""
@@ -83,6 +67,33 @@ class Retrying:
     async def close(self) -> None:
         """Close the provider inside."""
         await self.provider.close()
+
+
+class _Attempts(Opening):
+    """One request, and how often it failed."""
+
+    __slots__ = ("_failures", "_request", "_retrying")
+
+    def __init__(self, retrying: Retrying, request: Request) -> None:
+        super().__init__(retrying.provider.stream(request))
+        self._retrying = retrying
+        self._request = request
+        self._failures = 0
+
+    def mend(self, error: AgentError) -> Detour | None:
+        """Wait and ask again, where another try may work."""
+        self._failures += 1
+        retrying, failures = self._retrying, self._failures
+        if not error.retryable or failures >= retrying.attempts:
+            return None
+        seconds = retrying._wait(failures, error.retry_after)
+        if seconds is None:
+            error.hint = f"The server asks to wait {_spoken(error.retry_after)}. {error.hint}"
+            return None
+        return Detour(retrying._told(error, failures, seconds), seconds, self._begin)
+
+    def _begin(self) -> Stream:
+        return self._retrying.provider.stream(self._request)
 
 
 def _spoken(seconds: float | None) -> str:
