@@ -64,6 +64,8 @@ class Ledger:
         glue = b"" if head.endswith(b"[") else b","
         if self._openings[length - 1]:
             tail = self._script.closing + tail
+        if length == len(self._ends):
+            return b"".join((head, glue, self._bytes, tail))
         with memoryview(self._bytes) as view, view[: self._ends[length - 1]] as messages:
             return b"".join((head, glue, messages, tail))
 

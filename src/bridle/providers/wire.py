@@ -4,8 +4,8 @@ Knows HTTP and nothing of what is said over it. `Transport` is the seam: `Wire` 
 aiohttp; the official SDKs are another. aiohttp is loaded when the first request is sent.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -80,13 +80,13 @@ class Wire:
     def __repr__(self) -> str:
         return f"Wire({urlsplit(self.base_url).hostname!r})"
 
-    async def post(self, path: str, body: bytes) -> Reply:
+    def post(self, path: str, body: bytes) -> Coroutine[Any, Any, Reply]:
         """Send the body; the reply when its headers are there."""
         from asyncio import get_running_loop
 
         loop = get_running_loop()
         pool = self._pools.get(loop) or self._open_pool(loop)
-        return await pool.post(path, body)
+        return pool.post(path, body)
 
     def _open_pool(self, here: "AbstractEventLoop") -> "Pool":
         from bridle.providers.sockets import Pool  # aiohttp is loaded here, once it is needed
