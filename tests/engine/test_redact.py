@@ -38,7 +38,7 @@ KEY = "sk-test-0123456789abcdef"
 
 def _through(*found, secrets=(KEY,)):
     said = []
-    stage = Redaction(Redactor(secrets), said.append)
+    stage = Redaction(Redactor(secrets), lambda event, data: said.append(event))
     for event in (*found, TurnEnded(1, "done")):
         stage.take(event)
     return said[:-1]

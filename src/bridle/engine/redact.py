@@ -1,8 +1,10 @@
-"""Known secrets, taken out of what is said before it is numbered, hashed, told or read again.
+"""Secrets, taken out of what is said before it is numbered, hashed, told or read again.
 
-Pure: the secrets are handed in, and an event goes in and out. A secret that comes in pieces is
-found, too: the end of a piece waits as long as it may be the beginning of one. Where there is no
-secret, nothing of this stands in the way of an event.
+Three kinds: known keys, which are handed in; tokens that look like those of well-known services
+(`secrets.py`); and what the person's own patterns find. Base64 data, and what a vendor wants back
+word for word, are searched for known keys alone: they would break. A secret that comes in pieces is
+found, too: the end of a piece waits as long as it may be the beginning of one, or until what it
+belongs to is over. Pure; knows neither log nor session.
 """
 
 import re
@@ -13,10 +15,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bridle.engine.secrets import BEGINNINGS, BY_START, LONGEST, Shape, anchor, look, screen_of
 from bridle.errors import AgentError
 from bridle.events import (
     Event,
+    Recorded,
     ResponseCompleted,
+    Streamed,
     TextDelta,
     ThinkingDelta,
     ToolCallArgsDelta,
@@ -25,68 +30,117 @@ from bridle.events import (
     ToolResultEvent,
     TurnEnded,
 )
-from bridle.messages import sound
+from bridle.messages import File, Image, Thinking, sound
 from bridle.promises.codec import encode_data
 
 MARK = "[redacted]"
 SHORTEST = 12  # characters: what is shorter may be a word that anybody writes
+MOST = 16_384  # characters that wait; what is longer and begins like a secret counts as one
+RUN = 512  # characters without a space that wait for a pattern of the person's own
+_BRIEF = 8  # characters: no token is shorter
+_LARGE = 65_536  # bytes of an event that is rather looked at value by value: it may hold a picture
+_TOKEN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+_MOST_BEGUN = max(map(len, BEGINNINGS)) + 1
+_VERBATIM = {Image: "data", File: "data", Thinking: "meta"}
+
 _PIECES = frozenset({TextDelta, ThinkingDelta, ToolCallArgsDelta, ToolOutputDelta})
+_ENDS = " \t\r\n\"'\\"  # what no token holds
+
+Span = tuple[int, int]
+Record = Callable[[Event, bytes | None], object]
+_Literal = tuple[str, int, tuple[Shape, ...]]  # itself, the place of its anchor, its rows
 
 
 class Redactor:
-    """Finds the secrets that it was made with, in any value."""
+    """Finds secrets in any value: known ones, tokens by their shapes, what the patterns say."""
 
-    __slots__ = ("_in_bytes", "_in_text", "_spellings")
+    __slots__ = (
+        "_anchors",
+        "_in_bytes",
+        "_in_text",
+        "_known",
+        "_patterns",
+        "_shapes",
+        "_spellings",
+    )
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(
+        self, secrets: Iterable[str] = (), patterns: Iterable[str] = (), *, shapes: bool = True
+    ) -> None:
         found = {spelling for secret in secrets for spelling in _spellings(secret)}
         self._spellings = sorted(found, key=len, reverse=True)
-        self._in_text = re.compile("|".join(map(re.escape, self._spellings)) or "(?!)")
-        written = [re.escape(_written(one).encode()) for one in self._spellings]
-        self._in_bytes = re.compile(b"|".join(written) or b"(?!)")
+        self._known = re.compile("|".join(map(re.escape, self._spellings)) or "(?!)")
+        self._patterns = [re.compile(pattern) for pattern in patterns]
+        self._shapes = shapes
+        rows: dict[str, tuple[Shape, ...]] = dict.fromkeys(self._spellings, ())
+        rows |= BY_START if shapes else {}
+        self._anchors = _anchored(rows)
+        self._in_text = re.compile(screen_of(rows))
+        written = [_written(one).encode().decode("latin-1") for one in rows]
+        self._in_bytes = re.compile(screen_of(written).encode("latin-1"))
 
     def __bool__(self) -> bool:
-        return bool(self._spellings)
+        return bool(self._spellings or self._shapes or self._patterns)
 
     def event(self, event: Event) -> Event:
         """The event without secrets: the same one where it holds none."""
+        return self.encoded(event)[0]
+
+    def encoded(self, event: Event) -> tuple[Event, bytes | None]:
+        """The event without secrets, and as it is written where that is known already."""
         try:
-            if self._in_bytes.search(encode_data(event)) is None:
-                return event
-        except UnicodeEncodeError:
-            pass  # half a surrogate pair: it has no bytes, so it is looked at value by value
-        cleaned: Event = self.value(event)
-        return cleaned
+            data = encode_data(event)
+        except UnicodeEncodeError:  # half a surrogate pair: it has no bytes
+            return self._walk(event, self.text), None
+        if len(data) < _LARGE and not self._patterns and self._in_bytes.search(data) is None:
+            return event, data
+        cleaned = self._walk(event, self.text)
+        return cleaned, data if cleaned is event else None
 
     def value(self, value: Any) -> Any:
-        """Any value without secrets, down to the last string."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, Struct):
-            fields = {name: getattr(value, name) for name in value.__struct_fields__}
-            return replace(value, **{name: self.value(one) for name, one in fields.items()})
-        if isinstance(value, dict):
-            return {self.value(key): self.value(one) for key, one in value.items()}
-        if isinstance(value, list | tuple | set | frozenset):
-            cleaned = [self.value(one) for one in value]
-            return tuple(cleaned) if isinstance(value, tuple) else cleaned
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        return self.text(spelled) if self._in_text.search(spelled := str(value)) else value
+        """Any value without secrets, down to the last string; the same one where it holds none."""
+        if isinstance(value, Streamed | Recorded):
+            return self.event(value)
+        return self._walk(value, self.text)
 
     def text(self, text: str) -> str:
         """Text without secrets."""
-        return self._in_text.sub(MARK, text)
+        if len(text) < _BRIEF or not (self._patterns or self._in_text.search(text)):
+            return text
+        return rendered(text, 0, len(text), self.find(text)[0])
 
     def error(self, error: AgentError | None) -> None:
         """Take the secrets out of what an error says."""
-        if error is not None and self._in_text.search(f"{error.message}\n{error.hint}"):
+        if error is not None:
             error.message, error.hint = self.text(error.message), self.text(error.hint)
             error.args = (error.message,)
 
+    def suspects(self, text: str) -> bool:
+        """Is there anything that has to be looked at closely?"""
+        return bool(self._patterns) or self._in_text.search(text) is not None
+
+    def find(self, text: str) -> tuple[list[Span], int]:
+        """Where secrets lie, in order and apart; and from where on one may still be growing."""
+        spans = [found.span() for found in self._known.finditer(text)] if self._spellings else []
+        growing = len(text)
+        reached: dict[str, int] = {}  # how far each row was tried: nothing is read over and over
+        for hit in self._in_text.finditer(text):
+            for literal, place, shapes in self._anchors[hit.group()]:
+                start = hit.start() - place
+                if start < 0 or not text.startswith(literal, start):
+                    continue
+                for shape in shapes:
+                    if start >= reached.get(shape.name, 0):
+                        span, grows, reached[shape.name] = look(shape, text, start, literal)
+                        spans += [span] if span else []
+                        growing = min(growing, grows) if grows >= 0 else growing
+        for pattern in self._patterns:
+            spans += [found.span() for found in pattern.finditer(text) if found.group()]
+        return _apart(spans), growing
+
     def tail(self, text: str) -> int:
         """How many characters at the end may be the beginning of a secret."""
-        longest = 0
+        longest = self._begun(text) if self._shapes else 0
         for secret in self._spellings:
             start = max(0, len(text) - len(secret) + 1)
             while (start := text.find(secret[0], start)) >= 0:
@@ -94,40 +148,113 @@ class Redactor:
                     longest = max(longest, len(text) - start)
                     break
                 start += 1
+        if self._patterns:
+            end = text[-RUN:]
+            whole = not end[-1:].isspace() and len(end.split()) > 0
+            longest = max(longest, len(end.rsplit(None, 1)[-1]) if whole else 0)
         return longest
+
+    def _begun(self, text: str) -> int:
+        """The last word, where it is the beginning of a token's literal."""
+        end = text[-_MOST_BEGUN:]
+        word = end[len(end.rstrip(_TOKEN)) :]
+        return len(word) if word in BEGINNINGS else 0
+
+    def _walk(self, value: Any, clean: Callable[[str], str]) -> Any:
+        if isinstance(value, str):
+            return clean(value)
+        if isinstance(value, Struct):
+            return self._walk_struct(value, clean)
+        if isinstance(value, dict):
+            return self._walk_mapping(value, clean)
+        if isinstance(value, list | tuple | set | frozenset):
+            cleaned = [self._walk(one, clean) for one in value]
+            if all(map(_same, cleaned, value)):
+                return value
+            return tuple(cleaned) if isinstance(value, tuple) else cleaned
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        spelled = str(value)
+        return value if (found := clean(spelled)) == spelled else found
+
+    def _walk_struct(self, value: Struct, clean: Callable[[str], str]) -> Struct:
+        verbatim = _VERBATIM.get(type(value))
+        changed = {}
+        for name in value.__struct_fields__:
+            one = getattr(value, name)
+            found = self._walk(one, self._without_known if name == verbatim else clean)
+            if found is not one:
+                changed[name] = found
+        return replace(value, **changed) if changed else value
+
+    def _walk_mapping(self, value: dict[Any, Any], clean: Callable[[str], str]) -> dict[Any, Any]:
+        cleaned = {self._walk(key, clean): self._walk(one, clean) for key, one in value.items()}
+        same = all(map(_same, cleaned, value)) and all(map(_same, cleaned.values(), value.values()))
+        return value if same and len(cleaned) == len(value) else cleaned
+
+    def _without_known(self, text: str) -> str:
+        return self._known.sub(MARK, text) if self._spellings else text
+
+
+class _Stream:
+    """One text that comes in pieces: its end that was said, its end that waits."""
+
+    __slots__ = ("before", "held", "within")
+
+    def __init__(self) -> None:
+        self.before = ""
+        self.held = ""
+        self.within = False  # the rest of an endless secret is still coming
 
 
 class Redaction:
-    """Stands before `record`: every event goes on without secrets, and no piece ends within one."""
+    """Hands events on to `record`, with their bytes where they are known."""
 
-    __slots__ = ("_held", "_record", "_redactor")
+    __slots__ = ("_record", "_redactor", "_streams")
 
-    def __init__(self, redactor: Redactor, record: Callable[[Event], object]) -> None:
+    def __init__(self, redactor: Redactor, record: Record) -> None:
         self._redactor = redactor
         self._record = record
-        self._held: dict[tuple[type, str], str] = {}
+        self._streams: dict[tuple[type, str], _Stream] = {}
 
     def take(self, event: Event) -> None:
         """One event."""
-        kind = type(event)
-        if kind in _PIECES:
+        if type(event) in _PIECES:
             self._take_piece(event)
             return
-        if self._held:
+        if self._streams:
             self._let_go(event)
-        self._record(self._redactor.event(event))
+        self._record(*self._redactor.encoded(event))
 
     def _take_piece(self, piece: Any) -> None:
         key = (type(piece), getattr(piece, "call_id", ""))
-        text = self._redactor.text(self._held.pop(key, "") + piece.text)
-        if tail := self._redactor.tail(text):
-            self._held[key] = text[-tail:]
-            text = text[:-tail]
-        if text:
-            self._record(piece if text == piece.text else replace(piece, text=text))
+        stream = self._streams.get(key)
+        if stream is None:
+            stream = self._streams[key] = _Stream()
+        said = self._next(stream, piece.text)
+        if said:
+            self._record(piece if said == piece.text else replace(piece, text=said), None)
+
+    def _next(self, stream: _Stream, text: str) -> str:
+        """What can be said of a stream, now that this has come."""
+        if stream.within:
+            text = _rest(text)
+            stream.within = not text
+        whole = stream.before + stream.held + text
+        start = len(stream.before)
+        spans, cut = self._redactor.find(whole) if self._redactor.suspects(whole) else ([], 1 << 62)
+        cut = max(start, min(cut, len(whole) - self._redactor.tail(whole)))
+        for first, last in reversed(spans):
+            if first < cut < last:
+                cut = max(start, first)
+        if len(whole) - cut > MOST:
+            cut = len(whole)
+            stream.within = bool(spans) and spans[-1][1] == cut
+        stream.before, stream.held = whole[max(0, cut - LONGEST) : cut], whole[cut:]
+        return rendered(whole, start, cut, spans) if spans else whole[start:cut]
 
     def _let_go(self, event: Event) -> None:
-        """Say the ends that turned out to be harmless: what they belong to is over."""
+        """Say the ends that waited: what they belong to is over."""
         over: str | None = None
         if isinstance(event, ToolCallReady):
             over = event.call.id
@@ -135,16 +262,55 @@ class Redaction:
             over = event.output.call_id
         elif not isinstance(event, ResponseCompleted | TurnEnded):
             return
-        for kind, call_id in list(self._held):
+        for kind, call_id in list(self._streams):
             if over is None or call_id == over:
-                text = self._held.pop((kind, call_id))
-                said = (call_id, text) if call_id else (text,)
-                self._record(kind(*said))
+                stream = self._streams.pop((kind, call_id))
+                if stream.held:
+                    text = self._last(stream)
+                    said = (call_id, text) if call_id else (text,)
+                    self._record(kind(*said), None)
+
+    def _last(self, stream: _Stream) -> str:
+        whole = stream.before + stream.held
+        return rendered(whole, len(stream.before), len(whole), self._redactor.find(whole)[0])
+
+
+def rendered(text: str, start: int, end: int, spans: Iterable[Span]) -> str:
+    """That part of a text, with the mark for each secret that reaches into it."""
+    said: list[str] = []
+    for first, last in spans:
+        if last > start and first < end:
+            said += [text[start : max(start, first)], MARK]
+            start = last
+    return "".join([*said, text[start:end]])
 
 
 def holds_mark(arguments: dict[str, Any]) -> bool:
     """Was something taken out of these arguments, or copied from where it was taken out?"""
     return MARK in repr(arguments)
+
+
+def _same(one: object, other: object) -> bool:
+    return one is other
+
+
+def _apart(spans: list[Span]) -> list[Span]:
+    """In order; those that overlap as one."""
+    found: list[Span] = []
+    for first, last in sorted(spans):
+        if found and first < found[-1][1]:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            found.append((first, last))
+    return found
+
+
+def _anchored(rows: dict[str, tuple[Shape, ...]]) -> dict[str, list[_Literal]]:
+    found: dict[str, list[_Literal]] = {}
+    for literal, shapes in rows.items():
+        place = anchor(literal)
+        found.setdefault(literal[place], []).append((literal, place, shapes))
+    return found
 
 
 def _spellings(secret: str) -> set[str]:
@@ -157,3 +323,11 @@ def _spellings(secret: str) -> set[str]:
 
 def _written(text: str) -> str:
     return msgspec.json.encode(text)[1:-1].decode()
+
+
+def _rest(text: str) -> str:
+    """What stands behind the end of a secret that began long before."""
+    for place, one in enumerate(text):
+        if one in _ENDS:
+            return text[place:]
+    return ""
