@@ -8,7 +8,6 @@ import errno
 import fcntl
 import os
 import re
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,9 +19,9 @@ from bridle.promises.codec import encode_data, encode_line
 from bridle.stores.clock import stamp
 from bridle.stores.glance import ID
 from bridle.stores.placing import entered, found, opened, place
-from bridle.stores.reading import SessionFolder, readable
+from bridle.stores.reading import SessionFolder
 from bridle.stores.verify import Head, Progress, Report, verify
-from bridle.stores.walking import own, walk
+from bridle.stores.walking import own, readable, walk
 
 FORMAT = 1  # the newest that this version can read
 _MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -189,7 +188,7 @@ def delete(folder: SessionFolder, session_id: str) -> None:
             handle = os.open("log.jsonl", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inside)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                aside = f".deleted-{secrets.token_hex(8)}"
+                aside = f".deleted-{os.urandom(8).hex()}"
                 os.rename(session_id, aside, src_dir_fd=sessions, dst_dir_fd=sessions)
                 os.fsync(sessions)
                 _remove(aside, sessions)
@@ -274,7 +273,7 @@ class _Made:
 
 @contextmanager
 def _making(folder: SessionFolder) -> Iterator[_Made]:
-    name = f".new-{secrets.token_hex(8)}"
+    name = f".new-{os.urandom(8).hex()}"
     try:
         folder.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (

@@ -1,18 +1,34 @@
 """The heads of the logs, for a list that is there at once.
 
 Read without the codec: that alone would take longer than all the rest of `bridle sessions list`.
+Which sessions are the newest is known from the folder alone; only those that are shown are opened.
 """
 
 import os
 import re
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
+
+from bridle.stores.clock import stamp
+from bridle.stores.labels import read as read_label
 
 _HEAD = 8192  # bytes; the first prompt is in there, or it has no title
 _LINES = 12
+_WORDS = 200  # characters of a prompt that stand for a title
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_CHARACTER = rb'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])'
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_PROMPT = re.compile(rb'"type":"user_prompt","content":"((?:[^"\\]|\\.){0,200})')
+_OURS = re.compile(
+    rb'\{"seq":\d{1,18},"timestamp":"([^"\\]{0,40})","data":\{"type":"session_start"'
+)
+_START = re.compile(
+    rb'"data":\{"type":"session_start","sessionId":"[^"\\]*","mode":"[^"\\]*","resumed":\w+,'
+    rb'"format":\d+,"workspace":"(%b*)","model":"(%b*)"' % (_CHARACTER, _CHARACTER)
+)
+_PROMPT = re.compile(rb'"data":\{"type":"user_prompt","content":"(%b{0,200})' % _CHARACTER)
+_TITLE = re.compile(rb'"data":\{"type":"title","title":"(%b*)"' % _CHARACTER)
+_TAGS = re.compile(rb'"data":\{"type":"tags"(?:,"tags":(\[[^\]]*\]))?\}')
 
 
 class Glance(NamedTuple):
@@ -25,34 +41,163 @@ class Glance(NamedTuple):
     workspace: str
     model: str
     size: int
+    tags: tuple[str, ...] = ()
 
 
-def glance(folder: str | os.PathLike[str]) -> list[Glance]:
-    """All sessions of a state folder, the newest first."""
+class _Place(NamedTuple):
+    """A log, as its folder tells of it."""
+
+    changed: float
+    id: str
+    path: str
+    size: int
+
+
+def glance(folder: str | os.PathLike[str], limit: int | None = None) -> list[Glance]:
+    """The sessions of a state folder, the newest first: all, or so many."""
+    found: list[Glance] = []
+    for one in _looked(_places(folder)):
+        if limit is not None and len(found) >= limit:
+            break
+        found.append(one)
+    return found
+
+
+def count(folder: str | os.PathLike[str]) -> int:
+    """How many sessions there are. None is opened."""
+    return len(_places(folder))
+
+
+def matching(folder: str | os.PathLike[str], start: str) -> list[Glance]:
+    """The sessions that `start` may mean, the newest first.
+
+    The one with that id; else those whose id begins so; else those whose id's last part does;
+    else those whose title does, upper or lower case. Only for a title are all of them opened.
+    """
+    if not start:
+        return []
+    places = _places(folder)
+    by_id = (
+        [one for one in places if one.id == start]
+        or [one for one in places if one.id.startswith(start)]
+        or [one for one in places if one.id.rpartition("-")[2].startswith(start)]
+    )
+    if by_id:
+        return list(_looked(by_id))
+    words = " ".join(start.split()).casefold()
+    return [one for one in _looked(places) if _begins(one.title, words)]
+
+
+def _begins(title: str, words: str) -> bool:
+    return bool(words) and " ".join(title.split()).casefold().startswith(words)
+
+
+def _places(folder: str | os.PathLike[str]) -> list[_Place]:
+    """Every log there is, the newest first."""
+    found = []
     try:
         with os.scandir(f"{os.fspath(folder)}/sessions") as entries:
-            found = [_look(entry) for entry in entries if ID.fullmatch(entry.name)]
+            for entry in entries:
+                if ID.fullmatch(entry.name) and (place := _place(entry)) is not None:
+                    found.append(place)
     except FileNotFoundError:
         return []
-    return sorted(filter(None, found), key=lambda one: one.updated_at, reverse=True)
+    return sorted(found, reverse=True)
 
 
-def _look(entry: "os.DirEntry[str]") -> Glance | None:
+def _place(entry: "os.DirEntry[str]") -> _Place | None:
     try:
-        handle = os.open(f"{entry.path}/log.jsonl", _READING)
+        info = os.lstat(f"{entry.path}/log.jsonl")
+    except OSError:
+        return None
+    if not stat.S_ISREG(info.st_mode):
+        return None
+    return _Place(info.st_mtime, entry.name, entry.path, info.st_size)
+
+
+def _looked(places: Iterable[_Place]) -> Iterator[Glance]:
+    for place in places:
+        if (found := _look(place)) is not None:
+            label = read_label(place.path)
+            yield found if label is None else _labelled(found, label.title, label.tags)
+
+
+def _labelled(found: Glance, title: str, tags: tuple[str, ...]) -> Glance:
+    return found._replace(title=title or found.title, tags=tags)
+
+
+def _look(place: _Place) -> Glance | None:
+    try:
+        handle = os.open(f"{place.path}/log.jsonl", _READING)
     except OSError:
         return None
     try:
-        head, info = os.read(handle, _HEAD), os.fstat(handle)
+        head = os.read(handle, _HEAD)
     except OSError:  # a folder, a disk that fails
         return None
     finally:
         os.close(handle)
+    if (ours := _OURS.match(head)) is not None:
+        return _own(place, head, ours[1].decode("utf-8", "replace"))
     records = list(_records(head))
-    if not records:
-        return None
-    found = _summary(entry.name, records, info)
-    return found if found.title else found._replace(title=_beginning(head))
+    return _summary(place, records, head) if records else None
+
+
+def _own(place: _Place, head: bytes, created: str) -> Glance:
+    """A log that bridle wrote: what is wanted stands at known places, and nothing is parsed."""
+    starts = _all(_START, b'"session_start"', head)
+    workspace = next((_plain(one) for one, _ in starts if one), "")
+    model = next((_plain(one) for _, one in reversed(starts) if one), "")
+    titles, tags = _all(_TITLE, b'"title"', head), _all(_TAGS, b'"tags"', head)
+    title = _plain(titles[-1]) if titles else ""
+    return Glance(
+        place.id,
+        created,
+        stamp(place.changed),
+        title or _beginning(head),
+        workspace,
+        model,
+        place.size,
+        _listed(tags[-1]) if tags else (),
+    )
+
+
+def _all(pattern: re.Pattern[bytes], word: bytes, head: bytes) -> list[Any]:
+    """Every match; a look for the word alone is much faster where there is none, or one."""
+    times = head.count(word)
+    if times < 2:
+        match = pattern.search(head) if times else None
+        return [] if match is None else [match.groups() if pattern.groups > 1 else match[1]]
+    return pattern.findall(head)
+
+
+def _beginning(head: bytes) -> str:
+    """The first words of the first prompt, which may be longer than the head of its log."""
+    match = _PROMPT.search(head)
+    return _plain(match[1]) if match is not None else ""
+
+
+def _plain(escaped: bytes) -> str:
+    """A JSON string's inside as text."""
+    words = escaped.decode("utf-8", "ignore")
+    if "\\" not in words:
+        return words
+    import json
+
+    try:
+        return str(json.loads(f'"{words}"', strict=False))
+    except ValueError:
+        return ""
+
+
+def _listed(spelled: bytes) -> tuple[str, ...]:
+    import json
+
+    try:
+        found = json.loads(spelled or b"[]")
+    except ValueError:
+        return ()
+    return tuple(tag for tag in found if isinstance(tag, str))
 
 
 def _records(head: bytes) -> Iterator[dict[str, Any]]:
@@ -67,21 +212,8 @@ def _records(head: bytes) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _beginning(head: bytes) -> str:
-    """The first words of a prompt that is too long for the head of its log."""
-    import json
-
-    match = _PROMPT.search(head)
-    words = match[1].decode("utf-8", "ignore") if match else ""
-    try:
-        return str(json.loads(f'"{words}"'))
-    except ValueError:
-        return ""
-
-
-def _summary(name: str, records: list[dict[str, Any]], info: os.stat_result) -> Glance:
-    from bridle.stores.clock import stamp
-
+def _summary(place: _Place, records: list[dict[str, Any]], head: bytes) -> Glance:
+    """A log that somebody else wrote, or whose beginning is broken."""
     workspace = model = title = first = ""
     for data in (record["data"] for record in records):
         match data:
@@ -92,8 +224,9 @@ def _summary(name: str, records: list[dict[str, Any]], info: os.stat_result) -> 
                 first = content
             case {"type": "title", "title": str(title)}:
                 pass
-    created, updated = _text(records[0], "timestamp"), stamp(info.st_mtime)
-    return Glance(name, created, updated, title or first[:200], workspace, model, info.st_size)
+    title = title or first[:_WORDS] or _beginning(head)
+    created, updated = _text(records[0], "timestamp"), stamp(place.changed)
+    return Glance(place.id, created, updated, title, workspace, model, place.size)
 
 
 def _text(found: dict[str, Any], key: str) -> str:

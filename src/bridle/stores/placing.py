@@ -5,7 +5,6 @@ What stands in the files is not known here. Everything raises `OSError`.
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -44,7 +43,7 @@ def _enter(name: str | os.PathLike[str], above: int | None, make: bool) -> int:
 def place(folder: int, name: str, data: bytes, *, sync: bool = True) -> None:
     """Put a file there in one step, in place of an older one; durable on return with `sync`."""
     while True:
-        temporary = f".{name[:80]}.{secrets.token_hex(8)}"
+        temporary = f".{name[:80]}.{os.urandom(8).hex()}"
         with suppress(FileExistsError):
             handle = os.open(temporary, _MAKING, 0o600, dir_fd=folder)
             break

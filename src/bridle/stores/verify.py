@@ -242,15 +242,17 @@ class _Chain:
         return seen.whole and seen.readable and not ours
 
     def _verified(self, seen: _Seen, source: str) -> None:
+        event = seen.record.event if seen.record is not None else None
         expected = self.before()[source] + 1
-        if seen.seq != expected and expected > 0:
-            what: What = "missing number" if seen.seq > expected else "duplicate number"
-            self._find(what, seen, f"record {seen.seq} stands where {expected} should")
+        if 0 < seen.seq <= self.seq:
+            self._find("duplicate number", seen, f"{seen.seq} stands after {self.seq}")
+        elif seen.seq > expected > 0 and not self._doubtful and not isinstance(event, Repaired):
+            self._find("missing number", seen, f"{seen.seq} stands where {expected} should")
         point = _CHECKPOINT.match(seen.start)
         if point is not None and point[1].decode() != source:
             self._find("checkpoint differs", seen, "it was made for another log")
-        if seen.record is not None and isinstance(seen.record.event, Repaired):
-            self._know({one.hash for one in seen.record.event.broken})
+        if isinstance(event, Repaired):  # it skips the numbers of what was damaged or torn off
+            self._know({one.hash for one in event.broken})
         self._accept(seen.seq, seen.stated)
 
     def _damaged(self, seen: _Seen) -> None:

@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-from bridle.stores.reading import readable
+import msgspec
+
+from bridle.promises.codec import to_record
+from bridle.promises.store import Record
 
 _OURS = re.compile(rb'\{"seq":(\d{1,18}),"timestamp":"')
 _TAIL = re.compile(rb',"hash":"([0-9a-f]{32})"\}\n')
@@ -41,6 +44,15 @@ def _read(line: bytes, last: int) -> tuple[int, str]:
         return ours, tail
     record = readable(line, last)
     return (record.seq, record.hash) if record is not None else (0, "")
+
+
+def readable(line: bytes, last: int = 0) -> Record | None:
+    """A line as a record, if it is one; logs of other programs have no numbers, so it gets one."""
+    try:
+        record = to_record(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return record if record.seq else msgspec.structs.replace(record, seq=last + 1)
 
 
 def own(line: bytes) -> tuple[int, str]:

@@ -1,0 +1,167 @@
+"""Lists of sessions: at once, without the codec, with titles and tags as they are now."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridle.errors import StoreFailed
+from bridle.events import PromptReceived, SessionStarted, TagsChanged, TextDelta, TitleChanged
+from bridle.promises.codec import encode_data, encode_line
+from bridle.stores import labels
+from bridle.stores.glance import Glance, count, glance, matching
+from bridle.stores.labels import Label
+from bridle.stores.reading import SessionFolder
+
+WHEN = "2026-01-31T10:30:01.000Z"
+NOW = 1_770_000_000
+
+
+def put(state, session_id, *events, age=0):
+    """A session with these events, last changed so many seconds ago."""
+    path = state / "sessions" / session_id / "log.jsonl"
+    path.parent.mkdir(parents=True)
+    before, lines = "", []
+    for seq, event in enumerate(events, 1):
+        line, before = encode_line(seq, WHEN, encode_data(event), before)
+        lines.append(line)
+    path.write_bytes(b"".join(lines))
+    os.utime(path, (NOW - age, NOW - age))
+    return path
+
+
+def titles(found):
+    return [one.title for one in found]
+
+
+def ids(found):
+    return [one.id for one in found]
+
+
+def test_a_list_shows_what_the_head_of_a_log_says(state):
+    start = SessionStarted("s", workspace='/w "ä" \\ x', model="m1")
+    again = SessionStarted("s", resumed=True, workspace="/other", model="m2")
+    prompt = PromptReceived('say "hi"\nto\x1b ünïcödé', 1)
+    path = put(state, "s", start, prompt, TextDelta("x"), again)
+    expected = Glance(
+        "s",
+        WHEN,
+        "2026-02-02T02:40:00.000Z",
+        'say "hi"\nto\x1b ünïcödé',
+        '/w "ä" \\ x',
+        "m2",
+        path.stat().st_size,
+        (),
+    )
+    assert glance(state) == [expected]
+    (summary,) = SessionFolder(state).sessions()
+    assert (summary.title, summary.workspace, summary.tags) == (expected[3], expected[4], ())
+
+
+def test_the_newest_title_and_tags_in_the_head_count(state):
+    put(
+        state,
+        "s",
+        SessionStarted("s"),
+        PromptReceived("first", 1),
+        TitleChanged("One"),
+        TagsChanged(("a", "ü]")),
+        TitleChanged('Two "words"'),
+    )
+    assert titles(glance(state)) == ['Two "words"']
+    put(state, "t", SessionStarted("t"), TagsChanged(("a", "b c")), TitleChanged("T"), age=5)
+    assert [(one.title, one.tags) for one in glance(state)][1:] == [("T", ("a", "b c"))]
+
+
+def test_a_label_is_preferred_and_a_broken_one_is_no_loss(state):
+    path = put(state, "s", SessionStarted("s"), PromptReceived("first", 1))
+    labels.write(path.parent, "Läter", ["x", "y"])
+    assert [(one.title, one.tags) for one in glance(state)] == [("Läter", ("x", "y"))]
+    assert stat.S_IMODE((path.parent / "label.json").stat().st_mode) == 0o600
+    labels.write(path.parent, "", ["z"])
+    assert [(one.title, one.tags) for one in glance(state)] == [("first", ("z",))]
+    for broken in ("", "[]", '{"title":7,"tags":"x"}', "{", "[" * 60_000):
+        (path.parent / "label.json").write_text(broken)
+        assert [(one.title, one.tags) for one in glance(state)] == [("first", ())]
+    assert sorted(one.name for one in path.parent.iterdir()) == ["label.json", "log.jsonl"]
+
+
+def test_a_label_goes_through_no_link_and_into_no_folder_that_is_gone(state, tmp_path):
+    with pytest.raises(StoreFailed, match="is in its log"):
+        labels.write(tmp_path / "gone", "T", [])
+    path = put(state, "s", SessionStarted("s"), PromptReceived("first", 1))
+    secret = tmp_path / "secret"
+    secret.write_text('{"title":"secret"}')
+    (path.parent / "label.json").symlink_to(secret)
+    assert titles(glance(state)) == ["first"]
+    labels.write(path.parent, "T", [])  # replaces the link, not what it leads to
+    assert (titles(glance(state)), secret.read_text()) == (["T"], '{"title":"secret"}')
+
+
+@given(
+    st.text(st.characters(exclude_categories=("Cs",))),
+    st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=20), max_size=4),
+)
+def test_any_title_and_tags_come_back(tmp_path_factory, title, tags):
+    folder = tmp_path_factory.mktemp("s")
+    labels.write(folder, title, tags)
+    assert labels.read(str(folder)) == Label(title, tuple(tags))
+
+
+def test_the_newest_come_first_and_a_limit_opens_no_more(state):
+    for number in range(5):
+        put(state, f"s{number}", SessionStarted("s"), PromptReceived(f"p{number}", 1), age=number)
+    (state / "sessions" / "s0" / "log.jsonl").write_bytes(b"garbage")  # newest, and no log
+    assert titles(glance(state)) == ["p1", "p2", "p3", "p4"]
+    assert titles(glance(state, 2)) == ["p1", "p2"]
+    assert (glance(state, 0), count(state)) == ([], 5)
+
+
+def test_what_is_no_session_is_passed_over(state):
+    assert (glance(state), count(state), matching(state, "s")) == ([], 0, [])
+    put(state, "s", SessionStarted("s"), PromptReceived("p", 1))
+    (state / "sessions" / "empty").mkdir()
+    (state / "sessions" / "file").write_text("x")
+    put(state, ".new-1", SessionStarted("s"))
+    (state / "sessions" / "link").mkdir()
+    (state / "sessions" / "link" / "log.jsonl").symlink_to(state / "sessions/s/log.jsonl")
+    (state / "sessions" / "folder" / "log.jsonl").mkdir(parents=True)
+    os.mkfifo(state / "sessions" / "empty" / "log.jsonl")
+    assert ids(glance(state)) == ["s"]
+
+
+def test_a_log_of_another_program_and_a_very_long_prompt_have_titles(state):
+    path = put(state, "foreign")
+    path.write_text(
+        '{"timestamp": "2026-01-01T00:00:00Z", "data": {"type": "session_start", "model": "x"}}\n'
+        '{"timestamp": "2026-01-01T00:00:01Z", "data": {"type": "user_prompt", "content": "hé"}}\n'
+    )
+    put(state, "long", SessionStarted("long"), PromptReceived("ä\x1b" * 9000, 1), age=9**9)
+    found = {one.id: one for one in glance(state)}
+    assert (found["foreign"].title, found["foreign"].model) == ("hé", "x")
+    assert found["long"].title.startswith("ä\x1bä\x1b")
+
+
+def test_a_session_is_found_by_the_beginning_of_its_id_or_title(state):
+    put(state, "20260131-aaa1", SessionStarted("s"), PromptReceived("Mend the  parser", 1), age=1)
+    put(state, "20260131-aab2", SessionStarted("s"), PromptReceived("mend it", 1), age=2)
+    put(state, "20260201-ccc3", SessionStarted("s"), PromptReceived("20260131 was", 1), age=3)
+    assert ids(matching(state, "20260131-aaa1")) == ["20260131-aaa1"]
+    assert ids(matching(state, "20260131")) == ["20260131-aaa1", "20260131-aab2"]
+    assert ids(matching(state, "aa")) == ["20260131-aaa1", "20260131-aab2"]
+    assert ids(matching(state, "mend THE p")) == ["20260131-aaa1"]
+    assert ids(matching(state, "20260131 w")) == ["20260201-ccc3"]
+    assert (matching(state, ""), matching(state, "nothing"), matching(state, " ")) == ([], [], [])
+
+
+def test_a_list_needs_no_codec_and_no_event_loop():
+    code = "import sys, bridle.stores.glance, bridle.stores.labels; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+    )
+    heavy = {"msgspec", "asyncio", "bridle.promises.codec", "bridle.events", "hashlib", "random"}
+    assert heavy & set(done.stdout.split()) == set()
