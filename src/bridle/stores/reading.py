@@ -3,20 +3,32 @@
 Kept apart from the writing so that a list of sessions is there at once.
 """
 
+import errno
 import os
 import re
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from types import TracebackType
 from typing import BinaryIO
 
-import msgspec
+from msgspec import structs
 
 from bridle.errors import StoreFailed, UnknownSession
 from bridle.promises.codec import to_record
 from bridle.promises.store import Record, SessionSummary
+from bridle.stores.chain import Chain, proven, to_readable
+from bridle.stores.failure import typed
 from bridle.stores.glance import ID, glance
+from bridle.stores.lines import Lines, Overlong
 
-_NUMBER = re.compile(rb'\{"seq":(\d{1,18}),')
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READING = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_NUMBER = re.compile(rb'\{"seq":(\d{1,18}),"timestamp":"')
+_NEVER = 1 << 62
+_NEAR = 1 << 17  # bytes; a stretch of that length is read, and not divided any more
 
 
 class SessionFolder:
@@ -25,29 +37,25 @@ class SessionFolder:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
 
-    def read(self, session_id: str, after: int = 0) -> Iterator[Record]:
-        """The records that have been written, as far as they are whole."""
+    def reader(self, session_id: str, after: int | None = 0) -> "Reader":
+        """What is written after that number, and what will be; None: only what will be.
+
+        Raise `UnknownSession`, `StoreFailed`.
+        """
         try:
-            file = opened(self.path(session_id))
+            folder, handle = log_handles(str(self.path(session_id).parent), os.O_RDONLY)
         except FileNotFoundError:
             raise UnknownSession(f"there is no session {session_id}") from None
         except OSError as error:
-            raise StoreFailed(
-                f"cannot read session {session_id}: {error.strerror}", error
-            ) from error
-        with file:
-            last = 0
-            for line in file:
-                if not line.endswith(b"\n"):
-                    return  # it is being written; what follows it is not for this reader
-                if after and 0 < (number := _number(line)) <= after:
-                    last = number  # seen already: not worth decoding
-                    continue
-                record = readable(line, last)
-                if record is not None:
-                    last = record.seq
-                    if last > after:
-                        yield record
+            raise typed(session_id, error, "read") from error
+        os.close(folder)
+        return Reader(handle, session_id, after)
+
+    def read(self, session_id: str, after: int = 0) -> Iterator[Record]:
+        """The records that have been written, as far as they are whole."""
+        with self.reader(session_id, after) as reader:
+            while records := reader.more():
+                yield from records
 
     def sessions(self) -> list[SessionSummary]:
         """All of them, the newest first."""
@@ -58,26 +66,141 @@ class SessionFolder:
 
     def path(self, session_id: str) -> Path:
         """Where a session's log lies."""
+        self.check(session_id)
+        return self.folder / "sessions" / session_id / "log.jsonl"
+
+    def check(self, session_id: str) -> None:
+        """See that it can be the id of a session, and leads nowhere else."""
         if not ID.fullmatch(session_id):
             raise UnknownSession(f"{session_id[:60]!r} is not the id of a session")
-        return self.folder / "sessions" / session_id / "log.jsonl"
 
 
 def opened(path: Path) -> BinaryIO:
     """A log for reading; a link in its place is not followed."""
-    return os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW), "rb")
+    folder, handle = log_handles(str(path.parent), os.O_RDONLY)
+    os.close(folder)
+    return os.fdopen(handle, "rb")
 
 
 def readable(line: bytes, last: int = 0) -> Record | None:
-    """A line as a record, if it is one; logs of other programs have no numbers, so it gets one."""
+    """A line as a record, if it is one; one without a number gets the next."""
+    record = to_readable(line)
+    return record if record is None or record.seq else structs.replace(record, seq=last + 1)
+
+
+def log_handles(path: str, flags: int) -> tuple[int, int]:
+    """The handles of a session's folder and of its log; no link is followed, nothing blocks."""
+    folder = os.open(path, _FOLDER)
     try:
-        record = to_record(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return record if record.seq else msgspec.structs.replace(record, seq=last + 1)
+        handle = os.open("log.jsonl", flags | _READING, dir_fd=folder)
+    except BaseException:
+        os.close(folder)
+        raise
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return folder, handle
+    os.close(handle)
+    os.close(folder)
+    raise OSError(errno.EINVAL, "it is not a file")
 
 
-def _number(line: bytes) -> int:
-    """The number that our own lines begin with; 0 for any other line."""
-    found = _NUMBER.match(line)
-    return int(found[1]) if found is not None else 0
+class Reader:
+    """The records of one log, while somebody else may be writing it. No gap, no repeat."""
+
+    def __init__(self, handle: int, session_id: str, after: int | None = 0) -> None:
+        self._handle, self._session_id = handle, session_id
+        self._after = _NEVER if after is None else after
+        read = partial(os.pread, handle)
+        self._chain = Chain()
+        self._lines = Lines(read)
+        if self._after:
+            size = os.fstat(handle).st_size
+            self._lines.offset, self._chain = _near(read, size, self._after)
+        if after is None:
+            self.more()
+            self._after = self._chain.last
+
+    def more(self) -> list[Record]:
+        """Records that were added since the last time; none: there are none at the moment."""
+        try:
+            while lines := self._lines.more():
+                stays = self._stays(lines)
+                if records := self._sift(lines):
+                    return records
+                if stays:
+                    return []
+            self._lines.back()
+            info = os.fstat(self._handle)
+        except OSError as error:
+            raise typed(self._session_id, error, "read") from error
+        if info.st_nlink == 0:
+            raise UnknownSession(f"session {self._session_id} was deleted")
+        return []
+
+    def close(self) -> None:
+        """Let the file go."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+    def __enter__(self) -> "Reader":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _stays(self, lines: list[bytes]) -> bool:
+        """Leave a last line that is no record where it is: whoever takes the log up cuts it."""
+        last = lines[-1]
+        if os.fstat(self._handle).st_size > self._lines.offset or isinstance(last, Overlong):
+            return False
+        if to_readable(last) is not None:
+            return False
+        self._lines.back(len(lines.pop()) + 1)
+        return True
+
+    def _sift(self, lines: list[bytes]) -> list[Record]:
+        found: list[Record] = []
+        index, chain = 0, self._chain
+        while index < len(lines):
+            until = chain.follow(lines, index)
+            skip = max(index, until - max(0, chain.last - self._after))  # seen already
+            found += map(to_record, lines[skip:until])
+            index = until + 1
+            if until < len(lines):
+                records, _ = chain.look(lines[until])
+                found += [record for record in records if record.seq > self._after]
+        return found
+
+
+def _near(read: Callable[[int, int], bytes], size: int, after: int) -> tuple[int, Chain]:
+    """Where to begin, not far before a number, and what stands there.
+
+    The file is halved on numbers. Only two lines that prove each other count, so that no damaged
+    number leads astray; where there are none, the reading begins further ahead.
+    """
+    start, chain, high = 0, Chain(), size
+    while high - start > _NEAR:
+        middle = (start + high) // 2
+        offset, found = _anchor(read(_NEAR, middle), middle)
+        if found is None or found.last > after:
+            high = middle
+        else:
+            start, chain = offset, found
+    return start, chain
+
+
+def _anchor(block: bytes, offset: int) -> tuple[int, Chain | None]:
+    """Behind the first two lines of a block that prove each other: the place, and the chain."""
+    first, *lines = block.split(b"\n")[:-1] or [b""]
+    offset += len(first) + 1
+    for before, line in pairwise(lines):
+        offset += len(before) + 1
+        number = _NUMBER.match(line)
+        if number is not None and proven(line, before[-34:-2].decode("latin-1")):
+            return offset + len(line) + 1, Chain(int(number[1]), line[-34:-2].decode())
+    return 0, None

@@ -1,0 +1,155 @@
+"""One log's file, as the one who writes it sees it: made, written, made durable, let go.
+
+Runs in the writer's thread. What is not durable yet is kept, because a disk that fails to sync may
+have dropped it. Lines and records are not known here, only bytes and where they belong.
+"""
+
+import errno
+import os
+from contextlib import suppress
+from fcntl import LOCK_EX, LOCK_NB
+
+from bridle.stores.disk import FOLDER, Disk, sync_path, write_all
+
+NAME = "log.jsonl"
+DELETED = "it was deleted while it was in use"
+_MAKING = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class Ground:
+    """The folder in which all sessions lie, and those above it: made where they are missing."""
+
+    def __init__(self, disk: Disk, state: str) -> None:
+        self.disk = disk
+        self.path = f"{state}/sessions"
+        self.unsure = {state: None}  # folders with entries of ours that may not be durable
+
+    def make(self) -> None:
+        """Make the folder and whatever is missing above it."""
+        missing, path = [], self.path
+        while path and not os.path.isdir(path):  # noqa: PTH112 - no Path where logs are made
+            missing.append(path)
+            path = os.path.dirname(path)  # noqa: PTH120 - as above
+        for path in reversed(missing):
+            with suppress(FileExistsError):
+                self.disk.make_folder(path, 0o700)
+            self.unsure[os.path.dirname(path) or "."] = None  # noqa: PTH120 - as above
+
+    def settle(self) -> None:
+        """Make the folders above durable. Once a process, for all logs."""
+        for path in list(self.unsure):
+            sync_path(self.disk, path)
+            self.unsure.pop(path, None)
+
+
+class LogFile:
+    """A file that only grows."""
+
+    __slots__ = (
+        "_disk",
+        "_folder",
+        "_kept",
+        "_lost",
+        "_syncs",
+        "end",
+        "fresh",
+        "ground",
+        "handle",
+        "unsafe",
+    )
+
+    def __init__(self, ground: Ground, *, syncs: bool) -> None:
+        self.ground = ground
+        self.handle = -1
+        self.end = 0  # so many bytes are in the kernel's hands
+        self.unsafe = 0  # so many of them are not durable
+        self.fresh = False  # its folder's entry in the folder of sessions may not be durable
+        self._disk = ground.disk
+        self._folder = -1  # held until the file's own entry is durable
+        self._syncs = syncs
+        self._kept: list[bytes] = []  # written, not durable
+        self._lost = False  # a sync failed: what was kept has to be written again
+
+    def make(self, session_id: str) -> None:
+        """A new file, private and locked, in a folder of its own."""
+        disk, path = self._disk, f"{self.ground.path}/{session_id}"
+        try:
+            disk.make_folder(path, 0o700)
+        except FileExistsError:
+            pass  # a try that failed, or an empty folder; a log in it is not touched
+        except FileNotFoundError:
+            self.ground.make()
+            disk.make_folder(path, 0o700)
+        folder = disk.open(path, FOLDER)
+        try:
+            handle = disk.open(NAME, _MAKING, 0o600, dir_fd=folder)
+            try:
+                disk.lock(handle, LOCK_EX | LOCK_NB)
+            except BaseException:
+                disk.close(handle)
+                raise
+        except BaseException:
+            disk.close(folder)
+            raise
+        self.handle = handle
+        if self._syncs:
+            self._folder, self.fresh = folder, True
+        else:
+            disk.close(folder)
+
+    def write(self, data: bytes) -> None:
+        """Hand bytes to the kernel. When it fails nothing is counted: it can be tried again."""
+        if self._lost:
+            self._write_again()
+        if data:
+            write_all(self._disk, self.handle, data, self.end)
+            self.end += len(data)
+            if self._syncs:
+                self._kept.append(data)
+                self.unsafe += len(data)
+
+    def _write_again(self) -> None:
+        kept = b"".join(self._kept)
+        write_all(self._disk, self.handle, kept, self.end - len(kept))
+        self._lost = False
+
+    def sync(self) -> None:
+        """Make everything that was written durable, and see that the file is still there."""
+        if self._disk.look(self.handle).st_nlink == 0:
+            raise OSError(errno.ENOENT, DELETED)
+        if not self._syncs:
+            return
+        if self._lost:  # somebody else's batch came between
+            self._write_again()
+        try:
+            self._disk.sync(self.handle)
+        except OSError:
+            self._lost = True
+            raise
+        self._kept.clear()
+        self.unsafe = 0
+        if self._folder >= 0:
+            self._disk.sync_folder(self._folder)
+            folder, self._folder = self._folder, -1
+            self._disk.close(folder)
+        if self.ground.unsure:
+            self.ground.settle()
+
+    def adopt(self, handle: int, end: int, folder: int) -> None:
+        """Go on with a file that was there; durable before anything is built on it."""
+        if self._disk.look(handle).st_size > end:
+            self._disk.cut(handle, end)
+        if self._syncs:  # whoever wrote it may have died before it was on disk
+            self._disk.sync(handle)
+            self._disk.sync_folder(folder)
+            sync_path(self._disk, self.ground.path)
+            self.ground.settle()
+        self.handle, self.end = handle, end
+
+    def close(self) -> None:
+        """Let the file and its lock go."""
+        handle, self.handle = self.handle, -1
+        folder, self._folder = self._folder, -1
+        for one in (handle, folder):
+            if one >= 0:
+                self._disk.close(one)

@@ -1,0 +1,238 @@
+"""One session's log, held for writing: it numbers, chains, hands on, and says when it is durable.
+
+Lives in the event loop; only `write` and `sync` of a batch run in the writer's thread.
+"""
+
+import asyncio
+import errno
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bridle.errors import StoreFailed, UnknownSession
+from bridle.events import Checkpoint, Event, Repaired
+from bridle.promises.codec import encode_data, encode_line, scrubbed
+from bridle.promises.store import Letter, Record
+from bridle.stores import holder, inbox
+from bridle.stores.clock import stamp
+from bridle.stores.failure import typed
+from bridle.stores.file import LogFile
+from bridle.stores.lines import LONGEST
+from bridle.stores.loading import Loading
+from bridle.stores.reading import log_handles
+
+if TYPE_CHECKING:
+    from bridle.stores.jsonl import JsonlStore
+
+_UNSAFE = 4 << 20  # bytes that are kept until they are durable, before somebody wants them to be
+_CLOSED = "the log is closed"
+
+
+class JsonlLog:
+    """One session's file, held for writing."""
+
+    def __init__(self, store: "JsonlStore", session_id: str) -> None:
+        self.session_id = session_id
+        self.seq = 0
+        self.durable = 0
+        self.head = ""
+        self.size = 0
+        self.found: Repaired | None = None  # what was mended when it was taken up
+        self._store = store
+        self._file = LogFile(store.ground, syncs=store.durability == "disk")
+        self._lines: list[bytes] = []
+        self._untold: list[Record] = []
+        self._tell: Callable[[Sequence[Record]], None] | None = None
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._flying = 0  # batches on their way through the writer
+        self._stuck: OSError | None = None
+        self._back: list[_Lines] = []  # batches that failed, in order
+        self._closed = False
+
+    @property
+    def path(self) -> Path:
+        """Where the file lies."""
+        return self._store.path(self.session_id)
+
+    def append(self, event: Event, data: bytes | None = None) -> Record:
+        """Number the event, chain its hash, and hand the line on.
+
+        What cannot be written at all raises here, and takes no number.
+        """
+        if data is None:
+            try:
+                data = encode_data(event)
+            except UnicodeEncodeError:
+                event = scrubbed(event)
+                data = encode_data(event)
+        if len(data) > LONGEST - 1000:
+            raise StoreFailed(f"a record of {len(data) >> 20} MB is too large to be kept")
+        seq, when = self.seq + 1, stamp()
+        line, digest = encode_line(seq, when, data, self.head)
+        record = Record(seq, when, event, digest)
+        self.seq, self.head = seq, digest
+        self.size = 0 if type(event) is Checkpoint else self.size + len(line)
+        self._lines.append(line)
+        self._untold.append(record)
+        self._store.want(self, now=self._tell is not None)
+        return record
+
+    async def settled(self) -> None:
+        """Return when every line so far is on disk (or, with `process`, in the kernel's hands)."""
+        if self.durable >= self.seq:
+            return
+        if self._closed:
+            raise typed(self.session_id, OSError(errno.EBADF, _CLOSED))
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append((self.seq, waiter))
+        self._store.want(self, now=True)
+        await waiter
+
+    def on_written(self, tell: Callable[[Sequence[Record]], None] | None) -> None:
+        """Call `tell` with records once they are written; None: nobody listens any more."""
+        self._tell = tell
+
+    def letters(self) -> list[Letter]:
+        """What others have put into the session's inbox, in order."""
+        return inbox.letters(self.path.parent)
+
+    def discard(self, letter: Letter) -> None:
+        """That letter is done."""
+        inbox.discard(self.path.parent, letter)
+
+    async def close(self) -> None:
+        """Settle, and let the lock go."""
+        try:
+            await self.settled()
+        finally:
+            self._closed = True
+            if self._flying:
+                await self._store.after_all(self._file.close)
+            else:
+                self._file.close()
+            self._refuse(OSError(errno.EBADF, _CLOSED))
+
+    def release(self) -> None:
+        """Let it go as it is: it could not be taken up."""
+        self._closed = True
+        self._file.close()
+
+    def batch(self) -> "_Lines | None":
+        """What has to be written now, for the writer's thread."""
+        durable = bool(self._waiting) or self._file.unsafe > _UNSAFE
+        if self._closed or (not self._lines and not durable):
+            return None
+        lines, self._lines = b"".join(self._lines), []
+        records, self._untold = self._untold, []
+        self._flying += 1
+        return _Lines(self, lines, records, self.seq, durable)
+
+    def write(self, lines: bytes) -> None:
+        """In the writer's thread: make the file if it is new, then write."""
+        if self._stuck is not None:  # a line before these is missing: they would be out of order
+            raise self._stuck
+        try:
+            if self._file.handle < 0:
+                if self._closed:
+                    raise OSError(errno.EBADF, _CLOSED)
+                self._file.make(self.session_id)
+            self._file.write(lines)
+        except OSError as error:
+            self._stuck = error
+            raise
+
+    def written(self, batch: "_Lines", error: OSError | None) -> None:
+        """Back in the event loop: tell the watchers, wake those who wait."""
+        self._flying -= 1
+        if error is not None:
+            self._failed(batch, error)
+            return
+        if batch.durable:
+            self._file.fresh = False
+            self.durable = max(self.durable, batch.upto)
+            self._wake()
+        if batch.records and self._tell is not None:
+            self._tell(batch.records)
+
+    def _wake(self) -> None:
+        """Those whose lines are on disk; for the others, another round."""
+        waiting, self._waiting = self._waiting, []
+        for upto, waiter in waiting:
+            if upto > self.durable:
+                self._waiting.append((upto, waiter))
+            elif not waiter.done():
+                waiter.set_result(None)
+        if self._waiting:
+            self._store.want(self, now=True)
+
+    def _failed(self, batch: "_Lines", error: OSError) -> None:
+        """Keep the lines for another try, and say so to everybody who waits."""
+        if not batch.landed:
+            self._back.append(batch)
+        elif batch.records and self._tell is not None:  # written; only not durable
+            self._tell(batch.records)
+        if not self._flying:
+            back, self._back, self._stuck = self._back, [], None
+            self._lines[:0] = [one.data for one in back]
+            self._untold[:0] = [record for one in back for record in one.records]
+        self._refuse(error)
+
+    def _refuse(self, error: OSError) -> None:
+        """Say to everybody who waits that it did not work."""
+        waiting, self._waiting = self._waiting, []
+        for _, waiter in waiting:
+            if not waiter.done():
+                waiter.set_exception(typed(self.session_id, error))
+
+    def take(self) -> Iterator[list[Record]]:
+        """In a thread: lock the file and read it, in batches; the end of the last is the end."""
+        try:
+            folder, handle = log_handles(f"{self._store.ground.path}/{self.session_id}", os.O_RDWR)
+        except FileNotFoundError:
+            raise UnknownSession(f"there is no session {self.session_id}") from None
+        except OSError as error:
+            raise typed(self.session_id, error, "read") from error
+        try:
+            holder.lock(self._store.disk, handle, self.session_id)
+            loading = Loading(self._store.disk, handle)
+            yield from loading.records()
+            self._file.adopt(handle, loading.end, folder)
+        except OSError as error:
+            os.close(handle)
+            raise typed(self.session_id, error, "read") from error
+        except BaseException:
+            os.close(handle)
+            raise
+        finally:
+            os.close(folder)
+        self.seq = self.durable = loading.chain.top
+        self.head, self.found = loading.chain.head, loading.repair
+        self.size = loading.end - loading.checkpoint
+
+
+class _Lines:
+    """A batch of one log."""
+
+    __slots__ = ("data", "durable", "landed", "log", "parent", "records", "upto")
+
+    def __init__(
+        self, log: JsonlLog, data: bytes, records: list[Record], upto: int, durable: bool
+    ) -> None:
+        self.log, self.data, self.records, self.upto = log, data, records, upto
+        self.durable = durable
+        self.parent = ""
+        self.landed = False
+
+    def write(self) -> None:
+        self.log.write(self.data)
+        self.landed = True
+
+    def sync(self) -> None:
+        file = self.log._file
+        file.sync()
+        if file.fresh:
+            self.parent = file.ground.path
+
+    def done(self, error: OSError | None) -> None:
+        self.log.written(self, error)

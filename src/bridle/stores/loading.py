@@ -1,0 +1,166 @@
+"""Taking up a log: from its newest checkpoint on, or from the beginning; whole lines are kept.
+
+Reads in blocks and hands on records as it goes, so that a log of any size fits. Runs in a thread.
+Nothing is changed here; what was found damaged is said, and where the whole part ends.
+"""
+
+import errno
+import re
+import stat
+from collections.abc import Iterator
+
+from bridle.events import BrokenLine, Repaired, SessionStarted
+from bridle.promises.codec import to_record
+from bridle.promises.store import Record
+from bridle.stores.chain import UNREADABLE, Chain, proven, to_readable
+from bridle.stores.disk import Disk
+from bridle.stores.failure import NewerFormat
+from bridle.stores.lines import Lines, Overlong
+
+FORMAT = 1
+_BLOCK = 1 << 20
+_CHECKPOINT = re.compile(
+    rb'\{"seq":(\d{1,18}),"timestamp":"[^"]{0,40}","data":'
+    rb'\{"type":"checkpoint","previous":"([0-9a-f]{0,64})"'
+)
+_MARK = b'"data":{"type":"checkpoint","previous":"'
+_HEAD = 1 << 16
+_START = 128  # bytes; the mark of a checkpoint lies within them
+# What was only said while something was under way adds nothing to a session that is taken up.
+_PASSING = tuple(
+    b'"data":{"type":"event","eventType":"%b"' % kind
+    for kind in (
+        b"TextDelta",
+        b"ThinkingDelta",
+        b"ToolCallStarted",
+        b"ToolCallArgsDelta",
+        b"ToolCallReady",
+        b"ToolOutputDelta",
+    )
+)
+
+
+class Loading:
+    """One log that is being read by the one who takes it up."""
+
+    def __init__(self, disk: Disk, handle: int) -> None:
+        info = disk.look(handle)
+        if not stat.S_ISREG(info.st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+        self.size = info.st_size
+        self.broken: dict[tuple[int, str], BrokenLine] = {}
+        self.torn = 0
+        self.checkpoint = 0  # where the line of the checkpoint ends; 0: there is none
+        self._disk, self._handle = disk, handle
+        self._known: set[tuple[int, str]] = set()
+        self._count = 0
+        self._last: BrokenLine | None = None  # if the newest line is no record
+        self._top = 0  # the largest number before that line
+
+    def records(self) -> Iterator[list[Record]]:
+        """The records that tell all of it, in batches."""
+        self._check_format(self._read(_HEAD, 0).partition(b"\n")[0])
+        start, self.chain = self._begin()
+        lines = Lines(self._read, start)
+        while batch := lines.more():
+            yield list(self._sift(batch))
+        self._finish(lines)
+
+    def _read(self, count: int, offset: int) -> bytes:
+        """What was there when the lock was taken."""
+        return self._disk.read(self._handle, min(count, max(0, self.size - offset)), offset)
+
+    @property
+    def end(self) -> int:
+        """Where the part that is whole ends."""
+        return self.size - self.torn
+
+    @property
+    def repair(self) -> Repaired | None:
+        """What was found and has not been said in the log."""
+        new = [line for place, line in self.broken.items() if place not in self._known]
+        return Repaired(self.torn, tuple(new)) if self.torn or new else None
+
+    def _sift(self, lines: list[bytes]) -> Iterator[Record]:
+        chain, index = self.chain, 0
+        while index < len(lines):
+            until = chain.follow(lines, index)
+            self._count += until - index
+            for line in lines[index:until]:
+                if not line.startswith(_PASSING, line.find(b'"data":', 20, 80)):
+                    yield self._noted(to_record(line))
+            if until > index:
+                self._last = None
+            index = until
+            if index < len(lines):
+                yield from self._look(lines[index])
+                index += 1
+
+    def _look(self, line: bytes) -> Iterator[Record]:
+        self._last, top = None, self.chain.top
+        records, broken = self.chain.look(line)
+        if broken is not None:
+            self.broken[broken.after, broken.hash] = broken
+            if not records and broken.why == UNREADABLE:
+                self._last, self._top = broken, top
+        self._count += len(records)
+        for record in records:
+            yield self._noted(record)
+
+    def _noted(self, record: Record) -> Record:
+        event = record.event
+        if isinstance(event, Repaired):
+            self._known.update((line.after, line.hash) for line in event.broken)
+        elif isinstance(event, SessionStarted) and event.format > FORMAT:
+            raise NewerFormat(errno.EINVAL, f"a newer bridle wrote it (format {event.format})")
+        return record
+
+    def _check_format(self, line: bytes) -> None:
+        """Of the first line: the reading may begin far behind it."""
+        if (record := to_readable(line)) is not None:
+            self._noted(record)
+
+    def _finish(self, lines: Lines) -> None:
+        """The end of the file: a line without its end is cut, or else one that is no record."""
+        if self.size and not self._count:
+            raise OSError(errno.EINVAL, "it holds no log")
+        self.torn = lines.open
+        if not self.torn and self._last is not None:
+            self.torn = self._last.size + 1
+            del self.broken[self._last.after, self._last.hash]
+            self.chain.top = self._top
+
+    def _begin(self) -> tuple[int, Chain]:
+        """Where to begin: at the newest checkpoint that its own hash proves, or at the start."""
+        for offset in self._marks():
+            line = self._line_at(offset)
+            found = _CHECKPOINT.match(line)
+            if found is not None and proven(line, found[2].decode()):
+                self.checkpoint = offset + len(line) + 1
+                return offset, Chain(int(found[1]) - 1, found[2].decode())
+        return 0, Chain()
+
+    def _marks(self) -> Iterator[int]:
+        """Where lines begin that may be checkpoints, from the end of the file backwards."""
+        end = self.size
+        while end > 0:
+            start = max(0, end - _BLOCK)
+            block = self._read(end - start + len(_MARK), start)
+            found = block.rfind(_MARK)
+            while found >= 0:
+                if (offset := self._line_before(start + found)) >= 0:
+                    yield offset
+                found = block.rfind(_MARK, 0, found)
+            end = start
+
+    def _line_before(self, mark: int) -> int:
+        """Where the line of this mark begins; -1: too far away."""
+        start = max(0, mark - _START)
+        block = self._read(mark - start, start)
+        found = block.rfind(b"\n")
+        return start + found + 1 if found >= 0 else (0 if start == 0 else -1)
+
+    def _line_at(self, offset: int) -> bytes:
+        lines = Lines(self._read, offset)
+        batch = lines.more()
+        return batch[0] if batch and not isinstance(batch[0], Overlong) else b""
