@@ -44,7 +44,7 @@ class Glance(NamedTuple):
     tags: tuple[str, ...] = ()
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """A log, as its folder tells of it."""
 
     changed: float
@@ -56,7 +56,7 @@ class _Place(NamedTuple):
 def glance(folder: str | os.PathLike[str], limit: int | None = None) -> list[Glance]:
     """The sessions of a state folder, the newest first: all, or so many."""
     found: list[Glance] = []
-    for one in _looked(_places(folder)):
+    for one in _looked(places(folder)):
         if limit is not None and len(found) >= limit:
             break
         found.append(one)
@@ -65,7 +65,7 @@ def glance(folder: str | os.PathLike[str], limit: int | None = None) -> list[Gla
 
 def count(folder: str | os.PathLike[str]) -> int:
     """How many sessions there are. None is opened."""
-    return len(_places(folder))
+    return len(places(folder))
 
 
 def matching(folder: str | os.PathLike[str], start: str) -> list[Glance]:
@@ -76,23 +76,23 @@ def matching(folder: str | os.PathLike[str], start: str) -> list[Glance]:
     """
     if not start:
         return []
-    places = _places(folder)
+    every = places(folder)
     by_id = (
-        [one for one in places if one.id == start]
-        or [one for one in places if one.id.startswith(start)]
-        or [one for one in places if one.id.rpartition("-")[2].startswith(start)]
+        [one for one in every if one.id == start]
+        or [one for one in every if one.id.startswith(start)]
+        or [one for one in every if one.id.rpartition("-")[2].startswith(start)]
     )
     if by_id:
         return list(_looked(by_id))
     words = " ".join(start.split()).casefold()
-    return [one for one in _looked(places) if _begins(one.title, words)]
+    return [one for one in _looked(every) if _begins(one.title, words)]
 
 
 def _begins(title: str, words: str) -> bool:
     return bool(words) and " ".join(title.split()).casefold().startswith(words)
 
 
-def _places(folder: str | os.PathLike[str]) -> list[_Place]:
+def places(folder: str | os.PathLike[str]) -> list[Place]:
     """Every log there is, the newest first."""
     found = []
     try:
@@ -105,18 +105,18 @@ def _places(folder: str | os.PathLike[str]) -> list[_Place]:
     return sorted(found, reverse=True)
 
 
-def _place(entry: "os.DirEntry[str]") -> _Place | None:
+def _place(entry: "os.DirEntry[str]") -> Place | None:
     try:
         info = os.lstat(f"{entry.path}/log.jsonl")
     except OSError:
         return None
     if not stat.S_ISREG(info.st_mode):
         return None
-    return _Place(info.st_mtime, entry.name, entry.path, info.st_size)
+    return Place(info.st_mtime, entry.name, entry.path, info.st_size)
 
 
-def _looked(places: Iterable[_Place]) -> Iterator[Glance]:
-    for place in places:
+def _looked(logs: Iterable[Place]) -> Iterator[Glance]:
+    for place in logs:
         if (found := _look(place)) is not None:
             label = read_label(place.path)
             yield found if label is None else _labelled(found, label.title, label.tags)
@@ -126,7 +126,7 @@ def _labelled(found: Glance, title: str, tags: tuple[str, ...]) -> Glance:
     return found._replace(title=title or found.title, tags=tags)
 
 
-def _look(place: _Place) -> Glance | None:
+def _look(place: Place) -> Glance | None:
     try:
         handle = os.open(f"{place.path}/log.jsonl", _READING)
     except OSError:
@@ -143,7 +143,7 @@ def _look(place: _Place) -> Glance | None:
     return _summary(place, records, head) if records else None
 
 
-def _own(place: _Place, head: bytes, created: str) -> Glance:
+def _own(place: Place, head: bytes, created: str) -> Glance:
     """A log that bridle wrote: what is wanted stands at known places, and nothing is parsed."""
     starts = _all(_START, b'"session_start"', head)
     workspace = next((_plain(one) for one, _ in starts if one), "")
@@ -212,7 +212,7 @@ def _records(head: bytes) -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _summary(place: _Place, records: list[dict[str, Any]], head: bytes) -> Glance:
+def _summary(place: Place, records: list[dict[str, Any]], head: bytes) -> Glance:
     """A log that somebody else wrote, or whose beginning is broken."""
     workspace = model = title = first = ""
     for data in (record["data"] for record in records):
