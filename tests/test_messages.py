@@ -64,12 +64,18 @@ def test_sound_text_can_always_be_written_and_good_text_stays(text):
         assert found is text
 
 
+def waits(messages):
+    """Is there a result to which the model has said nothing yet?"""
+    roles = [message.role for message in messages if message.role in ("tool", "assistant")]
+    return roles[-1:] == ["tool"]
+
+
 def last_turn(messages):
-    """The definition, written plainly: the last prompt that answers no tool call."""
+    """The definition, written plainly: the last prompt that came when no result waited."""
     starts = [
         index
         for index, message in enumerate(messages)
-        if message.role == "user" and (index == 0 or messages[index - 1].role != "tool")
+        if message.role == "user" and not waits(messages[:index])
     ]
     return starts[-1] if starts else 0
 
@@ -98,6 +104,17 @@ def test_transcripts_are_like_lists_however_they_branch(steps, start):
         for outside in (len(plain), -len(plain) - 1):
             with pytest.raises(IndexError):
                 found[outside]
+
+
+def test_a_turn_goes_on_through_everything_that_steers_it_and_through_silence():
+    """The thoughts of a step go back while its results wait; a silent reply is never sent."""
+    step = [Message("assistant", (ToolCall("a", "look"),)), Message("tool", (ToolOutput("a", ""),))]
+    silent = Message("assistant", (Thinking("hm"), Text(" \n")))
+    spoken = Message("assistant", (Thinking("hm"), Text("so")))
+    steered = [user("go"), *step, user("left"), user("no, right")]
+    assert Transcript(steered).turn == 0
+    assert Transcript([user("go"), *step, silent, user("well?")]).turn == 0
+    assert Transcript([user("go"), *step, spoken, user("well?"), user("?")]).turn == 5
 
 
 def test_those_that_grew_out_of_one_another_share_their_wires():

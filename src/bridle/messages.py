@@ -112,6 +112,14 @@ class Message(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True)
         return tuple(part for part in self.parts if isinstance(part, ToolOutput))
 
 
+def says_something(message: Message) -> bool:
+    """Is there more than thoughts and white space?"""
+    return any(
+        part.text.strip() if isinstance(part, Text) else not isinstance(part, Thinking)
+        for part in message.parts
+    )
+
+
 def user(*parts: str | Part) -> Message:
     """A message from the person."""
     return Message("user", as_parts(parts))
@@ -150,15 +158,18 @@ class Transcript(Sequence[Message]):
 
     Transcripts that grew out of one another share a shelf, and on that shelf each wire format
     keeps what it has encoded already (`wires`): a message is encoded once, not once a request.
-    `turn` is where the turn in progress begins: the last prompt that answers no tool call.
+    `turn` is where the turn in progress begins: the last prompt that came when no result waited
+    for the model to say something.
     """
 
-    __slots__ = ("_length", "_shelf", "turn")
+    __slots__ = ("_length", "_looping", "_shelf", "turn")
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._shelf = _Shelf(list(messages))
         self._length = len(self._shelf.messages)
-        self.turn = _last_turn(self._shelf.messages)
+        self.turn, self._looping = 0, False
+        for index, message in enumerate(self._shelf.messages):
+            self._turn_at(index, message)
 
     @classmethod
     def of(cls, messages: Iterable[Message]) -> "Transcript":
@@ -180,11 +191,19 @@ class Transcript(Sequence[Message]):
         else:  # somebody else has gone on from here: part ways
             grown._shelf = _Shelf([*messages[: self._length], message])
         grown._length = self._length + 1
-        begins = message.role == "user" and (
-            self._length == 0 or messages[self._length - 1].role != "tool"
-        )
-        grown.turn = self._length if begins else self.turn
+        grown.turn, grown._looping = self.turn, self._looping
+        grown._turn_at(self._length, message)
         return grown
+
+    def _turn_at(self, index: int, message: Message) -> None:
+        """Several prompts may steer one step, and a silent reply is none: it is never sent."""
+        if message.role == "user":
+            if not self._looping:
+                self.turn = index
+        elif message.role == "tool":
+            self._looping = True
+        elif self._looping and message.role == "assistant":
+            self._looping = not says_something(message)
 
     def __len__(self) -> int:
         return self._length
@@ -216,10 +235,3 @@ class Transcript(Sequence[Message]):
 
     def __repr__(self) -> str:
         return f"Transcript({list(self)!r})"
-
-
-def _last_turn(messages: Sequence[Message]) -> int:
-    for index in range(len(messages) - 1, -1, -1):
-        if messages[index].role == "user" and (index == 0 or messages[index - 1].role != "tool"):
-            return index
-    return 0

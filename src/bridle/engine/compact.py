@@ -178,9 +178,8 @@ class Window:
         try:
             config = budget.reserve(request.config, sum(map(estimate, request.messages)))
         except BudgetReached:
+            budget.go_on()
             return ""
-        finally:
-            budget.go_on()  # the next request is measured from its beginning
         budget.steps -= 1  # it is counted, but it is no step
         return await self._written(writer, replace(request, config=config), budget)
 
@@ -196,8 +195,8 @@ class Window:
                     cost = price.cost(report.usage)
                 model = report.model or writer.info.model
                 budget.spend(report.usage, cost, model)
-                budget.go_on()
                 self._emit(replace(report, model=model, cost=cost, purpose="summary"))
+            budget.go_on()  # the next request is measured from its beginning
         if written.trouble:
             self._emit(TraceEvent("summary", {"message": written.trouble}))
         return written.text
