@@ -62,7 +62,8 @@ class ExecutionMetrics(Struct, frozen=True, gc=False, rename="camel", omit_defau
     """What a turn, or a session, has used so far.
 
     `cost` sums what could be priced; `unpriced` counts the invocations that could not.
-    `tool_calls` counts the calls that ran; one that was refused is not among them.
+    `tool_calls` counts the calls that ran; one that was refused is not among them. `tokens` is
+    everything read and written, cached or not, whatever the vendor counts as input.
     """
 
     total_input_tokens: int = 0
@@ -74,6 +75,7 @@ class ExecutionMetrics(Struct, frozen=True, gc=False, rename="camel", omit_defau
     tool_calls: int = 0
     cost: float = 0.0
     unpriced: int = 0
+    tokens: int = 0
 
     def plus(self, usage: Usage, cost: float | None) -> "ExecutionMetrics":
         """These figures and one more invocation. `context_tokens` is the newest one's."""
@@ -87,6 +89,7 @@ class ExecutionMetrics(Struct, frozen=True, gc=False, rename="camel", omit_defau
             self.tool_calls,
             self.cost + (cost or 0.0),
             self.unpriced + (cost is None),
+            self.tokens + usage.total_tokens,
         )
 
     def since(self, before: "ExecutionMetrics") -> "ExecutionMetrics":
@@ -101,6 +104,7 @@ class ExecutionMetrics(Struct, frozen=True, gc=False, rename="camel", omit_defau
             self.tool_calls - before.tool_calls,
             self.cost - before.cost,
             self.unpriced - before.unpriced,
+            self.tokens - before.tokens,
         )
 
     @property

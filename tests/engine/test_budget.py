@@ -62,7 +62,8 @@ def test_tokens():
     script = [with_use(call("look"), 400, 100)]
     model, result, _ = run(limited(script, Limits(tokens=1200)))
     assert result.reason == "budget"
-    assert result.detail == "the limit of 1200 tokens leaves no room for another step"
+    said = "the limit of 1200 tokens leaves no room for another step: 1000 are used, and it would"
+    assert result.detail.startswith(f"{said} read about ")
     assert result.metrics.total_tokens <= 1200
     assert len(model.requests) == 2
 
@@ -79,7 +80,8 @@ def test_money():
     limits = Limits(money=0.013)
     model, result, _ = run(limited(script, limits, PRICED))
     assert result.reason == "budget"
-    assert result.detail == "the limit of $0.013 leaves no room for another step"
+    said = "the limit of $0.013 leaves no room for another step: $0.0120 are spent"
+    assert result.detail == said
     assert result.metrics.cost <= 0.013
     assert len(model.requests) == 2
 

@@ -186,5 +186,5 @@ def test_use_adds_up_and_a_title_says_nothing_of_the_window():
     turn = UsageReported(Usage(100, 10), cost=0.5)
     title = UsageReported(Usage(7, 1), cost=None, purpose="title")
     found = fold(numbered([turn, title])).metrics
-    expected = ExecutionMetrics(107, 11, 2, context_tokens=100, cost=0.5, unpriced=1)
+    expected = ExecutionMetrics(107, 11, 2, context_tokens=100, cost=0.5, unpriced=1, tokens=118)
     assert found == expected

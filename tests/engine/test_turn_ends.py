@@ -88,7 +88,7 @@ def test_use_is_counted_per_call_and_in_all():
     said, result, metrics = run(story())
     assert said == [UsageReported(usage, "m", cost)] * 2
     assert result.metrics == metrics
-    assert metrics == ExecutionMetrics(200, 20, 2, 100, 0, 150, 1, 2 * cost, 0)
+    assert metrics == ExecutionMetrics(200, 20, 2, 100, 0, 150, 1, 2 * cost, 0, 320)
 
 
 def test_an_unknown_price_is_unknown_and_not_zero():

@@ -1,21 +1,30 @@
-"""What a turn may use: steps, tool calls, seconds, tokens, money. Reserved before it is spent.
+"""What may be used: steps, tool calls, seconds, tokens, money. Reserved before it is spent.
 
-Pure arithmetic; the clock and the figures are handed in.
+Of a turn, of a session with all its turns, and of a day with all its sessions. Arithmetic: the
+figures of the session and who keeps the day's account are handed in.
 """
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bridle.errors import BudgetReached
 from bridle.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
+from bridle.promises.day import Day
 from bridle.promises.provider import ProviderInfo, RequestConfig
-from bridle.usage import Usage
+from bridle.usage import ExecutionMetrics, Price, Usage
 
 MAX_TOKENS = 8192
+_ENDLESS = 1 << 62
+_NEW = ExecutionMetrics()
+_LEAST = 256  # tokens of a reply: below that, room that others of this day hold is not sought
 
 
 class Limits(Struct, frozen=True, omit_defaults=True):
-    """How far a turn may go. Zero is no limit.
+    """How far a turn may go, and a session and a day in all their turns. Zero is no limit.
 
     `tool_seconds` bounds one call, `output_chars` what the model reads of its result, `repeats`
     how often the same call may fail in a row.
@@ -29,22 +38,93 @@ class Limits(Struct, frozen=True, omit_defaults=True):
     tool_seconds: float = 600.0
     output_chars: int = 60_000
     repeats: int = 3
+    session_tokens: int = 0
+    session_money: float = 0.0
+    day_tokens: int = 0
+    day_money: float = 0.0
+
+    @property
+    def counts(self) -> bool:
+        """Is there one that needs tokens to be counted?"""
+        of_turn, of_session = self.tokens or self.money, self.session_tokens or self.session_money
+        return bool(of_turn or of_session or self.lasts_a_day)
+
+    @property
+    def lasts_a_day(self) -> bool:
+        """Is there one that other sessions count towards?"""
+        return bool(self.day_tokens or self.day_money)
+
+
+class _Scope(NamedTuple):
+    """One limit of a kind, and what to say when it is reached."""
+
+    limit: float
+    used: float
+    words: str  # where the limit holds, beyond the turn
+    hint: str
+
+
+class _Ledger:
+    """What the turn and its session have used; one for all who spend in it."""
+
+    __slots__ = ("before", "held", "money", "tokens", "unknown")
+
+    def __init__(self, before: ExecutionMetrics) -> None:
+        self.before = before
+        self.tokens = 0
+        self.money = 0.0
+        self.unknown = ""  # the model of a reply whose cost nobody knows
+        self.held: dict[str, tuple[int, float]] = {}
+
+    def others(self, who: str) -> tuple[int, float]:
+        """What others in this session are about to use."""
+        found = [held for name, held in self.held.items() if name != who]
+        return sum(tokens for tokens, _ in found), sum(money for _, money in found)
 
 
 class Budget:
-    """What is left of the limits in one turn."""
+    """What is left of the limits. `before` is what the session had used already.
 
-    def __init__(self, limits: Limits, info: ProviderInfo) -> None:
+    `who` is a name for the day's account that no other session has: its id.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        info: ProviderInfo,
+        before: ExecutionMetrics = _NEW,
+        day: Day | None = None,
+        who: str = "",
+    ) -> None:
         self.limits = limits
         self.steps = 0
         self.tool_calls = 0
-        self.tokens = 0
-        self.money = 0.0
+        self.day = day if limits.lasts_a_day else None
+        self._who = who
         self._info = info
+        self._ledger = _Ledger(before)
         self._context = 0  # what the model read last time
         self._reading = 0  # what it is about to read, by our own estimate
         self._refused = False  # a call was asked for beyond the limit
-        self._unknown = ""  # the model of a reply whose cost nobody knows
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of this turn."""
+        return self._ledger.tokens
+
+    @property
+    def money(self) -> float:
+        """The money of this turn, as far as it is known or can be guessed."""
+        return self._ledger.money
+
+    def beside(self, info: ProviderInfo, purpose: str) -> "Budget":
+        """The same budget for another model's call beside the turn: a title, a summary.
+
+        It counts towards everything but the steps.
+        """
+        other = Budget(replace(self.limits, steps=0), info, day=self.day)
+        other._who, other._ledger = f"{self._who}:{purpose}", self._ledger
+        return other
 
     def go_on(self) -> None:
         """Another turn on what is left: its first estimate covers the whole conversation."""
@@ -53,34 +133,65 @@ class Budget:
     def reserve(self, config: RequestConfig, news: int) -> RequestConfig:
         """Room for one model call: its settings, cut to what is left. Raise `BudgetReached`.
 
-        `news` is an estimate of the tokens that are new since the last call.
+        `news` is an estimate of the tokens that are new since the last call. What the day has
+        left is another matter (`hold`).
         """
         limits = self.limits
         if limits.steps and self.steps >= limits.steps:
-            raise BudgetReached(f"the limit of {limits.steps} steps is reached")
+            raise BudgetReached(
+                f"the limit of {limits.steps} steps is reached", hint=_raised("steps", "max-steps")
+            )
         if self._refused:
-            raise BudgetReached(f"the limit of {limits.tool_calls} tool calls is reached")
+            raise BudgetReached(
+                f"the limit of {limits.tool_calls} tool calls is reached",
+                hint=_raised("tool_calls", "max-tool-calls"),
+            )
         self.steps += 1
-        if not limits.tokens and not limits.money:
+        if not limits.counts:
             return config
         reading = self._reading = self._context + news
-        wanted = config.max_tokens or self._info.max_output or MAX_TOKENS
+        wanted = self._wanted(config)
         room = min(self._tokens_left(reading), self._money_left(reading), wanted)
+        self._ledger.held[self._who] = self._most(room)
         return config if room >= wanted else replace(config, max_tokens=room)
+
+    async def hold(self, config: RequestConfig) -> RequestConfig:
+        """Room in the day's account as well, once `reserve` has found some: cut to what is left.
+
+        Only where there is a day's limit (`day`). Raise `BudgetReached`.
+        """
+        work = asyncio.ensure_future(asyncio.to_thread(self._hold, config))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            await asyncio.wait([work])  # a reservation that nobody waits for must not stay
+            await self._release()
+            raise
+
+    async def settle(self, settled: Callable[[], Awaitable[None]]) -> None:
+        """The call is over: when its use is on disk, the day's account goes by the log again."""
+        await settled()
+        await self._release()
 
     def spend(self, usage: Usage, cost: float | None, model: str = "", written: int = 0) -> None:
         """A model call used this. Where a server keeps no count, our estimate stands for it.
 
         `written` estimates what the model wrote of a reply that was cut off.
         """
+        ledger = self._ledger
         total = usage.total_tokens or self._reading + written
         self._context = total
-        self.tokens += total
+        ledger.tokens += total
+        ledger.held.pop(self._who, None)
         if cost is None:
-            self._unknown = model or self._info.model or self._info.name
+            ledger.unknown = model or self._info.model or self._info.name
             guess = usage if usage.total_tokens else Usage(self._reading, written)
             cost = self._info.price.cost(guess) if self._info.price is not None else 0.0
-        self.money += cost
+        ledger.money += cost
+
+    def let_go(self) -> None:
+        """Nothing came of the call that room was reserved for."""
+        self._ledger.held.pop(self._who, None)
 
     def take_call(self) -> bool:
         """Room for one more tool call?"""
@@ -90,36 +201,114 @@ class Budget:
         self.tool_calls += 1
         return True
 
+    def _wanted(self, config: RequestConfig) -> int:
+        return config.max_tokens or self._info.max_output or MAX_TOKENS
+
+    def _most(self, room: int) -> tuple[int, float]:
+        """The most that a call can use whose reply is so long."""
+        price = self._info.price
+        money = (self._reading * _dearest(price) + room * price.output) if price is not None else 0
+        return self._reading + room, money / 1_000_000
+
+    def _hold(self, config: RequestConfig) -> RequestConfig:
+        assert self.day is not None  # asked only where there is one
+        limits, wanted = self.limits, self._wanted(config)
+        if limits.day_money:
+            self._check_price(limits.day_money, " a day")
+        room = wanted
+        while True:
+            tokens, money = self._most(room)
+            try:
+                self.day.reserve(
+                    self._who,
+                    tokens,
+                    money,
+                    limit_tokens=limits.day_tokens,
+                    limit_money=limits.day_money,
+                )
+            except BudgetReached:
+                if room <= _LEAST:
+                    raise
+                room = max(_LEAST, room // 2)
+            else:
+                return config if room == wanted else replace(config, max_tokens=room)
+
+    async def _release(self) -> None:
+        if self.day is not None:
+            await asyncio.to_thread(self.day.release, self._who)
+
     def _tokens_left(self, reading: int) -> int:
-        limit = self.limits.tokens
-        if not limit:
-            return 1 << 62
-        left = limit - self.tokens - reading
-        if left < 1:
-            raise BudgetReached(f"the limit of {limit} tokens leaves no room for another step")
-        return left
+        ledger, others = self._ledger, self._ledger.others(self._who)[0]
+        here, before = ledger.tokens + others, ledger.before.tokens
+        hints = _raised("tokens", "max-tokens-total"), _later("tokens")
+        room = _ENDLESS
+        for limit, used, words, hint in (
+            _Scope(self.limits.tokens, here, "", hints[0]),
+            _Scope(self.limits.session_tokens, before + here, " a session", hints[1]),
+        ):
+            left = int(limit - used - reading) if limit else _ENDLESS
+            if left < 1:
+                raise BudgetReached(
+                    f"the limit of {limit} tokens{words} leaves no room for another step: "
+                    f"{used} are used, and it would read about {reading}",
+                    hint=hint,
+                )
+            room = min(room, left)
+        return room
 
     def _money_left(self, reading: int) -> int:
-        limit, price = self.limits.money, self._info.price
-        if not limit:
-            return 1 << 62
-        if self._unknown and price is not None:
-            raise BudgetReached(
-                f"what {self._unknown} cost is unknown, so a limit of ${limit:g} cannot be kept",
-                hint="Use a model with a known price and a server that counts, or drop the limit.",
-            )
+        ledger, others = self._ledger, self._ledger.others(self._who)[1]
+        here, before = ledger.money + others, ledger.before.cost
+        hints = _raised("money", "max-cost"), _later("money")
+        room = _ENDLESS
+        for limit, used, words, hint in (
+            _Scope(self.limits.money, here, "", hints[0]),
+            _Scope(self.limits.session_money, before + here, " a session", hints[1]),
+        ):
+            if not limit:
+                continue
+            price = self._check_price(limit, words)
+            left = limit - used - reading * _dearest(price) / 1_000_000
+            some = int(left * 1_000_000 / price.output) if price.output else _ENDLESS
+            if left < 0 or some < 1:
+                raise BudgetReached(
+                    f"the limit of ${limit:g}{words} leaves no room for another step: "
+                    f"${used:.4f} are spent",
+                    hint=hint,
+                )
+            room = min(room, some)
+        return room
+
+    def _check_price(self, limit: float, words: str) -> Price:
+        """The model's price. Raise `BudgetReached` where it, or what was spent, is unknown."""
+        price, info = self._info.price, self._info
         if price is None:
             raise BudgetReached(
-                f"the price of {self._info.model or self._info.name} is unknown, "
-                f"so a limit of ${limit:g} cannot be kept",
+                f"the price of {info.model or info.name} is unknown, "
+                f"so a limit of ${limit:g}{words} cannot be kept",
                 hint="Give the model a price in the configuration, or drop the money limit.",
             )
-        dearest = max(price.input, price.cache_write or 0.0)
-        left = limit - self.money - reading * dearest / 1_000_000
-        room = int(left * 1_000_000 / price.output) if price.output else 1 << 62
-        if left < 0 or room < 1:
-            raise BudgetReached(f"the limit of ${limit:g} leaves no room for another step")
-        return room
+        earlier = words == " a session" and self._ledger.before.unpriced
+        if self._ledger.unknown or earlier:
+            what = self._ledger.unknown or "an earlier reply of this session"
+            raise BudgetReached(
+                f"what {what} cost is unknown, so a limit of ${limit:g}{words} cannot be kept",
+                hint="Use a model with a known price and a server that counts, or drop the limit.",
+            )
+        return price
+
+
+def _dearest(price: Price) -> float:
+    return max(price.input, price.cache_write or 0.0)
+
+
+def _raised(key: str, flag: str) -> str:
+    return f"What was done is kept: raise limits.{key} (--{flag}), or go on in another turn."
+
+
+def _later(kind: str) -> str:
+    key, flag = f"session_{kind}", f"--max-session-{kind}"
+    return f"What was done is kept: raise limits.{key} ({flag}), or start a new session."
 
 
 def estimate(message: Message) -> int:

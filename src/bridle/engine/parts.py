@@ -9,22 +9,26 @@ from bridle.engine.budget import Limits
 from bridle.engine.redact import Redactor
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode, Rule
+from bridle.promises.day import Day
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.session import Answer
 from bridle.promises.store import Store
 from bridle.promises.tool import Files, Tool
 
 Approver = Callable[[ApprovalAsked], Awaitable[Answer | bool]]
-OnAsk = Literal["wait", "deny"]
+OnAsk = Literal["wait", "deny", "park"]
 
 
 class Parts(Struct):
     """Provider, tools, store, workspace; rules and who is asked; limits and settings.
 
-    `on_ask` says what an ask does when there is no approver: wait for `session.answer`, or deny.
+    `on_ask` says what an ask does when there is no approver: wait for `session.answer`, deny, or
+    park the turn, which goes on from the log when the answers are there, in whichever process.
     An approver is asked one question at a time, and may say yes with True instead of an `Answer`.
     `ask_seconds` is how long a question stays open before it counts as a no. `secrets` are handed
-    in to be taken out of everything that is said; they end up in the `redactor` alone.
+    in to be taken out of everything that is said; they end up in the `redactor` alone, with the
+    person's own patterns (`redact`) and, unless `redact_tokens` is off, what looks like a token.
+    `day` keeps the account for the limits of a day.
     """
 
     provider: Provider
@@ -44,10 +48,13 @@ class Parts(Struct):
     face: str = "library"
     version: str = ""
     secrets: tuple[str, ...] = ()
+    redact: tuple[str, ...] = ()
+    redact_tokens: bool = True
+    day: Day | None = None
     redactor: Redactor | None = None
     offered: tuple[Tool, ...] = ()
 
     def __post_init__(self) -> None:
         self.offered = tuple(self.tools.values())
-        self.redactor = Redactor(self.secrets) or None
+        self.redactor = Redactor(self.secrets, self.redact, shapes=self.redact_tokens) or None
         self.secrets = ()  # a value that is shown, or looked into, says none of them

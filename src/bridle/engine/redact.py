@@ -40,10 +40,11 @@ RUN = 512  # characters without a space that wait for a pattern of the person's 
 _BRIEF = 8  # characters: no token is shorter
 _LARGE = 65_536  # bytes of an event that is rather looked at value by value: it may hold a picture
 _TOKEN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-_MOST_BEGUN = max(map(len, BEGINNINGS)) + 1
+_NEAR = max(map(len, BY_START))  # characters in which the beginning of a literal can lie
 _VERBATIM = {Image: "data", File: "data", Thinking: "meta"}
 
-_PIECES = frozenset({TextDelta, ThinkingDelta, ToolCallArgsDelta, ToolOutputDelta})
+_PLAIN = frozenset({TextDelta, ThinkingDelta})
+_PIECES = _PLAIN | {ToolCallArgsDelta, ToolOutputDelta}
 _ENDS = " \t\r\n\"'\\"  # what no token holds
 
 Span = tuple[int, int]
@@ -56,6 +57,7 @@ class Redactor:
 
     __slots__ = (
         "_anchors",
+        "_ends",
         "_in_bytes",
         "_in_text",
         "_known",
@@ -70,6 +72,7 @@ class Redactor:
         found = {spelling for secret in secrets for spelling in _spellings(secret)}
         self._spellings = sorted(found, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, self._spellings)) or "(?!)")
+        self._ends = _beginnings(self._spellings)
         self._patterns = [re.compile(pattern) for pattern in patterns]
         self._shapes = shapes
         rows: dict[str, tuple[Shape, ...]] = dict.fromkeys(self._spellings, ())
@@ -121,7 +124,7 @@ class Redactor:
 
     def find(self, text: str) -> tuple[list[Span], int]:
         """Where secrets lie, in order and apart; and from where on one may still be growing."""
-        spans = [found.span() for found in self._known.finditer(text)] if self._spellings else []
+        spans = [found.span() for found in self._known.finditer(text)] if self._holds(text) else []
         growing = len(text)
         reached: dict[str, int] = {}  # how far each row was tried: nothing is read over and over
         for hit in self._in_text.finditer(text):
@@ -140,14 +143,12 @@ class Redactor:
 
     def tail(self, text: str) -> int:
         """How many characters at the end may be the beginning of a secret."""
+        if not text:
+            return 0
         longest = self._begun(text) if self._shapes else 0
-        for secret in self._spellings:
-            start = max(0, len(text) - len(secret) + 1)
-            while (start := text.find(secret[0], start)) >= 0:
-                if secret.startswith(text[start:]):
-                    longest = max(longest, len(text) - start)
-                    break
-                start += 1
+        ends = self._ends.get(text[-1], ())
+        if text.endswith(ends):
+            longest = max(longest, *(len(one) for one in ends if text.endswith(one)))
         if self._patterns:
             end = text[-RUN:]
             whole = not end[-1:].isspace() and len(end.split()) > 0
@@ -156,7 +157,7 @@ class Redactor:
 
     def _begun(self, text: str) -> int:
         """The last word, where it is the beginning of a token's literal."""
-        end = text[-_MOST_BEGUN:]
+        end = text[-_NEAR:]
         word = end[len(end.rstrip(_TOKEN)) :]
         return len(word) if word in BEGINNINGS else 0
 
@@ -193,7 +194,10 @@ class Redactor:
         return value if same and len(cleaned) == len(value) else cleaned
 
     def _without_known(self, text: str) -> str:
-        return self._known.sub(MARK, text) if self._spellings else text
+        return self._known.sub(MARK, text) if self._holds(text) else text
+
+    def _holds(self, text: str) -> bool:
+        return any(secret in text for secret in self._spellings)
 
 
 class _Stream:
@@ -227,7 +231,8 @@ class Redaction:
         self._record(*self._redactor.encoded(event))
 
     def _take_piece(self, piece: Any) -> None:
-        key = (type(piece), getattr(piece, "call_id", ""))
+        kind = type(piece)
+        key = (kind, "" if kind in _PLAIN else piece.call_id)
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = _Stream()
@@ -242,8 +247,13 @@ class Redaction:
             stream.within = not text
         whole = stream.before + stream.held + text
         start = len(stream.before)
-        spans, cut = self._redactor.find(whole) if self._redactor.suspects(whole) else ([], 1 << 62)
-        cut = max(start, min(cut, len(whole) - self._redactor.tail(whole)))
+        redactor = self._redactor
+        if not redactor.suspects(whole):
+            cut = max(start, len(whole) - redactor.tail(whole))
+            stream.before, stream.held = whole[max(0, cut - _NEAR) : cut], whole[cut:]
+            return whole[start:cut]
+        spans, cut = redactor.find(whole)
+        cut = max(start, min(cut, len(whole) - redactor.tail(whole)))
         for first, last in reversed(spans):
             if first < cut < last:
                 cut = max(start, first)
@@ -251,7 +261,7 @@ class Redaction:
             cut = len(whole)
             stream.within = bool(spans) and spans[-1][1] == cut
         stream.before, stream.held = whole[max(0, cut - LONGEST) : cut], whole[cut:]
-        return rendered(whole, start, cut, spans) if spans else whole[start:cut]
+        return rendered(whole, start, cut, spans)
 
     def _let_go(self, event: Event) -> None:
         """Say the ends that waited: what they belong to is over."""
@@ -310,6 +320,15 @@ def _anchored(rows: dict[str, tuple[Shape, ...]]) -> dict[str, list[_Literal]]:
     for literal, shapes in rows.items():
         place = anchor(literal)
         found.setdefault(literal[place], []).append((literal, place, shapes))
+    return found
+
+
+def _beginnings(secrets: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Every beginning of a secret, by its last character."""
+    found: dict[str, tuple[str, ...]] = {}
+    for secret in secrets:
+        for end in range(1, len(secret)):
+            found[secret[end - 1]] = (*found.get(secret[end - 1], ()), secret[:end])
     return found
 
 

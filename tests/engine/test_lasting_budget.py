@@ -1,0 +1,246 @@
+"""Budgets that last: of a session over its turns, of a day over its sessions; none is exceeded."""
+
+import asyncio
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridle.engine.budget import Budget, Limits
+from bridle.errors import BudgetReached, StoreFailed
+from bridle.promises.provider import ProviderInfo, RequestConfig
+from bridle.usage import ExecutionMetrics, Price, Usage
+from rig import run
+
+PRICED = ProviderInfo("scripted", "m", max_output=1000, price=Price(1.0, 5.0, cache_write=1.25))
+SMALL = ProviderInfo("scripted", "s", max_output=100, price=Price(0.1, 0.5))
+PLAIN = RequestConfig()
+
+
+class Account:
+    """A day's account in memory: what was spent is told to it, as a log would be."""
+
+    def __init__(self):
+        self.tokens, self.money = 0, 0.0
+        self.held = {}
+        self.threads = set()
+
+    def reserve(self, who, tokens, money, *, limit_tokens, limit_money):
+        self.threads.add(threading.get_ident())
+        others = [held for name, held in self.held.items() if name != who]
+        if limit_tokens and self.tokens + tokens + sum(one for one, _ in others) > limit_tokens:
+            raise BudgetReached(f"the limit of {limit_tokens} tokens a day is reached")
+        if limit_money and self.money + money + sum(one for _, one in others) > limit_money:
+            raise BudgetReached(f"the limit of ${limit_money:g} a day is reached")
+        self.held[who] = tokens, money
+
+    def release(self, who):
+        self.held.pop(who, None)
+
+
+async def nothing():
+    """A log that is settled already."""
+
+
+def test_a_session_remembers_what_its_turns_have_used():
+    used = ExecutionMetrics(tokens=900)
+    budget = Budget(Limits(session_tokens=1500), PRICED, used)
+    assert budget.reserve(PLAIN, 100).max_tokens == 500
+    budget.spend(Usage(100, 400), None)
+    with pytest.raises(BudgetReached) as caught:
+        budget.reserve(PLAIN, 200)
+    assert caught.value.message == (
+        "the limit of 1500 tokens a session leaves no room for another step: "
+        "1400 are used, and it would read about 700"
+    )
+    assert caught.value.hint == (
+        "What was done is kept: raise limits.session_tokens (--max-session-tokens), "
+        "or start a new session."
+    )
+
+
+def test_a_session_remembers_what_its_turns_have_cost():
+    budget = Budget(Limits(session_money=0.01), PRICED, ExecutionMetrics(cost=0.009))
+    assert budget.reserve(PLAIN, 400).max_tokens == 100
+    budget.spend(Usage(400, 100), 0.0009)
+    with pytest.raises(BudgetReached) as caught:
+        budget.reserve(PLAIN, 400)
+    said = "the limit of $0.01 a session leaves no room for another step: $0.0099 are spent"
+    assert caught.value.message == said
+
+
+def test_a_session_with_a_reply_of_unknown_cost_cannot_keep_a_money_limit():
+    used = ExecutionMetrics(unpriced=1)
+    with pytest.raises(BudgetReached) as caught:
+        Budget(Limits(session_money=1.0), PRICED, used).reserve(PLAIN, 1)
+    said = "what an earlier reply of this session cost is unknown, so a limit of $1 a session"
+    assert caught.value.message == f"{said} cannot be kept"
+    Budget(Limits(money=1.0), PRICED, used).reserve(PLAIN, 1)  # the turn's own is another matter
+
+
+@pytest.mark.parametrize("limits", [Limits(session_money=1.0), Limits(day_money=1.0)])
+def test_a_lasting_money_limit_needs_a_price(limits):
+    budget = Budget(limits, ProviderInfo("scripted", "m"), day=Account(), who="s")
+
+    async def work():
+        await budget.hold(budget.reserve(PLAIN, 1))
+
+    with pytest.raises(BudgetReached, match=r"the price of m is unknown, so a limit of \$1 a "):
+        run(work())
+
+
+def test_what_is_called_beside_a_turn_counts_and_is_no_step():
+    budget = Budget(Limits(steps=1, tokens=1000, session_tokens=5000), PRICED, who="s")
+    title = budget.beside(SMALL, "title")
+    assert title.reserve(RequestConfig(max_tokens=40), 60).max_tokens == 40
+    assert budget.reserve(PLAIN, 300).max_tokens == 600  # what the title may use is left out
+    title.spend(Usage(60, 10), 0.0)
+    assert (budget.tokens, budget.steps) == (70, 1)
+    budget.spend(Usage(300, 600), 0.0)
+    with pytest.raises(BudgetReached, match="970 are used"):
+        title.reserve(RequestConfig(max_tokens=40), 60)
+    with pytest.raises(BudgetReached, match="the limit of 1 steps is reached"):
+        budget.reserve(PLAIN, 1)
+
+
+def test_a_call_that_nothing_came_of_gives_its_room_back():
+    budget = Budget(Limits(tokens=1000), PRICED, who="s")
+    title = budget.beside(SMALL, "title")
+    title.reserve(RequestConfig(max_tokens=500), 400)
+    title.let_go()
+    assert budget.reserve(PLAIN, 100).max_tokens == 900
+
+
+def test_without_a_limit_of_the_day_its_account_is_never_asked():
+    assert Budget(Limits(session_tokens=5), PRICED, day=Account()).day is None
+    assert Budget(Limits(day_tokens=5), PRICED, day=Account()).day is not None
+
+
+def test_a_reply_is_cut_to_what_the_day_has_left_and_the_account_is_kept_elsewhere():
+    """Half as much is asked for until there is room; never in the event loop's own thread."""
+    account = Account()
+    account.tokens = 9000
+    limits = Limits(day_tokens=10_000)
+    first, second = (Budget(limits, PRICED, day=account, who=who) for who in "ab")
+
+    async def work():
+        config = await first.hold(first.reserve(PLAIN, 300))
+        assert config.max_tokens == 500
+        assert account.held == {"a": (800, (300 * 1.25 + 500 * 5.0) / 1_000_000)}
+        with pytest.raises(BudgetReached, match="10000 tokens a day"):
+            await second.hold(second.reserve(PLAIN, 10))
+        first.spend(Usage(300, 20), None)
+        account.tokens += 320  # as the log says by now
+        await first.settle(nothing)
+        assert account.held == {}
+        assert (await second.hold(second.reserve(PLAIN, 10))).max_tokens == 500
+
+    run(work())
+    assert threading.get_ident() not in account.threads
+
+
+def test_room_stays_held_while_its_use_is_not_on_disk():
+    account = Account()
+    budget = Budget(Limits(day_tokens=10_000), PRICED, day=account, who="s")
+
+    async def full():
+        raise StoreFailed("no space left")
+
+    async def work():
+        await budget.hold(budget.reserve(PLAIN, 10))
+        with pytest.raises(StoreFailed):
+            await budget.settle(full)
+
+    run(work())
+    assert list(account.held) == ["s"]
+
+
+def test_an_interrupt_while_room_is_sought_leaves_none_held():
+    sought, go = threading.Event(), threading.Event()
+
+    class Slow(Account):
+        def reserve(self, *rest, **limits):
+            sought.set()
+            go.wait()
+            super().reserve(*rest, **limits)
+
+    account = Slow()
+    budget = Budget(Limits(day_tokens=10_000), PRICED, day=account, who="s")
+
+    async def work():
+        holding = asyncio.create_task(budget.hold(budget.reserve(PLAIN, 10)))
+        await asyncio.to_thread(sought.wait)
+        holding.cancel()
+        go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await holding
+
+    run(work())
+    assert account.held == {}
+
+
+def within(data, config, info, reading):
+    """A reply at random, within what it was allowed, and what it costs."""
+    read = data.draw(st.integers(0, reading))
+    cached = data.draw(st.integers(0, read))
+    usage = Usage(
+        read - cached,
+        data.draw(st.integers(0, config.max_tokens or info.max_output)),
+        cache_write_tokens=cached,
+    )
+    return usage, info.price.cost(usage)
+
+
+@given(st.data(), st.integers(1, 30_000), st.floats(0.0001, 0.2))
+def test_no_sequence_of_turns_passes_a_limit_of_the_session(data, tokens, money):
+    limits = Limits(session_tokens=tokens, session_money=money, steps=0)
+    used = ExecutionMetrics()
+    for _ in range(data.draw(st.integers(1, 4))):
+        budget = Budget(limits, PRICED, used, who="s")
+        title = budget.beside(SMALL, "title")
+        open_calls = []
+        for who, info in data.draw(
+            st.lists(st.sampled_from([(budget, PRICED), (title, SMALL)]), max_size=8)
+        ):
+            news = data.draw(st.integers(0, 2000))
+            try:
+                config = who.reserve(PLAIN, news)
+            except BudgetReached:
+                continue
+            open_calls.append((who, config, info, news))
+            if who is title and data.draw(st.booleans()):
+                continue  # it runs beside the next one
+            for each, given_, its, least in open_calls:
+                usage, cost = within(data, given_, its, least)
+                if usage.total_tokens:
+                    each.spend(usage, cost)
+                    used = used.plus(usage, cost)
+            open_calls.clear()
+    assert used.tokens <= tokens
+    assert used.cost <= money * (1 + 1e-9)
+
+
+@given(st.data(), st.integers(1, 30_000), st.floats(0.0001, 0.2))
+def test_no_interleaving_of_sessions_passes_a_limit_of_the_day(data, tokens, money):
+    limits = Limits(day_tokens=tokens, day_money=money, steps=0)
+    account = Account()
+    budgets = [Budget(limits, PRICED, day=account, who=str(number)) for number in range(3)]
+    running = {}
+    for number in data.draw(st.lists(st.integers(0, 2), max_size=14)):
+        budget = budgets[number]
+        if number in running:
+            usage, cost = within(data, *running.pop(number))
+            account.tokens += usage.total_tokens
+            account.money += cost
+            account.release(str(number))
+            continue
+        budget.go_on()
+        news = data.draw(st.integers(0, 2000))
+        try:
+            config = budget._hold(budget.reserve(PLAIN, news))
+        except BudgetReached:
+            continue
+        running[number] = config, PRICED, news
+    assert account.tokens <= tokens
+    assert account.money <= money * (1 + 1e-9)
