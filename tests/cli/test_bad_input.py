@@ -56,7 +56,7 @@ def test_invalid_utf_8_is_said_where_it_is(bridle: Program):
         (["run", "x", "--base-url", "ftp://x", "-m", "openai/x"], "the base URL has to begin"),
         (["run", "x", "--image", "none.png", "-m", "offline"], "none.png: cannot be read"),
         (["sessions", "show", "zzz"], "there is no session 'zzz'"),
-        (["sessions", "lst"], "no such command 'lst'"),
+        (["sessions", "lst"], "there is no command 'lst'"),
         (["rnu"], "there is no command 'rnu'"),
         (["--nonsense"], "no such option '--nonsense'"),
     ],

@@ -8,56 +8,30 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 import click
 
 from bridle import __version__
+from bridle.cli.lazy import Lazy
 
 COMMANDS = {
-    "run": "Send one prompt and print the answer.",
-    "repl": "Talk line by line.",
-    "sessions": "List the sessions, or show one.",
-    "doctor": "Say what was found on this machine, and which model would be used.",
-    "config": "Show the settings and where each of them came from.",
-    "demo": "Watch a scripted model mend a small project. Needs no key.",
+    "run": ("run:command", "Send one prompt and print the answer."),
+    "repl": ("repl:command", "Talk line by line."),
+    "sessions": ("sessions:command", "List, show, search, fork, rewind, check … the sessions."),
+    "approvals": ("approvals:command", "List the questions that wait for an answer; answer one."),
+    "doctor": (
+        "doctor:command",
+        "Say what was found on this machine, and which model would be used.",
+    ),
+    "config": ("config:command", "Show the settings and where each of them came from."),
+    "demo": ("demo:command", "Watch a scripted model mend a small project. Needs no key."),
 }
-
-
-class Lazy(click.Group):
-    """Knows its commands by name and a line of help; `bridle.cli.NAME` has `command`."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(f"bridle.cli.{cmd_name}").command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise click.UsageError(_unknown(args[0]), ctx)
-        return super().resolve_command(ctx, args)
-
-
-def _unknown(name: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, COMMANDS, 1)
-    advice = f"Did you mean `bridle {near[0]}`?" if near else 'To send a prompt: bridle run "…"'
-    return f"there is no command {name!r}\n{advice}"
 
 
 @click.group(
     cls=Lazy,
+    table=COMMANDS,
+    advice='To send a prompt: bridle run "…"',
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -1,7 +1,7 @@
 """Puts the gate's questions to the person at the terminal. The default is no, and so is silence."""
 
 import asyncio
-import os
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from bridle.cli.lines import Lines
 from bridle.cli.question import CHOICES, question, to_answer
 from bridle.cli.screen import Screen
+from bridle.cli.words import person
 from bridle.errors import AgentError
 from bridle.events import ApprovalAsked
 from bridle.promises.session import Answer
@@ -30,6 +31,11 @@ class Asker:
         self.unanswered = 0
         screen.on_asked = lambda asked: self._event(asked).set()
 
+    def expect_nothing(self, standing: Iterable[ApprovalAsked]) -> None:
+        """These questions stand in the log from earlier: nothing is said before them now."""
+        for asked in standing:
+            self._event(asked).set()
+
     async def __call__(self, asked: ApprovalAsked) -> Answer:
         async with self._turn:
             await self._reached(asked)
@@ -42,7 +48,7 @@ class Asker:
                 screen.line("")  # nobody pressed Enter: the cursor still stands there
             if line is None:
                 self.unanswered += 1
-            return replace(to_answer(line), by=_person())
+            return replace(to_answer(line), by=person())
 
     def _event(self, asked: ApprovalAsked) -> asyncio.Event:
         return self._shown.setdefault(asked.call.id, asyncio.Event())
@@ -56,11 +62,6 @@ class Asker:
             async with asyncio.timeout(_PATIENCE):
                 await self._event(asked).wait()
         del self._shown[asked.call.id]
-
-
-def _person() -> str:
-    """Who sits at the terminal, as the system knows them."""
-    return os.environ.get("USER") or os.environ.get("LOGNAME") or "me"
 
 
 def current(asked: ApprovalAsked) -> str | None:

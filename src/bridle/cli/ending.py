@@ -3,7 +3,7 @@
 from bridle.cli import failure
 from bridle.cli.render import usage_line
 from bridle.cli.screen import Screen
-from bridle.cli.turn import Watch
+from bridle.cli.turn import Seen
 from bridle.cli.wrap import wrapped
 from bridle.policy import Mode
 from bridle.promises.session import TurnResult
@@ -21,11 +21,13 @@ _MORE = {
 }
 
 
-def tell_ending(result: TurnResult, watch: Watch, screen: Screen, again: str) -> None:
+def tell_ending(result: TurnResult, watch: Seen, screen: Screen, again: str) -> None:
     """Why it ended, if that is worth a word; `again` says how to go on if nothing else does."""
     if result.reason == "interrupted":
         screen.line(screen.paint.yellow("■ interrupted; the session is kept"))
         screen.line(f"  → {again}")
+    elif result.reason == "parked":
+        pass  # who parked it says what waits
     elif not result.ok:
         screen.break_line()
         failure.trace(result.error)
@@ -53,7 +55,7 @@ def tell_use(result: TurnResult, screen: Screen, name: str = "") -> None:
     screen.line(screen.paint.dim(wrapped(used, screen.width)))
 
 
-def code_of(result: TurnResult, watch: Watch) -> int:
+def code_of(result: TurnResult, watch: Seen) -> int:
     """The exit code of a turn."""
     if result.permission_needed and result.reason in ("done", "stuck"):
         return failure.PERMISSION
@@ -62,7 +64,7 @@ def code_of(result: TurnResult, watch: Watch) -> int:
     return _CODES.get(result.reason, failure.FAILED)
 
 
-def _advice(result: TurnResult, watch: Watch, again: str) -> str:
+def _advice(result: TurnResult, watch: Seen, again: str) -> str:
     hint = result.error.hint if result.error is not None else watch.hint
     if not hint and result.reason == "budget" and not result.metrics.invocations:
         return "Raise the limit: it has no room for a single step."

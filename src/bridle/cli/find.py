@@ -4,9 +4,15 @@ import os
 
 import click
 
+from bridle.config import state_folder
 from bridle.errors import UnknownSession
 from bridle.promises.store import SessionSummary
 from bridle.stores.reading import SessionFolder
+
+
+def session_folder() -> SessionFolder:
+    """Where this user's sessions are."""
+    return SessionFolder(state_folder(os.environ))
 
 
 def find_session(folder: SessionFolder, start: str) -> SessionSummary:
@@ -14,13 +20,23 @@ def find_session(folder: SessionFolder, start: str) -> SessionSummary:
     every = folder.sessions()
     exact = [one for one in every if one.id == start]
     begins = [one for one in every if one.id.startswith(start)]
-    found = exact or begins or [one for one in every if one.id.rpartition("-")[2].startswith(start)]
+    found = exact or begins or [one for one in every if last_part(one.id).startswith(start)]
     if not start or not found:
         raise UnknownSession(f"there is no session {start!r}")
     if len(found) > 1:
         some = ", ".join(one.id for one in found[:4])
         raise click.UsageError(f"{len(found)} sessions begin with {start!r}\nFor example {some}.")
     return found[0]
+
+
+def last_part(session_id: str) -> str:
+    """What tells one session from another at a glance."""
+    return session_id.rpartition("-")[2]
+
+
+def handle_of(session_id: str, call_id: str) -> str:
+    """What a person types to name one question of a session."""
+    return f"{last_part(session_id)}/{call_id}"
 
 
 def newest_in(folder: SessionFolder, workspace: str | os.PathLike[str]) -> SessionSummary:

@@ -9,15 +9,19 @@ from msgspec.structs import replace
 
 from bridle.cli.asking import Asker
 from bridle.cli.ending import code_of, tell_ending, tell_unasked, tell_use
+from bridle.cli.failure import PERMISSION, complain
+from bridle.cli.holding import holder_of
 from bridle.cli.images import load_image
 from bridle.cli.lines import Lines
+from bridle.cli.parked import carry_on, tell_parked
 from bridle.cli.render import json_line, one_line
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup, is_interactive
 from bridle.cli.shape import Shape
-from bridle.cli.turn import Watch, run
+from bridle.cli.turn import Seen, Watch, run
 from bridle.engine.complete import repair
-from bridle.errors import BadReply
+from bridle.engine.session import Session
+from bridle.errors import BadReply, SessionLocked
 from bridle.messages import Part, Text
 from bridle.promises.schema import can_be_closed
 from bridle.promises.session import TurnResult
@@ -26,10 +30,13 @@ from bridle.runtime.assembly import default_system
 
 
 def run_once(text: str, flags: dict[str, Any]) -> int:
-    """Send the prompt with what the flags say; the exit code."""
+    """Send the prompt with what the flags say; without one, go on with what was left behind."""
     images = [load_image(Path(image)) for image in flags["images"]]
     shape = Shape(Path(flags["output_schema"])) if flags["output_schema"] else None
-    return run(Run(Setup(flags), flags, shape).play((*images, Text(text))))
+    if images and not text:
+        raise click.UsageError("a picture goes with a prompt, and there is none")
+    parts: tuple[Part, ...] = (*images, Text(text)) if text else ()
+    return run(Run(Setup(flags), flags, shape).play(parts))
 
 
 class Run:
@@ -49,29 +56,68 @@ class Run:
         )
         prompts = flags["on_ask"] == "prompt" or (flags["on_ask"] is None and is_interactive())
         self._asker = Asker(Lines(), self._screen) if prompts else None
+        self._on_ask = "park" if flags["on_ask"] == "park" else "deny"
 
     async def play(self, parts: tuple[Part, ...]) -> int:
-        """Run the turn; the exit code."""
+        """Run the turn, here or where the session is held; the exit code."""
+        if (log := self._setup.log) is not None and holder_of(log):
+            return await self._elsewhere(parts)
         provider = self._setup.choose().provider()
         if self._setup.moved:
             self._screen.line(self._screen.paint.dim(one_line(self._setup.moved)))
-        extra: dict[str, Any] = {}
+        extra: dict[str, Any] = {"on_ask": self._on_ask}
         if self._shape is not None:
             extra["schema"] = self._shape.schema
             if not (provider.info.native_schema and can_be_closed(self._shape.schema)):
                 extra["system"] = f"{default_system()}\n\n{self._shape.rule}"
+        seen = self._setup.seen
         async with self._setup.engine(provider, self._asker, "run", **extra) as engine:
             session = await self._setup.session(engine)
-            watch = Watch(session, self._show, session.seq)
-            before = session.metrics
+            async with Watch(session, self._show, seen) as watch:
+                return await self._play(session, watch, parts, seen)
+
+    async def _play(
+        self, session: Session, watch: Watch, parts: tuple[Part, ...], seen: int
+    ) -> int:
+        before = session.metrics
+        result = None
+        if not parts or session.is_parked or session.is_busy:
+            news = self._setup.folder.read(session.id, seen)
+            result = await carry_on(session, watch, self._asker, news)
+        if parts and (result is None or result.reason != "parked") and not session.is_parked:
             result = await watch.play(parts)
-            if self._shape is not None and result.ok and watch.stopped != "refusal":
-                session.one_budget = True
-                result = await self._shaped(watch, result, self._shape)
-            result = replace(result, metrics=session.metrics.since(before))
+        if result is None or result.reason == "parked":
+            tell_parked(session)
+            return PERMISSION
+        if self._shape is not None and result.ok and watch.stopped != "refusal":
+            session.one_budget = True
+            result = await self._shaped(watch, result, self._shape)
+        result = replace(result, metrics=session.metrics.since(before))
         return self._tell(self._counted(result), watch)
 
-    def _tell(self, result: TurnResult, watch: Watch) -> int:
+    async def _elsewhere(self, parts: tuple[Part, ...]) -> int:
+        """The session is held by another process: the prompt goes there."""
+        session_id = self._setup.earlier.id if self._setup.earlier is not None else ""
+        if not parts:
+            raise SessionLocked(
+                f"session {session_id} is held by another process, which carries it on",
+                hint=f'Send it a prompt: bridle run --resume {session_id} "…"',
+            )
+        if self._shape is not None:
+            raise click.UsageError("--output-schema cannot be used where another process answers")
+        from bridle.cli.following import Elsewhere
+
+        say = self._screen.paint.dim
+        watch = Elsewhere(
+            self._setup.folder, session_id, self._show, lambda text: self._screen.line(say(text))
+        )
+        result = await watch.play(parts)
+        if result.reason == "parked":
+            complain("the turn is parked: it waits for answers", "See `bridle approvals list`.")
+            return PERMISSION
+        return self._tell(result, watch)
+
+    def _tell(self, result: TurnResult, watch: Seen) -> int:
         name = result.session_id
         tell_ending(result, watch, self._screen, f"Go on with: bridle run --resume {name} …")
         tell_unasked(result, self._setup.settings.mode)

@@ -3,20 +3,29 @@
 Another model means another engine; the session is taken up again there. Reads no lines.
 """
 
+import asyncio
 from types import TracebackType
 from typing import Any
 
+import click
+
 from bridle.cli.asking import Asker
+from bridle.cli.changing import back
 from bridle.cli.ending import tell_ending, tell_unasked, tell_use
 from bridle.cli.find import find_session
 from bridle.cli.render import one_line
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup
+from bridle.cli.taking import fork_session
 from bridle.cli.turn import Watch
+from bridle.cli.words import person
 from bridle.engine.engine import Engine
 from bridle.engine.session import Session
 from bridle.policy import Mode
 from bridle.promises.provider import Provider
+from bridle.promises.session import TurnResult
+from bridle.promises.store import SessionSummary
+from bridle.stores.copying import head_of
 
 
 class Room:
@@ -43,6 +52,7 @@ class Room:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        await self._leave()
         await self.engine.close()
 
     @property
@@ -57,27 +67,56 @@ class Room:
         return one_line(f"{self.model} · mode {self.mode} · {self.setup.workspace}")
 
     async def play(self, text: str) -> None:
-        """One turn."""
-        result = await self._watch.play(text)
+        """One turn; what a parked one asks comes first."""
+        await self.carry_on()
+        self._tell(await self._watch.play(text))
+
+    async def carry_on(self) -> None:
+        """What was left behind in this session, if anything was: its questions come up here."""
+        session = self.session
+        if session.is_parked or session.is_busy:
+            said = (
+                "a turn goes on that waits for answers" if session.is_parked else "a turn goes on"
+            )
+            self.screen.line(self.screen.paint.dim(said))
+            self._asker.expect_nothing(session.history.pending.values())
+            self._tell(await self._watch.go_on())
+
+    def _tell(self, result: TurnResult) -> None:
         tell_ending(result, self._watch, self.screen, "Say how to go on.")
         tell_unasked(result, self.mode)
         tell_use(result, self.screen)
 
     async def renew(self) -> None:
         """A new session."""
-        await self._move(await self.engine.session())
+        await self._move(await self.engine.session(), 0)
 
     async def resume(self, start: str) -> None:
         """Another session, by the beginning of its id."""
         found = find_session(self.setup.folder, start)
-        await self._move(await self.engine.session(found.id))
+        if found.id != self.session.id:
+            seen = head_of(self.setup.folder, found.id).seq
+            await self._move(await self.engine.session(found.id), seen)
+
+    async def fork(self, at: int | None) -> None:
+        """On in a copy of this session; this one stays as it is."""
+        self._check_begun()
+        name = await asyncio.to_thread(fork_session, self.setup.folder, self.session.id, at)
+        await self.resume(name)
+
+    async def rewind(self, turns: int) -> int:
+        """So many turns back; the record that it went back to."""
+        self._check_begun()
+        place = back(self.setup.folder.read(self.session.id), turns)
+        await self.session.rewind(place, by=person())
+        return place
 
     async def change_model(self, name: str) -> None:
         """Another model for the same session. When it cannot be had, nothing changes."""
-        started = any(one.id == self.session.id for one in self.setup.folder.sessions())
-        again = {"go_on": False, "resume": self.session.id if started else None}
+        again = {"go_on": False, "resume": self.session.id if self.is_begun else None}
         setup = Setup({**self._flags, "provider": None, "model": name, **again})
         provider = setup.choose().provider()
+        await self._leave()
         await self.engine.close()
         await self._settle(setup, provider)
 
@@ -85,23 +124,43 @@ class Room:
         """What may run without asking, from now on."""
         self.mode = self.session.mode = mode
 
+    @property
+    def is_begun(self) -> bool:
+        """Is there a log of this session yet?"""
+        return any(one.id == self.session.id for one in self.setup.folder.sessions())
+
+    @property
+    def found(self) -> SessionSummary:
+        """This session, as a list shows it."""
+        self._check_begun()
+        return find_session(self.setup.folder, self.session.id)
+
+    def _check_begun(self) -> None:
+        if not self.is_begun:
+            raise click.UsageError("nothing was said in this session yet")
+
     async def _settle(self, setup: Setup, provider: Provider) -> None:
         self.setup = setup
         self.engine = setup.engine(provider, self._asker, "repl")
         try:
-            self._enter(await setup.session(self.engine))
+            seen = setup.seen
+            await self._enter(await setup.session(self.engine), seen)
         except BaseException:
             await self.engine.close()
             raise
 
-    async def _move(self, session: Session) -> None:
+    async def _move(self, session: Session, seen: int) -> None:
         """On to another session; the one before is let go, so that others can take it up."""
         before = self.session
-        self._enter(session)
+        await self._leave()
+        await self._enter(session, seen)
         if before is not session:
             await before.close()
 
-    def _enter(self, session: Session) -> None:
+    async def _enter(self, session: Session, seen: int) -> None:
         session.mode = self.mode
         self.session = session
-        self._watch = Watch(session, self.screen.feed, session.seq)
+        self._watch = await Watch(session, self.screen.feed, seen).__aenter__()
+
+    async def _leave(self) -> None:
+        await self._watch.__aexit__(None, None, None)

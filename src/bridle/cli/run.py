@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from bridle.cli.options import turn_options
-from bridle.cli.words import check_text, read_all
+from bridle.cli.words import prompt_of, read_all
 
 
 @click.command()
@@ -32,30 +32,27 @@ from bridle.cli.words import check_text, read_all
 )
 @click.option(
     "--on-ask",
-    type=click.Choice(("deny", "prompt")),
-    help="When a call needs approval. Default: prompt at a terminal, else deny.",
+    type=click.Choice(("deny", "prompt", "park")),
+    help="When a call needs approval: refuse it, ask here, or stop until somebody has answered "
+    "(`bridle approvals`). Default: prompt at a terminal, else deny.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print the answer and errors, nothing else.")
 def command(prompt: tuple[str, ...], **flags: Any) -> int:
     """Send PROMPT and print the answer. Without PROMPT, or with -, it is read from stdin.
 
+    With --resume or --continue and no PROMPT, a turn that waits for answers goes on. A session that
+    another process holds is sent the prompt, and what happens there is shown.
+
     Exit codes: 0 done, 1 failed, 2 usage, 3 permission needed, 4 a limit reached, 130 interrupted.
     """
-    text = _words(prompt)
+    text = _words(prompt, again=flags["go_on"] or flags["resume"] is not None)
     from bridle.cli.once import run_once
 
     return run_once(text, flags)
 
 
-def _words(prompt: tuple[str, ...]) -> str:
-    if prompt == ("-",) or (not prompt and sys.stdin and not sys.stdin.isatty()):
-        text = read_all()
-    elif not prompt:
-        raise click.UsageError('there is no prompt\nFor example: bridle run "fix the failing test"')
-    else:
-        text = check_text(" ".join(prompt), "the prompt")
-    if not text.strip():
-        from bridle.errors import EmptyPrompt
-
-        raise EmptyPrompt("the prompt is empty", hint="Say what you want done.")
-    return text
+def _words(prompt: tuple[str, ...], *, again: bool) -> str:
+    """The prompt; none where an earlier session is to go on by itself."""
+    if prompt or not again:
+        return prompt_of(prompt, 'bridle run "fix the failing test"')
+    return "" if sys.stdin is None or sys.stdin.isatty() else read_all().strip()

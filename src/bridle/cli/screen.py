@@ -9,6 +9,7 @@ from io import StringIO
 from typing import TextIO
 
 from bridle.cli import render
+from bridle.cli.milestone import milestones
 from bridle.cli.style import Paint, paint_for, width_of
 from bridle.cli.wrap import Wrap
 from bridle.events import (
@@ -124,7 +125,7 @@ class Screen:
             case TraceEvent():
                 return [line for line in [render.trace_line(event, paint, width)] if line]
             case _:
-                return []
+                return milestones(event, paint)
 
     def _asked(self, asked: ApprovalAsked) -> list[str]:
         if self.on_asked is None:

@@ -1,6 +1,6 @@
-"""`bridle sessions`: a list that is there at once, and one session told as a story.
+"""`bridle sessions`: the group, and a list that is there at once.
 
-Reads files and nothing else: no event loop, no provider, no lock.
+The list reads the beginnings of files and nothing else; the other commands have their own modules.
 """
 
 import os
@@ -10,22 +10,46 @@ from datetime import datetime
 
 import click
 
+from bridle.cli.lazy import Lazy
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.config import state_folder
 from bridle.stores.glance import Glance, glance
 
+TABLE = {
+    "list": ("sessions:list_sessions", "The newest sessions."),
+    "show": ("looking:show", "What happened in a session, as a story."),
+    "search": ("seeking:search", "Where something was said, in all sessions or in some."),
+    "export": ("taking:export", "A session as JSONL or Markdown; or its head, to be kept."),
+    "import": ("taking:import_", "A session from a file that was exported."),
+    "fork": ("taking:fork", "A new session that begins as another did, up to a record."),
+    "rewind": ("changing:rewind", "Take the conversation back; files stay as they are."),
+    "verify": ("looking:verify", "Is the log still what was written?"),
+    "replay": ("replaying:command", "Run it again offline, and see what comes out differently."),
+    "rename": ("changing:rename", "Give a session a title."),
+    "tag": ("changing:tag", "Add tags to a session, or take them away."),
+    "delete": ("taking:delete", "Delete sessions for good."),
+    "stop": ("posting:stop", "Interrupt a session that runs in another process."),
+    "send": ("posting:send", "Send a prompt to a session, wherever it runs."),
+}
 
-@click.group(name="sessions")
+
+@click.group(name="sessions", cls=Lazy, table=TABLE)
 def command() -> None:
-    """List the sessions, or show one."""
+    """List, show, search, fork, rewind, check and carry away sessions.
+
+    An ID is a session's id, or a beginning of it (or of its last part) that no other has.
+    """
 
 
-@command.command("list")
+@click.command("list")
 @click.option("--json", "as_json", is_flag=True, help="A JSON array.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N")
-def list_sessions(as_json: bool, limit: int) -> None:
+@click.option("--tag", metavar="TAG", help="Only those with this tag.")
+def list_sessions(as_json: bool, limit: int, tag: str | None) -> None:
     """The newest sessions."""
     every = glance(state_folder(os.environ))
+    if tag is not None:
+        every = [one for one in every if tag in one.tags]
     found = every[:limit]
     if as_json:
         import json
@@ -33,7 +57,7 @@ def list_sessions(as_json: bool, limit: int) -> None:
         click.echo(json.dumps([_named(one) for one in found], indent=1))
         return
     if not found:
-        click.echo('There are no sessions yet. Start one: bridle run "…"')
+        click.echo(_none(tag))
         return
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
     for line in listed(found, paint, width):
@@ -42,13 +66,23 @@ def list_sessions(as_json: bool, limit: int) -> None:
         click.echo(paint.dim(f"{len(every) - limit:,} older ones: --limit {len(every)}"))
 
 
+def _none(tag: str | None) -> str:
+    if tag is not None:
+        return f"No session has the tag {plain(tag)}."
+    return 'There are no sessions yet. Start one: bridle run "…"'
+
+
 def listed(found: list[Glance], paint: Paint, width: int) -> Iterator[str]:
-    """A session a line: id, when, model, title."""
+    """A session a line: id, when, model, title, tags."""
     widest = min(24, max(len(one.model) for one in found))
     for one in found:
         model = cut(plain(one.model), widest).ljust(widest)
-        title = cut(plain(one.title) or "(no prompt)", max(10, width - 48 - widest))
-        yield f"{paint.cyan(plain(one.id))}  {when(one.updated_at)}  {paint.dim(model)}  {title}"
+        tags = "".join(f" #{plain(tag)}" for tag in one.tags)
+        room = max(10, width - 48 - widest)
+        tags = cut(tags, room // 2)
+        title = cut(plain(one.title) or "(no prompt)", room - len(tags))
+        line = f"{paint.cyan(plain(one.id))}  {when(one.updated_at)}  {paint.dim(model)}  {title}"
+        yield line + paint.cyan(tags)
 
 
 def _named(one: Glance) -> dict[str, object]:
@@ -63,31 +97,3 @@ def when(stamp: str) -> str:
         return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")
     except ValueError:
         return "                "
-
-
-@command.command("show")
-@click.argument("session_id", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="The log's records, one a line.")
-@click.option("--thinking", is_flag=True, help="Show what the model thought.")
-def show_session(session_id: str, as_json: bool, thinking: bool) -> None:
-    """What happened in a session. The beginning of its ID is enough."""
-    from bridle.cli.find import find_session
-    from bridle.cli.story import Story, heading
-    from bridle.stores.reading import SessionFolder
-
-    folder = SessionFolder(state_folder(os.environ))
-    found = find_session(folder, session_id)
-    if as_json:
-        from bridle.cli.render import json_line
-
-        for record in folder.read(found.id):
-            sys.stdout.buffer.write(json_line(record))
-        return
-    paint, width = paint_for(sys.stdout), width_of(sys.stdout)
-    for line in heading(found, str(folder.path(found.id)), paint):
-        click.echo(line)
-    story = Story(paint, width, thinking=thinking)
-    for record in folder.read(found.id):
-        for line in story.lines(record):
-            click.echo(line)
-    click.echo(story.total())

@@ -63,7 +63,7 @@ class Setup:
             ),
             "durability": settings.durability,
             "face": face,
-            "on_ask": "deny",
+            "on_ask": extra.get("on_ask", "deny"),
         }
         if approver is not None:
             options["approver"] = approver
@@ -94,6 +94,18 @@ class Setup:
         """A word about the folder where it is not the current one, because of the session."""
         away = self.earlier is not None and not Path().samefile(self.workspace)
         return f"working in {self.workspace}, as the session did" if away else ""
+
+    @property
+    def log(self) -> Path | None:
+        """The log of the session to go on with."""
+        return self.folder.path(self.earlier.id) if self.earlier is not None else None
+
+    @property
+    def seen(self) -> int:
+        """The newest record of the session to go on with: what comes after it is news."""
+        from bridle.stores.copying import head_of
+
+        return head_of(self.folder, self.earlier.id).seq if self.earlier is not None else 0
 
     async def session(self, engine: Engine) -> Session:
         """The session to go on with, or a new one."""

@@ -55,7 +55,8 @@ class Demo:
         ) as engine:
             session = await engine.session()
             self._screen.on_asked = lambda asked: self._hear(session, asked)
-            result = await Watch(session, self._screen.feed).play(demo_story.PROMPT)
+            async with Watch(session, self._screen.feed) as watch:
+                result = await watch.play(demo_story.PROMPT)
             self._tell(result, session.log_path)
         return self._verify(result)
 

@@ -3,12 +3,16 @@
 import os
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
+from pathlib import Path
 
 import click
 
+from bridle.cli.progress import size_of
 from bridle.cli.render import one_line, usage_line
 from bridle.cli.room import Room
+from bridle.cli.seeking import found_lines
 from bridle.cli.sessions import listed
+from bridle.cli.taking import pieces_of, write_private
 from bridle.config import state_folder
 from bridle.policy import MODES
 from bridle.stores.glance import glance
@@ -21,6 +25,11 @@ HELP = {
     "/model NAME": "another model from here on; without a name, which one it is",
     "/mode MODE": f"what may run without asking: {', '.join(MODES)}",
     "/cost": "what this session has used",
+    "/fork [SEQ]": "go on in a copy of this session, from its end or from a record",
+    "/rewind N": "take the conversation back by N turns; files stay as they are",
+    "/rename TITLE": "give this session a title",
+    "/search WORDS": "where that was said, in all sessions",
+    "/export FILE": "write this session to FILE, as Markdown if its name ends in .md",
     "/quit": "leave",
 }
 
@@ -43,7 +52,7 @@ async def obey(room: Room, line: str) -> bool:
 
 async def _help(room: Room, rest: str) -> None:
     for name, meaning in HELP.items():
-        room.screen.line(f"  {name:12} {room.screen.paint.dim(meaning)}")
+        room.screen.line(f"  {name:14} {room.screen.paint.dim(meaning)}")
 
 
 async def _new(room: Room, rest: str) -> None:
@@ -66,6 +75,7 @@ async def _resume(room: Room, rest: str) -> None:
     await room.resume(rest)
     title = room.session.title or room.session.id
     room.screen.line(room.screen.paint.dim(f"taken up again: {one_line(title)}"))
+    await room.carry_on()
 
 
 async def _model(room: Room, rest: str) -> None:
@@ -86,6 +96,50 @@ async def _cost(room: Room, rest: str) -> None:
     room.screen.line(usage_line(room.session.metrics))
 
 
+async def _fork(room: Room, rest: str) -> None:
+    before = room.session.id
+    await room.fork(_number(rest, "/fork") if rest else None)
+    said = f"now in {room.session.id}; {before} stays as it is"
+    room.screen.line(room.screen.paint.dim(said))
+
+
+async def _rewind(room: Room, rest: str) -> None:
+    place = await room.rewind(_number(rest or "1", "/rewind"))
+    where = f"to #{place}" if place else "to its beginning"
+    said = f"taken back {where}; files and what commands did stay as they are"
+    room.screen.line(room.screen.paint.dim(said))
+
+
+def _number(text: str, command: str) -> int:
+    if not text.isdecimal() or not 0 < int(text[:9]) == int(text):
+        raise click.UsageError(f"{command} takes a number, and {text!r} is none")
+    return int(text)
+
+
+async def _rename(room: Room, rest: str) -> None:
+    if not rest:
+        raise click.UsageError("/rename needs a title")
+    await room.session.rename(rest)
+    room.screen.line(room.screen.paint.dim(f"renamed: {one_line(rest)}"))
+
+
+async def _search(room: Room, rest: str) -> None:
+    if not rest:
+        raise click.UsageError("/search needs words to look for")
+    screen = room.screen
+    lines = list(found_lines(room.setup.folder, rest, screen.paint, screen.width))
+    for line in lines or ["nothing was found"]:
+        screen.line(line)
+
+
+async def _export(room: Room, rest: str) -> None:
+    if not rest:
+        raise click.UsageError("/export needs the name of a file")
+    form = "markdown" if rest.endswith((".md", ".markdown")) else "jsonl"
+    size = write_private(Path(rest), pieces_of(room.setup.folder, room.found, form))
+    room.screen.line(room.screen.paint.dim(one_line(f"{size_of(size)} written to {rest}")))
+
+
 _ACTS: dict[str, Callable[[Room, str], Awaitable[None]]] = {
     "/help": _help,
     "/new": _new,
@@ -94,4 +148,9 @@ _ACTS: dict[str, Callable[[Room, str], Awaitable[None]]] = {
     "/model": _model,
     "/mode": _mode,
     "/cost": _cost,
+    "/fork": _fork,
+    "/rewind": _rewind,
+    "/rename": _rename,
+    "/search": _search,
+    "/export": _export,
 }

@@ -1,6 +1,6 @@
 """A session told from its log: prompts, answers, calls, questions, ends and costs. Pure.
 
-Deltas are left out: the messages say the same, whole.
+Deltas are left out: the messages say the same, whole. `#24` is the number of a record.
 """
 
 from collections.abc import Iterator
@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from bridle.cli import render
+from bridle.cli.milestone import milestones
 from bridle.cli.style import Paint
 from bridle.cli.wrap import wrapped
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    CallIntended,
     PromptReceived,
     ResponseCompleted,
     SessionStarted,
@@ -22,10 +24,12 @@ from bridle.events import (
     TurnEnded,
     UsageReported,
 )
-from bridle.messages import Message
+from bridle.messages import Message, ToolOutput
 from bridle.promises.store import Record, SessionSummary
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import neutral
+
+UNKNOWN = "no result was recorded"  # how the engine begins to say it, without its imports
 
 
 def heading(found: SessionSummary, path: str, paint: Paint) -> Iterator[str]:
@@ -33,6 +37,7 @@ def heading(found: SessionSummary, path: str, paint: Paint) -> Iterator[str]:
     yield paint.bold(render.one_line(found.title) or render.one_line(found.id))
     for name, value in (
         ("session", found.id),
+        ("tags", ", ".join(found.tags)),
         ("folder", found.workspace),
         ("model", found.model),
         ("log", path),
@@ -50,6 +55,8 @@ class Story:
         self._thinking = thinking
         self._turn = ExecutionMetrics()
         self._all = ExecutionMetrics()
+        self._asked: dict[str, ApprovalAsked] = {}
+        self._begun: dict[str, str] = {}  # calls without a result, by id: their names
 
     def lines(self, record: Record) -> Iterator[str]:
         """What is to be read of one record; often nothing."""
@@ -63,24 +70,35 @@ class Story:
             case ResponseCompleted(message=Message() as message):
                 yield from self._reply(message)
             case ApprovalAsked():
+                self._asked[event.call.id] = event
                 yield render.asked_line(event, paint, width)
             case ApprovalAnswered():
+                self._asked.pop(event.call_id, None)
                 yield render.answered_line(event, paint, width)
             case TraceEvent():
                 yield from filter(None, [render.trace_line(event, paint, width)])
             case _:
                 yield from self._rest(record)
 
-    def total(self) -> str:
-        """What the whole session used."""
-        return f"\n{self._paint.bold('in all')}  {render.usage_line(self._all)}"
+    def total(self) -> Iterator[str]:
+        """What is open at the end, and what the whole session used."""
+        paint = self._paint
+        for name in self._begun.values():
+            said = f"{render.one_line(name)} was begun and has no result: nobody knows what it did"
+            yield f"  {paint.yellow('?')} {said}"
+        for asked in self._asked.values():
+            said = f"{render.one_line(asked.call.name)} waits for an answer: bridle approvals list"
+            yield f"  {paint.yellow('?')} {said}"
+        yield ""
+        yield f"{paint.bold('in all')}  {render.usage_line(self._all)}"
 
     def _rest(self, record: Record) -> Iterator[str]:
         event, paint, width = record.event, self._paint, self._width
         match event:
+            case CallIntended():
+                self._begun[event.call_id] = event.name
             case ToolResultEvent(output=output):
-                self._count_call()
-                yield from render.result_lines(output, paint, width)
+                yield from self._result(output)
             case TodosChanged(todos=todos):
                 yield from render.todo_lines(todos, paint, width)
             case UsageReported(usage=usage, cost=cost):
@@ -88,8 +106,22 @@ class Story:
                 self._all = self._all.plus(usage, cost)
             case TurnEnded():
                 yield from filter(None, [render.end_line(event, paint)])
-                yield paint.dim(f"  {render.usage_line(self._turn)}")
+                yield paint.dim(f"  {render.usage_line(self._turn)} · #{record.seq}")
                 self._turn = ExecutionMetrics()
+                self._asked.clear()
+                self._begun.clear()
+            case _:
+                yield from milestones(event, paint)
+
+    def _result(self, output: ToolOutput) -> Iterator[str]:
+        self._begun.pop(output.call_id, None)
+        self._asked.pop(output.call_id, None)
+        self._count_call()
+        if output.text.startswith(UNKNOWN):
+            said = "unknown: the process ended before a result was recorded; it may have run"
+            yield f"  {self._paint.yellow('?')} {said}"
+        else:
+            yield from render.result_lines(output, self._paint, self._width)
 
     def _count_call(self) -> None:
         self._turn = replace(self._turn, tool_calls=self._turn.tool_calls + 1)

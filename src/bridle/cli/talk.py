@@ -60,12 +60,21 @@ class Repl:
     async def _talk(self) -> int:
         async with self._room as room:
             self._welcome()
+            await self._begin(room)
             while (text := await self._entry()) is not None:
                 if text.strip() and not await self._take(room, text):
                     break
             else:
                 self._leave()
         return INTERRUPTED if self._leaving.is_set() else DONE
+
+    async def _begin(self, room: Room) -> None:
+        """A session that was taken up again may have something to go on with."""
+        try:
+            await room.carry_on()
+        except AgentError as error:
+            self._screen.break_line()
+            complain(*explain(error)[:2])
 
     def _leave(self) -> None:
         """Ctrl-D leaves the cursor behind the prompt."""

@@ -1,4 +1,4 @@
-"""One turn, watched: records go to whoever shows them, Ctrl-C goes to the session.
+"""A session, watched: records go to whoever shows them, Ctrl-C goes to the session.
 
 Knows the session's verbs; what is shown, and how, is handed in.
 """
@@ -8,11 +8,19 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import aclosing, contextmanager, suppress
+from types import TracebackType
 from typing import Any, Protocol
 
 from bridle.cli.failure import INTERRUPTED
 from bridle.errors import StoreFailed
-from bridle.events import ResponseCompleted, TraceEvent, TurnEnded
+from bridle.events import (
+    Event,
+    ResponseCompleted,
+    TraceEvent,
+    TurnEnded,
+    TurnParked,
+    When,
+)
 from bridle.promises.session import Prompt, Session, TurnResult
 from bridle.promises.store import Record
 
@@ -24,62 +32,113 @@ _PATIENCE = 3.0  # seconds that an orderly end may take once a person has asked 
 class Awaited(Session, Protocol):
     """A session whose turns can be waited for."""
 
+    @property
+    def is_busy(self) -> bool: ...
     async def wait(self, turn: int) -> TurnResult: ...
+    async def go_on(self) -> int: ...
+
+
+class Seen(Protocol):
+    """What whoever watched a turn knows of it and its result does not say.
+
+    `hint` is the advice that the turn ended with, `stopped` why the model stopped.
+    """
+
+    hint: str
+    stopped: str
 
 
 class Watch:
-    """Follows one session and shows each record once.
+    """Follows one session, as long as it is entered, and shows each record once.
 
-    Remembers of the last turn what its result does not say: the hint, and why the model stopped.
+    One subscription serves all turns; one that was too slow and lost its place takes it up again.
     """
 
     def __init__(self, session: Awaited, show: Show, after: int = 0) -> None:
         self._session = session
         self._show = show
         self._last = after
+        self._ended = 0  # the newest turn whose end, or parking, has been shown
+        self._news: asyncio.Future[None] | None = None
         self.hint = ""
         self.stopped = ""
+
+    async def __aenter__(self) -> "Watch":
+        self._showing = asyncio.ensure_future(self._follow())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._showing.cancel()
+        with suppress(asyncio.CancelledError, OSError):
+            await self._showing
 
     async def play(self, prompt: Prompt) -> TurnResult:
         """Send a prompt, show what happens, and come back with the result."""
         self.hint = self.stopped = ""
-        turn = await self._session.send(prompt)
+        when: When = "queue" if self._session.is_busy else "idle"
+        return await self.see(await self._session.send(prompt, when=when))
+
+    async def go_on(self) -> TurnResult:
+        """Carry on what was left behind, show what happens, and come back with the result."""
+        self.hint = self.stopped = ""
+        self._ended = 0  # a parked turn has been seen to stop, and is not over
+        return await self.see(await self._session.go_on())
+
+    async def see(self, turn: int) -> TurnResult:
+        """Show that turn to its end."""
         waiting = asyncio.ensure_future(self._session.wait(turn))
-        showing = asyncio.ensure_future(self._follow(turn))
         try:
             with holding_reins(self._session.interrupt):
-                await asyncio.wait([waiting, showing], return_when=asyncio.FIRST_COMPLETED)
-                if showing.done():
-                    showing.result()  # a broken pipe ends everything
+                await self._either(waiting)
                 result = await waiting
             if not isinstance(result.error, StoreFailed):  # then the end was never written
-                await showing
+                await self._shown(turn)
             return result
         finally:
-            for task in (waiting, showing):
-                task.cancel()
-                with suppress(asyncio.CancelledError, OSError):
-                    await task
+            waiting.cancel()
+            with suppress(asyncio.CancelledError):
+                await waiting
 
-    async def _follow(self, turn: int) -> None:
-        while not await self._follow_once(turn):
+    async def _shown(self, turn: int) -> None:
+        """Until the turn's end has been shown, or nothing more is."""
+        while self._ended < turn and not self._showing.done():
+            self._news = asyncio.get_running_loop().create_future()
+            await self._either(self._news)
+
+    async def _either(self, other: "asyncio.Future[Any]") -> None:
+        """Until that is there, or showing is over: a broken pipe ends everything."""
+        await asyncio.wait([other, self._showing], return_when=asyncio.FIRST_COMPLETED)
+        if self._showing.done():
+            self._showing.result()
+
+    async def _follow(self) -> None:
+        while not await self._follow_once():
             pass
 
-    async def _follow_once(self, turn: int) -> bool:
-        """Until the turn's end; False when we were too slow and have to look again."""
+    async def _follow_once(self) -> bool:
+        """Until the session is closed; False when we were too slow and have to look again."""
         async with aclosing(self._session.subscribe(self._last)) as records:
             async for record in records:
-                event = record.event
-                if isinstance(event, TraceEvent) and event.kind == "resync":
+                if isinstance(record.event, TraceEvent) and record.event.kind == "resync":
                     return False
                 self._last = record.seq
                 self._show(record)
-                if isinstance(event, ResponseCompleted):
-                    self.stopped = event.stop_reason
-                if isinstance(event, TurnEnded) and event.turn == turn:
-                    self.hint = event.hint
-                    return True
+                self._note(record.event)
         return True
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, ResponseCompleted):
+            self.stopped = event.stop_reason
+        elif isinstance(event, TurnEnded | TurnParked):
+            self.hint = event.hint if isinstance(event, TurnEnded) else ""
+            self._ended = event.turn
+            if self._news is not None and not self._news.done():
+                self._news.set_result(None)
 
 
 @contextmanager

@@ -1,10 +1,31 @@
 """Text that a person hands in whole: read from standard input, and checked. No event loop."""
 
+import os
 import sys
 
 import click
 
 LARGEST = 10_000_000  # bytes of a prompt
+
+
+def prompt_of(given: tuple[str, ...], example: str) -> str:
+    """The prompt: the words that were given, or what is on standard input."""
+    if given == ("-",) or (not given and sys.stdin and not sys.stdin.isatty()):
+        text = read_all()
+    elif not given:
+        raise click.UsageError(f"there is no prompt\nFor example: {example}")
+    else:
+        text = check_text(" ".join(given), "the prompt")
+    if not text.strip():
+        from bridle.errors import EmptyPrompt
+
+        raise EmptyPrompt("the prompt is empty", hint="Say what you want done.")
+    return text
+
+
+def person() -> str:
+    """Who sits here, as the system knows them."""
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or "me"
 
 
 def read_all() -> str:

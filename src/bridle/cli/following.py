@@ -1,0 +1,133 @@
+"""A turn that another process carries: the prompt goes to its inbox, its log is followed live.
+
+Reads the file and posts letters; takes no lock and starts no engine.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from bridle.cli.holding import holder_of
+from bridle.cli.posting import deliver, new_letter
+from bridle.cli.turn import Show, holding_reins
+from bridle.cli.words import person
+from bridle.errors import AgentError, SessionError
+from bridle.events import (
+    Event,
+    MessageAdded,
+    PromptReceived,
+    ResponseCompleted,
+    TraceEvent,
+    TurnEnded,
+    TurnParked,
+    UsageReported,
+)
+from bridle.messages import Part, Text
+from bridle.promises.session import TurnResult
+from bridle.promises.store import Letter, Record
+from bridle.stores.copying import head_of
+from bridle.stores.reading import Reader, SessionFolder
+from bridle.usage import ExecutionMetrics
+
+_EVERY = 0.05  # seconds between two looks at the file
+_LOOKS = 10  # ... of which every tenth also asks whether somebody still holds the session
+
+
+class Elsewhere:
+    """One prompt, sent to the process that holds the session, and its turn as the log tells it."""
+
+    def __init__(
+        self, folder: SessionFolder, session_id: str, show: Show, say: Callable[[str], None]
+    ) -> None:
+        self._folder = folder
+        self._id = session_id
+        self._path = folder.path(session_id)
+        self._show = show
+        self._say = say
+        self._letter = new_letter()
+        self._prompt = 0  # the record in which the prompt arrived
+        self._turn = 0
+        self._begun = False
+        self._leaving = False
+        self._text = ""
+        self._used = ExecutionMetrics()
+        self.hint = ""
+        self.stopped = ""
+
+    async def play(self, parts: tuple[Part, ...]) -> TurnResult:
+        """Send the prompt, show its turn, and come back with how it ended."""
+        seen = head_of(self._folder, self._id).seq
+        with self._folder.reader(self._id, seen) as log:
+            kept = parts if any(not isinstance(part, Text) for part in parts) else ()
+            text = "".join(part.text for part in parts if isinstance(part, Text))
+            sent = Letter(self._letter, "send", person(), text, kept, when="queue")
+            deliver(self._folder, self._id, sent)
+            self._say(f"sent to {holder_of(self._path) or 'the session'}, which holds the session")
+            with holding_reins(self._interrupt):
+                return await self._watch(log)
+
+    async def _watch(self, log: Reader) -> TurnResult:
+        looks = 0
+        while True:
+            held = looks % _LOOKS != 0 or bool(holder_of(self._path))
+            while records := log.more():
+                for end in filter(None, map(self._take, records)):
+                    return self._result(end)
+            if self._leaving:
+                return self._result(TurnEnded(0, "interrupted"))
+            if not held:
+                raise self._left_alone()
+            looks += 1
+            await asyncio.sleep(_EVERY)
+
+    def _take(self, record: Record) -> TurnEnded | None:
+        event = record.event
+        if not self._begun:
+            self._await_turn(record, event)
+            return None
+        self._show(record)
+        match event:
+            case ResponseCompleted():
+                self.stopped = event.stop_reason
+                self._text = event.message.content if event.message is not None else ""
+            case UsageReported(usage=usage, cost=cost):
+                self._used = self._used.plus(usage, cost)
+            case TurnParked(turn=turn) if turn == self._turn:
+                return TurnEnded(turn, "parked")
+            case TurnEnded(turn=turn) if turn == self._turn:
+                self.hint = event.hint
+                return event
+        return None
+
+    def _await_turn(self, record: Record, event: Event) -> None:
+        """Until the model is handed the prompt; what is shown before is not ours."""
+        match event:
+            case PromptReceived(letter=letter) if letter == self._letter:
+                self._prompt, self._turn = record.seq, event.turn
+            case MessageAdded(prompt=prompt) if prompt and prompt == self._prompt:
+                self._turn = event.turn or self._turn
+                self._begun = True
+            case TraceEvent(kind="letter_refused", detail=dict(detail)):
+                if detail.get("letter") == self._letter:
+                    raise SessionError(f"the prompt was refused: {detail.get('message', '')}")
+
+    async def _interrupt(self) -> None:
+        """Stop the turn if it is ours; one that runs before it is somebody else's."""
+        if not self._begun:
+            self._say("the prompt stays in the queue; nothing was stopped")
+            self._leaving = True
+            return
+        with suppress(AgentError):
+            deliver(self._folder, self._id, Letter(new_letter(), "interrupt", person()))
+
+    def _left_alone(self) -> SessionError:
+        what = "the turn was cut short" if self._begun else "the prompt waits"
+        return SessionError(
+            f"the process that held session {self._id} has ended; {what}",
+            hint=f"Go on with `bridle run --resume {self._id}`.",
+        )
+
+    def _result(self, end: TurnEnded) -> TurnResult:
+        return TurnResult(
+            self._text, end.reason, self._id, self._turn, end.detail, metrics=self._used
+        )

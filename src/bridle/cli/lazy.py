@@ -1,0 +1,47 @@
+"""A group whose commands are known by a name and a line of help, and loaded when asked for."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+Table = Mapping[str, tuple[str, str]]  # name: where it is ("module:attribute"), a line of help
+
+
+class Lazy(click.Group):
+    """Looks its commands up in a table; nothing of them is imported before one is chosen."""
+
+    def __init__(self, *args: Any, table: Table, advice: str = "", **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.table = table
+        self._advice = advice
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.table:
+            return None
+        module, _, attribute = self.table[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(f"bridle.cli.{module}"), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, said) for name, (_, said) in self.table.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.table and not args[0].startswith("-"):
+            raise click.UsageError(self._unknown(args[0], ctx.command_path), ctx)
+        return super().resolve_command(ctx, args)
+
+    def _unknown(self, name: str, path: str) -> str:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, self.table, 1)
+        other = self._advice or f"See `{path} --help`."
+        advice = f"Did you mean `{path} {near[0]}`?" if near else other
+        return f"there is no command {name!r}\n{advice}"

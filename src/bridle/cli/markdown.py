@@ -1,0 +1,123 @@
+"""A session as Markdown that a person reads elsewhere. Pure.
+
+What a model, a tool or a file said stays inside its own block: it is quoted, or fenced with more
+backticks than it holds, so that it can neither end the block nor make a page fetch anything.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from bridle.cli import render
+from bridle.cli.milestone import milestones
+from bridle.cli.progress import size_of
+from bridle.cli.style import Paint
+from bridle.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    Event,
+    PromptReceived,
+    ResponseCompleted,
+    ToolResultEvent,
+    TurnEnded,
+)
+from bridle.messages import File, Image, Message, Part, ToolCall, ToolOutput
+from bridle.promises.store import Record, SessionSummary
+from bridle.workspace.text import neutral
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~&])")
+_FETCHES = ("![", "<", "&")  # pictures and HTML, and what may be decoded into them
+_PLAIN = Paint(False)
+
+
+def to_markdown(found: SessionSummary, records: Iterable[Record]) -> Iterator[str]:
+    """The whole session, piece by piece; each ends with a line end."""
+    yield f"# {inline(found.title or found.id)}\n\n"
+    for name, value in (
+        ("session", found.id),
+        ("begun", found.created_at),
+        ("folder", found.workspace),
+        ("model", found.model),
+        ("tags", ", ".join(found.tags)),
+    ):
+        if value:
+            yield f"- {name}: {inline(value)}\n"
+    for record in records:
+        yield from _piece(record)
+
+
+def _piece(record: Record) -> Iterator[str]:
+    event = record.event
+    match event:
+        case PromptReceived():
+            by = "" if event.by == "me" else f", {inline(event.by)}"
+            yield f"\n## Prompt (#{record.seq}{by})\n\n{fenced(event.content)}"
+            yield from _media(event.parts)
+        case ResponseCompleted(message=Message() as message):
+            yield from _reply(message)
+        case ToolResultEvent(output=output):
+            yield from _result(output)
+        case _:
+            for line in _aside(event):
+                yield f"\n*{inline(line.strip())}*\n"
+
+
+def _aside(event: Event) -> list[str]:
+    match event:
+        case ApprovalAsked():
+            return [f"Asked: {event.reason or 'it always asks'}"]
+        case ApprovalAnswered():
+            return [render.answered_line(event, _PLAIN, 500)]
+        case TurnEnded():
+            return [line for line in [render.end_line(event, _PLAIN)] if line]
+        case _:
+            return milestones(event, _PLAIN)
+
+
+def _reply(message: Message) -> Iterator[str]:
+    if message.content.strip():
+        yield f"\n{quoted(message.content.strip())}"
+    for call in message.tool_calls:
+        yield f"\n**{inline(call.name)}**\n\n{_arguments(call)}"
+
+
+def _arguments(call: ToolCall) -> str:
+    command = call.arguments.get("command")
+    if isinstance(command, str) and len(call.arguments) == 1:
+        return fenced(command, "sh")
+    return fenced(call.broken or render.to_json(call.arguments), "json")
+
+
+def _result(output: ToolOutput) -> Iterator[str]:
+    how = "It failed" if output.is_error else "It gave"
+    yield f"\n{how}:\n\n{fenced(output.text)}"
+    yield from _media(output.media)
+
+
+def _media(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, Image | File):
+            kind = "picture" if isinstance(part, Image) else "file"
+            where = part.url if isinstance(part, Image) else part.name
+            about = [inline(one) for one in (part.media_type, where) if one]
+            about += [size_of(len(part.data) * 3 // 4)] if part.data else []
+            yield f"\n*A {kind} ({', '.join(about)}), which only the log holds.*\n"
+
+
+def inline(text: str) -> str:
+    """Text on one line that Markdown takes for nothing else."""
+    return _SPECIAL.sub(r"\\\1", render.one_line(text))
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Text in a fence that it cannot end."""
+    text = neutral(text)
+    longest = max(map(len, re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.removesuffix(chr(10))}\n{fence}\n"
+
+
+def quoted(text: str) -> str:
+    """A reply, as the Markdown that it is; in a fence where it could make a page fetch things."""
+    if any(mark in text for mark in _FETCHES):
+        return fenced(text, "markdown")
+    return "".join(f"> {line}".rstrip() + "\n" for line in neutral(text).split("\n"))

@@ -1,0 +1,64 @@
+"""Turns that wait for answers: carried on where somebody can answer, told of where nobody can."""
+
+import sys
+from collections.abc import Iterable
+
+import click
+
+from bridle.cli.asking import Asker, current
+from bridle.cli.failure import complain
+from bridle.cli.find import handle_of
+from bridle.cli.question import question
+from bridle.cli.style import paint_for, width_of
+from bridle.cli.turn import Watch
+from bridle.engine.session import Session
+from bridle.errors import SessionError
+from bridle.events import TurnEnded, TurnParked
+from bridle.promises.session import TurnResult
+from bridle.promises.store import Record
+from bridle.workspace.text import one_line
+
+
+def tell_parked(session: Session) -> None:
+    """The questions in full, and how to answer them and go on."""
+    paint, width = paint_for(sys.stderr), width_of(sys.stderr)
+    asked = list(session.history.pending.values())
+    for one in asked:
+        click.echo(question(one, paint, width, current(one)), err=True)
+    count = "an answer" if len(asked) == 1 else f"{len(asked)} answers"
+    again = f"`bridle run --resume {session.id}`"
+    first = one_line(handle_of(session.id, asked[0].call.id)) if asked else ""
+    complain(
+        f"the turn is parked: it waits for {count}, and nothing runs until then",
+        f"Answer with `bridle approvals answer {first} yes` (or no), then go on with {again}."
+        if asked
+        else f"Go on with {again}.",
+    )
+
+
+async def carry_on(
+    session: Session, watch: Watch, asker: Asker | None, news: Iterable[Record]
+) -> TurnResult | None:
+    """What was left behind, to its end; None where it waits for answers that nobody can give.
+
+    `news` is what was recorded while the session was taken up: a short turn may be over already.
+    """
+    if session.is_parked and session.history.pending:
+        if asker is None:
+            return None
+        asker.expect_nothing(session.history.pending.values())
+    if session.is_parked or session.is_busy or session.history.waiting:
+        return await watch.go_on()
+    over = [one.event.turn for one in news if isinstance(one.event, TurnEnded | TurnParked)]
+    try:
+        return await watch.see(over[-1]) if over else nothing_left(session.id)
+    except SessionError:  # it was another process that ran it
+        return nothing_left(session.id)
+
+
+def nothing_left(session_id: str) -> TurnResult:
+    """There is neither a parked turn nor a prompt that waits."""
+    raise click.UsageError(
+        f"session {session_id} has nothing to go on with\n"
+        f'Send it a prompt: bridle run --resume {session_id} "…"'
+    )

@@ -1,0 +1,97 @@
+"""`bridle sessions send` and `stop`: verbs for a session that another process holds.
+
+A letter is put into the session's inbox; who holds the session takes it, now or when they next do.
+"""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from bridle.cli.told import tell, tell_json
+from bridle.cli.words import person, prompt_of
+
+if TYPE_CHECKING:
+    from bridle.promises.store import Letter
+    from bridle.stores.reading import SessionFolder
+
+
+@click.command("send")
+@click.argument("session_id", metavar="ID")
+@click.argument("prompt", nargs=-1)
+@click.option(
+    "--when",
+    type=click.Choice(("queue", "next_step")),
+    default="queue",
+    show_default=True,
+    help="After the turn that runs, or as a word into it.",
+)
+@click.option("--by", metavar="NAME", help="Who sends it. Default: your login name.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object.")
+def send(
+    session_id: str, prompt: tuple[str, ...], when: str, by: str | None, as_json: bool
+) -> None:
+    """Send PROMPT to a session without taking it up. Without PROMPT, or with -, it is read.
+
+    If a process holds the session it takes the prompt at once; otherwise the prompt waits for the
+    next one that takes the session up. Nothing is waited for here.
+    """
+    text = prompt_of(prompt, 'bridle sessions send ID "and then the tests"')
+    from bridle.cli.find import find_session, session_folder
+    from bridle.cli.holding import holder_of
+    from bridle.promises.store import Letter
+
+    folder = session_folder()
+    found = find_session(folder, session_id)
+    holder = holder_of(folder.path(found.id))
+    letter = Letter(new_letter(), "send", by or person(), text, when=when)  # type: ignore[arg-type]  # click has checked it
+    deliver(folder, found.id, letter)
+    if as_json:
+        tell_json({"id": found.id, "letter": letter.id, "when": when, "holder": holder})
+    elif not holder:
+        said = "sent; nobody holds the session now, so it waits"
+        tell(said, f"bridle run --resume {found.id}   takes it up")
+    else:
+        later = "after the turn that runs" if when == "queue" else "with the model's next step"
+        tell(f"sent: {holder} takes it {later}", f"bridle sessions show {found.id}")
+
+
+@click.command("stop")
+@click.argument("session_id", metavar="ID")
+@click.option("--by", metavar="NAME", help="Who stops it. Default: your login name.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object.")
+def stop(session_id: str, by: str | None, as_json: bool) -> None:
+    """Interrupt the turn of a session that another process holds. The session is kept."""
+    from bridle.cli.find import find_session, session_folder
+    from bridle.cli.holding import holder_of
+    from bridle.errors import SessionError
+    from bridle.promises.store import Letter
+
+    folder = session_folder()
+    found = find_session(folder, session_id)
+    holder = holder_of(folder.path(found.id))
+    if not holder:
+        raise SessionError(
+            f"nobody holds session {found.id}, so there is nothing to stop",
+            hint=f"`bridle sessions show {found.id}` says how it ended.",
+        )
+    letter = Letter(new_letter(), "interrupt", by or person())
+    deliver(folder, found.id, letter)
+    if as_json:
+        tell_json({"id": found.id, "letter": letter.id, "holder": holder})
+    else:
+        tell(f"asked {holder} to stop; the session is kept")
+
+
+def deliver(folder: "SessionFolder", session_id: str, letter: "Letter") -> None:
+    """Put a letter into the session's inbox, durably, and ring the bell."""
+    from bridle.stores.inbox import Bell, post
+
+    post(folder.path(session_id).parent, letter)
+    Bell(folder.folder).ring()
+
+
+def new_letter() -> str:
+    """A letter's id, which no other has."""
+    import secrets
+
+    return secrets.token_hex(12)

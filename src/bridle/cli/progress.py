@@ -1,0 +1,61 @@
+"""How far a long piece of work has come: one line on standard error, rewritten, gone at the end.
+
+Nothing where nobody looks: in a pipe or a file there is no line.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_FIRST = 0.3  # seconds; what is quicker needs no line
+_EVERY = 0.1
+_BACK = "\r\x1b[K"  # to the beginning of the line, and clear it
+
+
+class Progress:
+    """Is told bytes done and bytes in all; writes at most ten times a second."""
+
+    def __init__(self, what: str, *, shown: bool) -> None:
+        self._what = what
+        self._shown = shown
+        self._next = time.monotonic() + _FIRST
+        self._stands = False
+
+    def __call__(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if not self._shown or now < self._next:
+            return
+        self._next = now + _EVERY
+        share = f"{100 * done // total:3d} % of " if total else ""
+        sys.stderr.write(f"{_BACK}{self._what}  {share}{size_of(total or done)}")
+        sys.stderr.flush()
+        self._stands = True
+
+    def clear(self) -> None:
+        """Leave no trace."""
+        if self._stands:
+            sys.stderr.write(_BACK)
+            sys.stderr.flush()
+            self._stands = False
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Progress]:
+    """A line that lives as long as the work, where standard error is a terminal."""
+    line = Progress(what, shown=sys.stderr.isatty())
+    try:
+        yield line
+    finally:
+        line.clear()
+
+
+def size_of(count: float) -> str:
+    """Bytes, as a person says it."""
+    for unit in ("bytes", "KB", "MB"):
+        if count < 1000:
+            return (
+                f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
+            )
+        count /= 1000
+    return f"{count:.1f} GB"

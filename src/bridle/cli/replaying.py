@@ -1,0 +1,213 @@
+"""`bridle sessions replay`: a past session run again in a scratch copy, and what came out other.
+
+The options, the copy and what is shown; the work is `runtime/replay.py`.
+"""
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bridle.cli.style import Paint, cut, paint_for, plain, width_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from bridle.promises.store import SessionSummary
+    from bridle.runtime.replay import Compared, Past, Replayed
+
+_MOST = 12  # lines of a difference that are shown
+_LARGEST = 20_000  # characters of a result that are compared line by line
+_SAID = {
+    "same": "the same",
+    "differs": "different",
+    "missing": "missing",
+    "denied": "denied",
+    "skipped": "not run again",
+}
+
+
+@click.command("replay")
+@click.argument("session_id", metavar="ID")
+@click.option(
+    "--workspace",
+    "-w",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True),
+    help="Copy this folder. Default: the session's own, as it is now.",
+)
+@click.option("--keep", is_flag=True, help="Keep the scratch copy, and say where it is.")
+@click.option("--unasked", is_flag=True, help="Run again what ran unasked then, as with --yes.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before commands run.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON array of turns.")
+def command(session_id: str, as_json: bool, **flags: Any) -> int:
+    """Run a session again with its recorded replies, against today's tools, in a scratch copy.
+
+    No model is asked and nothing is paid. Questions get the answers that were recorded; a call that
+    nobody was asked about then, and that would ask now, is denied. Commands run for real, in the
+    copy: what they do elsewhere on this machine, they do. The session itself is not changed.
+
+    Exit codes: 0 all results are the same, 1 some are not, 2 usage.
+    """
+    from bridle.cli.find import find_session, session_folder
+    from bridle.runtime.replay import Past
+
+    folder = session_folder()
+    found = find_session(folder, session_id)
+    past = Past(folder.read(found.id))
+    if not past.turns:
+        raise click.UsageError(f"there is no turn to replay in session {found.id}")
+    source = _source(found, past, flags["workspace"])
+    _ask_first(past, flags)
+    return _run(past, source, as_json=as_json, **flags)
+
+
+def _source(found: "SessionSummary", past: "Past", named: str | None) -> "Path":
+    from pathlib import Path
+
+    source = Path(named or past.workspace or found.workspace or "/nonexistent")
+    if not source.is_dir():
+        raise click.UsageError(
+            f"the session's folder is not there any more: {source}\nName one with --workspace."
+        )
+    return source.resolve()
+
+
+def _ask_first(past: "Past", flags: dict[str, Any]) -> None:
+    """Commands run for real: that is said before, and a person says yes."""
+    from bridle.cli.render import counted
+    from bridle.cli.told import confirm
+
+    calls = [call for turn in past.turns for step in turn.steps for call in step.calls]
+    commands = sum(call.name == "shell" for call in calls)
+    if not commands:
+        return
+    said = f"{counted(commands, 'recorded command')} may run for real in a scratch copy"
+    if not confirm(f"{said}, with whatever they do outside of it. Go on?", yes=flags["yes"]):
+        raise click.Abort
+
+
+def _run(
+    past: "Past", source: "Path", *, as_json: bool, keep: bool, unasked: bool, **_: Any
+) -> int:
+    import shutil
+    import tempfile
+    from pathlib import Path
+
+    scratch = Path(tempfile.mkdtemp(prefix="bridle-replay-")).resolve()
+    try:
+        return _replay(past, source, scratch, unasked=unasked, as_json=as_json)
+    finally:
+        if keep:
+            click.echo(f"the scratch copy is kept: {scratch / 'workspace'}", err=True)
+        else:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _replay(past: "Past", source: "Path", scratch: "Path", *, unasked: bool, as_json: bool) -> int:
+    from bridle.cli.progress import progress, size_of
+    from bridle.cli.render import counted
+    from bridle.cli.turn import run
+    from bridle.runtime.scratch import copy_folder
+
+    target = scratch / "workspace"
+    target.mkdir(mode=0o700)
+    with progress(f"copying {source}") as shown:
+        copied = copy_folder(source, target, shown)
+    left = f"; {copied.left_out:,} left out (links that lead out, …)" if copied.left_out else ""
+    said = f"{counted(copied.files, 'file')} ({size_of(copied.size)}) copied from {source}{left}"
+    click.echo(paint_for(sys.stderr).dim(plain(said)), err=True)
+    turns: list[Replayed] = []
+    code = run(_play(past, target, turns, unasked=unasked, quiet=as_json))
+    if as_json:
+        import msgspec
+
+        from bridle.cli.told import tell_json
+
+        tell_json(msgspec.to_builtins(turns, enc_hook=str))
+    elif code in (0, 1):
+        click.echo(summary(turns, paint_for(sys.stdout)))
+    return code
+
+
+async def _play(
+    past: "Past", target: "Path", turns: "list[Replayed]", *, unasked: bool, quiet: bool
+) -> int:
+    from contextlib import aclosing
+
+    from bridle.runtime.replay import replay
+
+    paint, width = paint_for(sys.stdout), width_of(sys.stdout)
+    async with aclosing(replay(past, target, unasked=unasked)) as replayed:
+        async for turn in replayed:
+            turns.append(turn)
+            for line in () if quiet else turn_lines(turn, paint, width):
+                click.echo(line)
+    fine = ("same", "skipped")
+    return int(any(call.verdict not in fine for turn in turns for call in turn.calls))
+
+
+def turn_lines(turn: "Replayed", paint: Paint, width: int) -> Iterator[str]:
+    """One turn: its prompt, and each call with what became of it."""
+    first = cut(plain(turn.prompt), max(20, width - 12))
+    yield f"{paint.cyan('❯')} {paint.bold(first)} {paint.dim(f'turn {turn.turn}')}"
+    for call in turn.calls:
+        yield from _call_lines(call, paint, width)
+    yield ""
+
+
+def _call_lines(call: "Compared", paint: Paint, width: int) -> Iterator[str]:
+    from bridle.cli.render import subject_of
+    from bridle.messages import ToolCall
+
+    mark, colour = {
+        "same": ("✓", paint.green),
+        "differs": ("≠", paint.red),
+        "missing": ("✗", paint.red),
+        "denied": ("✗", paint.yellow),
+        "skipped": ("–", paint.dim),
+    }[call.verdict]
+    subject = subject_of(ToolCall("", call.name, call.arguments))
+    said = "" if call.verdict == "same" else _SAID[call.verdict]
+    room = max(10, width - len(call.name) - len(said) - 8)
+    line = f"  {colour(mark)} {paint.bold(plain(call.name))} {paint.dim(cut(subject, room))}"
+    yield f"{line}  {colour(said)}" if said else line
+    if call.verdict == "denied":
+        yield f"    {paint.dim('nobody was asked then, and it would ask now; --unasked runs it')}"
+    elif call.verdict in ("differs", "missing"):
+        yield from difference(call.then, call.now, paint, width)
+
+
+def difference(then: str, now: str, paint: Paint, width: int) -> Iterator[str]:
+    """The lines that went and the lines that came, as far as there is room."""
+    from difflib import unified_diff
+
+    from bridle.workspace.text import neutral
+
+    old, new = then[:_LARGEST].splitlines(), now[:_LARGEST].splitlines()
+    lines = [
+        line for line in list(unified_diff(old, new, lineterm="", n=0))[2:] if line[:2] != "@@"
+    ]
+    for line in lines[:_MOST]:
+        colour = paint.red if line.startswith("-") else paint.green
+        yield f"    {colour(cut(neutral(line, keep=''), max(20, width - 4)))}"
+    if len(lines) > _MOST:
+        yield f"    {paint.dim(f'and {len(lines) - _MOST:,} more lines')}"
+    if not lines:
+        yield f"    {paint.dim('the words are the same; one was a failure, or had other pictures')}"
+
+
+def summary(turns: "list[Replayed]", paint: Paint) -> str:
+    """How many calls came out how."""
+    counts: dict[str, int] = {}
+    for call in (call for turn in turns for call in turn.calls):
+        counts[call.verdict] = counts.get(call.verdict, 0) + 1
+    total = sum(counts.values())
+    parts = [f"{counts[name]:,} {said}" for name, said in _SAID.items() if name in counts]
+    fine = not counts.keys() - {"same", "skipped"}
+    mark = paint.green("✓") if fine else paint.red("≠")
+    what = f"{total:,} call" + ("" if total == 1 else "s")
+    return f"{mark} {what} in {len(turns):,} turn{'' if len(turns) == 1 else 's'}: " + (
+        ", ".join(parts) or "nothing to compare"
+    )
