@@ -26,6 +26,8 @@ _PIECES = _PLAIN | {ToolCallArgsDelta, ToolOutputDelta}
 class Deltas:
     """Stands before `record` and hands on fewer, larger pieces."""
 
+    __slots__ = ("_call", "_clock", "_first", "_kind", "_newest", "_record", "_texts")
+
     def __init__(self, record: Callable[[Event], object]) -> None:
         self._record = record
         self._first: Piece | None = None
@@ -39,7 +41,8 @@ class Deltas:
         """One event, piece or not."""
         kind = type(event)
         if kind not in _PIECES:
-            self.flush()
+            if self._first is not None:
+                self.flush()
             self._record(event)
             return
         piece: Any = event
@@ -55,7 +58,11 @@ class Deltas:
             return
         self._first = self._kind = None
         texts, self._texts = self._texts, []
-        self._record(_joined(first, "".join(texts)))
+        if len(texts) > 1:
+            kind: Any = type(first)
+            text = "".join(texts)
+            first = kind(text) if kind in _PLAIN else kind(self._call, text)
+        self._record(first)
 
     def close(self) -> None:
         """Hand on what is held, and stop the clock."""
@@ -81,13 +88,3 @@ class Deltas:
         if self._first is not None:
             self._newest = asyncio.get_running_loop().time()
             self.flush()
-
-
-def _joined(first: Piece, text: str) -> Piece:
-    match first:
-        case ToolCallArgsDelta(call_id=call_id):
-            return ToolCallArgsDelta(call_id, text)
-        case ToolOutputDelta(call_id=call_id):
-            return ToolOutputDelta(call_id, text)
-        case _:
-            return type(first)(text)
