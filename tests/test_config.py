@@ -279,3 +279,44 @@ def test_yaml_is_imported_only_for_a_file_and_a_place_needs_no_msgspec():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("redact:\n  - 'abc'\n  - '('\n", "FILE:3: the pattern is no regular expression", "Mend"),
+        ("redact:\n- 'x*'\n", "FILE:2: the pattern matches even where there is nothing", "+ inst"),
+        ("model: x\nredact:\n- '(a+)+$'\n", "FILE:3: the pattern may take for ever", "at most"),
+        ("redact: ['secret=(\\w+)+;']\n", "FILE:1: the pattern may take for ever", "at most"),
+        ("redact: ['\\w+@corp']\n", "FILE:1: the pattern may take for ever", "{1,64}"),
+        ("redact:\n- [A-Z]\n", "FILE:2: `redact` should hold text, not list", "single quotes"),
+        ("redact: abc\n", "FILE:1: `redact` should be a list, not text", "one pattern a line"),
+        (f"redact: [{'a' * 1001}]\n", "FILE:1: the pattern is too long", "several"),
+        ("redact_tokens: 3\n", "FILE:1: `redact_tokens` should be true or false", "true or false"),
+        ("limits:\n  day_money: 0\n", "FILE:2: `limits.day_money` should be a number above", ""),
+    ],
+)
+def test_what_cannot_be_kept_out_or_limited_is_named_with_its_line(file, text, message, hint):
+    said, advice = complaint(file, text)
+    assert said.startswith(message)
+    assert hint in advice
+
+
+@pytest.mark.parametrize("pattern", [r"ACME-\d{6}", r"(?i)project\s+tulip", r"\w{1,64}@corp\.com"])
+def test_a_sane_pattern_is_taken_as_it_is(file, pattern):
+    loaded = load_settings({}, NOWHERE, write(file, f"redact: ['{pattern}']\n"))
+    assert loaded.settings.redact == (pattern,)
+    assert {item.key: item.value for item in loaded.shown()}["redact"] == [pattern]
+
+
+def test_limits_that_last_can_be_set_everywhere(file: Path):
+    write(file, "limits:\n  session_tokens: 5\n  day_tokens: 7\nredact_tokens: false\n")
+    environ = NOWHERE | {"BRIDLE_MAX_DAY_TOKENS": "8", "BRIDLE_MAX_SESSION_MONEY": "1.5"}
+    loaded = load_settings({"limits.day_money": 2.5}, environ, file)
+    assert loaded.settings == Settings(
+        limits=LimitSettings(session_tokens=5, session_money=1.5, day_tokens=8, day_money=2.5),
+        redact_tokens=False,
+    )
+    assert loaded.origins["limits.day_money"] == "flag --max-day-money"
+    tokens = load_settings({}, NOWHERE | {"BRIDLE_REDACT_TOKENS": "false"}).settings.redact_tokens
+    assert tokens is False

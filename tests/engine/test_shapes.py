@@ -50,6 +50,11 @@ FOUND = [
     ("private key", "here:\n{}\nend", PEM),
     ("private key", 'k="{}"', PEM.replace("\n", "\\n")),
     ("private key", "cut off: {}", PEM[:220]),
+    (
+        "private key",
+        "{}",
+        "\n".join(f"{n:>6}\t{s}" for n, s in enumerate(PEM[:220].split("\n"))).lstrip(" 0\t"),
+    ),
     ("bearer token", "Authorization: Bearer {}", BODY),
     ("bearer token", "-H 'authorization: bearer {}'", f"{LOWER}.x~y"),
     ("basic login", "Authorization: Basic {}\r\n", "dXNlcjpodW50ZXIyaHVudGVyMg=="),

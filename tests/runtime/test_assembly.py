@@ -215,3 +215,35 @@ def test_a_broken_settings_file_stops_the_engine_before_it_starts(monkeypatch, t
     monkeypatch.setenv("BRIDLE_CONFIG", str(settings))
     with pytest.raises(ConfigError, match=r"config\.yaml:1"):
         build_engine()
+
+
+def test_patterns_of_ones_own_are_kept_out_of_a_turn(tmp_path):
+    model = Scripted(["ACME-123456 it is"])
+
+    async def story():
+        engine = build_engine(
+            model, tools=[], workspace=tmp_path, store=MemoryStore(), redact=[r"ACME-\d{6}"]
+        )
+        async with engine:
+            return await engine.run("what of ACME-123456?")
+
+    assert run(story()).text == "[redacted] it is"
+    assert model.requests[0].messages[0].content == "what of [redacted]?"
+
+
+def test_a_pattern_that_cannot_work_is_refused_at_once():
+    with pytest.raises(ConfigError) as caught:
+        build_engine(Scripted([]), store=MemoryStore(), redact=["fine", "(a+)+$"])
+    assert caught.value.message == "redact, pattern 2: the pattern may take for ever on some texts"
+
+
+def test_a_limit_of_a_day_needs_somebody_to_keep_its_account():
+    with pytest.raises(ConfigError) as caught:
+        build_engine(Scripted([]), store=MemoryStore(), limits=Limits(day_tokens=1))
+    assert caught.value.message.startswith("a limit of a day needs the day's sessions")
+    assert caught.value.hint == "Hand in who keeps its account (day=…), or drop the limit."
+
+
+def test_a_turn_may_be_parked(tmp_path):
+    engine = build_engine(Scripted([]), store=MemoryStore(), workspace=tmp_path, on_ask="park")
+    run(engine.close())

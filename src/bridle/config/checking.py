@@ -51,6 +51,10 @@ def _wanted(key: str) -> str:
         return f"Choose one of {', '.join(choices)}."
     if TYPES[key] is str:
         return "Text that could be read as a number, a date or yes/no needs quotes."
+    if TYPES[key] is bool:
+        return "Write true or false."
+    if key == "redact":
+        return "Write one pattern a line, in single quotes: - 'ACME-[0-9]{6}'."
     return "Write a plain number, without quotes or units."
 
 

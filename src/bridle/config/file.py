@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bridle.config.checking import fitting, nearest
+from bridle.config.patterns import check_pattern
 from bridle.config.settings import TYPES
 from bridle.errors import ConfigError
 
@@ -93,8 +94,12 @@ def _entries(loader: Any, node: Any, path: Path, before: str) -> Iterator[Entry]
         seen.add(key)
         if key == "limits":
             yield from _entries(loader, value, path, "limits.")
-        else:
-            yield from _entry(key, loader.construct_object(value, deep=True), place)
+            continue
+        found = loader.construct_object(value, deep=True)
+        if key == "redact" and value.id == "sequence":
+            for pattern, item in zip(found, value.value, strict=True):
+                check_pattern(pattern, f"{path}:{item.start_mark.line + 1}")
+        yield from _entry(key, found, place)
 
 
 def _entry(key: str, value: Any, place: str) -> Iterator[Entry]:

@@ -36,17 +36,25 @@ _BARE = {"claude": "anthropic", "gpt-": "openai", "o1": "openai", "o3": "openai"
 
 
 class LimitSettings(Struct, frozen=True, omit_defaults=True):
-    """How far one turn may go. None: the engine's own limit."""
+    """How far a turn may go, and a session and a day in all their turns. None: the engine's own."""
 
     steps: Count | None = None
     tool_calls: Count | None = None
     seconds: Positive | None = None
     tokens: Count | None = None
     money: Positive | None = None
+    session_tokens: Count | None = None
+    session_money: Positive | None = None
+    day_tokens: Count | None = None
+    day_money: Positive | None = None
 
 
 class Settings(Struct, frozen=True, omit_defaults=True):
-    """What a person can set. Empty and None mean: not set, the default of whoever uses it."""
+    """What a person can set. Empty and None mean: not set, the default of whoever uses it.
+
+    `redact` are patterns whose matches are kept out of the log, the events and the model's sight;
+    `redact_tokens` says whether what looks like a key or a token is kept out as well.
+    """
 
     provider: str = ""
     model: str = ""
@@ -62,6 +70,8 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     mode: Mode = "ask"
     limits: LimitSettings = LimitSettings()
     durability: Durability = "disk"
+    redact: tuple[str, ...] = ()
+    redact_tokens: bool = True
     theme: Literal["auto", "dark", "light", "plain"] = "auto"
 
     @property
@@ -104,6 +114,8 @@ class Loaded(Struct, frozen=True):
             value = getattr(self.settings, first)
             if rest:
                 value = getattr(value, rest)
+            if key == "redact":
+                value = list(value) or None
             yield Shown(key, mask(value) if key == "api_key" else value, self.origins[key])
 
 
@@ -140,6 +152,10 @@ _FLAGS = {
     "limits.seconds": "--max-seconds",
     "limits.tokens": "--max-tokens-total",
     "limits.money": "--max-cost",
+    "limits.session_tokens": "--max-session-tokens",
+    "limits.session_money": "--max-session-money",
+    "limits.day_tokens": "--max-day-tokens",
+    "limits.day_money": "--max-day-money",
     "fallback_model": "--fallback",
 }
 FLAGS = {key: _FLAGS.get(key) or f"--{key.replace('_', '-')}" for key in TYPES}
@@ -151,4 +167,4 @@ def _variable(key: str) -> str:
     return f"BRIDLE_{words.replace('-', '_').upper()}"
 
 
-VARIABLES = {key: _variable(key) for key in TYPES}
+VARIABLES = {key: _variable(key) for key in TYPES if key != "redact"}  # a list, for the file alone

@@ -16,7 +16,7 @@ _DASHED = "[A-Za-z0-9_-]"
 _SAYS = r"""\\*+["']?[ \t]{0,3}[=:>][ \t]{0,3}\\*+["']?"""
 _VALUE = r"""[^\s"'\\`<>(){}\[\],;|]"""
 _HEAD = r"[ A-Z0-9]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-_BREAK = r"(?:\\++[nr]|\s)++"
+_BREAK = r"(?:\\++[nrt]|\s)++(?:[0-9]{1,6}(?:\\++t|[\t|:]) ?)?"  # and the number of a line
 _DEFAULTS = frozenset({"", "password", "passwd", "pass", "secret", "changeme", "example"})
 
 
@@ -135,7 +135,7 @@ SHAPES = (
         ("-----BEGIN",),
         rf"{_HEAD}(?:(?:[^-]++|-(?!----(?:END|BEGIN)))*+-----END[ A-Z0-9]{{0,40}}-----"
         rf"|(?:{_BREAK}[A-Za-z0-9+/=]{{16,}}+)++(?:{_BREAK}[A-Za-z0-9+/]++={{1,2}}+)?)",
-        rf"(?:{_HEAD}(?:[A-Za-z0-9+/=\s\\:,.()@]++|-(?!----(?:END[ A-Z0-9]{{0,40}}-----|BEGIN)))*+"
+        rf"(?:{_HEAD}(?:[A-Za-z0-9+/=\s\\:,.()@|]++|-(?!----(?:END[ A-Z0-9]{{0,40}}-----|BEGIN)))*+"
         r"|[ A-Z0-9]{0,60}-{0,4})",
         fits=_any,
     ),

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from bridle import __version__
+from bridle.config.patterns import check_patterns
 from bridle.engine.budget import Limits
 from bridle.engine.engine import Engine
 from bridle.engine.parts import Approver, OnAsk, Parts
 from bridle.errors import ConfigError
 from bridle.policy import MODES, Mode, Rule
+from bridle.promises.day import Day
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import Durability, Store
 from bridle.promises.tool import Files, Tool
@@ -28,8 +30,11 @@ class EngineOptions(TypedDict, total=False):
     """What else can be said of an engine; what is left out has a sensible default.
 
     `approver` answers the gate's questions; without one they are denied, or wait for
-    `session.answer` with on_ask="wait". `small` is a cheap model for titles and summaries,
-    `fallback` is asked when the first is overloaded. `state` is the folder of the sessions.
+    `session.answer` with on_ask="wait"; with "park" the turn rests in the log until then. `small`
+    is a cheap model for titles and summaries, `fallback` is asked when the first is overloaded.
+    `state` is the folder of the sessions, `day` who keeps the account for the limits of a day.
+    `redact` are regular expressions of what nobody is to read; `redact_tokens=False` lets pass
+    what looks like a token of a well-known service. Known keys never pass.
     """
 
     mode: Mode
@@ -45,6 +50,9 @@ class EngineOptions(TypedDict, total=False):
     fallback: Provider | str
     state: str | os.PathLike[str]
     durability: Durability
+    day: Day
+    redact: Iterable[str]
+    redact_tokens: bool
     face: str
 
 
@@ -61,6 +69,47 @@ def build_engine(
     Without a provider it is found as the command line finds it. Without tools there are the
     built-in ones. The workspace is the folder that they work on (default: the current one).
     """
+    _check(options)
+    model = _with_fallback(_resolved(provider), options.get("fallback"))
+    small = options.get("small")
+    kept = {key: options[key] for key in _KEPT if key in options}  # type: ignore[literal-required]
+    parts = Parts(
+        model,
+        _named(tools),
+        store or JsonlStore(_state(options), options.get("durability", "disk")),
+        _folder(workspace),
+        tuple(options.get("rules", ())),
+        system=options["system"] if "system" in options else default_system(),
+        small=provider_of(small) if isinstance(small, str) else small,
+        version=__version__,
+        secrets=known_secrets(os.environ),
+        redact=check_patterns(options.get("redact", ()), "redact"),
+        day=_day(options, elsewhere=store is not None),
+        **kept,
+    )
+    return Engine(parts)
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "mode": MODES,
+    "on_ask": ("wait", "deny", "park"),
+    "durability": ("disk", "process"),
+}
+_KINDS = {"limits": Limits, "config": RequestConfig}
+_KEPT = (
+    "mode",
+    "approver",
+    "on_ask",
+    "ask_seconds",
+    "limits",
+    "config",
+    "deps",
+    "redact_tokens",
+    "face",
+)
+
+
+def _check(options: EngineOptions) -> None:
     unknown = options.keys() - EngineOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"build_engine has no option {', '.join(sorted(unknown))}")
@@ -75,31 +124,6 @@ def build_engine(
                 f"{key} is a {type(options.get(key)).__name__}",
                 hint=f"Hand in a {kind.__name__}: {key}={kind.__name__}(…).",
             )
-    model = _with_fallback(_resolved(provider), options.get("fallback"))
-    small = options.get("small")
-    kept = {key: options[key] for key in _KEPT if key in options}  # type: ignore[literal-required]
-    parts = Parts(
-        model,
-        _named(tools),
-        store or JsonlStore(_state(options), options.get("durability", "disk")),
-        _folder(workspace),
-        tuple(options.get("rules", ())),
-        system=options["system"] if "system" in options else default_system(),
-        small=provider_of(small) if isinstance(small, str) else small,
-        version=__version__,
-        secrets=known_secrets(os.environ),
-        **kept,
-    )
-    return Engine(parts)
-
-
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "mode": MODES,
-    "on_ask": ("wait", "deny"),
-    "durability": ("disk", "process"),
-}
-_KINDS = {"limits": Limits, "config": RequestConfig}
-_KEPT = ("mode", "approver", "on_ask", "ask_seconds", "limits", "config", "deps", "face")
 
 
 def default_system() -> str:
@@ -151,3 +175,17 @@ def _state(options: EngineOptions) -> Path:
     from bridle.config import state_folder
 
     return state_folder(os.environ)
+
+
+def _day(options: EngineOptions, *, elsewhere: bool) -> Day | None:
+    """Who keeps the day's account, where there is a limit that needs one."""
+    if "day" in options or not options.get("limits", Limits()).lasts_a_day:
+        return options.get("day")
+    if elsewhere and "state" not in options:
+        raise ConfigError(
+            "a limit of a day needs the day's sessions, and they are in a store of your own",
+            hint="Hand in who keeps its account (day=…), or drop the limit.",
+        )
+    from bridle.stores.day import Day as Account
+
+    return Account(_state(options))
