@@ -20,6 +20,7 @@ _FIELD = b',"hash":"'
 _HEX = re.compile(rb"[0-9a-f]{32}")
 _START = re.compile(rb'\{"seq":(\d{1,18}),"timestamp":"')
 _MOST = 8  # hashes that a line may go on from
+_LEAST = 80  # bytes; no record of ours is shorter
 _FAR = 1 << 20  # a number that is further off is damage, and not one that was used
 UNREADABLE = "it is not a record"
 
@@ -123,7 +124,7 @@ class Chain:
         """A damaged line: its number is used, and the next may go on from several hashes."""
         number = _START.match(line)
         used = int(number[1]) if number else 0
-        self.top = max(self.top + 1, used if used <= self.last + _FAR else 0)
+        self.top = max(self.top + (len(line) > _LEAST), used if used <= self.last + _FAR else 0)
         stated = [line[-34:-2].decode()] if _HEX.fullmatch(line[-34:-2]) else []
         made = [chained(line[:-_TAIL], one) for one in self._before]
         found = dict.fromkeys([self.head, *stated, *self._before, *made])

@@ -7,9 +7,20 @@ Nothing is changed here; what was found damaged is said, and where the whole par
 import errno
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 
-from bridle.events import BrokenLine, Repaired, SessionStarted
+from bridle.events import (
+    BrokenLine,
+    Repaired,
+    SessionStarted,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallArgsDelta,
+    ToolCallReady,
+    ToolCallStarted,
+    ToolOutputDelta,
+)
 from bridle.promises.codec import to_record
 from bridle.promises.store import Record
 from bridle.stores.chain import UNREADABLE, Chain, proven, to_readable
@@ -25,19 +36,53 @@ _CHECKPOINT = re.compile(
 )
 _MARK = b'"data":{"type":"checkpoint","previous":"'
 _HEAD = 1 << 16
+_MOST = 1000  # damaged lines that are told one by one
 _START = 128  # bytes; the mark of a checkpoint lies within them
 # What was only said while something was under way adds nothing to a session that is taken up.
-_PASSING = tuple(
-    b'"data":{"type":"event","eventType":"%b"' % kind
-    for kind in (
-        b"TextDelta",
-        b"ThinkingDelta",
-        b"ToolCallStarted",
-        b"ToolCallArgsDelta",
-        b"ToolCallReady",
-        b"ToolOutputDelta",
-    )
+_PASSING = (
+    TextDelta,
+    ThinkingDelta,
+    ToolCallStarted,
+    ToolCallArgsDelta,
+    ToolCallReady,
+    ToolOutputDelta,
 )
+_PASSED = tuple(b'"data":{"type":"event","eventType":"%b"' % k.__name__.encode() for k in _PASSING)
+
+
+class Damage:
+    """Damaged lines, as many as a record can tell of; and which of them the log tells of already.
+
+    One is known by what stands before it and by its hash.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, str], BrokenLine] = {}
+        self._known: set[tuple[int, str]] = set()
+        self._more = self._size = self._after = 0
+        self._hash = blake2b(digest_size=16)
+
+    def add(self, line: BrokenLine) -> None:
+        """One more; when there are too many they are told as one."""
+        if len(self._found) < _MOST:
+            self._found[line.after, line.hash] = line
+            return
+        self._after = self._after or line.after
+        self._more, self._size = self._more + 1, self._size + line.size
+        self._hash.update(line.hash.encode())
+
+    def forget(self, lines: Iterable[BrokenLine]) -> None:
+        """The log tells of these."""
+        self._known.update((line.after, line.hash) for line in lines)
+
+    @property
+    def new(self) -> tuple[BrokenLine, ...]:
+        """Those of which the log does not tell."""
+        lines = list(self._found.values())
+        if self._more:
+            why = f"{self._more} more lines were damaged"
+            lines.append(BrokenLine(self._after, self._size, self._hash.hexdigest(), why))
+        return tuple(one for one in lines if (one.after, one.hash) not in self._known)
 
 
 class Loading:
@@ -48,11 +93,10 @@ class Loading:
         if not stat.S_ISREG(info.st_mode):
             raise OSError(errno.EINVAL, "it is not a file")
         self.size = info.st_size
-        self.broken: dict[tuple[int, str], BrokenLine] = {}
         self.torn = 0
+        self._damage = Damage()
         self.checkpoint = 0  # where the line of the checkpoint ends; 0: there is none
         self._disk, self._handle = disk, handle
-        self._known: set[tuple[int, str]] = set()
         self._count = 0
         self._last: BrokenLine | None = None  # if the newest line is no record
         self._top = 0  # the largest number before that line
@@ -78,8 +122,8 @@ class Loading:
     @property
     def repair(self) -> Repaired | None:
         """What was found and has not been said in the log."""
-        new = [line for place, line in self.broken.items() if place not in self._known]
-        return Repaired(self.torn, tuple(new)) if self.torn or new else None
+        new = self._damage.new
+        return Repaired(self.torn, new) if self.torn or new else None
 
     def _sift(self, lines: list[bytes]) -> Iterator[Record]:
         chain, index = self.chain, 0
@@ -87,9 +131,10 @@ class Loading:
             until = chain.follow(lines, index)
             self._count += until - index
             for line in lines[index:until]:
-                if not line.startswith(_PASSING, line.find(b'"data":', 20, 80)):
+                if not line.startswith(_PASSED, line.find(b'"data":', 20, 80)):
                     yield self._noted(to_record(line))
-            if until > index:
+            if until > index and self._last is not None:
+                self._damage.add(self._last)
                 self._last = None
             index = until
             if index < len(lines):
@@ -97,20 +142,25 @@ class Loading:
                 index += 1
 
     def _look(self, line: bytes) -> Iterator[Record]:
-        self._last, top = None, self.chain.top
+        top = self.chain.top
         records, broken = self.chain.look(line)
+        if self._last is not None:  # it was not the last line after all
+            self._damage.add(self._last)
+            self._last = None
         if broken is not None:
-            self.broken[broken.after, broken.hash] = broken
             if not records and broken.why == UNREADABLE:
                 self._last, self._top = broken, top
+            else:
+                self._damage.add(broken)
         self._count += len(records)
         for record in records:
-            yield self._noted(record)
+            if not isinstance(record.event, _PASSING):
+                yield self._noted(record)
 
     def _noted(self, record: Record) -> Record:
         event = record.event
         if isinstance(event, Repaired):
-            self._known.update((line.after, line.hash) for line in event.broken)
+            self._damage.forget(event.broken)
         elif isinstance(event, SessionStarted) and event.format > FORMAT:
             raise NewerFormat(errno.EINVAL, f"a newer bridle wrote it (format {event.format})")
         return record
@@ -125,10 +175,12 @@ class Loading:
         if self.size and not self._count:
             raise OSError(errno.EINVAL, "it holds no log")
         self.torn = lines.open
-        if not self.torn and self._last is not None:
-            self.torn = self._last.size + 1
-            del self.broken[self._last.after, self._last.hash]
-            self.chain.top = self._top
+        if self._last is None:
+            return
+        if self.torn:
+            self._damage.add(self._last)
+        else:
+            self.torn, self.chain.top = self._last.size + 1, self._top
 
     def _begin(self) -> tuple[int, Chain]:
         """Where to begin: at the newest checkpoint that its own hash proves, or at the start."""
