@@ -1,0 +1,127 @@
+"""A large log is taken up from its tail, by a checkpoint that its own hash proves."""
+
+import pytest
+
+from bridle.events import Checkpoint, PromptReceived, Repaired, TextDelta, TraceEvent
+from bridle.messages import Message, Text
+from bridle.stores.jsonl import JsonlStore
+from rig import run
+
+
+def noise(count):
+    return [TraceEvent("noise", number) for number in range(count)]
+
+
+async def write(state, *blocks):
+    """A log with these blocks of events, and a checkpoint after each but the last."""
+    store = JsonlStore(state, "process")
+    log = store.create("s")
+    for index, block in enumerate(blocks):
+        for event in block:
+            log.append(event)
+        if index < len(blocks) - 1:
+            log.append(Checkpoint(log.head, (Message("user", (Text(f"{index} so far"),)),)))
+    size = log.size
+    await log.close()
+    store.close()
+    return log.path, size
+
+
+async def take(state, *events):
+    """Take it up, add events: the records that were read, the log, all that is there after."""
+    store, read = JsonlStore(state, "process"), []
+    log = await store.resume("s", read.append)
+    found = log.seq, log.head, log.size, log.found
+    for event in events:
+        log.append(event)
+    await log.close()
+    store.close()
+    return read, found, list(store.read("s"))
+
+
+def test_a_log_is_taken_up_from_its_newest_checkpoint_on(state):
+    _, size = run(write(state, noise(30), noise(20), noise(7)))
+    read, found, after = run(take(state, TraceEvent("more")))
+    assert read == after[51:-1]
+    assert isinstance(read[0].event, Checkpoint)
+    assert found == (59, after[-2].hash, size, None)
+    assert [one.seq for one in after] == list(range(1, 61))
+
+
+def test_the_size_counts_from_the_newest_checkpoint(state):
+    async def story():
+        store = JsonlStore(state, "process")
+        log = store.create("s")
+        sizes = [log.size]
+        for event in (TraceEvent("a"), Checkpoint(log.head), TraceEvent("a")):
+            log.append(event)
+            sizes.append(log.size)
+        await log.close()
+        store.close()
+        return sizes
+
+    nothing, one, none, again = run(story())
+    assert (nothing, none, again) == (0, 0, one)
+
+
+def test_a_checkpoint_that_was_altered_is_passed_over_for_an_earlier_one(state):
+    path, _ = run(write(state, noise(30), noise(20), noise(7)))
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"1 so far", b"9 so far"))
+    read, found, _ = run(take(state))
+    assert read[0].event == Checkpoint(
+        read[0].event.previous, (Message("user", (Text("0 so far"),)),)
+    )
+    assert [one.seq for one in read] == [*range(31, 52), *range(53, 61)]
+    assert [one.why for one in found[3].broken] == ["its hash does not fit"]
+    path.write_bytes(content.replace(b"so far", b"to far"))
+    read, found, _ = run(take(state))
+    assert [one.seq for one in read] == [*range(1, 31), *range(32, 52), *range(53, 61)]
+    assert [one.after for one in found[3].broken] == [30, 51]
+
+
+def test_a_torn_checkpoint_is_cut_and_the_one_before_it_is_taken(state):
+    path, _ = run(write(state, noise(5), noise(5), []))
+    content = path.read_bytes()
+    path.write_bytes(content[:-20])
+    read, found, after = run(take(state))
+    assert [one.seq for one in read] == [*range(6, 13)]
+    assert read[-1].event == found[3]
+    assert found[3].torn == after[-1].event.torn > 0
+
+
+def test_damage_before_a_checkpoint_does_not_matter_any_more(state):
+    path, _ = run(write(state, noise(30), noise(20), noise(7)))
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b'"detail":13}', b'"detail":14}'))
+    read, found, _ = run(take(state))
+    assert (read[0].seq, found[3]) == (52, None)
+
+
+def test_text_that_looks_like_a_checkpoint_is_none(state):
+    text = '"data":{"type":"checkpoint","previous":"'
+    fake = {"seq": 1, "timestamp": "t", "data": {"type": "checkpoint", "previous": ""}}
+    run(write(state, [PromptReceived(text), TraceEvent("x", fake), TraceEvent(text, text)]))
+    read, *_ = run(take(state))
+    assert [one.seq for one in read] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("pad", [0, 1, 30, 90, 1000])
+def test_a_checkpoint_is_found_wherever_the_blocks_begin(state, pad, monkeypatch):
+    """The file is looked through in blocks, from its end; a mark may lie across two of them."""
+    monkeypatch.setattr("bridle.stores.loading._BLOCK", 64)
+    run(write(state, noise(3), [TextDelta("x" * pad), *noise(10)]))
+    read, *_ = run(take(state))
+    assert [one.seq for one in read] == [4, *range(6, 16)]
+
+
+def test_taking_up_the_tail_is_the_same_as_taking_up_all_of_it(state):
+    """For the records after the checkpoint, the number and the hash to go on from."""
+    path, _ = run(write(state, noise(30), noise(9)))
+    tail, found, after = run(take(state))
+    mark = b'"type":"checkpoint"'
+    content = path.read_bytes()
+    assert content.count(mark) == 1
+    assert tail == after[30:]
+    assert found[:2] == (40, after[-1].hash)
+    assert not [one for one in after if isinstance(one.event, Repaired)]
