@@ -30,7 +30,8 @@ MAX_TOKENS = 8192
 class SendOptions(Struct, frozen=True):
     """For one prompt: which session (empty: the current one), and how the reply is sampled.
 
-    `temperature` None is the engine's setting; `max_tokens` 0 is the default.
+    `temperature` None is the engine's setting; `max_tokens` 0 is the default. They hold from the
+    session's next turn on.
     """
 
     session_id: str = ""

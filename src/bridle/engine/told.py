@@ -6,7 +6,8 @@
   id, `m17`, and says in `draft` what it was called before;
 - what is asked, begun and answered for a call belongs to the reply that asked for it, `m17`; the
   result as part of a message of its own (`tool_result`) is in `m17r`;
-- a turn's end belongs to the turn's newest reply. Empty: there is none, or it is not known.
+- a turn's end belongs to the turn's newest reply: `complete`, or `error` for every other ending,
+  which the record names. Empty: there is none, or it is not known.
 """
 
 from collections.abc import Callable, Sequence
