@@ -6,12 +6,14 @@ import pytest
 
 from bridle.engine.approvals import Approvals
 from bridle.engine.gate import Gate, facts_of, fingerprint
+from bridle.engine.history import History
 from bridle.engine.parts import Parts
 from bridle.errors import UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, CallIntended
 from bridle.messages import ToolCall
 from bridle.policy import Decision, Rule
 from bridle.promises.session import NO, YES, Answer
+from bridle.promises.store import Record
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.tools.function import tool
@@ -187,13 +189,15 @@ def test_an_answer_in_the_last_moment_is_the_only_one():
 
         def hear(event):
             said.append(event)
+            history.apply(Record(len(said), "", event))
             if isinstance(event, ApprovalAsked):
                 loop.call_soon(approvals.answer, "c", YES, event.shown, "me")
 
         loop = asyncio.get_running_loop()
         space = Workspace("/")
         parts = Parts(Scripted([]), {}, MemoryStore(), space, on_ask="wait", ask_seconds=0.0)
-        approvals = Approvals(hear, parts, "s")
+        history = History()
+        approvals = Approvals(hear, parts, "s", history)
         answer = await approvals.ask(ToolCall("c", "change"), Decision("ask"))
         return answer, [(one.allowed, one.by) for one in said[1:]]
 
@@ -367,7 +371,7 @@ def test_a_gate_that_breaks_lets_nothing_through(change):
     async def story():
         async with make_engine([call("change"), "ok"], change, mode="auto") as engine:
             session = await engine.session()
-            session._gate._rules = 7  # not a list of rules
+            session._turns._gate._rules = 7  # not a list of rules
             await session.wait(await session.send("go"))
             return results(engine, session.id)
 

@@ -1,15 +1,19 @@
 """Questions to a person: recorded when asked, recorded when answered, and the first answer wins.
 
 An answer is bound to what was shown. Silence, an interrupt and a second answer never run anything.
+What was asked and answered is in the log, so a question outlives the process that put it.
 """
 
 import asyncio
 import logging
+import math
 import secrets
 import time
 from collections.abc import Callable
+from datetime import datetime
 
-from bridle.engine.gate import fingerprint
+from bridle.engine.gate import Parked, fingerprint
+from bridle.engine.history import History
 from bridle.engine.parts import Approver, Parts
 from bridle.errors import SessionError, UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, Event
@@ -26,42 +30,62 @@ EXPIRED = Answer(False, word="nobody answered in time")
 class Approvals:
     """The open questions of one session."""
 
-    def __init__(self, emit: Callable[[Event], None], parts: Parts, session_id: str) -> None:
+    def __init__(
+        self, emit: Callable[[Event], None], parts: Parts, session_id: str, history: History
+    ) -> None:
         self._emit = emit
         self._parts = parts
         self._session_id = session_id
-        self._open: dict[str, tuple[ApprovalAsked, asyncio.Future[Answer]]] = {}
+        self._history = history
+        self._waiters: dict[str, asyncio.Future[Answer]] = {}  # by what was shown
         self._unanswered = 0
         self._asking = asyncio.Lock()  # an approver is asked one thing at a time
 
     async def ask(self, call: ToolCall, decision: Decision) -> Answer:
-        """Put the question, and come back with the answer."""
-        cwd = self._parts.workspace.root
-        # a nonce, because some servers give the calls of every step the same ids
-        shown = fingerprint(call, self._session_id, cwd, secrets.token_hex(8))
-        expires = _stamp(time.time() + self._parts.ask_seconds)
-        asked = ApprovalAsked(call, shown, decision.reason, decision.rule, cwd, expires)
-        self._emit(asked)
-        if self._parts.approver is None and self._parts.on_ask == "deny":
+        """Put the question, and come back with the answer. Raise `Parked` where that takes days."""
+        if (said := self._history.answers.get(call.id)) is not None:  # before a restart
+            return Answer(said.allowed, said.scope, said.word, said.by)
+        left = self._parts.ask_seconds
+        if (asked := self._standing(call)) is None:
+            asked = self._put(call, decision)
+        elif (left := _seconds_left(asked, left)) <= 0:
+            return self._close(asked, EXPIRED, "expiry")
+        if self._parts.approver is None and self._parts.on_ask != "wait":
+            if self._parts.on_ask == "park":
+                raise Parked
             self._unanswered += 1
             return self._close(asked, NOBODY, "nobody")
         waiter: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._open[call.id] = (asked, waiter)
+        self._waiters[asked.shown] = waiter
         try:
-            async with asyncio.timeout(self._parts.ask_seconds):
+            async with asyncio.timeout(left):
                 return await self._wait(asked, waiter)
         except TimeoutError:
             if waiter.done():  # answered in the very moment: the first answer wins
                 return waiter.result()
             return self._close(asked, EXPIRED, "expiry")
         finally:
-            self._open.pop(call.id, None)
+            self._waiters.pop(asked.shown, None)
+
+    def _standing(self, call: ToolCall) -> ApprovalAsked | None:
+        """The question about exactly this call that was put before a restart."""
+        open_ones = self._history.pending.values()
+        return next((one for one in open_ones if one.call == call), None)
+
+    def _put(self, call: ToolCall, decision: Decision) -> ApprovalAsked:
+        cwd = self._parts.workspace.root
+        # a nonce, because some servers give the calls of every step the same ids
+        shown = fingerprint(call, self._session_id, cwd, secrets.token_hex(8))
+        expires = _stamp(time.time() + self._parts.ask_seconds)
+        asked = ApprovalAsked(call, shown, decision.reason, decision.rule, cwd, expires)
+        self._emit(asked)
+        return asked
 
     async def _wait(self, asked: ApprovalAsked, waiter: "asyncio.Future[Answer]") -> Answer:
         """The approver's answer, or one that comes through `answer`: whichever is first."""
         if self._parts.approver is None:
             return await waiter
-        asking = asyncio.create_task(self._put(asked, self._parts.approver))
+        asking = asyncio.create_task(self._hear(asked, self._parts.approver))
         try:
             await asyncio.wait([asking, waiter], return_when=asyncio.FIRST_COMPLETED)
             if not waiter.done():
@@ -72,7 +96,7 @@ class Approvals:
             asking.cancel()
             await asyncio.wait([asking])
 
-    async def _put(self, asked: ApprovalAsked, approver: Approver) -> Answer:
+    async def _hear(self, asked: ApprovalAsked, approver: Approver) -> Answer:
         """What the approver says. One that breaks, or says something else, has said no."""
         try:
             async with self._asking:
@@ -82,41 +106,69 @@ class Approvals:
             return Answer(False, word=f"the approver broke: {error!r}")
         return said if isinstance(said, Answer) else Answer(said is True)
 
-    def answer(self, call_id: str, answer: Answer | bool, shown: str, by: str) -> None:
+    def answer(
+        self, call_id: str, answer: Answer | bool, shown: str, by: str, letter: str = ""
+    ) -> None:
         """Settle a question. Raise `UnknownApproval` when it is settled, or was another one."""
         said = Answer(answer) if isinstance(answer, bool) else answer
         if not isinstance(said, Answer):
             raise SessionError(f"{answer!r} is no answer", hint="Say True, False or an Answer.")
-        asked, waiter = self._open.get(call_id, (None, None))
-        if asked is None or waiter is None or waiter.done():
-            raise UnknownApproval(f"no question is open for call {call_id}")
-        if shown != asked.shown:
+        asked = self._history.pending.get(shown)
+        if asked is None or asked.call.id != call_id:
+            raise self._refusal(call_id)
+        waiter = self._waiters.get(shown)
+        if waiter is not None and waiter.done():
+            raise self._refusal(call_id)
+        if waiter is None and _seconds_left(asked, 1.0) <= 0:
+            self._close(asked, EXPIRED, "expiry", letter)
             raise UnknownApproval(
+                f"the question about call {call_id} has expired, which counts as a no",
+                hint="Send the prompt again if it is still wanted.",
+            )
+        closed = self._close(asked, said, by, letter)
+        if waiter is not None:
+            waiter.set_result(closed)
+
+    def _refusal(self, call_id: str) -> UnknownApproval:
+        if any(one.call.id == call_id for one in self._history.pending.values()):
+            return UnknownApproval(
                 f"the answer is for something else than what call {call_id} would do",
                 hint="Look at the question again, then answer that one.",
             )
-        waiter.set_result(self._close(asked, said, by))
+        return UnknownApproval(
+            f"no question is open for call {call_id}",
+            hint="It was answered already, has expired, or its turn is over.",
+        )
 
     def drop_all(self) -> None:
-        """The turn is over: its questions are, too."""
-        for call_id in list(self._open):
-            _, waiter = self._open.pop(call_id)
+        """Nobody waits here any more. The questions stand in the log as long as their turn does."""
+        for waiter in self._waiters.values():
             waiter.cancel()
+        self._waiters.clear()
 
     def take_unanswered(self) -> int:
         """How many calls were refused because nobody was there, since the last look."""
         count, self._unanswered = self._unanswered, 0
         return count
 
-    def _close(self, asked: ApprovalAsked, answer: Answer, by: str) -> Answer:
+    def _close(self, asked: ApprovalAsked, answer: Answer, by: str, letter: str = "") -> Answer:
         said = (answer.allowed, by, answer.scope, answer.word)
-        self._emit(ApprovalAnswered(asked.call.id, *said, asked.shown))
+        self._emit(ApprovalAnswered(asked.call.id, *said, asked.shown, letter))
         return answer
+
+
+def _seconds_left(asked: ApprovalAsked, otherwise: float) -> float:
+    """How long a question stays open; one without an end, or from a strange log, as usual."""
+    try:
+        expires = datetime.fromisoformat(asked.expires).timestamp()
+    except ValueError:
+        return otherwise
+    return expires - time.time()
 
 
 def _stamp(when: float) -> str:
     """That time; nothing where it never comes."""
     try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(math.ceil(when)))
     except (OverflowError, ValueError):
         return ""

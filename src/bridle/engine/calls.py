@@ -7,13 +7,14 @@ call only reads, settled on disk; then the effect; then the result.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from bridle.engine.budget import Budget
-from bridle.engine.gate import Gate, fingerprint
+from bridle.engine.gate import Gate, Parked, fingerprint
 from bridle.engine.schema import compile_schema
 from bridle.errors import AgentError
 from bridle.events import CallIntended, Event, ToolResultEvent
@@ -55,6 +56,7 @@ class Caller:
         self._checks: dict[str, Check] = {}
         self._begun: set[str] = set()  # calls of this step whose effect may have happened
         self._open: dict[str, ToolCall] = {}
+        self._parked = False  # a call of this step waits for a person
         self.is_over = False
         self.stuck = ""
 
@@ -62,16 +64,20 @@ class Caller:
         """Side by side when all only read, in order otherwise."""
         open_calls = self._open = {call.id: call for call in calls}
         self._begun.clear()
+        parked = False
         try:
             if len(calls) > 1 and all(self._reads(call) for call in calls):
                 await _side_by_side([self._answer(call, open_calls) for call in calls])
             else:
                 for call in calls:
-                    await self._answer(call, open_calls)
+                    await (self._put(call) if self._parked else self._answer(call, open_calls))
+            parked = self._parked
         finally:
-            for call in list(open_calls.values()):
+            for call in () if parked else list(open_calls.values()):
                 words = INTERRUPTED if call.id in self._begun else NOT_RUN
                 self._say(call, ToolResult.failure(words), open_calls)
+        if parked:
+            raise Parked
 
     def give_up(self) -> str:
         """Answer for tools that do not let go, and hear nothing of them any more: their names."""
@@ -104,8 +110,21 @@ class Caller:
     async def _answer(self, call: ToolCall, open_calls: dict[str, ToolCall]) -> None:
         if self.is_over:
             raise asyncio.CancelledError
-        result = await self._attempt(call)
+        try:
+            result = await self._attempt(call)
+        except Parked:
+            self._parked = True
+            return
         self._say(call, result, open_calls)
+
+    async def _put(self, call: ToolCall) -> None:
+        """A call before this one waits for a person: have the question of this one put, too."""
+        tool = self._tools.get(call.name)
+        if tool is None or call.broken or self._check(tool)(call.arguments):
+            return
+        if (decision := self._gate.decide(call, tool)).verdict == "ask":
+            with suppress(Parked):
+                await self._gate.ask(call, decision)
 
     def _say(self, call: ToolCall, result: ToolResult, open_calls: dict[str, ToolCall]) -> None:
         if open_calls.pop(call.id, None) is None:
@@ -145,6 +164,8 @@ class Caller:
             refusal = self._refusal(call, tool)
             if isinstance(refusal, Decision):
                 refusal = _denied(await self._gate.ask(call, refusal))
+        except Parked:
+            raise
         except Exception as error:  # what cannot be judged does not run
             log.debug("call of %r could not be judged", call.name, exc_info=True)
             return ToolResult.failure(f"not run: it could not be judged: {error}")

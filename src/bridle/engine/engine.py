@@ -54,7 +54,9 @@ class Engine:
                 return known
             history = History()
             log = await self._parts.store.resume(session_id, history.apply)
-            return self._open(log, history, resumed=True)
+            session = self._open(log, history, resumed=True)
+            await session.recover()
+            return session
 
     def _known(self, session_id: str) -> Session | None:
         session = self._sessions.get(session_id)

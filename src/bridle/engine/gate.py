@@ -4,7 +4,7 @@
 and how the question reaches them, is handed in.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from hashlib import blake2b
 
 import msgspec
@@ -16,6 +16,11 @@ from bridle.promises.session import Answer
 from bridle.promises.tool import Tool
 
 Ask = Callable[[ToolCall, Decision], Awaitable[Answer]]
+
+
+class Parked(Exception):
+    """A question was put and nobody is here to answer it: the turn stops, and goes on later."""
+
 
 _MARKED = (
     f"the arguments hold {MARK}, which stands for a secret that was taken out: the tool would work "
@@ -33,12 +38,13 @@ class Gate:
         mode: Callable[[], Mode],
         ask: Ask,
         redactor: Redactor | None = None,
+        granted: Set[str] = frozenset(),
     ) -> None:
         self.redactor = redactor
         self._rules = rules
         self._mode = mode
         self._ask = ask
-        self._granted: set[str] = set()  # calls that the person allowed for this session
+        self._granted = granted  # calls that the person allowed for this session
 
     def decide(self, call: ToolCall, tool: Tool) -> Decision:
         """Allow, ask or deny: what needs nobody to be asked is settled here."""
@@ -48,14 +54,12 @@ class Gate:
 
     async def ask(self, call: ToolCall, decision: Decision) -> Decision:
         """Have a person turn an ask into an allow or a deny."""
-        if (grant := grant_of(call)) in self._granted:
+        if grant_of(call) in self._granted:
             return Decision("allow", "allowed for this session", decision.rule)
         answer = await self._ask(call, decision)
         if not answer.allowed:
             reason = f"the answer was no: {answer.word}" if answer.word else "the answer was no"
             return Decision("deny", reason, decision.rule)
-        if answer.scope != "once":
-            self._granted.add(grant)
         return Decision("allow", "allowed by a person", decision.rule)
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from bridle.engine.budget import Budget, estimate
 from bridle.engine.calls import Caller
-from bridle.engine.gate import Gate
+from bridle.engine.gate import Gate, Parked
 from bridle.errors import AgentError, BudgetReached, ProviderError, StreamCutShort, TimedOut
 from bridle.events import (
     Event,
@@ -50,6 +50,7 @@ class Turn(Struct):
     system: str = ""
     offered: tuple[Tool, ...] = ()  # the tools as the model is told of them: encoded once
     caller: Caller | None = None  # who runs its calls, once it runs
+    left: tuple[ToolCall, ...] = ()  # calls with which a turn goes on that was parked
 
 
 class Ending(Struct, frozen=True):
@@ -65,7 +66,15 @@ async def run_turn(turn: Turn) -> Ending:
     caller = turn.caller = Caller(
         turn.tools, turn.gate, turn.emit, turn.settled, turn.context, turn.budget
     )
-    task = asyncio.current_task()
+    try:
+        if turn.left and (ending := await _obey(caller, turn.left)) is not None:
+            return ending
+        return await _steps(turn, caller)
+    except Parked:
+        return Ending("parked", "the turn waits for a person's answer")
+
+
+async def _steps(turn: Turn, caller: Caller) -> Ending:
     known = 0
     while True:
         history = turn.history()
@@ -82,11 +91,19 @@ async def run_turn(turn: Turn) -> Ending:
             return _ending(reply)
         if not calls:
             return _ending(reply)
-        await caller.answer_all(calls)
-        if caller.is_over or (task is not None and task.cancelling()):  # an interrupt, swallowed
-            raise asyncio.CancelledError
-        if caller.stuck:
-            return Ending("stuck", caller.stuck, "Look at the failing call, then say how to go on.")
+        if (ending := await _obey(caller, calls)) is not None:
+            return ending
+
+
+async def _obey(caller: Caller, calls: tuple[ToolCall, ...]) -> Ending | None:
+    """Have the calls run; an ending where there is no going on after them."""
+    await caller.answer_all(calls)
+    task = asyncio.current_task()
+    if caller.is_over or (task is not None and task.cancelling()):  # an interrupt, swallowed
+        raise asyncio.CancelledError
+    if caller.stuck:
+        return Ending("stuck", caller.stuck, "Look at the failing call, then say how to go on.")
+    return None
 
 
 def _estimate_since(history: Transcript, known: int, turn: Turn) -> int:

@@ -6,48 +6,26 @@ turn belongs to the session, not to who watches it. What happened is recorded fi
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import aclosing
-from typing import Any
 
-from bridle.engine.approvals import Approvals
-from bridle.engine.awaited import Results
 from bridle.engine.broadcast import Broadcast
-from bridle.engine.budget import Budget
 from bridle.engine.deltas import Deltas
-from bridle.engine.gate import Gate
 from bridle.engine.history import History
-from bridle.engine.loop import Ending, Turn, outcome, run_turn
+from bridle.engine.letters import Inbox
 from bridle.engine.parts import Parts
 from bridle.engine.prompt import checked
+from bridle.engine.recovery import is_parked, recovered
 from bridle.engine.redact import Redaction
 from bridle.engine.title import write_title
-from bridle.engine.voice import Voice
-from bridle.errors import (
-    AgentError,
-    SessionBusy,
-    SessionClosed,
-    SessionError,
-    StoreFailed,
-    TimedOut,
-)
-from bridle.events import (
-    Event,
-    MessageAdded,
-    PromptReceived,
-    TraceEvent,
-    TurnEnded,
-    When,
-)
-from bridle.messages import Message, Text, ToolCall, Transcript, as_parts
+from bridle.engine.turns import Turns
+from bridle.engine.watching import follow
+from bridle.errors import SessionBusy, SessionClosed, SessionError
+from bridle.events import Event, MessageAdded, PromptReceived, When
+from bridle.messages import Message, Text
 from bridle.policy import Mode
 from bridle.promises.provider import Provider
 from bridle.promises.session import Answer, Prompt, TurnResult
 from bridle.promises.store import Log, Record
-from bridle.promises.tool import ToolContext
 from bridle.usage import ExecutionMetrics
-
-PATIENCE = 5.0  # seconds that an interrupt waits for a tool that does not let go
-_given_up: set["asyncio.Task[None]"] = set()
 
 
 class Session:
@@ -63,7 +41,6 @@ class Session:
     ) -> None:
         self.id = log.session_id
         self.mode: Mode = parts.mode
-        self.one_budget = False  # do the limits hold over all turns from here on, or over each?
         self._parts = parts
         self._log = log
         self._history = history
@@ -71,28 +48,30 @@ class Session:
         self._opening: Event | None = opening  # said with the first prompt, so nothing is empty
         redactor = parts.redactor
         self._deltas = Deltas(Redaction(redactor, self._record).take if redactor else self._record)
-        self._broadcast = Broadcast()
-        self._approvals = Approvals(self.emit, parts, self.id)
-        self._gate = Gate(parts.rules, self._now_mode, self._approvals.ask, redactor)
-        self._task: asyncio.Task[None] | None = None
-        self._voice: Voice | None = None
-        self._inputs: Turn | None = None
-        self._deadline: float | None = None
-        self._budget: Budget | None = None
-        self._begun = self._stopped = False
+        self._turns = Turns(parts, log, history, self._deltas, self._now_mode)
+        self._broadcast = Broadcast(log)
+        self._inbox = Inbox(log, history, self.emit)
         self._naming: asyncio.Task[None] | None = None
-        self._before = ExecutionMetrics()
-        self._turn = 0  # the turn that runs; 0: none does
-        self._last = history.turn  # the newest number that a turn was given
-        self._busy = False
         self._closed = False
-        self._results = Results()
-        self._memory: dict[str, Any] = {}
 
     @property
     def is_busy(self) -> bool:
         """Is a turn running?"""
-        return self._busy
+        return self._turns.busy
+
+    @property
+    def is_parked(self) -> bool:
+        """Does a turn wait for answers, with nothing running?"""
+        return self._turns.parked
+
+    @property
+    def one_budget(self) -> bool:
+        """Do the limits hold over all turns from here on, or over each?"""
+        return self._turns.one_budget
+
+    @one_budget.setter
+    def one_budget(self, value: bool) -> None:
+        self._turns.one_budget = value
 
     @property
     def is_closed(self) -> bool:
@@ -124,95 +103,105 @@ class Session:
         """Where the log lies, if it lies somewhere."""
         return str(getattr(self._log, "path", ""))
 
-    async def send(self, prompt: Prompt, *, when: When = "idle", by: str = "me") -> int:
+    async def send(
+        self, prompt: Prompt, *, when: When = "idle", by: str = "me", letter: str = ""
+    ) -> int:
         """The turn's number, once the prompt is on disk."""
         parts = checked(prompt, when)
-        if self._closed:
-            raise SessionClosed(f"session {self.id} is closed")
-        if self._busy and when == "idle":
-            raise SessionBusy(f"session {self.id} is busy with turn {self._turn}")
-        steers = self._turn > 0 and when == "next_step"
-        turn = self._turn if steers else self._last + 1
+        self._check_open()
+        if when == "idle":
+            self._check_idle()
+        turns = self._turns
+        steers = when == "next_step" and turns.current
+        turn = turns.current if steers else turns.new()
         kept = parts if any(not isinstance(part, Text) for part in parts) else ()
         text = "".join(part.text for part in parts if isinstance(part, Text))
         self._open()
-        self.emit(PromptReceived(text, turn, by, when, kept))
-        if not steers:
-            self._expect(turn)
-        if not self._busy:
-            self._take_prompts()
-            self._start(turn)
+        self.emit(PromptReceived(text, turn, by, when, kept, letter))
+        if not turns.busy and not is_parked(self._history):
+            turns.begin(turn)
+            if turn == 1 and self._parts.small is not None:
+                self._naming = asyncio.create_task(self._name(self._parts.small, text))
         await self._log.settled()
         return turn
 
     def bring(self, messages: Iterable[Message]) -> None:
         """History from elsewhere, before the next prompt. A call without a result gets none."""
-        if self._closed:
-            raise SessionClosed(f"session {self.id} is closed")
-        if self._busy:
-            raise SessionBusy(f"session {self.id} is busy with turn {self._turn}")
+        self._check_open()
+        self._check_idle()
         self._open()
         for message in messages:
             self.emit(MessageAdded(message))
 
-    async def answer(self, call_id: str, answer: Answer | bool, *, shown: str, by: str) -> None:
-        """Settle a pending approval; the first answer wins."""
-        self._approvals.answer(call_id, answer, shown, by)
-        await self._log.settled()
+    async def answer(
+        self, call_id: str, answer: Answer | bool, *, shown: str, by: str, letter: str = ""
+    ) -> None:
+        """Settle a pending approval; the first answer wins. A parked turn goes on with the last."""
+        self._check_open()
+        try:
+            self._turns.approvals.answer(call_id, answer, shown, by, letter)
+        finally:
+            await self._log.settled()
+        if self._turns.parked and not self._history.pending:
+            self._open()
+            self._turns.go_on()
 
-    async def interrupt(self, *, by: str = "me") -> None:
+    async def go_on(self) -> int:
+        """Carry on what was left behind, a parked turn or prompts that wait: the turn's number."""
+        self._check_open()
+        if self._turns.busy:
+            return self._turns.number
+        if not self._turns.parked and not self._history.waiting:
+            raise SessionError(
+                f"session {self.id} has nothing to go on with", hint="Send it a prompt."
+            )
+        self._open()
+        return self._turns.go_on() if self._turns.parked else self._turns.follow()
+
+    async def interrupt(self, *, by: str = "me", letter: str = "") -> None:
         """End the running turn, and come back when it has ended."""
-        task = self._task
-        if self._turn and not self._stopped:
-            self._stopped = True
-            self.emit(TraceEvent("interrupt", {"by": by}))
-            if task is not None and self._begun:  # one that has not begun looks for itself
-                task.cancel()
-        if task is None or task is asyncio.current_task():
-            return
-        await asyncio.wait([task], timeout=PATIENCE)
-        if not task.done() and task is self._task and not await self._give_up():
-            await asyncio.wait([task])
+        detail = {"by": by, "letter": letter} if letter else {"by": by}
+        if self._turns.parked and not self._closed:  # closing leaves it parked
+            self._open()
+            await self._turns.abandon(detail)
+        else:
+            await self._turns.stop(detail)
 
     async def wait(self, turn: int) -> TurnResult:
         """The result of a turn, when it is over."""
-        if (awaited := self._results.get(turn)) is None:
+        if (awaited := self._turns.results.get(turn)) is None:
             raise SessionError(f"session {self.id} knows nothing of a turn {turn}")
         return await awaited.get()
 
-    async def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
+    def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
         """Every record after that number: what was written, then live; no gap, no repeat."""
-        watcher = self._broadcast.join()
-        self._log.on_written(self._broadcast.tell)
-        last = after
-        try:
-            for record in await asyncio.to_thread(self._written, after):
-                last = record.seq
-                yield record
-            async with aclosing(watcher.records()) as live:
-                async for record in live:
-                    if record.seq > last:
-                        last = record.seq
-                        yield record
-            if watcher.lagging:
-                yield Record(last, "", TraceEvent("resync", {"after": last}))
-        finally:
-            self._broadcast.leave(watcher)
-            if not len(self._broadcast):
-                self._log.on_written(None)
+        return follow(self._parts.store, self._log, self._broadcast, after)
+
+    async def recover(self) -> None:
+        """Say what became of a turn whose process ended, and do what others have asked for."""
+        if events := list(recovered(self._history)):
+            self._open()
+            for event in events:
+                self.emit(event)
+            await self._log.settled()
+        await self.take_letters()
+
+    async def take_letters(self) -> None:
+        """Do what other processes have put into the inbox."""
+        if not self._closed:
+            await self._inbox.take(self)
 
     async def close(self) -> None:
         """Interrupt what runs, settle, let the log go. Watchers are told that it is over."""
         if self._closed:
             return
-        self._closed = True
+        self._closed = self._turns.closed = True
         await self.interrupt(by="close")
         if self._naming is not None:
             self._naming.cancel()
             await asyncio.wait([self._naming])
         self._deltas.close()
-        for turn in list(self._results):  # prompts that wait in the log for another day
-            self._settle_result(turn, Ending("interrupted", "the session was closed"), None)
+        self._turns.close()
         try:
             await self._log.close()
         finally:
@@ -223,6 +212,20 @@ class Session:
         """Record, then tell. Synchronous, so the order is the order of the code."""
         self._deltas.add(event)
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SessionClosed(f"session {self.id} is closed")
+
+    def _check_idle(self) -> None:
+        if self._turns.busy:
+            raise SessionBusy(f"session {self.id} is busy with turn {self._turns.number}")
+        if self._turns.parked:
+            count = len(self._history.pending)
+            raise SessionBusy(
+                f"turn {self._history.running} of session {self.id} waits for {count} answers",
+                hint="Answer them (`bridle approvals list` shows them), or interrupt the turn.",
+            )
+
     def _open(self) -> None:
         if self._opening is not None:
             opening, self._opening = self._opening, None
@@ -231,170 +234,9 @@ class Session:
     def _now_mode(self) -> Mode:
         return self.mode
 
-    def _record(self, event: Event) -> None:
-        self._history.apply(self._log.append(event))
-
-    def _written(self, after: int) -> list[Record]:
-        try:
-            return list(self._parts.store.read(self.id, after))
-        except AgentError:
-            return []  # not a line is written yet: everything will come live
-
-    def _take_prompts(self, turn: int = 0, *, steering: bool = False) -> None:
-        """Bring the prompts of a turn into the conversation, each once; without a number, all.
-
-        All are taken when an idle session is sent a prompt: what waits then was left behind by a
-        process that ended before it came to it, and belongs before the new one.
-        """
-        for seq, prompt in list(self._history.waiting.items()):
-            if turn in (0, prompt.turn) and (prompt.when == "next_step" or not steering):
-                parts = prompt.parts or as_parts(prompt.content)
-                self.emit(MessageAdded(Message("user", parts), seq))
-
-    def _expect(self, turn: int) -> None:
-        """Somebody may wait for this turn's result."""
-        self._last = turn
-        self._results.expect(turn)
-
-    def _start(self, turn: int) -> None:
-        self._busy, self._turn = True, turn
-        self._begun = self._stopped = False
-        self._before = self._history.metrics
-        self._task = asyncio.create_task(self._carry(turn), name=f"bridle-turn-{self.id}")
-        if turn == 1 and self._parts.small is not None:
-            prompt = self._history.transcript[-1].content
-            self._naming = asyncio.create_task(self._name(self._parts.small, prompt))
+    def _record(self, event: Event, data: bytes | None = None) -> None:
+        self._history.apply(self._log.append(event, data))
 
     async def _name(self, small: Provider, prompt: str) -> None:
         for event in await write_title(small, prompt):
             self.emit(event)
-
-    async def _carry(self, turn: int) -> None:
-        """The whole turn, and how it ended: said once, whatever happens."""
-        self._begun = True
-        self._voice = Voice(self.emit)
-        try:
-            ending, error = await self._run(), None
-        except (Exception, asyncio.CancelledError) as raised:
-            ending, error = outcome(raised)
-        if self._task is asyncio.current_task():  # otherwise it was given up, and has no say
-            await self._finish(turn, ending, error)
-
-    async def _give_up(self) -> bool:
-        """End a turn whose tool does not let go, and leave the tool to itself."""
-        task, running = self._task, self._inputs
-        caller = running.caller if running is not None else None
-        if task is None or caller is None or not (names := caller.give_up()):
-            return False
-        self._task = None
-        _given_up.add(task)  # asyncio itself holds tasks only weakly
-        task.add_done_callback(_given_up.discard)
-        detail = f"{names} did not stop within {PATIENCE:g} seconds and may still be running"
-        self.emit(TraceEvent("not_stopped", {"tools": names, "message": detail}))
-        await self._finish(self._turn, Ending("interrupted", detail), None)
-        return True
-
-    async def _finish(self, turn: int, ending: Ending, error: AgentError | None) -> None:
-        if (redactor := self._parts.redactor) is not None:
-            redactor.error(error)
-            ending = redactor.value(ending)
-        if self._voice is not None:
-            self._voice.close()
-        self._approvals.drop_all()
-        kind = error.kind if error is not None else ""
-        self._turn = 0  # from here on there is nothing left to interrupt
-        self.emit(TurnEnded(turn, ending.reason, ending.detail, kind, ending.hint))
-        self._deltas.close()
-        try:
-            await self._log.settled()
-        except StoreFailed as failed:
-            ending, error = Ending("failed", failed.message, failed.hint), failed
-        self._settle_result(turn, ending, error)
-        self._busy = False
-        if self._history.waiting and not self._closed:
-            self._follow()
-
-    async def _run(self) -> Ending:
-        if self._stopped:
-            raise asyncio.CancelledError
-        await self._log.settled()  # nothing happens before the prompt is safe
-        parts = self._parts
-        inputs = self._inputs = Turn(
-            self._conversation,
-            parts.provider,
-            parts.tools,
-            self._gate,
-            self._deltas.add,  # `emit`, without a step in between
-            self._allowance(),
-            self._log.settled,
-            self._context,
-            parts.config,
-            parts.system,
-            parts.offered,
-        )
-        if self._deadline is None:
-            return await run_turn(inputs)
-        try:
-            async with asyncio.timeout_at(self._deadline):
-                return await run_turn(inputs)
-        except TimeoutError:
-            limit = f"the limit of {parts.limits.seconds:g} seconds"
-            raise TimedOut(f"{limit} is reached") from None
-
-    def _allowance(self) -> Budget:
-        """What the turn may use: the limits, or what an earlier turn has left of them."""
-        if self._budget is not None and self.one_budget:
-            self._budget.go_on()
-            return self._budget
-        limits = self._parts.limits
-        now = asyncio.get_running_loop().time()
-        self._deadline = now + limits.seconds if limits.seconds else None
-        self._budget = Budget(limits, self._parts.provider.info)
-        return self._budget
-
-    def _conversation(self) -> Transcript:
-        """The messages so far, with what was sent to steer the turn that runs."""
-        if self._history.waiting:
-            self._take_prompts(self._turn, steering=True)
-        return self._history.transcript
-
-    def _context(self, call: ToolCall) -> ToolContext[Any]:
-        parts = self._parts
-        return ToolContext(
-            parts.workspace,
-            call.id,
-            self.id,
-            self._deadline,
-            parts.deps,
-            self._voice or self.emit,
-            memory=self._memory,
-        )
-
-    def _follow(self) -> None:
-        """Start the turn of the oldest prompt that waits; one that came too late to steer, too."""
-        first = next(iter(self._history.waiting.values()))
-        following = first.turn
-        if not self._results.lacks(following):
-            following = self._last + 1
-            self._expect(following)
-        self._take_prompts(first.turn)
-        self._start(following)
-
-    def _settle_result(self, turn: int, ending: Ending, error: AgentError | None) -> None:
-        if not self._results.lacks(turn):
-            return
-        transcript = self._history.transcript
-        last = transcript[-1] if len(transcript) else Message("assistant")
-        text = last.content if last.role == "assistant" else ""
-        self._results.settle(
-            TurnResult(
-                text,
-                ending.reason,
-                self.id,
-                turn,
-                ending.detail,
-                error,
-                self._history.metrics.since(self._before),
-                self._approvals.take_unanswered(),
-            )
-        )

@@ -1,0 +1,73 @@
+"""Verbs that other processes have put into a session's inbox, done here in their order, each once.
+
+A letter is done when a record that names it is settled; only then it is thrown away. One that was
+done before a crash is known from the log. Who put it there, and how, is the store's business.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from bridle.engine.history import History
+from bridle.errors import AgentError
+from bridle.events import Event, TraceEvent, When
+from bridle.promises.session import Answer, Prompt
+from bridle.promises.store import Letter, Log
+
+log = logging.getLogger(__name__)
+
+
+class Verbs(Protocol):
+    """As much of a session as a letter can ask for."""
+
+    async def send(self, prompt: Prompt, *, when: When, by: str, letter: str) -> int: ...
+    async def answer(
+        self, call_id: str, answer: Answer, *, shown: str, by: str, letter: str
+    ) -> None: ...
+    async def interrupt(self, *, by: str, letter: str) -> None: ...
+
+
+class Inbox:
+    """Takes the letters of one session. `verbs` is the session."""
+
+    def __init__(self, held: Log, history: History, emit: Callable[[Event], None]) -> None:
+        self._log = held
+        self._history = history
+        self._emit = emit
+        self._taking = False
+        self._again = False
+
+    async def take(self, verbs: Verbs) -> None:
+        """Do everything that is there; somebody who rings meanwhile is heard."""
+        if self._taking:
+            self._again = True
+            return
+        self._taking = self._again = True
+        try:
+            while self._again:
+                self._again = False
+                for letter in self._log.letters():
+                    await self._do(letter, verbs)
+        finally:
+            self._taking = False
+
+    async def _do(self, letter: Letter, verbs: Verbs) -> None:
+        if letter.id not in self._history.letters:
+            try:
+                await _act(letter, verbs)
+            except AgentError as error:
+                detail = {"letter": letter.id, "verb": letter.verb, "by": letter.by}
+                self._emit(TraceEvent("letter_refused", {**detail, "message": error.message}))
+        await self._log.settled()
+        self._log.discard(letter)
+
+
+async def _act(letter: Letter, verbs: Verbs) -> None:
+    if letter.verb == "send":
+        prompt = letter.parts or letter.content
+        await verbs.send(prompt, when=letter.when, by=letter.by, letter=letter.id)
+    elif letter.verb == "answer":
+        said = Answer(letter.allowed, letter.scope, letter.word, letter.by)
+        await verbs.answer(letter.call_id, said, shown=letter.shown, by=letter.by, letter=letter.id)
+    else:
+        await verbs.interrupt(by=letter.by, letter=letter.id)

@@ -1,0 +1,58 @@
+"""What a log says of a turn that nobody carries any more, and what is to be recorded of it. Pure.
+
+After a crash every call is finished, not started or unknown. A step with open questions leaves its
+turn parked; any other turn that was running ends as interrupted.
+"""
+
+from collections.abc import Iterator
+
+from bridle.engine.history import NOT_RUN, UNKNOWN, History, OpenCall
+from bridle.events import Event, ToolResultEvent, TraceEvent, TurnEnded
+from bridle.messages import ToolCall, ToolOutput
+
+LOST = "the process that ran the turn ended before the turn did"
+_ADVICE = "Look at what it may have changed before it is done again."
+
+
+def is_parked(history: History) -> bool:
+    """Can the turn that was running go on, because it waits for a person and for nothing else?"""
+    return history.running > 0 and (history.parked or bool(history.pending))
+
+
+def recovered(history: History) -> Iterator[Event]:
+    """What has to be said of the turn that was running when its process ended."""
+    if not history.running:
+        return
+    stays = is_parked(history)
+    for one in history.open_calls:
+        if one.state == "unknown" and not (stays and one.reads):
+            yield from _unknown(one)
+        elif stays and (said := history.answers.get(one.call.id)) and not said.allowed:
+            word = f": {said.word}" if said.word else ""
+            yield _result(one.call, f"not permitted: the answer was no{word}")
+        elif not stays:
+            yield _result(one.call, NOT_RUN)
+    if not stays:
+        yield TurnEnded(history.running, "interrupted", LOST)
+
+
+def left_open(history: History) -> tuple[ToolCall, ...]:
+    """The calls with which a parked turn goes on; what only reads may run again."""
+    return tuple(one.call for one in history.open_calls if one.state == "not started" or one.reads)
+
+
+def abandoned(history: History) -> Iterator[Event]:
+    """The results of a parked turn's calls when it is to be ended."""
+    for one in history.open_calls:
+        yield _result(one.call, NOT_RUN if one.state == "not started" else UNKNOWN)
+
+
+def _unknown(one: OpenCall) -> Iterator[Event]:
+    name = one.call.name
+    words = f"{name} had begun when the process ended: it is not known whether it ran. {_ADVICE}"
+    yield TraceEvent("unknown_call", {"callId": one.call.id, "name": name, "message": words})
+    yield _result(one.call, UNKNOWN)
+
+
+def _result(call: ToolCall, text: str) -> ToolResultEvent:
+    return ToolResultEvent(ToolOutput(call.id, text, True, call.name))

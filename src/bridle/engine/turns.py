@@ -1,0 +1,217 @@
+"""The turns of a session: at most one under way, those that wait, and the results of the last ones.
+
+Owns the life of a turn from its prompt to its end. Who sends, watches or asks is not known here.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from bridle.engine.approvals import Approvals
+from bridle.engine.awaited import Results
+from bridle.engine.deltas import Deltas
+from bridle.engine.gate import Gate
+from bridle.engine.history import History
+from bridle.engine.loop import Ending
+from bridle.engine.parts import Parts
+from bridle.engine.recovery import abandoned, is_parked, left_open
+from bridle.engine.underway import UnderWay
+from bridle.errors import AgentError, StoreFailed
+from bridle.events import MessageAdded, TraceEvent, TurnEnded, TurnParked
+from bridle.messages import Message, Transcript, as_parts
+from bridle.policy import Mode
+from bridle.promises.session import TurnResult
+from bridle.promises.store import Log
+from bridle.usage import ExecutionMetrics
+
+_EVERY = 4_000_000  # bytes of log between two checkpoints
+_STOPPED = Ending("interrupted", "the turn was interrupted")
+
+
+class Turns:
+    """Starts, ends and answers for the turns of one session."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        log: Log,
+        history: History,
+        deltas: Deltas,
+        mode: Callable[[], Mode],
+    ) -> None:
+        self.parts = parts
+        self.one_budget = False  # do the limits hold over all turns from here on, or over each?
+        self.busy = False
+        self.number = 0  # the turn that runs; 0: none does
+        self.closed = False
+        self._id = log.session_id
+        self._log = log
+        self._history = history
+        self._deltas = deltas
+        self._emit = deltas.add
+        self.approvals = Approvals(deltas.add, parts, self._id, history)
+        self._gate = Gate(parts.rules, mode, self.approvals.ask, parts.redactor, history.grants)
+        self._way: UnderWay | None = None  # the turn that runs, or the last one
+        self._last = history.turn  # the newest number that a turn was given
+        self.results = Results()
+        self._memory: dict[str, Any] = {}
+
+    @property
+    def parked(self) -> bool:
+        """Does a turn wait for answers, with nothing running?"""
+        return not self.busy and is_parked(self._history)
+
+    @property
+    def current(self) -> int:
+        """The turn that runs, or is parked; 0: none."""
+        return self.number or (self._history.running if self.parked else 0)
+
+    def new(self) -> int:
+        """The number of one more turn, whose result somebody may wait for."""
+        self._last += 1
+        self.results.expect(self._last)
+        return self._last
+
+    def begin(self, turn: int) -> None:
+        """Start this turn, with its prompts."""
+        self._take_prompts(turn)
+        self._start(turn)
+
+    def go_on(self) -> int:
+        """A parked turn has its answers, or somebody who can be asked for them."""
+        turn = self._history.running
+        self.results.expect(turn)
+        self._start(turn)
+        return turn
+
+    def follow(self) -> int:
+        """Start the turn of the oldest prompt that waits; one that came too late to steer, too."""
+        turn = next(iter(self._history.waiting.values())).turn
+        if not self.results.lacks(turn):
+            turn = self.new()
+        self.begin(turn)
+        return turn
+
+    async def stop(self, detail: dict[str, str]) -> None:
+        """End the turn that runs, and come back when it has ended."""
+        way = self._way
+        if self.number and way is not None and not way.stopped:
+            self._emit(TraceEvent("interrupt", detail))
+            way.stop()
+        if way is None or await way.gone() or way is not self._way:
+            return
+        if not await self._give_up(way) and way.task is not None:
+            await asyncio.wait([way.task])
+
+    async def abandon(self, detail: dict[str, str]) -> None:
+        """End a turn that is parked."""
+        turn = self._history.running
+        self._emit(TraceEvent("interrupt", detail))
+        for event in abandoned(self._history):
+            self._emit(event)
+        self._say_end(turn, _STOPPED, None)
+        await self._log.settled()
+        self._settle_result(turn, _STOPPED, None)
+        self._go_over()
+
+    def close(self) -> None:
+        """Prompts that wait stay in the log for another day; nobody waits for them here."""
+        for turn in list(self.results):
+            self._settle_result(turn, Ending("interrupted", "the session was closed"), None)
+
+    def _take_prompts(self, turn: int, *, steering: bool = False) -> None:
+        """Bring prompts into the conversation of this turn, each once.
+
+        What steers belongs to the turn that runs. A turn that begins takes all that wait before it,
+        too: they were left behind by a process that ended before it came to them.
+        """
+        for seq, prompt in list(self._history.waiting.items()):
+            mine = prompt.turn == turn if steering else prompt.turn <= turn
+            if mine and (prompt.when == "next_step" or not steering):
+                parts = prompt.parts or as_parts(prompt.content)
+                self._emit(MessageAdded(Message("user", parts), seq, turn))
+
+    def _start(self, turn: int) -> None:
+        before = self._way
+        way = self._way = UnderWay(turn, self._id, self.parts, self._history.metrics, self._memory)
+        self.busy, self.number = True, turn
+        if self.one_budget and before is not None:
+            way.inherit(before)
+        way.task = asyncio.create_task(self._carry(way), name=f"bridle-turn-{self._id}")
+
+    async def _carry(self, way: UnderWay) -> None:
+        """The whole turn, and how it ended: said once, whatever happens."""
+        ending, error = await way.carry(
+            self._conversation,
+            self._gate,
+            self._emit,
+            self._log.settled,
+            left_open(self._history),
+        )
+        if way.task is not None:  # otherwise it was given up, and has no say
+            await self._finish(way, ending, error)
+
+    async def _give_up(self, way: UnderWay) -> bool:
+        """End a turn whose tool does not let go, and leave the tool to itself."""
+        if not (names := way.give_up()):
+            return False
+        detail = f"{names} did not stop within {way.patience:g} seconds and may still be running"
+        self._emit(TraceEvent("not_stopped", {"tools": names, "message": detail}))
+        await self._finish(way, Ending("interrupted", detail), None)
+        return True
+
+    async def _finish(self, way: UnderWay, ending: Ending, error: AgentError | None) -> None:
+        if (redactor := self.parts.redactor) is not None:
+            redactor.error(error)
+            ending = redactor.value(ending)
+        way.close()
+        self.approvals.drop_all()
+        self.number = 0  # from here on there is nothing left to interrupt
+        self._say_end(way.number, ending, error)
+        self._deltas.close()
+        try:
+            await self._log.settled()
+        except StoreFailed as failed:
+            ending, error = Ending("failed", failed.message, failed.hint), failed
+        self._settle_result(way.number, ending, error)
+        self.busy = False
+        self._go_over()
+
+    def _go_over(self) -> None:
+        """One turn is over: the next, if a prompt waits."""
+        if self._history.waiting and not self.closed and not is_parked(self._history):
+            self.follow()
+
+    def _say_end(self, turn: int, ending: Ending, error: AgentError | None) -> None:
+        if ending.reason == "parked":
+            calls = tuple(one.call.id for one in self._history.pending.values())
+            self._emit(TurnParked(turn, calls))
+        else:
+            kind = error.kind if error is not None else ""
+            self._emit(TurnEnded(turn, ending.reason, ending.detail, kind, ending.hint))
+            self.keep_short()
+
+    def _conversation(self) -> Transcript:
+        """The messages so far, with what was sent to steer the turn that runs."""
+        if self._history.waiting:
+            self._take_prompts(self.number, steering=True)
+        self.keep_short()
+        return self._history.transcript
+
+    def keep_short(self) -> None:
+        """Say what everything adds up to where the way back to the last such word is long."""
+        if self._log.size > _EVERY and self._log.size > 8 * self._history.metrics.context_tokens:
+            self._emit(self._history.checkpoint(self._log.head))
+
+    def _settle_result(self, turn: int, ending: Ending, error: AgentError | None) -> None:
+        if not self.results.lacks(turn):
+            return
+        way = self._way if self._way is not None and self._way.number == turn else None
+        transcript = self._history.transcript
+        last = transcript[-1] if len(transcript) and way is not None else Message("assistant")
+        text = last.content if last.role == "assistant" else ""
+        used = self._history.metrics.since(way.before) if way is not None else ExecutionMetrics()
+        unheard = self.approvals.take_unanswered()
+        self.results.settle(
+            TurnResult(text, ending.reason, self._id, turn, ending.detail, error, used, unheard)
+        )
