@@ -20,8 +20,9 @@ from bridle.events import (
 )
 from bridle.messages import ToolOutput, user
 from bridle.promises.codec import encode_data, encode_line
+from bridle.stores.jsonl import JsonlStore
 from bridle.stores.verify import Finding, Head, verify
-from rig import seeds
+from rig import run, seeds
 
 WHEN = "2026-01-31T10:30:01.000Z"
 
@@ -199,6 +200,35 @@ def test_what_a_repair_record_tells_of_is_known(tmp_path, newline, skipped):
     assert report.head.seq == len(lines) + 1 + skipped
     other = verify(write(tmp_path, [*lines[:-1], after[:60] + b"~" + after[61:], *repair]))
     assert [one.known for one in other.findings] == [False]
+
+
+@pytest.mark.parametrize("seed", seeds(300))
+def test_whoever_takes_a_damaged_log_up_is_told_all_that_verify_finds(state, seed):
+    """Two programs with one opinion: what resuming mends and reports is what `verify` finds."""
+    lines, choice = chain(*[TurnEnded(number, "done") for number in range(30)]), random.Random(seed)
+    data = altered(b"".join(lines), lines, choice)
+    path = state / "sessions" / "s" / "log.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(data)
+    before = verify(path)
+    if not before.records:
+        return  # nothing is left that could be taken up
+
+    async def take():
+        store = JsonlStore(state, "process")
+        log = await store.resume("s", lambda record: None)
+        log.append(TextDelta("on"))
+        await log.close()
+        store.close()
+        return Head(log.seq, log.head)
+
+    head = run(take())
+    after = verify(path, head)
+    assert (after.head, after.more) == (head, 0)
+    assert [one for one in after.findings if not one.known] == []
+    told = {(one.what, one.offset) for one in after.findings}
+    left = {(one.what, one.offset) for one in before.findings if one.offset < after.size}
+    assert told <= left  # what was torn off the end is gone
 
 
 def test_lines_of_another_program_are_a_note_and_no_finding(tmp_path):

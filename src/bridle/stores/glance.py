@@ -51,6 +51,7 @@ class Place(NamedTuple):
     id: str
     path: str
     size: int
+    inode: int
 
 
 def glance(folder: str | os.PathLike[str], limit: int | None = None) -> list[Glance]:
@@ -112,7 +113,7 @@ def _place(entry: "os.DirEntry[str]") -> Place | None:
         return None
     if not stat.S_ISREG(info.st_mode):
         return None
-    return Place(info.st_mtime, entry.name, entry.path, info.st_size)
+    return Place(info.st_mtime, entry.name, entry.path, info.st_size, info.st_ino)
 
 
 def _looked(logs: Iterable[Place]) -> Iterator[Glance]:

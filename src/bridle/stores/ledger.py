@@ -84,20 +84,20 @@ class Ledger:
         )
 
     def _read(self, place: Place) -> None:
+        key = f"{place.id}:{place.inode}"
+        entry = self.entries.get(key)
+        if entry is None or entry.offset > place.size:  # new, or cut: from its beginning
+            entry = self.entries[key] = Entry()
+        if entry.offset == place.size:
+            return
         try:
             handle = opened(f"{place.path}/log.jsonl")
         except OSError:
             return
         try:
-            info = os.fstat(handle)
-            key = f"{place.id}:{info.st_ino}"
-            entry = self.entries.get(key)
-            if entry is None or entry.offset > info.st_size:  # new, or cut: from its beginning
-                entry = self.entries[key] = Entry()
-            if entry.offset < info.st_size:
-                for block in _blocks(handle, entry.offset):
-                    self._fold(block, entry)
-                    entry.offset += len(block)
+            for block in _blocks(handle, entry.offset):
+                self._fold(block, entry)
+                entry.offset += len(block)
         except OSError:
             return
         finally:

@@ -37,6 +37,7 @@ _TOLD = 64 * _PIECE
 _MANY = 10_000  # lines between two looks at the clock
 _SEQ = re.compile(rb'\{"seq":(\d{1,18}),"timestamp":"')
 _TAIL = re.compile(rb',"hash":"([0-9a-f]{32})"\}\n')
+_HEX = re.compile(rb"[0-9a-f]{32}")
 _TAIL_SIZE = len(b',"hash":""}\n') + 32
 _BEGINNING = rb'\{"seq":\d{1,18},"timestamp":"[^"]{0,40}","data":\{"type":'
 _CHECKPOINT = re.compile(_BEGINNING + rb'"checkpoint","previous":"([0-9a-f]*)"')
@@ -132,6 +133,8 @@ class _Seen:
         found = _TAIL.fullmatch(kept)
         self.whole = kept.endswith(b"\n")
         self.stated = found[1].decode() if found else ""
+        hinted = _HEX.fullmatch(kept, max(0, len(kept) - 35), max(0, len(kept) - 3))
+        self.hinted = hinted[0].decode() if hinted else ""  # its hash, though not in its place
         self.digests = {one: made.hexdigest() for one, made in chained.items()}
         self.fingerprints = {plain.hexdigest(), bare.hexdigest()}
         number = _SEQ.match(line)
@@ -261,7 +264,7 @@ class _Chain:
             return
         number = seen.seq or -1
         self._doubtful = dict([*self._doubtful.items()][-3:])
-        for one in (*list(seen.digests.values())[-2:], seen.stated):
+        for one in (*list(seen.digests.values())[-2:], seen.hinted):
             if one:
                 self._doubtful.setdefault(one, number)
         if self._wanted is not None and seen.stated == self._wanted.hash:
