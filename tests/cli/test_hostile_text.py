@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bridle import events
 from bridle.cli import render
+from bridle.cli.markdown import to_markdown
 from bridle.cli.question import question
 from bridle.cli.screen import Screen
 from bridle.cli.story import Story, heading
@@ -84,7 +85,9 @@ def shown(feed: list[Event], paint: Paint, out: io.StringIO) -> Iterator[str]:
             yield question(event, paint, 40)
             yield question(event, paint, 40, "\x1bbefore\n")
     screen.break_line()
-    yield from (story.total(), out.getvalue(), err.getvalue())
+    yield from (*story.total(), out.getvalue(), err.getvalue())
+    records = [Record(number, "\x1b[2J", event) for number, event in enumerate(feed)]
+    yield from to_markdown(SessionSummary("s", title="\x1b]0;x\x07"), records)
 
 
 @pytest.mark.parametrize("colour", [False, True])

@@ -35,7 +35,7 @@ def test_the_list_passes_over_what_is_no_log(bridle: Program):
     shown = json.loads(bridle.run("sessions", "list", "--json").stdout)
     assert [one["id"] for one in shown] == [one.id for one in stored]
     assert set(shown[0]) == {
-        *("id", "createdAt", "updatedAt", "title", "workspace", "model", "size")
+        *("id", "createdAt", "updatedAt", "title", "workspace", "model", "size", "tags")
     }
 
 

@@ -101,7 +101,8 @@ def _state(one: Open, paint: Paint) -> str:
     if one.sent is not None:
         said = "yes" if one.sent.allowed else "no"
         by = plain(one.sent.by)
-        return paint.dim(f"answered {said} by {by}; `bridle run --resume {one.pending.session_id}`")
+        again = f"bridle run --resume {one.pending.session_id}"
+        return f"→ {again}  {paint.dim(f'(answered {said} by {by})')}"
     left = one.seconds_left
     if one.pending.expired:
         return paint.red("expired: that counts as a no when the session is taken up again")

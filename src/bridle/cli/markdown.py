@@ -88,8 +88,8 @@ def _arguments(call: ToolCall) -> str:
 
 
 def _result(output: ToolOutput) -> Iterator[str]:
-    how = "It failed" if output.is_error else "It gave"
-    yield f"\n{how}:\n\n{fenced(output.text)}"
+    how = "failed" if output.is_error else "gave"
+    yield f"\n{inline(output.name) or 'It'} {how}:\n\n{fenced(output.text)}"
     yield from _media(output.media)
 
 

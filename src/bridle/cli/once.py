@@ -80,14 +80,14 @@ class Run:
         self, session: Session, watch: Watch, parts: tuple[Part, ...], seen: int
     ) -> int:
         before = session.metrics
-        result = None
+        result, sent = None, False
         if not parts or session.is_parked or session.is_busy:
             news = self._setup.folder.read(session.id, seen)
             result = await carry_on(session, watch, self._asker, news)
         if parts and (result is None or result.reason != "parked") and not session.is_parked:
-            result = await watch.play(parts)
+            result, sent = await watch.play(parts), True
         if result is None or result.reason == "parked":
-            tell_parked(session)
+            tell_parked(session, unsent=bool(parts) and not sent)
             return PERMISSION
         if self._shape is not None and result.ok and watch.stopped != "refusal":
             session.one_budget = True

@@ -19,8 +19,8 @@ from bridle.promises.store import Record
 from bridle.workspace.text import one_line
 
 
-def tell_parked(session: Session) -> None:
-    """The questions in full, and how to answer them and go on."""
+def tell_parked(session: Session, *, unsent: bool = False) -> None:
+    """The questions in full, and how to answer them and go on. `unsent`: a prompt was held back."""
     paint, width = paint_for(sys.stderr), width_of(sys.stderr)
     asked = list(session.history.pending.values())
     for one in asked:
@@ -29,7 +29,8 @@ def tell_parked(session: Session) -> None:
     again = f"`bridle run --resume {session.id}`"
     first = one_line(handle_of(session.id, asked[0].call.id)) if asked else ""
     complain(
-        f"the turn is parked: it waits for {count}, and nothing runs until then",
+        f"the turn is parked: it waits for {count}, and nothing runs until then"
+        + ("; the prompt was not sent" if unsent else ""),
         f"Answer with `bridle approvals answer {first} yes` (or no), then go on with {again}."
         if asked
         else f"Go on with {again}.",

@@ -13,7 +13,7 @@ import click
 from bridle.cli.lazy import Lazy
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.config import state_folder
-from bridle.stores.glance import Glance, glance
+from bridle.stores.glance import Glance, count, glance
 
 TABLE = {
     "list": ("sessions:list_sessions", "The newest sessions."),
@@ -47,10 +47,12 @@ def command() -> None:
 @click.option("--tag", metavar="TAG", help="Only those with this tag.")
 def list_sessions(as_json: bool, limit: int, tag: str | None) -> None:
     """The newest sessions."""
-    every = glance(state_folder(os.environ))
+    state = state_folder(os.environ)
+    every = glance(state, limit if tag is None else None)
     if tag is not None:
-        every = [one for one in every if tag in one.tags]
+        every = [one for one in every if tag.removeprefix("#") in one.tags]
     found = every[:limit]
+    total = count(state) if tag is None else len(every)
     if as_json:
         import json
 
@@ -62,8 +64,8 @@ def list_sessions(as_json: bool, limit: int, tag: str | None) -> None:
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
     for line in listed(found, paint, width):
         click.echo(line)
-    if len(every) > limit:
-        click.echo(paint.dim(f"{len(every) - limit:,} older ones: --limit {len(every)}"))
+    if total > limit:
+        click.echo(paint.dim(f"{total - limit:,} older ones: --limit {total}"))
 
 
 def _none(tag: str | None) -> str:

@@ -61,7 +61,7 @@ async def _new(room: Room, rest: str) -> None:
 
 
 async def _sessions(room: Room, rest: str) -> None:
-    found = glance(state_folder(os.environ))[:10]
+    found = glance(state_folder(os.environ), 10)
     if not found:
         room.screen.line("There are no sessions yet.")
         return

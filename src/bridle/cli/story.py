@@ -15,8 +15,10 @@ from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallIntended,
+    Forked,
     PromptReceived,
     ResponseCompleted,
+    Rewound,
     SessionStarted,
     TodosChanged,
     ToolResultEvent,
@@ -57,6 +59,7 @@ class Story:
         self._all = ExecutionMetrics()
         self._asked: dict[str, ApprovalAsked] = {}
         self._begun: dict[str, str] = {}  # calls without a result, by id: their names
+        self._calls: dict[str, str] = {}  # of a reply with several: what to call them
 
     def lines(self, record: Record) -> Iterator[str]:
         """What is to be read of one record; often nothing."""
@@ -107,11 +110,19 @@ class Story:
             case TurnEnded():
                 yield from filter(None, [render.end_line(event, paint)])
                 yield paint.dim(f"  {render.usage_line(self._turn)} · #{record.seq}")
-                self._turn = ExecutionMetrics()
-                self._asked.clear()
-                self._begun.clear()
+                self._settle()
             case _:
                 yield from milestones(event, paint)
+                if isinstance(event, Forked | Rewound):
+                    self._settle()
+                if isinstance(event, Forked):  # what was paid there is not this session's
+                    self._all = ExecutionMetrics()
+
+    def _settle(self) -> None:
+        """Nothing that was asked or begun before is open any more."""
+        self._turn = ExecutionMetrics()
+        self._asked.clear()
+        self._begun.clear()
 
     def _result(self, output: ToolOutput) -> Iterator[str]:
         self._begun.pop(output.call_id, None)
@@ -121,7 +132,8 @@ class Story:
             said = "unknown: the process ended before a result was recorded; it may have run"
             yield f"  {self._paint.yellow('?')} {said}"
         else:
-            yield from render.result_lines(output, self._paint, self._width)
+            name = self._calls.get(output.call_id, "")
+            yield from render.result_lines(output, self._paint, self._width, of=name)
 
     def _count_call(self) -> None:
         self._turn = replace(self._turn, tool_calls=self._turn.tool_calls + 1)
@@ -141,5 +153,8 @@ class Story:
             yield self._paint.dim(neutral(message.reasoning))
         if message.content.strip():
             yield wrapped(neutral(message.content).strip("\n"), self._width)
-        for call in message.tool_calls:
+        calls = message.tool_calls
+        several = calls if len(calls) > 1 else ()
+        self._calls = {call.id: f"{call.name} {render.subject_of(call)}" for call in several}
+        for call in calls:
             yield render.call_line(call, self._paint, self._width)
