@@ -5,7 +5,7 @@ how), with a summary of what goes where a model can write one (`summary`), and a
 says what it is from here on. The original stays in the log. Once a step, and never in vain.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
@@ -48,34 +48,40 @@ class Window:
         parts: Parts,
         emit: Callable[[Event], None],
         conversation: Callable[[], Transcript],
+        settled: Callable[[], Awaitable[None]],
         read: int = 0,
     ) -> None:
-        self._parts = parts
+        self.parts = parts  # of the turn that runs: a session may change its model between two
         self._emit = emit
         self._conversation = conversation
+        self._settled = settled
         self._gauge = Gauge(read)
         self._told: tuple[object, object, int] = ("", (), 0)  # what else a request holds
         self._tried = False  # was it shortened in this step?
-        self.size = 0  # of the newest request, in tokens
+        self.size = 0  # of the newest request, in tokens; 0: it was not measured
 
     @property
     def room(self) -> int | None:
         """The tokens that a request may take; None where the window is unknown."""
-        info = self._parts.provider.info
+        info = self.parts.provider.info
         if not info.context_window:
             return None
-        output = self._parts.config.max_tokens or info.max_output or MAX_TOKENS
+        output = self.parts.config.max_tokens or info.max_output or MAX_TOKENS
         return max(info.context_window - output, info.context_window // 2)
 
     def count(self, usage: Usage) -> None:
         """What the vendor counted for the newest request."""
-        self._gauge.count(usage.context_tokens)
+        if self.size:
+            self._gauge.count(usage.context_tokens)
 
     async def fit(self, budget: Budget) -> Transcript:
         """The conversation as it can be sent now. Raise `NoRoom`, or `ContextTooLong`."""
         self._tried = False
-        history = self._measured()
         room = self.room
+        if room is None and not budget.limits.counts:
+            self.size = 0  # nobody needs to know
+            return self._conversation()
+        history = self._measured()
         if room is None or self.size <= room * FULL:
             return history
         found = self._plan(history, room * _ROOMY)
@@ -114,7 +120,7 @@ class Window:
 
     def _overhead(self) -> int:
         """About what the system prompt and the tools' descriptions take; looked at once."""
-        system, tools = self._parts.system, self._parts.offered
+        system, tools = self.parts.system, self.parts.offered
         if self._told[0] is not system or self._told[1] is not tools:
             said = sum(len(tool.description) + len(str(tool.parameters)) for tool in tools)
             self._told = (system, tools, (len(system.encode()) + said) // _BYTES)
@@ -170,36 +176,45 @@ class Window:
         )
 
     async def _summary(self, old: tuple[Message, ...], budget: Budget) -> str:
-        writer = self._parts.small or self._parts.provider
+        writer = self.parts.small or self.parts.provider
         if not can_write(writer):
             return ""
         request = asking_for(old, writer.info)
-        budget.go_on()
+        beside = budget.beside(writer.info, "summary")
         try:
-            config = budget.reserve(request.config, sum(map(estimate, request.messages)))
-        except BudgetReached:
-            budget.go_on()
+            config = beside.reserve(request.config, sum(map(estimate, request.messages)))
+            if beside.day is not None:
+                config = await beside.hold(config)
+        except BudgetReached as limit:
+            beside.let_go()
+            self._emit(TraceEvent("summary", {"message": limit.message}))
             return ""
-        budget.steps -= 1  # it is counted, but it is no step
-        return await self._written(writer, replace(request, config=config), budget)
+        return await self._written(writer, replace(request, config=config), beside)
 
     async def _written(self, writer: Provider, request: Request, budget: Budget) -> str:
         written = Written()
         try:
             await write_summary(writer, request, written)
         finally:  # an interrupted one has cost something, too
-            if (report := written.usage) is not None:
-                cost, price = report.cost, writer.info.price
-                counted = not report.priced and report.usage.total_tokens > 0
-                if cost is None and counted and price is not None:
-                    cost = price.cost(report.usage)
-                model = report.model or writer.info.model
-                budget.spend(report.usage, cost, model)
-                self._emit(replace(report, model=model, cost=cost, purpose="summary"))
-            budget.go_on()  # the next request is measured from its beginning
+            self._pay(writer, written, budget)
+            if budget.day is not None:
+                await budget.settle(self._settled)
         if written.trouble:
             self._emit(TraceEvent("summary", {"message": written.trouble}))
         return written.text
+
+    def _pay(self, writer: Provider, written: Written, budget: Budget) -> None:
+        report = written.usage
+        if report is None:
+            budget.let_go()
+            return
+        cost, price = report.cost, writer.info.price
+        counted = not report.priced and report.usage.total_tokens > 0
+        if cost is None and counted and price is not None:
+            cost = price.cost(report.usage)
+        model = report.model or writer.info.model
+        budget.spend(report.usage, cost, model)
+        self._emit(replace(report, model=model, cost=cost, purpose="summary"))
 
 
 _OPENING = (

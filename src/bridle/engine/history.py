@@ -10,6 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bridle.engine.call_ids import CallIds
 from bridle.engine.gate import grant_of
 from bridle.events import (
     ApprovalAnswered,
@@ -68,6 +69,7 @@ class History:
         self.waiting: dict[int, PromptReceived] = {}  # sent, and not yet in the conversation
         self.letters: dict[str, None] = {}
         self._settled = Transcript()
+        self._ids = CallIds()  # of the calls in it
         self._open: Message | None = None  # a reply whose calls are not all answered
         self._ours = False  # ... which our own loop asked for, so that its intents are recorded
         self._outputs: dict[str, ToolOutput | None] = {}  # of its calls, in their order
@@ -136,11 +138,13 @@ class History:
         outputs = tuple(filter(None, self._outputs.values()))
         if len(outputs) != len(calls):
             outputs = tuple(self._outputs.get(one.id) or self._stand_in(one) for one in calls)
+        reply, outputs = self._ids.apart(reply, outputs)
         return self._settled.plus(reply).plus(Message("tool", outputs, f"{reply.id}r"))
 
     def _close(self) -> None:
         if self._open is not None:
             self._settled = self._closed()
+            self._ids.take(self._settled[-2])
             self._open = None
             self._outputs = {}
             self._intents = {}
@@ -165,7 +169,7 @@ class History:
         if event.message.role == "tool":
             for output in event.message.tool_results:
                 self._answer(output)
-        else:
+        elif event.message.parts:
             self._enter(_dated(event.message, record), ours=False)
 
     def _reply(self, record: Record, event: ResponseCompleted) -> None:
@@ -274,14 +278,14 @@ class History:
 
     def _replace(self, messages: tuple[Message, ...]) -> None:
         self._close()
-        self._settled = Transcript(messages)
+        self._settled, self._ids = Transcript(messages), CallIds(messages)
 
     def _checkpoint(self, record: Record, event: Checkpoint) -> None:
         """Where it stands at the beginning it says everything; later it says what is known."""
         if self._begun:
             return
         self._begun = True
-        self._settled = Transcript(event.messages)
+        self._settled, self._ids = Transcript(event.messages), CallIds(event.messages)
         self.title, self.tags, self.workspace = event.title, event.tags, event.workspace
         self.turn, self.running, self.parked = event.turn, event.running, event.parked
         self.metrics, self.todos = event.metrics, event.todos

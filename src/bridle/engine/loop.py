@@ -13,10 +13,18 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.engine.budget import Budget, estimate
+from bridle.engine.budget import Budget
 from bridle.engine.calls import Caller
+from bridle.engine.compact import NoRoom, Window
 from bridle.engine.gate import Gate, Parked
-from bridle.errors import AgentError, BudgetReached, ProviderError, StreamCutShort, TimedOut
+from bridle.errors import (
+    AgentError,
+    BudgetReached,
+    ContextTooLong,
+    ProviderError,
+    StreamCutShort,
+    TimedOut,
+)
 from bridle.events import (
     Event,
     Reason,
@@ -26,7 +34,7 @@ from bridle.events import (
     TraceEvent,
     UsageReported,
 )
-from bridle.messages import Message, Part, Text, ToolCall, Transcript
+from bridle.messages import Message, Part, Text, ToolCall
 from bridle.promises.provider import Provider, Request, RequestConfig
 from bridle.promises.tool import Tool, ToolContext
 from bridle.usage import Price, Usage
@@ -38,7 +46,7 @@ _NOTHING = Usage()
 class Turn(Struct):
     """Everything that a turn is handed."""
 
-    history: Callable[[], Transcript]
+    window: Window
     provider: Provider
     tools: Mapping[str, Tool]
     gate: Gate
@@ -72,19 +80,19 @@ async def run_turn(turn: Turn) -> Ending:
         return await _steps(turn, caller)
     except Parked:
         return Ending("parked", "the turn waits for a person's answer")
+    except NoRoom as full:
+        return Ending("stuck", full.message, full.hint)
 
 
 async def _steps(turn: Turn, caller: Caller) -> Ending:
-    known = 0
     while True:
-        history = turn.history()
-        news = _estimate_since(history, known, turn)
-        known = len(history)
+        history = await turn.window.fit(turn.budget)
+        turn.budget.go_on()  # what is measured is all of it, not only what is new
         try:
-            config = turn.budget.reserve(turn.config, news)
+            config = turn.budget.reserve(turn.config, turn.window.size)
         except BudgetReached as limit:
             return Ending("budget", limit.message, limit.hint)
-        reply = await _ask(turn, Request(history, turn.offered, config, turn.system))
+        reply = await _answer(turn, Request(history, turn.offered, config, turn.system))
         calls = reply.message.tool_calls if reply.message is not None else ()
         if reply.stop_reason in ("refusal", "error"):
             caller.refuse_all(calls, "the reply that asked for it broke off")
@@ -106,21 +114,6 @@ async def _obey(caller: Caller, calls: tuple[ToolCall, ...]) -> Ending | None:
     return None
 
 
-def _estimate_since(history: Transcript, known: int, turn: Turn) -> int:
-    """The new tokens, where a limit needs to know them."""
-    limits = turn.budget.limits
-    if not limits.tokens and not limits.money:
-        return 0
-    extra = _overhead(turn) if not known else 0
-    return extra + sum(estimate(message) for message in history[known:])
-
-
-def _overhead(turn: Turn) -> int:
-    """About what the system prompt and the tools' descriptions take."""
-    tools = sum(len(tool.description) + len(str(tool.parameters)) for tool in turn.tools.values())
-    return (len(turn.system.encode()) + tools) // 3
-
-
 def _ending(reply: ResponseCompleted) -> Ending:
     if reply.stop_reason == "error":
         return Ending("failed", reply.stop_detail or "the model's side reported an error")
@@ -129,6 +122,16 @@ def _ending(reply: ResponseCompleted) -> Ending:
     if reply.stop_reason == "refusal":
         return Ending("done", reply.stop_detail or "the model declined to answer")
     return Ending("done")
+
+
+async def _answer(turn: Turn, request: Request) -> ResponseCompleted:
+    """A reply. A provider that finds the conversation too long is asked again with less of it."""
+    while True:
+        try:
+            return await _ask(turn, request)
+        except ContextTooLong as refused:
+            history = await turn.window.give_way(turn.budget, refused)
+        request = replace(request, messages=history)
 
 
 async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
@@ -244,6 +247,7 @@ def _report(turn: Turn, report: UsageReported | None, written: int = 0) -> None:
         cost = _cost(report.usage, turn.provider.info.price)
     model = report.model or turn.provider.info.model
     turn.budget.spend(report.usage, cost, model, written)
+    turn.window.count(report.usage)
     turn.emit(replace(report, model=model, cost=cost))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from bridle.engine.approvals import Approvals
 from bridle.engine.awaited import Results
+from bridle.engine.compact import Window
 from bridle.engine.deltas import Deltas
 from bridle.engine.gate import Gate
 from bridle.engine.history import History
@@ -55,6 +56,8 @@ class Turns:
         self._last = history.turn  # the newest number that a turn was given
         self.results = Results()
         self._memory: dict[str, Any] = {}
+        read = history.metrics.context_tokens
+        self._window = Window(parts, deltas.add, self._conversation, log.settled, read)
 
     @property
     def parked(self) -> bool:
@@ -135,6 +138,7 @@ class Turns:
         before = self._way
         way = self._way = UnderWay(turn, self._id, self.parts, self._history.metrics, self._memory)
         self.busy, self.number = True, turn
+        self._window.parts = self.parts
         if self.one_budget and before is not None:
             way.inherit(before)
         way.task = asyncio.create_task(self._carry(way), name=f"bridle-turn-{self._id}")
@@ -142,7 +146,7 @@ class Turns:
     async def _carry(self, way: UnderWay) -> None:
         """The whole turn, and how it ended: said once, whatever happens."""
         ending, error = await way.carry(
-            self._conversation,
+            self._window,
             self._gate,
             self._emit,
             self._log.settled,

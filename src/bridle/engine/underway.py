@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bridle.engine.budget import Budget
+from bridle.engine.compact import Window
 from bridle.engine.gate import Gate
 from bridle.engine.loop import Ending, Turn, outcome, run_turn
 from bridle.engine.parts import Parts
 from bridle.engine.voice import Voice
 from bridle.errors import AgentError, TimedOut
 from bridle.events import Event
-from bridle.messages import ToolCall, Transcript
+from bridle.messages import ToolCall
 from bridle.promises.tool import ToolContext
 from bridle.usage import ExecutionMetrics
 
@@ -61,7 +62,7 @@ class UnderWay:
         limits = parts.limits
         now = asyncio.get_running_loop().time()
         self.deadline = now + limits.seconds if limits.seconds else None
-        self.budget = Budget(limits, parts.provider.info)
+        self.budget = Budget(limits, parts.provider.info, before, parts.day, session_id)
 
     def inherit(self, before: "UnderWay") -> None:
         """It may use what an earlier turn has left, and no more."""
@@ -70,7 +71,7 @@ class UnderWay:
 
     async def carry(
         self,
-        history: Callable[[], Transcript],
+        window: Window,
         gate: Gate,
         emit: Callable[[Event], None],
         settled: Callable[[], Awaitable[None]],
@@ -82,7 +83,7 @@ class UnderWay:
         try:
             self.voice = Voice(emit)
             self.inputs = Turn(
-                history,
+                window,
                 parts.provider,
                 parts.tools,
                 gate,
