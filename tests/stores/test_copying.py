@@ -2,17 +2,21 @@
 
 import fcntl
 import io
+import resource
 import stat
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
 from bridle.errors import SessionError, SessionLocked, StoreFailed, UnknownSession
 from bridle.events import Forked, PromptReceived, SessionStarted, TextDelta, TurnEnded
 from bridle.promises.codec import encode_data, encode_line
+from bridle.promises.store import Letter
 from bridle.stores.copying import delete, export_lines, fork, head_of, import_log
 from bridle.stores.glance import glance
+from bridle.stores.inbox import letters, post
 from bridle.stores.reading import SessionFolder
 from bridle.stores.verify import Head, verify
 
@@ -253,3 +257,32 @@ def test_links_are_not_deleted_through(state, folder, tmp_path, where):
     with pytest.raises(StoreFailed, match="cannot be deleted"):
         delete(folder, "s")
     assert real.exists()
+
+
+@contextmanager
+def full_disk(size):
+    """No file can grow beyond so many bytes: EFBIG, as close to ENOSPC as a test may come."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_disk_that_is_full_leaves_nothing_half_done(state, folder):
+    lines = chain(*EVENTS, TextDelta("x" * 100_000))
+    path = put(state, lines)
+    before = shown(state)
+    with full_disk(5000):
+        with pytest.raises(StoreFailed, match="the copy cannot be written"):
+            fork(folder, "s", None, "new")
+        with pytest.raises(StoreFailed, match="the copy cannot be written"):
+            import_log(folder, io.BytesIO(b"".join(lines)), lambda: "new")
+        with pytest.raises(StoreFailed, match="the letter cannot be stored"):
+            post(path.parent, Letter("a", "send", content="y" * 10_000))
+    assert shown(state) == before
+    assert [one.name for one in (state / "sessions").iterdir()] == ["s"]
+    fork(folder, "s", None, "new")  # and once there is room again, it works
+    post(path.parent, Letter("a", "send", content="y" * 10_000))
+    assert len(letters(path.parent)) == 1
