@@ -34,11 +34,16 @@ class Counting(MemoryStore):
         self.reads = []
         self.ahead = 0
         self.closed = 0
+        self.kept = []  # so that nobody but the reader closes them
 
     def read(self, session_id, after=0):
         self.reads.append(after)
+        self.kept.append(self._read(session_id, after))
+        return self.kept[-1]
+
+    def _read(self, session_id, after):
         try:
-            for record in super().read(session_id, after):
+            for record in MemoryStore.read(self, session_id, after):
                 self.ahead += 1
                 yield record
         finally:
@@ -73,6 +78,17 @@ def test_a_long_log_is_never_held_whole():
     most, closed, left = run(story())
     assert 0 < most <= watching._BATCH
     assert (closed, left) == (1, 0)
+
+
+def test_one_who_leaves_in_the_middle_lets_go_of_the_log():
+    async def story():
+        store, log, tower = a_log(1000)
+        async with aclosing(follow(store, log, tower)) as records:
+            seen = await some(records, 1)
+            before = store.closed
+        return seen, before, store.closed, len(tower)
+
+    assert run(story()) == ([1], 0, 1, 0)
 
 
 def test_one_who_has_seen_everything_reads_nothing():
@@ -243,8 +259,8 @@ def test_what_was_written_in_one_go_is_one_wake_up():
 
 def test_a_log_that_cannot_be_read_is_said_to_the_watcher_and_to_nobody_else():
     class Failing(Counting):
-        def read(self, session_id, after=0):
-            yield from list(super().read(session_id, after))[:3]
+        def _read(self, session_id, after):
+            yield from list(super()._read(session_id, after))[:3]
             raise StoreFailed("the disk is gone")
 
     async def story():
@@ -262,8 +278,8 @@ def test_one_who_is_cancelled_while_a_thread_reads_leaves_no_reader_behind():
         reading, go_on = threading.Event(), threading.Event()
 
         class Slow(Counting):
-            def read(self, session_id, after=0):
-                for record in super().read(session_id, after):
+            def _read(self, session_id, after):
+                for record in super()._read(session_id, after):
                     reading.set()
                     go_on.wait()
                     yield record
