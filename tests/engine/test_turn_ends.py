@@ -168,7 +168,7 @@ def test_an_interrupt_closes_the_providers_stream_at_once():
 
     async def endless():
         try:
-            yield TextDelta("a")
+            yield TextDelta("one. ")
             await asyncio.sleep(3600)
         finally:
             closed.append(True)

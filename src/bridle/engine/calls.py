@@ -190,18 +190,51 @@ class Caller:
         seconds = self._budget.limits.tool_seconds
         context = self._context(call)
         self._begun.add(call.id)
+        clock = _Clock(seconds)
         try:
-            async with asyncio.timeout(seconds or None) as clock:
-                return _checked(await tool.execute(call.arguments, context))
+            try:
+                given = await tool.execute(call.arguments, context)
+            finally:
+                clock.stop()
+            return _checked(given)
         except AgentError as error:
             return ToolResult.failure(error.message)
         except BaseException as error:  # the one catch-all: a tool ends neither turn nor host
             if _is_ours(error):
                 raise
-            if isinstance(error, TimeoutError) and clock.expired():
+            if clock.rang and isinstance(error, TimeoutError | asyncio.CancelledError):
                 return ToolResult.failure(f"{call.name} did not finish within {seconds:g} seconds")
             log.debug("tool %r broke", call.name, exc_info=True)
             return ToolResult.failure(f"{call.name} broke: {type(error).__name__}: {error}")
+
+
+class _Clock:
+    """Cancels the task in which it was set, once; `stop` takes that cancel back.
+
+    What `asyncio.timeout` does, at two thirds of its cost: every call has a clock, and hardly
+    one ever rings.
+    """
+
+    __slots__ = ("_handle", "_task", "rang")
+
+    def __init__(self, seconds: float) -> None:
+        self.rang = False
+        self._task = asyncio.current_task()
+        self._handle: asyncio.TimerHandle | None = None
+        if seconds:
+            self._handle = asyncio.get_running_loop().call_later(seconds, self._ring)
+
+    def _ring(self) -> None:
+        if self._task is not None:
+            self.rang = True
+            self._task.cancel()
+
+    def stop(self) -> None:
+        """The tool is done, or gave up. Also one that swallowed the cancel leaves none behind."""
+        if self._handle is not None:
+            self._handle.cancel()
+        if self.rang and self._task is not None:
+            self._task.uncancel()
 
 
 def _unreadable(text: str) -> str:
@@ -247,7 +280,7 @@ def _checked(result: Any) -> ToolResult:
         return ToolResult.success(result)
     if not isinstance(result.text, str):
         raise TypeError(f"its text is {type(result.text).__name__}, not str")
-    if not all(isinstance(part, Image | File) for part in result.media):
+    if result.media and not all(isinstance(part, Image | File) for part in result.media):
         raise TypeError("its media are not images or files")
     return result
 

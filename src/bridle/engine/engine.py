@@ -3,17 +3,19 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack
 from types import TracebackType
 
 from bridle.engine.history import History
+from bridle.engine.hub import Hub
 from bridle.engine.parts import Parts
 from bridle.engine.session import Session
+from bridle.engine.told import LiveSummary, Told, Topic
 from bridle.errors import SessionClosed
 from bridle.events import SessionStarted
 from bridle.messages import Message
-from bridle.promises.provider import Provider
+from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.session import Prompt, TurnResult
 from bridle.promises.store import Log, Store
 
@@ -27,6 +29,13 @@ class Engine:
         self._passing: set[Session] = set()  # opened by a run, and nobody else was handed them
         self._taking = asyncio.Lock()  # two who ask for one session get the same one
         self._closed = False
+        self._hub = Hub()
+        self._errands: set[asyncio.Task[None]] = set()
+
+    @property
+    def config(self) -> RequestConfig:
+        """The settings of a request, where a session has no others."""
+        return self._parts.config
 
     @property
     def provider(self) -> Provider:
@@ -62,6 +71,18 @@ class Engine:
         session = self._sessions.get(session_id)
         return None if session is None or session.is_closed else session
 
+    def opened(self, session_id: str) -> Session | None:
+        """That session, if it is open here."""
+        return self._known(session_id)
+
+    def summaries(self) -> list[LiveSummary]:
+        """The open sessions, each in one line: busy, waiting for answers, what it cost."""
+        return self._hub.summaries()
+
+    def subscribe(self, topic: Topic | None = None) -> AsyncGenerator[Told, None]:
+        """What happens in all open sessions, live: everything, or one topic."""
+        return self._hub.subscribe(topic)
+
     async def run(
         self,
         prompt: Prompt,
@@ -91,9 +112,10 @@ class Engine:
     async def close(self) -> None:
         """Interrupt what runs, settle every log, let go of connections and threads."""
         self._closed = True
+        self._parts.store.listen(None)
         async with AsyncExitStack() as leaving:  # whatever fails, the rest is closed, too
-            if (close := getattr(self._parts.store, "close", None)) is not None:
-                leaving.callback(close)
+            leaving.callback(self._hub.end)
+            leaving.callback(self._parts.store.close)
             if self._parts.small is not None:
                 leaving.push_async_callback(self._parts.small.close)
             leaving.push_async_callback(self._parts.provider.close)
@@ -122,14 +144,27 @@ class Engine:
             version=parts.version,
         )
         session = Session(parts, log, history, opening, self._forget)
+        if not self._sessions:
+            parts.store.listen(self._ring)
         self._sessions[session.id] = session
         self._passing.add(session)
+        self._hub.add(session)
         return session
+
+    def _ring(self) -> None:
+        """Somebody has put a letter into an inbox; whose it is, is not said."""
+        for session in self._sessions.values():
+            errand = asyncio.ensure_future(session.take_letters())
+            self._errands.add(errand)
+            errand.add_done_callback(self._errands.discard)
 
     def _forget(self, session: Session) -> None:
         self._passing.discard(session)
+        self._hub.remove(session)
         if self._sessions.get(session.id) is session:
             del self._sessions[session.id]
+        if not self._sessions:
+            self._parts.store.listen(None)
 
 
 def new_id() -> str:

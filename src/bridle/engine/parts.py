@@ -1,6 +1,7 @@
 """What the sessions of one engine share. A value that is put together elsewhere."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from copy import copy
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -58,3 +59,13 @@ class Parts(Struct):
         self.offered = tuple(self.tools.values())
         self.redactor = Redactor(self.secrets, self.redact, shapes=self.redact_tokens) or None
         self.secrets = ()  # a value that is shown, or looked into, says none of them
+
+    def changed(self, **given: Any) -> "Parts":
+        """The same for one session, but for these: provider, tools, system, config."""
+        parts = copy(self)
+        if (tools := given.pop("tools", None)) is not None:
+            parts.offered = tuple(tools)
+            parts.tools = {tool.name: tool for tool in parts.offered}
+        for name, value in given.items():
+            setattr(parts, name, value)
+        return parts

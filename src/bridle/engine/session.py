@@ -5,11 +5,12 @@ turn belongs to the session, not to who watches it. What happened is recorded fi
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from itertools import takewhile
 
 from bridle.engine.broadcast import Broadcast
 from bridle.engine.deltas import Deltas
-from bridle.engine.history import History
+from bridle.engine.history import History, fold
 from bridle.engine.letters import Inbox
 from bridle.engine.parts import Parts
 from bridle.engine.prompt import checked
@@ -19,12 +20,22 @@ from bridle.engine.title import write_title
 from bridle.engine.turns import Turns
 from bridle.engine.watching import follow
 from bridle.errors import SessionBusy, SessionClosed, SessionError
-from bridle.events import Event, MessageAdded, PromptReceived, When
+from bridle.events import (
+    Event,
+    MessageAdded,
+    PromptReceived,
+    Rewound,
+    TagsChanged,
+    TitleChanged,
+    TraceEvent,
+    When,
+)
 from bridle.messages import Message, Text
 from bridle.policy import Mode
-from bridle.promises.provider import Provider
+from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.session import Answer, Prompt, TurnResult
 from bridle.promises.store import Log, Record
+from bridle.promises.tool import Tool
 from bridle.usage import ExecutionMetrics
 
 
@@ -49,7 +60,7 @@ class Session:
         redactor = parts.redactor
         self._deltas = Deltas(Redaction(redactor, self._record).take if redactor else self._record)
         self._turns = Turns(parts, log, history, self._deltas, self._now_mode)
-        self._broadcast = Broadcast(log)
+        self.broadcast = Broadcast(log)
         self._inbox = Inbox(log, history, self.emit)
         self._naming: asyncio.Task[None] | None = None
         self._closed = False
@@ -175,7 +186,57 @@ class Session:
 
     def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
         """Every record after that number: what was written, then live; no gap, no repeat."""
-        return follow(self._parts.store, self._log, self._broadcast, after)
+        return follow(self._parts.store, self._log, self.broadcast, after)
+
+    async def rewind(self, to: int, *, by: str = "me") -> None:
+        """Make the conversation again what it was at record `to`; 0 is empty. A record, no more.
+
+        What was done stays done: files and commands are not undone by it.
+        """
+        self._check_open()
+        self._check_idle()
+        if not 0 <= to <= self.seq:
+            raise SessionError(
+                f"session {self.id} has no record {to}", hint=f"Its newest is {self.seq}."
+            )
+        await self._log.settled()
+        then = await asyncio.to_thread(fold, self._up_to(to))
+        await self.note(Rewound(to, by, tuple(then.transcript), then.todos))
+
+    async def rename(self, title: str) -> None:
+        """Give it a title."""
+        await self.note(TitleChanged(" ".join(title.split())))
+
+    async def tag(self, tags: Iterable[str]) -> None:
+        """Give it these tags, and no others."""
+        await self.note(TagsChanged(tuple(dict.fromkeys(tags))))
+
+    async def note(self, event: Event) -> None:
+        """Record a fact, and come back when it is on disk."""
+        self._check_open()
+        self._open()
+        self.emit(event)
+        await self._log.settled()
+        if isinstance(event, TitleChanged | TagsChanged):
+            await self._log.label(self._history.title, self._history.tags)
+
+    def use(
+        self,
+        *,
+        provider: Provider | None = None,
+        tools: Iterable[Tool] | None = None,
+        system: str | None = None,
+        config: RequestConfig | None = None,
+    ) -> None:
+        """Another model, other tools, another system prompt, other settings, from the next turn."""
+        self._check_open()
+        given = {"provider": provider, "tools": tools, "system": system, "config": config}
+        changed = {name: value for name, value in given.items() if value is not None}
+        if not changed:
+            return
+        self._parts = self._turns.parts = self._parts.changed(**changed)
+        self._open()
+        self.emit(TraceEvent("settings", {"changed": sorted(changed), "model": self._model()}))
 
     async def recover(self) -> None:
         """Say what became of a turn whose process ended, and do what others have asked for."""
@@ -205,7 +266,7 @@ class Session:
         try:
             await self._log.close()
         finally:
-            self._broadcast.end()
+            self.broadcast.end()
             self._on_closed(self)
 
     def emit(self, event: Event) -> None:
@@ -237,6 +298,14 @@ class Session:
     def _record(self, event: Event, data: bytes | None = None) -> None:
         self._history.apply(self._log.append(event, data))
 
+    def _up_to(self, to: int) -> Iterator[Record]:
+        return takewhile(lambda one: one.seq <= to, self._parts.store.read(self.id))
+
+    def _model(self) -> str:
+        info = self._parts.provider.info
+        return f"{info.name}/{info.model}" if info.model else info.name
+
     async def _name(self, small: Provider, prompt: str) -> None:
         for event in await write_title(small, prompt):
             self.emit(event)
+        await self._log.label(self._history.title, self._history.tags)

@@ -95,6 +95,10 @@ class Log(Protocol):
         """Call `tell` in the event loop with records that have been written, in order."""
         ...
 
+    async def label(self, title: str, tags: Sequence[str]) -> None:
+        """Keep a copy of these where a list of sessions finds them at once."""
+        ...
+
     def letters(self) -> list[Letter]:
         """What others have put into the session's inbox, in order, and is still there."""
         ...

@@ -14,7 +14,7 @@ from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import Checkpoint, Event, Repaired
 from bridle.promises.codec import encode_data, encode_line, scrubbed
 from bridle.promises.store import Letter, Record
-from bridle.stores import holder, inbox
+from bridle.stores import holder, inbox, labels
 from bridle.stores.clock import stamp
 from bridle.stores.failure import typed
 from bridle.stores.file import LogFile
@@ -93,6 +93,10 @@ class JsonlLog:
         """Call `tell` with records once they are written; None: nobody listens any more."""
         self._tell = tell
 
+    async def label(self, title: str, tags: Sequence[str]) -> None:
+        """Keep a copy for lists, which look at no more than a log's beginning."""
+        await self._store.after_all(lambda: labels.write(self.path.parent, title, tags))
+
     def letters(self) -> list[Letter]:
         """What others have put into the session's inbox, in order."""
         return inbox.letters(self.path.parent)
@@ -106,17 +110,16 @@ class JsonlLog:
         try:
             await self.settled()
         finally:
-            self._closed = True
-            if self._flying:
-                await self._store.after_all(self._file.close)
-            else:
-                self._file.close()
-            self._refuse(OSError(errno.EBADF, _CLOSED))
+            await self.release()
 
-    def release(self) -> None:
-        """Let it go as it is: it could not be taken up."""
+    async def release(self) -> None:
+        """Let it go as it is; the writer is not in the middle of it then."""
         self._closed = True
-        self._file.close()
+        if self._flying:
+            await self._store.after_all(self._file.close)
+        else:
+            self._file.close()
+        self._refuse(OSError(errno.EBADF, _CLOSED))
 
     def batch(self) -> "_Lines | None":
         """What has to be written now, for the writer's thread."""

@@ -48,6 +48,9 @@ class MemoryLog:
         """Call `tell` with each record."""
         self._tell = tell
 
+    async def label(self, title: str, tags: Sequence[str]) -> None:
+        """A list of sessions looks at the records."""
+
     def letters(self) -> list[Letter]:
         """What others have put into the session's inbox, in order."""
         return list(self.inbox)
