@@ -4,11 +4,22 @@ Pure: values in, bytes out. Knows nothing of sockets or streams.
 """
 
 from base64 import b64decode
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from bridle.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolOutput
+from bridle.messages import (
+    File,
+    Image,
+    Message,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolOutput,
+    says_something,
+)
 from bridle.promises.provider import ProviderInfo, Request, RequestConfig, Thinks
 from bridle.promises.schema import can_be_closed
 from bridle.providers.anthropic_thinking import reply_limit, thinking_fields
@@ -28,12 +39,16 @@ _OPENINGS = {
     "user": b'{"role":"user","content":[',
     "tool": b'{"role":"user","content":[',
 }
+# The API wants a user's message first; a conversation from elsewhere may begin with a greeting.
+_BEGINS = b'{"role":"user","content":[{"type":"text","text":"(The conversation begins.)"}]},'
+_FOREWORDS = {_OPENINGS["assistant"]: _BEGINS, _OPENINGS["system"]: _BEGINS}
 
 
 class MessagesScript:
     """Writes messages for one model: only its own thinking can go back to it."""
 
     closing = b"]}"
+    forewords: Mapping[bytes, bytes] = _FOREWORDS
 
     def __init__(self, model: str) -> None:
         self.key = f"{API}/{model}"
@@ -43,6 +58,7 @@ class MessagesScript:
         """The message as content blocks of the role it speaks in."""
         blocks: list[bytes] = []
         thinks = False
+        thinking = thinking and says_something(message)  # a thought alone is no message
         for part in message.parts:
             if isinstance(part, Thinking):
                 block = self._thought(part) if thinking else None

@@ -4,6 +4,7 @@ Pure: values in, bytes out. A tool's pictures cannot be said in this API; the te
 """
 
 from base64 import b64decode
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ class ChatScript:
     """
 
     closing = b""
+    forewords: Mapping[bytes, bytes] = {}
 
     def __init__(self, model: str) -> None:
         self.key = f"{API}/{model}"

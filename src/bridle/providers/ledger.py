@@ -8,7 +8,7 @@ Thinking goes back only inside the turn in progress. When the next turn begins, 
 the turn before are written once more without it, from the first one that had some.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from bridle.messages import Message, Transcript
@@ -34,6 +34,8 @@ class Script(Protocol):
     """The name of the format; differs wherever the bytes do."""
     closing: bytes
     """What ends an entry that has an opening."""
+    forewords: Mapping[bytes, bytes]
+    """What goes before a first entry with such an opening, where the API wants another first."""
 
     def write(self, message: Message, thinking: bool) -> Written:
         """The message on this wire, with its thinking or without; `thinks` says if it has some."""
@@ -74,7 +76,7 @@ class Ledger:
         current = self._openings[-1] if self._openings else None
         if items:
             if current is None:
-                self._bytes += opening + items
+                self._bytes += self._script.forewords.get(opening, b"") + opening + items
             elif opening and opening == current:
                 self._bytes += b"," + items
             else:

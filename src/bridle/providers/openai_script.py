@@ -3,11 +3,22 @@
 Pure: values in, bytes out. The API has no stop sequences, so `stop` is not sent.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from bridle.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolOutput
+from bridle.messages import (
+    File,
+    Image,
+    Message,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolOutput,
+    says_something,
+)
 from bridle.promises.provider import Request, RequestConfig
 from bridle.providers.ledger import Written
 from bridle.providers.naming import fit
@@ -23,6 +34,7 @@ class ResponsesScript:
     """Writes messages for one model: only its own reasoning can go back to it."""
 
     closing = b""
+    forewords: Mapping[bytes, bytes] = {}
 
     def __init__(self, model: str) -> None:
         self.key = f"{API}/{model}"
@@ -33,6 +45,7 @@ class ResponsesScript:
         items: list[dict[str, Any]] = []
         said: list[Part] = []
         thinks = False
+        thinking = thinking and says_something(message)  # a thought alone leads to nothing
         for part in message.parts:
             if isinstance(part, Text | Image | File):
                 said.append(part)

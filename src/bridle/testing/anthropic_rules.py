@@ -57,7 +57,8 @@ class Rules:
                     where = f"messages.{index}.content.{position}"
                     yield f"{where}: Invalid `signature` in `thinking` block"
             calls = [block["id"] for block in blocks if block["type"] == "tool_use"]
-            if index > turn and calls and sent != self._with_call.get(calls[0], sent):
+            issued = [each for call in calls for each in self._with_call.get(call, [])]
+            if index > turn and any(each not in sent for each in issued):
                 yield (
                     f"messages.{index}.content.0: `thinking` or `redacted_thinking` blocks in the "
                     "latest assistant message cannot be modified. These blocks must remain as "
@@ -91,6 +92,8 @@ def _content(body: Json) -> Iterator[str]:
         blocks = _blocks(message)
         if not blocks:
             yield f"messages.{index}: all messages must have non-empty content"
+        if message["role"] == "assistant" and blocks and blocks[-1]["type"] in _SEALED:
+            yield f"messages.{index}: The final block in an assistant message cannot be `thinking`."
         for position, block in enumerate(blocks):
             where = f"messages.{index}.content.{position}"
             if block["type"] == "text" and not block["text"]:
