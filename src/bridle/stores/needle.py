@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from functools import cache
 
 _PLAIN = re.compile(r"[ !#-.0-\[\]-~]+")  # written as it is, whoever writes the JSON
-_SHORT = {'"': '\\"', "\\": "\\\\", "/": "\\/", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_SHORT = {one: f"\\{one}" for one in '"\\/'} | {
+    one: f"\\{name}" for one, name in zip("\b\f\n\r\t", "bfnrt", strict=True)
+}
 _LEAST = 3  # letters; fewer are in nearly every line
 _MOST = 40  # characters that are looked for; more would find no less
 
@@ -111,6 +113,4 @@ def _cases(one: str) -> list[str]:
 
 @cache
 def _letters() -> str:
-    return "".join(
-        chr(code) for code in (*range(0xD800), *range(0xE000, 0x11000), *range(0x1E900, 0x1E960))
-    )
+    return "".join(map(chr, (*range(0xD800), *range(0xE000, 0x1F000))))
