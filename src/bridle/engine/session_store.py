@@ -12,7 +12,7 @@ from bridle.engine.engine import Engine
 from bridle.engine.history import fold
 from bridle.engine.session import Session
 from bridle.errors import SessionError, UnknownSession
-from bridle.events import Event, MessageAdded, Rewound, TitleChanged
+from bridle.events import Event, MessageAdded, Rewound
 from bridle.messages import Message
 from bridle.promises.store import SessionSummary
 
@@ -36,7 +36,7 @@ class SessionStore:
         """A new session, which is the current one from here on."""
         session = await self._engine.session()
         if title.strip():
-            await session.note(TitleChanged(title.strip()))
+            await session.rename(title)
         self._current = session.id
         return session
 
@@ -83,7 +83,7 @@ class SessionStore:
 
     async def add_message(self, session_id: str, message: Message) -> bool:
         """Put a message at the end of the conversation. Raise `SessionBusy` while a turn runs."""
-        return await self._note(session_id, MessageAdded(message), idle=True)
+        return await self._note(session_id, MessageAdded(message))
 
     async def get_messages(self, session_id: str) -> Messages:
         """The conversation, as a list of the caller's own."""
@@ -93,18 +93,20 @@ class SessionStore:
 
     async def clear_messages(self, session_id: str) -> bool:
         """Begin with an empty conversation. The log keeps the old one. Raise `SessionBusy`."""
-        return await self._note(session_id, Rewound(0), idle=True)
+        return await self._note(session_id, Rewound(0))
 
     async def update_title(self, session_id: str, title: str) -> bool:
         """Give the session a title."""
-        return await self._note(session_id, TitleChanged(title.strip()))
-
-    async def _note(self, session_id: str, event: Event, *, idle: bool = False) -> bool:
-        session = await self.get(session_id)
-        if session is None:
+        if (session := await self.get(session_id)) is None:
             return False
-        if idle:
-            session.bring(())  # refuses while a turn runs, or is parked
+        await session.rename(title)
+        return True
+
+    async def _note(self, session_id: str, event: Event) -> bool:
+        """Change the conversation, in one step with seeing that no turn runs or is parked."""
+        if (session := await self.get(session_id)) is None:
+            return False
+        session.bring(())  # refuses where one does
         await session.note(event)
         return True
 
