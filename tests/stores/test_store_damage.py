@@ -60,9 +60,20 @@ async def take(store, session_id="s"):
     return records, log.found or Repaired()
 
 
+OPEN = []
+
+
 def store_in(state):
     """Not synced: these tests are about what is read."""
-    return JsonlStore(state, "process")
+    OPEN.append(JsonlStore(state, "process"))
+    return OPEN[-1]
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    while OPEN:
+        OPEN.pop().close()
 
 
 def place(state, content, session_id="s"):
@@ -74,15 +85,14 @@ def place(state, content, session_id="s"):
 
 def checked(store, content, whole):
     """Load damaged bytes: exactly these numbers are kept, and the second time all is well."""
+    return run(check(store, content, whole))
+
+
+async def check(store, content, whole):
     path = place(store.folder, content)
-
-    async def twice():
-        first, mended = await take(store)
-        kept = list(store.read("s"))
-        second, nothing = await take(store)
-        return first, mended, kept, second, nothing
-
-    first, mended, kept, second, nothing = run(twice())
+    first, mended = await take(store)
+    kept = list(store.read("s"))
+    second, nothing = await take(store)
     said = [one for one in kept if isinstance(one.event, Repaired)]
     assert [one.seq for one in kept if one not in said] == whole
     assert [one for one in kept if not isinstance(one.event, TextDelta)] == first == second
@@ -101,19 +111,26 @@ def cuts(original):
 
 def test_a_log_cut_at_any_byte_keeps_every_whole_line_and_says_what_went(original, state):
     """A8."""
-    store = store_in(state)
     ends = [index + 1 for index, byte in enumerate(original) if byte == 10]
-    for cut in cuts(original):
+
+    async def cut_at(store, cut):
         count = sum(1 for end in ends if end <= cut)
         if 0 < cut < ends[0]:  # not one line is whole
             path = place(state, original[:cut])
             with pytest.raises(StoreFailed, match="it holds no log"):
-                run(take(store))
+                await take(store)
             assert path.read_bytes() == original[:cut]
-            continue
-        mended = checked(store, original[:cut], list(range(1, count + 1)))
-        assert mended == Repaired(cut - ends[count - 1] if count else 0)
-    store.close()
+        else:
+            mended = await check(store, original[:cut], list(range(1, count + 1)))
+            assert mended == Repaired(cut - ends[count - 1] if count else 0)
+
+    async def everywhere():
+        store = store_in(state)
+        for cut in cuts(original):
+            await cut_at(store, cut)
+        store.close()
+
+    asyncio.run(everywhere())
 
 
 @pytest.mark.parametrize("seed", seeds(1000))

@@ -3,6 +3,7 @@
 `Disk` is the real one: plain functions, bound once. It knows of no log and no record.
 """
 
+import errno
 import fcntl
 import os
 from collections.abc import Callable
@@ -14,6 +15,26 @@ if TYPE_CHECKING:
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+_WHOLLY: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: a sync stops at the drive
+
+
+def _sync(handle: int) -> None:
+    """Make what a file holds durable, down to the drive."""
+    if _WHOLLY is not None:
+        fcntl.fcntl(handle, _WHOLLY)
+    else:
+        os.fdatasync(handle)
+
+
+def _sync_folder(handle: int) -> None:
+    """Make the entries of a folder durable, where the file system has such a thing."""
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+            raise
+
+
 class Disk:
     """A real disk. Everything raises `OSError`; a write may take less than it was given."""
 
@@ -21,8 +42,8 @@ class Disk:
     close = staticmethod(os.close)
     read: "Callable[[int, int, int], bytes]" = staticmethod(os.pread)
     write: "Callable[[int, Buffer, int], int]" = staticmethod(os.pwrite)
-    sync: "Callable[[int], None]" = staticmethod(getattr(os, "fdatasync", os.fsync))
-    sync_folder: "Callable[[int], None]" = staticmethod(os.fsync)
+    sync: "Callable[[int], None]" = staticmethod(_sync if _WHOLLY else os.fdatasync)
+    sync_folder: "Callable[[int], None]" = staticmethod(_sync_folder)
     make_folder = staticmethod(os.mkdir)
     cut = staticmethod(os.ftruncate)
     look = staticmethod(os.fstat)

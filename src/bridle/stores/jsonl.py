@@ -68,7 +68,7 @@ class JsonlStore(SessionFolder):
                 _warn(session_id, repair)
                 await held.settled()
         except BaseException:
-            held.release()
+            await held.release()
             raise
         return held
 

@@ -8,6 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -44,12 +45,16 @@ class SessionFolder:
         """
         try:
             folder, handle = log_handles(str(self.path(session_id).parent), os.O_RDONLY)
+            os.close(folder)
+            with ExitStack() as opening:
+                opening.callback(os.close, handle)
+                reader = Reader(handle, session_id, after)
+                opening.pop_all()
         except FileNotFoundError:
             raise UnknownSession(f"there is no session {session_id}") from None
         except OSError as error:
             raise typed(session_id, error, "read") from error
-        os.close(folder)
-        return Reader(handle, session_id, after)
+        return reader
 
     def read(self, session_id: str, after: int = 0) -> Iterator[Record]:
         """The records that have been written, as far as they are whole."""
