@@ -8,7 +8,7 @@ import asyncio
 import pytest
 
 from bridle.engine.budget import Limits, estimate
-from bridle.errors import ContextTooLong
+from bridle.errors import ContextTooLong, SessionBusy
 from bridle.events import (
     Compacted,
     TextDelta,
@@ -220,28 +220,37 @@ def test_when_nothing_can_be_gained_it_is_sent_as_it_is():
     assert (result.text, events(engine, session.id, Compacted)) == ("fine", [])
 
 
+class Slow:
+    """A small model that begins to write and never ends."""
+
+    info = ProviderInfo("small", "s")
+
+    def __init__(self):
+        self.closed = 0
+
+    async def stream(self, request):
+        try:
+            yield TextDelta("In sh")
+            await asyncio.Event().wait()
+        finally:
+            self.closed += "<record>" in request.messages[0].content
+
+    async def close(self):
+        pass
+
+
+def shortens(event):
+    return isinstance(event, TraceEvent) and event.kind == "shortening"
+
+
 def test_an_interrupt_during_the_summary_works_at_once_and_leaves_all_as_it_was():
     async def story():
-        class Slow:
-            info = ProviderInfo("small", "s")
-            closed = False
-
-            async def stream(self, request):
-                try:
-                    yield TextDelta("In sh")
-                    await asyncio.Event().wait()
-                finally:
-                    self.closed = True
-
-            async def close(self):
-                pass
-
         slow = Slow()
         model = Scripted(looking(6), info=TINY)
         async with make_engine(model, look, mode="auto", small=slow) as engine:
             session = await engine.session()
             turn = await session.send("go on")
-            await until(session, lambda one: getattr(one, "kind", "") == "shortening")
+            await until(session, shortens)
             before = tuple(session.history.transcript)
             await session.interrupt()
             result = await session.wait(turn)
@@ -250,10 +259,55 @@ def test_an_interrupt_during_the_summary_works_at_once_and_leaves_all_as_it_was(
             return result, slow.closed, engine, session
 
     result, closed, engine, session = run(story())
-    assert (result.reason, closed, events(engine, session.id, Compacted)) == (
-        *("interrupted", True),
-        [],
-    )
+    found = events(engine, session.id, Compacted)
+    assert (result.reason, closed, found) == ("interrupted", 1, [])
+    used = [one for one in events(engine, session.id, UsageReported) if one.purpose == "summary"]
+    assert used == [UsageReported(Usage(), "s", None, "summary", priced=True)]
+
+
+def test_a_person_can_ask_for_it_between_two_turns():
+    async def story():
+        model = Scripted(looking(5), info=ProviderInfo("some", "m"))
+        async with make_engine(model, look, mode="auto") as engine:
+            session = await engine.session()
+            assert await session.compact() is False
+            turn = await session.send("go on")
+            with pytest.raises(SessionBusy):
+                await session.compact()
+            await session.wait(turn)
+            before = session.history.transcript
+            assert await session.compact(by="ann") is True
+            after = session.history.transcript
+            result = await session.wait(await session.send("and now?"))
+            return engine, session, before, after, result
+
+    engine, session, before, after, result = run(story())
+    (compacted,) = events(engine, session.id, Compacted)
+    assert (compacted.summary, tuple(after)) == (True, compacted.messages)
+    assert after[-1] == before[-1]
+    assert sum(map(estimate, after)) < 0.5 * sum(map(estimate, before))
+    assert (result.reason, is_valid(session.history.transcript)) == ("done", True)
+    asked_by = [one for one in events(engine, session.id, TraceEvent) if one.kind == "compact"]
+    assert [one.detail["by"] for one in asked_by] == ["me", "ann"]
+
+
+def test_what_a_person_asked_for_can_be_interrupted_and_a_prompt_may_wait_for_its_end():
+    async def story():
+        slow = Slow()
+        model = Scripted(looking(5), info=ProviderInfo("some", "m"))
+        async with make_engine(model, look, mode="auto", small=slow) as engine:
+            session = await engine.session()
+            await session.wait(await session.send("go on"))
+            before = session.history.transcript
+            asking = asyncio.create_task(session.compact())
+            await until(session, shortens)
+            turn = await session.send("next", when="queue")
+            assert session.history.transcript == before
+            await session.interrupt()
+            result = await session.wait(turn)
+            return await asking, result.reason, slow.closed, events(engine, session.id, Compacted)
+
+    assert run(story()) == (False, "done", 1, [])
 
 
 def test_many_turns_stay_within_the_window_and_ids_and_dates_stay():

@@ -203,6 +203,16 @@ class Session:
         then = await asyncio.to_thread(fold, self._up_to(to))
         await self.note(Rewound(to, by, tuple(then.transcript), then.todos))
 
+    async def compact(self, *, by: str = "me") -> bool:
+        """Shorten the conversation now, between two turns: was there anything to gain?"""
+        self._check_open()
+        self._check_idle()
+        self._open()
+        self.emit(TraceEvent("compact", {"by": by}))
+        shortened = await self._turns.shorten()
+        await self._log.settled()
+        return shortened
+
     async def rename(self, title: str) -> None:
         """Give it a title."""
         await self.note(TitleChanged(" ".join(title.split())))

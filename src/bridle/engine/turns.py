@@ -9,6 +9,7 @@ from typing import Any
 
 from bridle.engine.approvals import Approvals
 from bridle.engine.awaited import Results
+from bridle.engine.budget import Budget
 from bridle.engine.compact import Window
 from bridle.engine.deltas import Deltas
 from bridle.engine.gate import Gate
@@ -56,6 +57,7 @@ class Turns:
         self._last = history.turn  # the newest number that a turn was given
         self.results = Results()
         self._memory: dict[str, Any] = {}
+        self._aside: asyncio.Task[bool] | None = None  # what runs between two turns
         read = history.metrics.context_tokens
         self._window = Window(parts, deltas.add, self._conversation, log.settled, read)
 
@@ -97,6 +99,10 @@ class Turns:
 
     async def stop(self, detail: dict[str, str]) -> None:
         """End the turn that runs, and come back when it has ended."""
+        if self._aside is not None:
+            self._aside.cancel()
+            await asyncio.wait([self._aside])
+            return
         way = self._way
         if self.number and way is not None and not way.stopped:
             self._emit(TraceEvent("interrupt", detail))
@@ -105,6 +111,26 @@ class Turns:
             return
         if not await self._give_up(way) and way.task is not None:
             await asyncio.wait([way.task])
+
+    async def shorten(self) -> bool:
+        """Between two turns, because a person asks for it: was there anything to gain?
+
+        An interrupt leaves everything as it was.
+        """
+        parts = self._window.parts = self.parts
+        info, used = parts.provider.info, self._history.metrics
+        budget = Budget(parts.limits, info, used, parts.day, self._id)
+        self.busy = True
+        work = self._aside = asyncio.create_task(self._window.shorten(budget))
+        try:
+            await asyncio.wait([work])
+            return not work.cancelled() and work.result()
+        finally:
+            if not work.done():
+                work.cancel()
+                await asyncio.wait([work])
+            self._aside, self.busy = None, False
+            self._go_over()
 
     async def abandon(self, detail: dict[str, str]) -> None:
         """End a turn that is parked."""
