@@ -57,6 +57,7 @@ class Caller:
         self._begun: set[str] = set()  # calls of this step whose effect may have happened
         self._open: dict[str, ToolCall] = {}
         self._parked = False  # a call of this step waits for a person
+        self._leaves = False  # ... and so it stays when the turn is cancelled
         self.is_over = False
         self.stuck = ""
 
@@ -64,7 +65,7 @@ class Caller:
         """Side by side when all only read, in order otherwise."""
         open_calls = self._open = {call.id: call for call in calls}
         self._begun.clear()
-        parked = False
+        parked = self._parked = self._leaves = False
         try:
             if len(calls) > 1 and all(self._reads(call) for call in calls):
                 await _side_by_side([self._answer(call, open_calls) for call in calls])
@@ -73,11 +74,16 @@ class Caller:
                     await (self._put(call) if self._parked else self._answer(call, open_calls))
             parked = self._parked
         finally:
-            for call in () if parked else list(open_calls.values()):
+            for call in () if parked or self._leaves else list(open_calls.values()):
                 words = INTERRUPTED if call.id in self._begun else NOT_RUN
                 self._say(call, ToolResult.failure(words), open_calls)
         if parked:
             raise Parked
+
+    def leave_open(self) -> bool:
+        """Have no answers given for calls that wait for a person, if nothing is running."""
+        self._leaves = bool(self._open) and not self._open.keys() & self._begun
+        return self._leaves
 
     def give_up(self) -> str:
         """Answer for tools that do not let go, and hear nothing of them any more: their names."""

@@ -1,10 +1,11 @@
 """An engine: what sessions share, and the sessions that are open. It owns them and closes them."""
 
 import asyncio
+import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 
 from bridle.engine.history import History
@@ -12,12 +13,14 @@ from bridle.engine.hub import Hub
 from bridle.engine.parts import Parts
 from bridle.engine.session import Session
 from bridle.engine.told import LiveSummary, Told, Topic
-from bridle.errors import SessionClosed
+from bridle.errors import AgentError, SessionClosed
 from bridle.events import SessionStarted
 from bridle.messages import Message
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.session import Prompt, TurnResult
 from bridle.promises.store import Log, Store
+
+log = logging.getLogger(__name__)
 
 
 class Engine:
@@ -27,7 +30,7 @@ class Engine:
         self._parts = parts
         self._sessions: dict[str, Session] = {}
         self._passing: set[Session] = set()  # opened by a run, and nobody else was handed them
-        self._taking = asyncio.Lock()  # two who ask for one session get the same one
+        self._taking: dict[str, asyncio.Lock] = {}  # two who ask for one session get the same one
         self._closed = False
         self._hub = Hub()
         self._errands: set[asyncio.Task[None]] = set()
@@ -58,14 +61,23 @@ class Engine:
             raise SessionClosed("the engine is closed")
         if session_id is None:
             return self._open(self._parts.store.create(new_id()), History(), resumed=False)
-        async with self._taking:
-            if (known := self._known(session_id)) is not None:
-                return known
-            history = History()
-            log = await self._parts.store.resume(session_id, history.apply)
-            session = self._open(log, history, resumed=True)
+        async with self._taking.setdefault(session_id, asyncio.Lock()):
+            try:
+                return self._known(session_id) or await self._resume(session_id)
+            finally:
+                self._taking.pop(session_id, None)
+
+    async def _resume(self, session_id: str) -> Session:
+        history = History()
+        log = await self._parts.store.resume(session_id, history.apply)
+        session = self._open(log, history, resumed=True)
+        try:
             await session.recover()
-            return session
+        except BaseException:
+            with suppress(AgentError):
+                await session.close()
+            raise
+        return session
 
     def _known(self, session_id: str) -> Session | None:
         session = self._sessions.get(session_id)
@@ -154,7 +166,7 @@ class Engine:
     def _ring(self) -> None:
         """Somebody has put a letter into an inbox; whose it is, is not said."""
         for session in self._sessions.values():
-            errand = asyncio.ensure_future(session.take_letters())
+            errand = asyncio.ensure_future(_hear(session))
             self._errands.add(errand)
             errand.add_done_callback(self._errands.discard)
 
@@ -165,6 +177,13 @@ class Engine:
             del self._sessions[session.id]
         if not self._sessions:
             self._parts.store.listen(None)
+
+
+async def _hear(session: Session) -> None:
+    try:
+        await session.take_letters()
+    except AgentError as error:  # the letters are still there
+        log.warning("the inbox of session %s: %s", session.id, error.message)
 
 
 def new_id() -> str:

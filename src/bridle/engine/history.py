@@ -82,6 +82,12 @@ class History:
         return self._closed() if self._open is not None else self._settled
 
     @property
+    def newest_text(self) -> str:
+        """What the newest message says, if the model wrote it."""
+        newest = self._open or (self._settled[-1] if len(self._settled) else None)
+        return newest.content if newest is not None and newest.role == "assistant" else ""
+
+    @property
     def open_calls(self) -> tuple[OpenCall, ...]:
         """The calls of the newest reply that have no result yet."""
         if self._open is None:

@@ -69,6 +69,9 @@ class Ending(Struct, frozen=True):
     hint: str = ""
 
 
+PARKED = Ending("parked", "the turn waits for a person's answer")
+
+
 async def run_turn(turn: Turn) -> Ending:
     """Run to the end. Raise what the provider raises; a limit is an ending, not an error."""
     caller = turn.caller = Caller(
@@ -79,7 +82,7 @@ async def run_turn(turn: Turn) -> Ending:
             return ending
         return await _steps(turn, caller)
     except Parked:
-        return Ending("parked", "the turn waits for a person's answer")
+        return PARKED
     except NoRoom as full:
         return Ending("stuck", full.message, full.hint)
 

@@ -64,6 +64,7 @@ class Session:
         self._inbox = Inbox(log, history, self.emit)
         self._naming: asyncio.Task[None] | None = None
         self._closed = False
+        self._gone = asyncio.Event()
 
     @property
     def is_busy(self) -> bool:
@@ -172,7 +173,8 @@ class Session:
     async def interrupt(self, *, by: str = "me", letter: str = "") -> None:
         """End the running turn, and come back when it has ended."""
         detail = {"by": by, "letter": letter} if letter else {"by": by}
-        if self._turns.parked and not self._closed:  # closing leaves it parked
+        if self._turns.parked:
+            self._check_open()
             self._open()
             await self._turns.abandon(detail)
         else:
@@ -265,9 +267,10 @@ class Session:
     async def close(self) -> None:
         """Interrupt what runs, settle, let the log go. Watchers are told that it is over."""
         if self._closed:
+            await self._gone.wait()
             return
         self._closed = self._turns.closed = True
-        await self.interrupt(by="close")
+        await self._turns.leave({"by": "close"})
         if self._naming is not None:
             self._naming.cancel()
             await asyncio.wait([self._naming])
@@ -278,6 +281,7 @@ class Session:
         finally:
             self.broadcast.end()
             self._on_closed(self)
+            self._gone.set()
 
     def emit(self, event: Event) -> None:
         """Record, then tell. Synchronous, so the order is the order of the code."""

@@ -132,6 +132,12 @@ class Turns:
             self._aside, self.busy = None, False
             self._go_over()
 
+    async def leave(self, detail: dict[str, str]) -> None:
+        """The session is closed: a turn that waits for a person is parked, any other is ended."""
+        if self.busy and self._way is not None and self._history.pending:
+            self._way.park()
+        await self.stop(detail)
+
     async def abandon(self, detail: dict[str, str]) -> None:
         """End a turn that is parked."""
         turn = self._history.running
@@ -151,11 +157,11 @@ class Turns:
     def _take_prompts(self, turn: int, *, steering: bool = False) -> None:
         """Bring prompts into the conversation of this turn, each once.
 
-        What steers belongs to the turn that runs. A turn that begins takes all that wait before it,
-        too: they were left behind by a process that ended before it came to them.
+        What steers belongs to the turn that runs. A turn that begins takes those, too, for which
+        nobody waits here: they came too late to steer, or a process ended before it came to them.
         """
         for seq, prompt in list(self._history.waiting.items()):
-            mine = prompt.turn == turn if steering else prompt.turn <= turn
+            mine = prompt.turn == turn or not (steering or self.results.lacks(prompt.turn))
             if mine and (prompt.when == "next_step" or not steering):
                 parts = prompt.parts or as_parts(prompt.content)
                 self._emit(MessageAdded(Message("user", parts), seq, turn))
@@ -171,7 +177,7 @@ class Turns:
 
     async def _carry(self, way: UnderWay) -> None:
         """The whole turn, and how it ended: said once, whatever happens."""
-        ending, error = await way.carry(
+        outcome = await way.carry(
             self._window,
             self._gate,
             self._emit,
@@ -179,7 +185,7 @@ class Turns:
             left_open(self._history),
         )
         if way.task is not None:  # otherwise it was given up, and has no say
-            await self._finish(way, ending, error)
+            await self._finish(way, *outcome)
 
     async def _give_up(self, way: UnderWay) -> bool:
         """End a turn whose tool does not let go, and leave the tool to itself."""
@@ -237,9 +243,7 @@ class Turns:
         if not self.results.lacks(turn):
             return
         way = self._way if self._way is not None and self._way.number == turn else None
-        transcript = self._history.transcript
-        last = transcript[-1] if len(transcript) and way is not None else Message("assistant")
-        text = last.content if last.role == "assistant" else ""
+        text = self._history.newest_text if way is not None else ""
         used = self._history.metrics.since(way.before) if way is not None else ExecutionMetrics()
         unheard = self.approvals.take_unanswered()
         self.results.settle(

@@ -10,7 +10,7 @@ from typing import Any
 from bridle.engine.budget import Budget
 from bridle.engine.compact import Window
 from bridle.engine.gate import Gate
-from bridle.engine.loop import Ending, Turn, outcome, run_turn
+from bridle.engine.loop import PARKED, Ending, Turn, outcome, run_turn
 from bridle.engine.parts import Parts
 from bridle.engine.voice import Voice
 from bridle.errors import AgentError, TimedOut
@@ -35,6 +35,7 @@ class UnderWay:
         "inputs",
         "memory",
         "number",
+        "parking",
         "parts",
         "session_id",
         "stopped",
@@ -56,7 +57,7 @@ class UnderWay:
         self.before = before
         self.memory = memory
         self.task: asyncio.Task[None] | None = None
-        self.begun = self.stopped = False
+        self.begun = self.stopped = self.parking = False
         self.inputs: Turn | None = None
         self.voice: Voice | None = None
         limits = parts.limits
@@ -98,6 +99,8 @@ class UnderWay:
             )
             return await self._run(self.inputs), None
         except (Exception, asyncio.CancelledError) as raised:
+            if self.parking and isinstance(raised, asyncio.CancelledError):
+                return PARKED, None
             return outcome(raised)
 
     async def _run(self, inputs: Turn) -> Ending:
@@ -117,6 +120,11 @@ class UnderWay:
     def patience(self) -> float:
         """How long it is waited for."""
         return PATIENCE
+
+    def park(self) -> None:
+        """Have it end soon, but leave its calls open where none of them has begun."""
+        caller = self.inputs.caller if self.inputs is not None else None
+        self.parking = caller is not None and caller.leave_open()
 
     def stop(self) -> None:
         """Have it end soon."""
