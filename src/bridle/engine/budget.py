@@ -61,7 +61,7 @@ class _Scope(NamedTuple):
     limit: float
     used: float
     words: str  # where the limit holds, beyond the turn
-    hint: str
+    hint: str  # a turn needs none: another can be begun
 
 
 class _Ledger:
@@ -138,14 +138,9 @@ class Budget:
         """
         limits = self.limits
         if limits.steps and self.steps >= limits.steps:
-            raise BudgetReached(
-                f"the limit of {limits.steps} steps is reached", hint=_raised("steps", "max-steps")
-            )
+            raise BudgetReached(f"the limit of {limits.steps} steps is reached")
         if self._refused:
-            raise BudgetReached(
-                f"the limit of {limits.tool_calls} tool calls is reached",
-                hint=_raised("tool_calls", "max-tool-calls"),
-            )
+            raise BudgetReached(f"the limit of {limits.tool_calls} tool calls is reached")
         self.steps += 1
         if not limits.counts:
             return config
@@ -240,11 +235,10 @@ class Budget:
     def _tokens_left(self, reading: int) -> int:
         ledger, others = self._ledger, self._ledger.others(self._who)[0]
         here, before = ledger.tokens + others, ledger.before.tokens
-        hints = _raised("tokens", "max-tokens-total"), _later("tokens")
         room = _ENDLESS
         for limit, used, words, hint in (
-            _Scope(self.limits.tokens, here, "", hints[0]),
-            _Scope(self.limits.session_tokens, before + here, " a session", hints[1]),
+            _Scope(self.limits.tokens, here, "", ""),
+            _Scope(self.limits.session_tokens, before + here, " a session", _later("tokens")),
         ):
             left = int(limit - used - reading) if limit else _ENDLESS
             if left < 1:
@@ -259,11 +253,10 @@ class Budget:
     def _money_left(self, reading: int) -> int:
         ledger, others = self._ledger, self._ledger.others(self._who)[1]
         here, before = ledger.money + others, ledger.before.cost
-        hints = _raised("money", "max-cost"), _later("money")
         room = _ENDLESS
         for limit, used, words, hint in (
-            _Scope(self.limits.money, here, "", hints[0]),
-            _Scope(self.limits.session_money, before + here, " a session", hints[1]),
+            _Scope(self.limits.money, here, "", ""),
+            _Scope(self.limits.session_money, before + here, " a session", _later("money")),
         ):
             if not limit:
                 continue
@@ -300,10 +293,6 @@ class Budget:
 
 def _dearest(price: Price) -> float:
     return max(price.input, price.cache_write or 0.0)
-
-
-def _raised(key: str, flag: str) -> str:
-    return f"What was done is kept: raise limits.{key} (--{flag}), or go on in another turn."
 
 
 def _later(kind: str) -> str:
