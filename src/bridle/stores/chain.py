@@ -51,10 +51,10 @@ class Chain:
             return start
         for index in range(start, len(lines)):
             line = lines[index]
-            if not line.startswith(b'{"seq":%d,' % (seq + 1)) or line[-43:-34] != _FIELD:
+            if not line.startswith(b'{"seq":%d,' % (seq + 1)):
                 break
             digest = blake2b(line[:-_TAIL], digest_size=16, key=key).hexdigest().encode()
-            if line[-34:] != b'%b"}' % digest:
+            if not line.endswith(b',"hash":"%b"}' % digest):
                 break
             seq, key = seq + 1, digest
         else:
@@ -69,7 +69,7 @@ class Chain:
         record = None if isinstance(line, Overlong) else to_readable(line)
         why = self._against(line, record)
         if record is not None and not why:
-            gap = None if explained else _gap(after, record)
+            gap = None if explained else _gap(after, record, line)
             return [self._taken(line, record)], gap
         found = self._glued(line)
         if found:
@@ -138,12 +138,12 @@ def proven(line: bytes, before: str) -> bool:
     return formed and chained(line[:-_TAIL], before).encode() == stated
 
 
-def _gap(after: int, record: Record) -> BrokenLine | None:
-    """Are there numbers missing that nothing explains?"""
+def _gap(after: int, record: Record, line: bytes) -> BrokenLine | None:
+    """Are there numbers missing that nothing explains? It is known by the line behind it."""
     first, last = after + 1, record.seq - 1
     if last < first or isinstance(record.event, Repaired):
         return None
-    return BrokenLine(after, 0, "", f"the records {first} to {last} are missing")
+    return BrokenLine(after, 0, fingerprint(line), f"the records {first} to {last} are missing")
 
 
 def _claims(line: bytes) -> bool:
