@@ -7,8 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bridle.engine.callbacks import StreamCallbacks as StreamCallbacks
     from bridle.engine.complete import complete as complete
+    from bridle.engine.facade import Assistant as Assistant
+    from bridle.engine.facade import SendOptions as SendOptions
     from bridle.engine.session import Session as Session
+    from bridle.engine.session_store import SessionStore as SessionStore
+    from bridle.engine.told import LiveSummary as LiveSummary
+    from bridle.engine.told import Told as Told
     from bridle.errors import AgentError as AgentError
     from bridle.errors import ToolError as ToolError
     from bridle.messages import File as File
@@ -38,8 +44,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "engine.callbacks": ("StreamCallbacks",),
     "engine.complete": ("complete",),
+    "engine.facade": ("Assistant", "SendOptions"),
     "engine.session": ("Session",),
+    "engine.session_store": ("SessionStore",),
+    "engine.told": ("LiveSummary", "Told"),
     "errors": ("AgentError", "ToolError"),
     "messages": ("File", "Image", "Message", "Text", "ToolCall", "user"),
     "policy": ("Rule", "ToolPolicy"),

@@ -6,20 +6,12 @@ import random
 import pytest
 
 from bridle.engine.session_store import SessionStore
-from bridle.errors import SessionBusy, SessionError
+from bridle.errors import SessionBusy
 from bridle.events import MessageAdded, Rewound, TitleChanged
 from bridle.messages import Message, Text, ToolCall, ToolOutput, user
-from bridle.stores.copying import delete
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool
 from rig import call, events, make_engine, run, seeds
-
-
-class Deleting(JsonlStore):
-    """A folder of sessions out of which one can be removed."""
-
-    def delete(self, session_id):
-        delete(self, session_id)
 
 
 def words(messages):
@@ -53,7 +45,7 @@ def test_a_session_that_there_is_not_is_none_and_false_and_empty(tmp_path):
     """S3."""
 
     async def story():
-        async with make_engine([], store=Deleting(tmp_path)) as engine:
+        async with make_engine([], store=JsonlStore(tmp_path)) as engine:
             sessions = SessionStore(engine)
             return (
                 await sessions.get("nobody"),
@@ -191,7 +183,7 @@ def test_a_deleted_session_is_gone_and_another_becomes_current(tmp_path):
     """S3: delete, by an explicit word, closes the session first."""
 
     async def story():
-        async with make_engine(["ok"], store=Deleting(tmp_path)) as engine:
+        async with make_engine(["ok"], store=JsonlStore(tmp_path)) as engine:
             sessions = SessionStore(engine)
             session = await sessions.create("Doomed")
             empty = await sessions.create()
@@ -205,19 +197,16 @@ def test_a_deleted_session_is_gone_and_another_becomes_current(tmp_path):
     assert list((tmp_path / "sessions").iterdir()) == []
 
 
-def test_a_store_that_deletes_nothing_says_so_and_the_session_stays():
+def test_a_session_in_memory_can_be_deleted_too():
     """S3."""
 
     async def story():
         async with make_engine(["ok"]) as engine:
-            engine.store.delete = None
             sessions = SessionStore(engine)
-            session = await sessions.create()
-            with pytest.raises(SessionError):
-                await sessions.delete(session.id)
-            return session.is_closed, sessions.current_id == session.id
+            session = await sessions.create("Doomed")
+            return await sessions.delete(session.id), await sessions.list(), session.is_closed
 
-    assert run(story()) == (False, True)
+    assert run(story()) == (True, [], True)
 
 
 @pytest.mark.parametrize("seed", seeds(50))

@@ -203,6 +203,7 @@ class Session:
             )
         await self._log.settled()
         then = await asyncio.to_thread(fold, self._up_to(to))
+        self._check_idle()  # somebody may have sent a prompt meanwhile
         await self.note(Rewound(to, by, tuple(then.transcript), then.todos))
 
     async def compact(self, *, by: str = "me") -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from bridle.engine.engine import Engine
 from bridle.engine.history import fold
 from bridle.engine.session import Session
-from bridle.errors import SessionError, UnknownSession
+from bridle.errors import UnknownSession
 from bridle.events import Event, MessageAdded, Rewound
 from bridle.messages import Message
 from bridle.promises.store import SessionSummary
@@ -69,14 +69,13 @@ class SessionStore:
 
     async def delete(self, session_id: str) -> bool:
         """Close the session and remove its log for good. Raise `SessionLocked`."""
-        delete = self._deleting()
         session = self._engine.opened(session_id)
         if session is not None:
             await session.close()
         if self._current == session_id:
             self._current = ""
         try:
-            await asyncio.to_thread(delete, session_id)
+            await asyncio.to_thread(self._engine.store.delete, session_id)
         except UnknownSession:  # also one that was open, and in which nothing was said
             return session is not None
         return True
@@ -125,12 +124,6 @@ class SessionStore:
             return list(fold(self._engine.store.read(session_id)).transcript)
         except UnknownSession:
             return []
-
-    def _deleting(self) -> Callable[[str], None]:
-        delete: Callable[[str], None] | None = getattr(self._engine.store, "delete", None)
-        if delete is None:
-            raise SessionError("this store deletes nothing", hint="The session was left as it is.")
-        return delete
 
 
 def _first(read: Callable[[str], Any], session_id: str) -> None:

@@ -138,6 +138,10 @@ class Store(Protocol):
         """Put a verb into a session's inbox; it is durable on return. Raise `UnknownSession`."""
         ...
 
+    def delete(self, session_id: str) -> None:
+        """Remove a session that nobody holds. Raise `UnknownSession`, `SessionLocked`."""
+        ...
+
     def listen(self, ring: Callable[[], None] | None) -> None:
         """Call `ring` in the event loop whenever there may be new letters; None: no longer."""
         ...

@@ -13,7 +13,7 @@ from typing import TypeVar
 from bridle.errors import UnknownSession
 from bridle.events import Repaired
 from bridle.promises.store import Durability, Letter, Record
-from bridle.stores import inbox
+from bridle.stores import copying, inbox
 from bridle.stores.disk import Disk
 from bridle.stores.file import Ground
 from bridle.stores.held import JsonlLog
@@ -79,6 +79,10 @@ class JsonlStore(SessionFolder):
             raise UnknownSession(f"there is no session {session_id}")
         inbox.post(path.parent, letter)
         self._bell.ring()
+
+    def delete(self, session_id: str) -> None:
+        """Remove a session that nobody holds."""
+        copying.delete(self, session_id)
 
     def listen(self, ring: Callable[[], None] | None) -> None:
         """Call `ring` whenever somebody may have put a letter anywhere; None: no longer."""

@@ -105,6 +105,12 @@ class MemoryStore:
             with suppress(RuntimeError):  # that loop is over: nobody listens any more
                 loop.call_soon_threadsafe(ring)
 
+    def delete(self, session_id: str) -> None:
+        """Remove a session that nobody holds."""
+        if self._find(session_id).held:
+            raise SessionLocked(f"session {session_id} is open")
+        del self._logs[session_id]
+
     def listen(self, ring: Callable[[], None] | None) -> None:
         """Call `ring` after each letter; None: no longer."""
         self._bell = (asyncio.get_running_loop(), ring) if ring is not None else None
