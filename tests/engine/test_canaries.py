@@ -13,7 +13,7 @@ from bridle.promises.codec import decode_data, encode_data
 from bridle.promises.tool import ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
-from rig import Speaking, Thing, call, make_engine, one_turn, results, run
+from rig import Speaking, Thing, call, make_engine, one_turn, results, run, until
 
 BODY = "q7Rm2Xv9Kp4Ls8Tw3Zn6Hc1Yb5Gd0Jf7Ae2Uo9Mi4"
 HEX = "9f86d081884c7d659a2feaa0c55ad015"
@@ -153,3 +153,21 @@ def test_tokens_are_sent_where_the_person_wants_it_and_known_keys_are_not():
 
     assert run(work()).text == f"{token} {MARK}"
     assert model.requests[0].messages[0].content == f"{token} {MARK}"
+
+
+@pytest.mark.parametrize("name", CANARIES)
+def test_the_model_that_writes_titles_is_told_no_canary(name):
+    said, _ = CANARIES[name]
+    small = Scripted(["A title"])
+
+    async def work():
+        async with make_engine(["ok"], small=small, **PARTS) as engine:
+            session = await engine.session()
+            turn = await session.send(f"hear this: {said}")
+            await until(session, lambda event: isinstance(event, TitleChanged))
+            await session.wait(turn)
+
+    run(work())
+    (request,) = small.requests
+    assert left_in(repr(list(request.messages))) == []
+    assert MARK in request.messages[0].content

@@ -1,0 +1,59 @@
+"""The limits of a day with the real account: two sessions, one folder, what is in their logs."""
+
+import pytest
+
+from bridle.engine.budget import Budget, Limits
+from bridle.engine.title import write_title
+from bridle.errors import BudgetReached
+from bridle.events import SessionStarted, TitleChanged, TraceEvent, UsageReported
+from bridle.promises.provider import ProviderInfo, RequestConfig
+from bridle.providers.scripted import Scripted
+from bridle.stores.day import Day
+from bridle.stores.jsonl import JsonlStore
+from bridle.usage import Price, Usage
+from rig import run
+
+PRICED = ProviderInfo("scripted", "m", max_output=1000, price=Price(1.0, 5.0))
+LIMITS = Limits(day_tokens=3000, day_money=0.01)
+
+
+def test_what_one_session_holds_or_has_used_another_cannot_use(tmp_path):
+    async def story():
+        store = JsonlStore(tmp_path)
+        log = store.create("a")
+        log.append(SessionStarted("a"))
+        first = Budget(LIMITS, PRICED, day=Day(tmp_path), who="a")
+        second = Budget(LIMITS, PRICED, day=Day(tmp_path), who="b")
+        await first.hold(first.reserve(RequestConfig(), 1500))
+        assert (await second.hold(second.reserve(RequestConfig(), 100))).max_tokens == 250 + 6
+        await second.settle(log.settled)
+        first.spend(Usage(1500, 700), 0.005)
+        log.append(UsageReported(Usage(1500, 700), "m", 0.005))
+        await first.settle(log.settled)
+        assert (await second.hold(second.reserve(RequestConfig(), 100))).max_tokens == 500
+        with pytest.raises(BudgetReached, match="2200 are used and 600 set aside"):
+            await first.hold(first.reserve(RequestConfig(), 700))
+        await second.settle(log.settled)
+        await log.close()
+        store.close()
+        return Day(tmp_path).spent()
+
+    spent = run(story())
+    assert (spent.tokens, spent.money, spent.unpriced) == (2200, 0.005, 0)
+
+
+def test_a_title_is_not_written_where_there_is_no_room_for_it():
+    small = Scripted([{"text": "A title", "usage": {"inputTokens": 90, "outputTokens": 3}}])
+    budget = Budget(Limits(tokens=300), PRICED, who="s")
+
+    async def story():
+        written = await write_title(small, "go", budget.beside(small.info, "title"))
+        refused = await write_title(small, "go " * 600, budget.beside(small.info, "title"))
+        return written, refused
+
+    written, refused = run(story())
+    assert written[1:] == [TitleChanged("A title")]
+    assert budget.tokens == 93
+    assert [type(one) for one in refused] == [TraceEvent]
+    assert "the limit of 300 tokens leaves no room" in refused[0].detail["message"]
+    assert len(small.requests) == 1
