@@ -7,12 +7,15 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from bridle.cli.holding import holder_of
 from bridle.cli.posting import deliver, new_letter
 from bridle.cli.turn import Show, holding_reins
 from bridle.cli.words import person
 from bridle.errors import AgentError, SessionError
 from bridle.events import (
+    CallIntended,
     Event,
     MessageAdded,
     PromptReceived,
@@ -92,6 +95,8 @@ class Elsewhere:
                 self._text = event.message.content if event.message is not None else ""
             case UsageReported(usage=usage, cost=cost):
                 self._used = self._used.plus(usage, cost)
+            case CallIntended():
+                self._used = replace(self._used, tool_calls=self._used.tool_calls + 1)
             case TurnParked(turn=turn) if turn == self._turn:
                 return TurnEnded(turn, "parked")
             case TurnEnded(turn=turn) if turn == self._turn:

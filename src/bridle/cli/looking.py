@@ -22,6 +22,7 @@ def show(session_id: str, as_json: bool, thinking: bool) -> None:
     #24 is the number of a record: `fork --at 24` and `rewind --to 24` go there.
     """
     from bridle.cli.find import find_session, session_folder
+    from bridle.cli.holding import holder_of
     from bridle.cli.story import Story, heading
 
     folder = session_folder()
@@ -39,7 +40,7 @@ def show(session_id: str, as_json: bool, thinking: bool) -> None:
     for record in folder.read(found.id):
         for line in story.lines(record):
             click.echo(line)
-    for line in story.total():
+    for line in story.total(holder_of(folder.path(found.id))):
         click.echo(line)
 
 

@@ -9,7 +9,14 @@ from typing import Any
 import msgspec
 
 from bridle.cli.style import Paint, cut
-from bridle.events import ApprovalAnswered, ApprovalAsked, Todo, TraceEvent, TurnEnded
+from bridle.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    PromptReceived,
+    Todo,
+    TraceEvent,
+    TurnEnded,
+)
 from bridle.messages import ToolCall, ToolOutput
 from bridle.promises.codec import encode_data
 from bridle.promises.store import Record
@@ -90,6 +97,13 @@ def todo_lines(todos: Iterable[Todo], paint: Paint, width: int) -> list[str]:
         done = todo.status == "completed"
         lines.append(f"    {paint.green(mark) if done else mark} {paint.dim(text)}")
     return lines
+
+
+def letter_line(prompt: PromptReceived, paint: Paint, width: int) -> str:
+    """A prompt that came from another process."""
+    by = one_line(prompt.by)
+    said = cut(one_line(prompt.content), max(10, width - len(by) - 8))
+    return f"{paint.cyan('❯')} {paint.bold(said)} {paint.dim(f'({by})')}"
 
 
 def asked_line(asked: ApprovalAsked, paint: Paint, width: int) -> str:

@@ -4,6 +4,7 @@ Another model means another engine; the session is taken up again there. Reads n
 """
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -39,6 +40,7 @@ class Room:
         self.setup = setup
         self.screen = screen
         self.mode: Mode = setup.settings.mode
+        self.on_end: Callable[[], None] | None = None  # a turn is over, whoever began it
         self._flags = flags
         self._asker = asker
 
@@ -161,6 +163,7 @@ class Room:
         session.mode = self.mode
         self.session = session
         self._watch = await Watch(session, self.screen.feed, seen).__aenter__()
+        self._watch.on_end = self.on_end
 
     async def _leave(self) -> None:
         await self._watch.__aexit__(None, None, None)

@@ -16,6 +16,7 @@ from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
     Event,
+    PromptReceived,
     ResponseCompleted,
     TextDelta,
     ThinkingDelta,
@@ -62,6 +63,7 @@ class Screen:
         self._several = False  # calls are open side by side
         self._at_start = True
         self._whispering = False
+        self._prompting = False  # a question stands at the end, and may be in the way
         self._lined = False  # the last thing shown was a line that is not the answer's
 
     @property
@@ -99,8 +101,20 @@ class Screen:
         self._err.write(text)
         self._err.flush()
 
+    def prompt(self, text: str) -> None:
+        """Ask for a line. What comes before it is typed takes the place of the question."""
+        self.ask(text)
+        self._prompting = True
+
+    def typed(self) -> None:
+        """The line is there."""
+        self._prompting = False
+
     def break_line(self) -> None:
         """Begin a new line where text stands unfinished."""
+        if self._prompting:
+            self._prompting = False
+            self._err.write("\r\x1b[K")
         if not self._at_start:
             stream = self._out if self._live and not self._whispering else self._err
             held = self._wrap.flush(self.width) if self._wrap and not self._whispering else ""
@@ -116,6 +130,8 @@ class Screen:
                 return self._call(call)
             case ToolResultEvent():
                 return self._result(event)
+            case PromptReceived(letter=letter) if letter:
+                return [render.letter_line(event, paint, width)]
             case TodosChanged(todos=todos):
                 return render.todo_lines(todos, paint, width)
             case ApprovalAsked():
@@ -147,7 +163,7 @@ class Screen:
         if not self._live:
             self._held.append(text)
             return
-        if self._whispering:
+        if self._whispering or self._prompting:
             self.break_line()
         if self._lined:
             self._out.write("\n")  # air between what was done and what is said of it

@@ -122,7 +122,13 @@ def plain_part(text: str) -> str:
 
 
 def _named(hit: "Hit", titles: dict[str, str]) -> dict[str, Any]:
-    import msgspec
-
-    found: dict[str, Any] = msgspec.to_builtins(hit)
-    return {**found, "title": titles.get(hit.session_id, "")}
+    return {
+        "sessionId": hit.session_id,
+        "title": titles.get(hit.session_id, ""),
+        "seq": hit.seq,
+        "timestamp": hit.timestamp,
+        "kind": hit.kind,
+        "text": hit.text,
+        "start": hit.start,
+        "end": hit.end,
+    }

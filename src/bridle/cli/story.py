@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from bridle.cli import render
 from bridle.cli.milestone import milestones
-from bridle.cli.style import Paint
+from bridle.cli.style import Paint, cut
 from bridle.cli.wrap import wrapped
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallIntended,
     Forked,
+    MessageAdded,
     PromptReceived,
     ResponseCompleted,
     Rewound,
@@ -58,6 +59,7 @@ class Story:
         self._turn = ExecutionMetrics()
         self._all = ExecutionMetrics()
         self._asked: dict[str, ApprovalAsked] = {}
+        self._waiting: dict[int, PromptReceived] = {}
         self._begun: dict[str, str] = {}  # calls without a result, by id: their names
         self._calls: dict[str, str] = {}  # of a reply with several: what to call them
 
@@ -65,11 +67,10 @@ class Story:
         """What is to be read of one record; often nothing."""
         event, paint, width = record.event, self._paint, self._width
         match event:
-            case SessionStarted() if event.resumed:
+            case SessionStarted() if event.resumed and event.mode != "cli":
                 yield paint.dim(f"  ─ taken up again, {render.one_line(record.timestamp)}")
-            case PromptReceived():
-                yield ""
-                yield from self._prompt(event)
+            case PromptReceived() | MessageAdded():
+                yield from self._prompts(record.seq, event)
             case ResponseCompleted(message=Message() as message):
                 yield from self._reply(message)
             case ApprovalAsked():
@@ -83,12 +84,15 @@ class Story:
             case _:
                 yield from self._rest(record)
 
-    def total(self) -> Iterator[str]:
-        """What is open at the end, and what the whole session used."""
+    def total(self, holder: str = "") -> Iterator[str]:
+        """What is open at the end, and what the whole session used. `holder` has it open now."""
         paint = self._paint
+        unknown = f"runs now, in {holder}" if holder else "has no result: nobody knows what it did"
         for name in self._begun.values():
-            said = f"{render.one_line(name)} was begun and has no result: nobody knows what it did"
-            yield f"  {paint.yellow('?')} {said}"
+            yield f"  {paint.yellow('?')} {render.one_line(name)} was begun and {unknown}"
+        for prompt in self._waiting.values():
+            said = render.one_line(prompt.content)
+            yield cut(f"  {paint.yellow('…')} waits to be sent to the model: {said}", self._width)
         for asked in self._asked.values():
             said = f"{render.one_line(asked.call.name)} waits for an answer: bridle approvals list"
             yield f"  {paint.yellow('?')} {said}"
@@ -139,7 +143,18 @@ class Story:
         self._turn = replace(self._turn, tool_calls=self._turn.tool_calls + 1)
         self._all = replace(self._all, tool_calls=self._all.tool_calls + 1)
 
+    def _prompts(self, seq: int, event: PromptReceived | MessageAdded) -> Iterator[str]:
+        """A prompt is told where it reaches the model; one that waits for nothing, at once."""
+        if isinstance(event, MessageAdded):
+            if (waited := self._waiting.pop(event.prompt, None)) is not None:
+                yield from self._prompt(waited)
+        elif event.when == "idle":
+            yield from self._prompt(event)
+        else:
+            self._waiting[seq] = event
+
     def _prompt(self, event: PromptReceived) -> Iterator[str]:
+        yield ""
         first, *rest = neutral(event.content).split("\n")
         by = "" if event.by == "me" else self._paint.dim(f" ({render.one_line(event.by)})")
         yield f"{self._paint.cyan('❯')} {self._paint.bold(first)}{by}"

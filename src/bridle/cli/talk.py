@@ -23,6 +23,7 @@ from bridle.cli.words import check_text
 from bridle.errors import AgentError
 
 _FENCE = '"""'
+_PROMPT = "❯ "
 
 
 class Repl:
@@ -41,11 +42,17 @@ class Repl:
             paint=setup.paint,
         )
         self._room = Room(setup, flags, self._screen, Asker(self._lines, self._screen))
+        self._room.on_end = self._turn_over
 
     async def talk(self) -> int:
         """Until there are no more lines."""
         with on_signals(self._pulled, signal.SIGINT), on_signals(self._sent_away, *ENDING):
             return await self._talk()
+
+    def _turn_over(self) -> None:
+        """A turn that another process asked for came between: ask for the line again."""
+        if self._reading is not None and self._lines.is_terminal:
+            self._screen.prompt(self._screen.paint.cyan(_PROMPT))
 
     def _pulled(self) -> None:
         """Ctrl-C while no turn runs drops the line."""
@@ -100,7 +107,7 @@ class Repl:
 
     async def _entry(self) -> str | None:
         """A line, or the lines between triple quotes; None at the end."""
-        line = await self._line("❯ ")
+        line = await self._line(_PROMPT)
         if line is None or not line.lstrip().startswith(_FENCE):
             return line
         gathered = [line.lstrip().removeprefix(_FENCE)]
@@ -115,7 +122,7 @@ class Repl:
         while not self._leaving.is_set():
             self._reading = asyncio.ensure_future(self._lines.next())
             if self._lines.is_terminal:
-                self._screen.ask(self._screen.paint.cyan(prompt))
+                self._screen.prompt(self._screen.paint.cyan(prompt))
             try:
                 return await self._reading
             except asyncio.CancelledError:
@@ -124,8 +131,10 @@ class Repl:
                     raise  # it was not the line that was cancelled
                 if self._leaving.is_set():
                     break
+                self._screen.typed()
                 self._screen.ask("\n")
                 self._screen.line(self._screen.paint.dim("Ctrl-D or /quit leaves"))
             finally:
                 self._reading = None
+                self._screen.typed()
         return None

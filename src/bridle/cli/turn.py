@@ -60,10 +60,12 @@ class Watch:
         self._last = after
         self._ended = 0  # the newest turn whose end, or parking, has been shown
         self._news: asyncio.Future[None] | None = None
+        self.on_end: Callable[[], None] | None = None  # a turn is over, whoever began it
         self.hint = ""
         self.stopped = ""
 
     async def __aenter__(self) -> "Watch":
+        self._records = self._session.subscribe(self._last)  # from now on, not from when it runs
         self._showing = asyncio.ensure_future(self._follow())
         return self
 
@@ -76,6 +78,7 @@ class Watch:
         self._showing.cancel()
         with suppress(asyncio.CancelledError, OSError):
             await self._showing
+        await self._records.aclose()
 
     async def play(self, prompt: Prompt) -> TurnResult:
         """Send a prompt, show what happens, and come back with the result."""
@@ -118,11 +121,11 @@ class Watch:
 
     async def _follow(self) -> None:
         while not await self._follow_once():
-            pass
+            self._records = self._session.subscribe(self._last)
 
     async def _follow_once(self) -> bool:
         """Until the session is closed; False when we were too slow and have to look again."""
-        async with aclosing(self._session.subscribe(self._last)) as records:
+        async with aclosing(self._records) as records:
             async for record in records:
                 if isinstance(record.event, TraceEvent) and record.event.kind == "resync":
                     return False
@@ -139,6 +142,8 @@ class Watch:
             self._ended = event.turn
             if self._news is not None and not self._news.done():
                 self._news.set_result(None)
+            if self.on_end is not None:
+                self.on_end()
 
 
 @contextmanager
