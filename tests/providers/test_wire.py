@@ -73,7 +73,7 @@ def vendor_error(word: str) -> bytes:
         (403, KeyRefused, False),
         (404, UnknownModel, False),
         (408, StreamStalled, True),
-        (413, RequestRefused, False),
+        (413, ContextTooLong, False),
         (422, RequestRefused, False),
         (429, RateLimited, True),
         (500, Overloaded, True),

@@ -1,9 +1,10 @@
 """An answer that is no reply, as a typed error: judged by status and by the vendor's own words
-for it (`type`, `code`), never by searching prose.
+for it (`type`, `code`), not by searching prose; but for one thing that some have no word for.
 
 Knows the error shapes of the vendors' APIs and of local servers. Knows no transport.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +38,13 @@ _PRECISE: dict[str, type[ProviderError]] = {
     "insufficient_quota": KeyRefused,
     "billing_error": KeyRefused,
 }
+# Anthropic, vLLM and others have no word for it: the sentence is all that tells it from any other
+# request that is wrong, and what is done about it is another thing.
+_TOO_LONG = re.compile(
+    r"prompt is too long|exceed(s|ed)? (the )?(model's )?(maximum )?context (limit|length|window)"
+    r"|maximum context length is \d",
+    re.IGNORECASE,
+)
 # Words that stand alone, in the middle of a stream.
 _WORDS: dict[str, type[ProviderError]] = {
     **_PRECISE,
@@ -61,6 +69,7 @@ _STATUSES: dict[int, type[ProviderError]] = {
     404: UnknownModel,
     408: StreamStalled,
     409: Overloaded,
+    413: ContextTooLong,
     425: Overloaded,
     429: RateLimited,
 }
@@ -73,6 +82,7 @@ def by_status(status: int, body: bytes, headers: Headers, host: str) -> Provider
     if status == 200:  # a document that reports an error: OpenRouter puts the status inside
         status, known = _inner_status(body) or status, _WORDS
     kind = next((known[word] for word in words if word in known), None) or _of(status)
+    kind = _measured(kind, message)
     request_id = request_id_in(headers) or number
     said = f": {message}" if message else ""
     error = kind(
@@ -114,6 +124,7 @@ def by_word(error: Any, request_id: str = "", status: int | None = None) -> Prov
     kind = next((_WORDS[word] for word in words if word in _WORDS), None)
     if kind is None:
         kind = _of(status) if status else ProviderError
+    kind = _measured(kind, message)
     said = message or "no reason was given"
     origin = Origin(status, words[0] if words else None, request_id or number)
     return kind(f"the model's server reports an error: {said}", origin=origin)
@@ -125,6 +136,11 @@ def _of(status: int) -> type[ProviderError]:
     if 300 <= status < 400:
         return BadStream
     return _STATUSES.get(status, RequestRefused)
+
+
+def _measured(kind: type[ProviderError], message: str) -> type[ProviderError]:
+    """Is it wrong because it is too long?"""
+    return ContextTooLong if kind is RequestRefused and _TOO_LONG.search(message) else kind
 
 
 def _hint(status: int, words: tuple[str, ...]) -> str:
