@@ -6,7 +6,7 @@ Lives in the event loop; only `write` and `sync` of a batch run in the writer's 
 import asyncio
 import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -188,7 +188,7 @@ class JsonlLog:
             if not waiter.done():
                 waiter.set_exception(typed(self.session_id, error))
 
-    def take(self) -> Iterator[list[Record]]:
+    def take(self) -> Generator[list[Record], None, None]:
         """In a thread: lock the file and read it, in batches; the end of the last is the end."""
         try:
             folder, handle = log_handles(f"{self._store.ground.path}/{self.session_id}", os.O_RDWR)

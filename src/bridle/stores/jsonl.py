@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TypeVar
 
 from bridle.errors import UnknownSession
@@ -58,8 +59,8 @@ class JsonlStore(SessionFolder):
         """Take a log up again: lock it, read it, mend its end, go on after it."""
         self.check(session_id)
         held = JsonlLog(self, session_id)
+        batches = held.take()
         try:
-            batches = held.take()
             while (batch := await _in_thread(lambda: next(batches, None))) is not None:
                 for record in batch:
                     apply(record)
@@ -68,6 +69,7 @@ class JsonlStore(SessionFolder):
                 _warn(session_id, repair)
                 await held.settled()
         except BaseException:
+            batches.close()
             await held.release()
             raise
         return held
@@ -147,7 +149,10 @@ async def _in_thread(job: Callable[[], _T]) -> _T:
     try:
         return await asyncio.shield(step)
     except asyncio.CancelledError:
-        await asyncio.wait([step])
+        while not step.done():
+            with suppress(asyncio.CancelledError):  # asked twice, it is still not done
+                await asyncio.wait([step])
+        step.exception()  # whatever it is, nobody wants to know any more
         raise
 
 
