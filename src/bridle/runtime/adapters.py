@@ -54,6 +54,11 @@ class _Wanted(NamedTuple):
     url: str
     options: ProviderOptions
 
+    @property
+    def local(self) -> bool:
+        """Does its server run on this machine?"""
+        return self.vendor in LOCAL or _is_local(self.url)
+
 
 def provider(
     name: str,
@@ -163,8 +168,7 @@ def _responses(wanted: _Wanted) -> Provider:
 def _chat(wanted: _Wanted) -> Provider:
     from bridle.providers.openai_chat import OpenAIChat
 
-    local = wanted.vendor in LOCAL or _is_local(wanted.url)
-    in_text = wanted.options.get("calls_in_text", local)
+    in_text = wanted.options.get("calls_in_text", wanted.local)
     return _retrying(OpenAIChat(wanted.model, calls_in_text=in_text, **_common(wanted)), wanted)
 
 
@@ -175,13 +179,12 @@ def _common(wanted: _Wanted) -> dict[str, Any]:
     from bridle.providers.catalogue import lookup
 
     info = lookup(wanted.vendor, wanted.model)
-    local = wanted.vendor in LOCAL or _is_local(wanted.url)
     price = wanted.options.get("price", info.price)
     window = wanted.options.get("context_window", info.context_window)
     common: dict[str, Any] = {
         "api_key": wanted.key,
         "timeouts": _timeouts(wanted.options),
-        "info": replace(info, local=local, price=price, context_window=window),
+        "info": replace(info, local=wanted.local, price=price, context_window=window),
     }
     if wanted.url:
         common["base_url"] = wanted.url
