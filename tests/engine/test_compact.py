@@ -213,6 +213,33 @@ def test_a_prompt_that_alone_is_too_long_is_an_error_that_says_so(info):
         assert (after.reason, last[-1].content) == ("done", "hi")
 
 
+async def write(text: str) -> str:
+    """Write it."""
+    return "written"
+
+
+def test_a_step_that_alone_is_too_long_ends_the_turn_and_the_next_prompt_goes_on():
+    """No summary is paid for where it cannot help."""
+    model = Scripted([call("write", text="w" * 30_000), "In short.", "fine"], info=TINY)
+
+    async def story():
+        async with make_engine(model, write, mode="auto") as engine:
+            session = await engine.session()
+            first = await session.wait(await session.send("write a lot"))
+            asked_before = len(model.requests)
+            after = await session.wait(await session.send("and now less"))
+            return first, asked_before, after, events(engine, session.id, Compacted), session
+
+    first, asked_before, after, compacted, session = run(story())
+    assert (first.reason, asked_before) == ("stuck", 1)
+    assert "cannot be shortened enough" in first.detail
+    assert (after.reason, len(compacted)) == ("done", 1)
+    assert [one.content for one in session.history.transcript[1:]] == [
+        *("write a lot", "and now less"),
+        "fine",
+    ]
+
+
 def test_when_nothing_can_be_gained_it_is_sent_as_it_is():
     """A prompt that fills the window by our estimate, which errs, may fit all the same."""
     model = Scripted(["fine"], info=TINY)

@@ -25,7 +25,7 @@ FULL = 0.8  # of the room: above it, the conversation is shortened
 _ROOMY = 0.5  # ... to this much of it
 _TIGHT = 0.3  # ... or to this much, when the provider has refused it
 _WORTH = 0.9  # what is left has to be below this much of what was
-_HOPELESS = 1.5  # estimates err: up to this much of the room, the vendor is asked
+_DOUBT, _SURE = 1.5, 1.1  # estimates err: up to this much of the room, the vendor is asked
 _LEAST = 150  # tokens for what stands for the old part
 _BYTES = 3  # of a token, as `estimate` has it
 HINT = "Start a new session, rewind this one, or use a model with a larger context window."
@@ -85,12 +85,13 @@ class Window:
         if room is None or self.size <= room * FULL:
             return history
         found = self._plan(history, room * _ROOMY)
+        left = self.size if found is None else self._size(found.tokens)
+        if left > room * (_SURE if self._gauge.sure else _DOUBT):
+            raise self._too_long(history, room)
         if found is None:  # nothing to gain: it may fit all the same
-            if self.size > room * _HOPELESS:
-                raise self._too_long(history, room)
             return history
         await self._shorten(found, budget)
-        return self._fitting(room)
+        return self._measured()
 
     async def give_way(self, budget: Budget, refused: ContextTooLong) -> Transcript:
         """Less of it, because the provider refused it. Raise `NoRoom`, or `ContextTooLong`."""
@@ -128,11 +129,13 @@ class Window:
 
     def _plan(self, history: Transcript, target: float) -> Plan | None:
         """A way down to the target, or as near as there is; None where it is not worth it."""
-        scale = self._gauge.scale
-        goal = int(target / scale) - self._overhead()
+        goal = int(target / self._gauge.scale) - self._overhead()
         found = plan(history, goal, max(_LEAST, min(MOST_TOKENS, goal // 4)))
-        left = (found.tokens + self._overhead()) * scale
-        return found if left < self.size * _WORTH else None
+        return found if self._size(found.tokens) < self.size * _WORTH else None
+
+    def _size(self, tokens: int) -> int:
+        """What a request takes whose messages take so many tokens by our estimate."""
+        return int((tokens + self._overhead()) * self._gauge.scale)
 
     async def _shorten(self, found: Plan, budget: Budget) -> None:
         """Have it summarised, and say what the conversation is from here on."""
@@ -146,18 +149,9 @@ class Window:
             written = bool(summary)
             text = f"{_OPENING}\n\n{shorten(summary, room)}" if written else note(found.old, room)
             messages = (stand_in(found.old, text, written=written), *messages)
-        after = int((sum(map(estimate, messages)) + self._overhead()) * self._gauge.scale)
+        after = self._size(sum(map(estimate, messages)))
         dropped = len(found.old)
         self._emit(Compacted(messages, dropped, found.shortened, written, before, after))
-
-    def _fitting(self, room: int) -> Transcript:
-        history = self._measured()
-        if self.size > room:
-            raise NoRoom(
-                f"the conversation was shortened and still takes about {self.size:,} tokens "
-                f"where there is room for {room:,}"
-            )
-        return history
 
     def _too_long(
         self, history: Transcript, room: int, refused: ContextTooLong | None = None
@@ -171,8 +165,8 @@ class Window:
             hint = "Send less at once, for example a file's path instead of what is in it."
             return ContextTooLong(said + where, refused, hint=hint)
         return NoRoom(
-            f"the conversation takes about {self.size:,} tokens, which is too long, and nothing "
-            "in it can be shortened"
+            f"the conversation takes about {self.size:,} tokens, which is too long, and what is "
+            "needed to go on in it cannot be shortened enough"
         )
 
     async def _summary(self, old: tuple[Message, ...], budget: Budget) -> str:

@@ -13,10 +13,11 @@ _LEAST, _MOST = 0.25, 2.0  # how far the vendors' tokens may be from our estimat
 class Gauge:
     """The size of one growing conversation, in tokens."""
 
-    __slots__ = ("_counted", "_guess", "_known", "_read", "_sent", "_shelf", "scale")
+    __slots__ = ("_counted", "_guess", "_known", "_read", "_sent", "_shelf", "scale", "sure")
 
     def __init__(self, read: int = 0) -> None:
         self.scale = 1.0  # the vendor's tokens for each that we estimated
+        self.sure = False  # is it one that a vendor has confirmed?
         self._read = read  # the vendor's own count of the newest request
         self._sent = 0  # our estimate of the same
         self._guess = 0  # our estimate of everything so far
@@ -39,6 +40,7 @@ class Gauge:
         if read <= 0 or not self._guess:
             return
         self._read, self._sent, self._counted = read, self._guess, True
+        self.sure = True
         self.scale = min(_MOST, max(_LEAST, read / self._guess))
 
     def _start(self, history: Transcript, overhead: int) -> None:

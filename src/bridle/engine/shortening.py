@@ -55,7 +55,7 @@ def plan(history: Transcript, target: int, spare: int) -> Plan:
     )
     if sum(map(estimate, slim)) <= target:
         return Plan(slim, (), _changed(slim, messages), spare)
-    at, said = _cut(slim, prompts, _newest(slim, starts), target - spare)
+    at, said = _cut(slim, prompts, _newest(slim, starts, target), target - spare)
     gone = tuple(messages[index] for index in range(at) if index not in said)
     kept = (*(slim[index] for index in said if index < at), *slim[at:])
     kept = _squeezed(kept, target - spare if gone else target)
@@ -108,12 +108,19 @@ def _cut(
     return at, sorted(said)
 
 
-def _newest(messages: Sequence[Message], starts: list[int]) -> int:
-    """Where the newest step begins. One that asked for nothing and was followed is history."""
+def _newest(messages: Sequence[Message], starts: list[int], target: int) -> int:
+    """Where the newest step begins.
+
+    One after which the person spoke is history where it asked for nothing, or asked at such length
+    that nothing else has room: otherwise no prompt would ever get a session going again.
+    """
     if not starts:
         return len(messages)
     last = starts[-1]
-    return last if messages[last].tool_calls or last + 1 == len(messages) else last + 1
+    end = last + (2 if messages[last].tool_calls else 1)
+    if end >= len(messages):
+        return last
+    return last if end == last + 2 and estimate(messages[last]) <= target // 2 else end
 
 
 def slimmed(message: Message) -> Message:
