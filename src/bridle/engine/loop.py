@@ -93,9 +93,15 @@ async def _steps(turn: Turn, caller: Caller) -> Ending:
         turn.budget.go_on()  # what is measured is all of it, not only what is new
         try:
             config = turn.budget.reserve(turn.config, turn.window.size)
+            if turn.budget.day is not None:
+                config = await turn.budget.hold(config)
         except BudgetReached as limit:
             return Ending("budget", limit.message, limit.hint)
-        reply = await _answer(turn, Request(history, turn.offered, config, turn.system))
+        try:
+            reply = await _answer(turn, Request(history, turn.offered, config, turn.system))
+        finally:
+            if turn.budget.day is not None:
+                await turn.budget.settle(turn.settled)
         calls = reply.message.tool_calls if reply.message is not None else ()
         if reply.stop_reason in ("refusal", "error"):
             caller.refuse_all(calls, "the reply that asked for it broke off")

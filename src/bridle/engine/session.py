@@ -152,11 +152,11 @@ class Session:
         self._check_open()
         try:
             self._turns.approvals.answer(call_id, answer, shown, by, letter)
-        finally:
+        finally:  # also one that came too late may have settled the last question: as a no
             await self._log.settled()
-        if self._turns.parked and not self._history.pending:
-            self._open()
-            self._turns.go_on()
+            if self._turns.parked and not self._history.pending:
+                self._open()
+                self._turns.go_on()
 
     async def go_on(self) -> int:
         """Carry on what was left behind, a parked turn or prompts that wait: the turn's number."""
@@ -296,11 +296,16 @@ class Session:
         if self._turns.busy:
             raise SessionBusy(f"session {self.id} is busy with turn {self._turns.number}")
         if self._turns.parked:
-            count = len(self._history.pending)
-            raise SessionBusy(
-                f"turn {self._history.running} of session {self.id} waits for {count} answers",
-                hint="Answer them (`bridle approvals list` shows them), or interrupt the turn.",
-            )
+            raise self._waits()
+
+    def _waits(self) -> SessionBusy:
+        turn = f"turn {self._history.running} of session {self.id}"
+        if not (count := len(self._history.pending)):
+            return SessionBusy(f"{turn} has its answers", hint="Let it go on, or interrupt it.")
+        return SessionBusy(
+            f"{turn} waits for {count} answer{'s' if count > 1 else ''}",
+            hint="Answer (`bridle approvals list` shows what is asked), or interrupt the turn.",
+        )
 
     def _open(self) -> None:
         if self._opening is not None:
@@ -321,6 +326,13 @@ class Session:
         return f"{info.name}/{info.model}" if info.model else info.name
 
     async def _name(self, small: Provider, prompt: str) -> None:
-        for event in await write_title(small, prompt):
-            self.emit(event)
+        if (redactor := self._parts.redactor) is not None:
+            prompt = redactor.text(prompt)
+        budget = self._turns.beside(small.info, "title")
+        try:
+            for event in await write_title(small, prompt, budget):
+                self.emit(event)
+        finally:
+            if budget is not None and budget.day is not None:
+                await budget.settle(self._log.settled)
         await self._log.label(self._history.title, self._history.tags)

@@ -22,6 +22,7 @@ from bridle.errors import AgentError, StoreFailed
 from bridle.events import MessageAdded, TraceEvent, TurnEnded, TurnParked
 from bridle.messages import Message, Transcript, as_parts
 from bridle.policy import Mode
+from bridle.promises.provider import ProviderInfo
 from bridle.promises.session import TurnResult
 from bridle.promises.store import Log
 from bridle.usage import ExecutionMetrics
@@ -149,6 +150,10 @@ class Turns:
         self._settle_result(turn, _STOPPED, None)
         self._go_over()
 
+    def beside(self, info: ProviderInfo, purpose: str) -> Budget | None:
+        """The budget of the turn that runs, for another model's call beside it."""
+        return self._way.budget.beside(info, purpose) if self._way is not None else None
+
     def close(self) -> None:
         """Prompts that wait stay in the log for another day; nobody waits for them here."""
         for turn in list(self.results):
@@ -214,8 +219,13 @@ class Turns:
         self._go_over()
 
     def _go_over(self) -> None:
-        """One turn is over: the next, if a prompt waits."""
-        if self._history.waiting and not self.closed and not is_parked(self._history):
+        """One turn is over: the next, if a prompt waits; the same, if its answers have come."""
+        if self.busy or self.closed:
+            return
+        if is_parked(self._history):
+            if not self._history.pending:
+                self.go_on()
+        elif self._history.waiting:
             self.follow()
 
     def _say_end(self, turn: int, ending: Ending, error: AgentError | None) -> None:
