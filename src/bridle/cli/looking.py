@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from bridle.stores.verify import Head, Report
 
 
+_MOST = 20  # findings that a person is told one by one
+
+
 @click.command("show")
 @click.argument("session_id", metavar="ID")
 @click.option("--json", "as_json", is_flag=True, help="The log's own lines, untouched.")
@@ -115,12 +118,12 @@ def report_lines(session_id: str, report: "Report", paint: Paint) -> list[str]:
     said += [f"{known:,} known from a repair"] if known else []
     mark = paint.red("✗") if fresh else paint.yellow("!")
     lines = [f"{mark} {name}  {', '.join(said)}, {counted(report.records, 'record')} sound"]
-    for one in report.findings:
+    for one in report.findings[:_MOST]:
         detail = f": {one.detail}" if one.detail else ""
         line = f"    after #{one.after}, byte {one.offset:,}: {one.what}{plain(detail)}"
         lines.append(paint.dim(f"{line} (known)") if one.known else line)
-    if report.more:
-        lines.append(f"    and {report.more:,} more")
+    if (rest := len(report.findings[_MOST:]) + report.more) > 0:
+        lines.append(paint.dim(f"    and {rest:,} more; --json tells of up to a thousand"))
     return [*lines, *_notes(report, paint)]
 
 
