@@ -242,7 +242,7 @@ class History:
         self.tags = event.tags
 
     def _trace(self, record: Record, event: TraceEvent) -> None:
-        if event.kind == "interrupt" and isinstance(event.detail, dict):
+        if event.kind in ("interrupt", "letter_refused") and isinstance(event.detail, dict):
             self._done(str(event.detail.get("letter", "")))
 
     def _done(self, letter: str) -> None:

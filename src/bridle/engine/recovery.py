@@ -7,7 +7,7 @@ turn parked; any other turn that was running ends as interrupted.
 from collections.abc import Iterator
 
 from bridle.engine.history import NOT_RUN, UNKNOWN, History, OpenCall
-from bridle.events import Event, ToolResultEvent, TraceEvent, TurnEnded
+from bridle.events import Event, ToolResultEvent, TraceEvent, TurnEnded, TurnParked
 from bridle.messages import ToolCall, ToolOutput
 
 LOST = "the process that ran the turn ended before the turn did"
@@ -24,16 +24,23 @@ def recovered(history: History) -> Iterator[Event]:
     if not history.running:
         return
     stays = is_parked(history)
-    for one in history.open_calls:
-        if one.state == "unknown" and not (stays and one.reads):
-            yield from _unknown(one)
-        elif stays and (said := history.answers.get(one.call.id)) and not said.allowed:
-            word = f": {said.word}" if said.word else ""
-            yield _result(one.call, f"not permitted: the answer was no{word}")
-        elif not stays:
-            yield _result(one.call, NOT_RUN)
+    found = [event for one in history.open_calls for event in _found(history, one, stays)]
+    yield from found
     if not stays:
         yield TurnEnded(history.running, "interrupted", LOST)
+    elif found or not history.parked:  # it may have been killed while somebody was being asked
+        yield TurnParked(history.running, tuple(one.call.id for one in history.pending.values()))
+
+
+def _found(history: History, one: OpenCall, stays: bool) -> Iterator[Event]:
+    """What has become of one call, where that is known now."""
+    if one.state == "unknown" and not (stays and one.reads):
+        yield from _unknown(one)
+    elif stays and (said := history.answers.get(one.call.id)) and not said.allowed:
+        word = f": {said.word}" if said.word else ""
+        yield _result(one.call, f"not permitted: the answer was no{word}")
+    elif not stays:
+        yield _result(one.call, NOT_RUN)
 
 
 def left_open(history: History) -> tuple[ToolCall, ...]:
