@@ -121,6 +121,16 @@ class LogFile:
             return
         if self._lost:  # somebody else's batch came between
             self._write_again()
+        if self.unsafe:
+            self._sync_file()
+        if self._folder >= 0:
+            self._disk.sync_folder(self._folder)
+            folder, self._folder = self._folder, -1
+            self._disk.close(folder)
+        if self.ground.unsure:
+            self.ground.settle()
+
+    def _sync_file(self) -> None:
         try:
             self._disk.sync(self.handle)
         except OSError:
@@ -128,12 +138,6 @@ class LogFile:
             raise
         self._kept.clear()
         self.unsafe = 0
-        if self._folder >= 0:
-            self._disk.sync_folder(self._folder)
-            folder, self._folder = self._folder, -1
-            self._disk.close(folder)
-        if self.ground.unsure:
-            self.ground.settle()
 
     def adopt(self, handle: int, end: int, folder: int) -> None:
         """Go on with a file that was there; durable before anything is built on it."""

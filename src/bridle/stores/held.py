@@ -46,6 +46,7 @@ class JsonlLog:
         self._tell: Callable[[Sequence[Record]], None] | None = None
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
         self._flying = 0  # batches on their way through the writer
+        self._underway = 0  # up to this number they will be durable, if all goes well
         self._stuck: OSError | None = None
         self._back: list[_Lines] = []  # batches that failed, in order
         self._closed = False
@@ -123,9 +124,12 @@ class JsonlLog:
 
     def batch(self) -> "_Lines | None":
         """What has to be written now, for the writer's thread."""
-        durable = bool(self._waiting) or self._file.unsafe > _UNSAFE
+        wanted = self._waiting[-1][0] if self._waiting else 0
+        durable = wanted > self._underway or self._file.unsafe > _UNSAFE
         if self._closed or (not self._lines and not durable):
             return None
+        if durable:
+            self._underway = self.seq
         lines, self._lines = b"".join(self._lines), []
         records, self._untold = self._untold, []
         self._flying += 1
@@ -171,6 +175,7 @@ class JsonlLog:
 
     def _failed(self, batch: "_Lines", error: OSError) -> None:
         """Keep the lines for another try, and say so to everybody who waits."""
+        self._underway = self.durable
         if not batch.landed:
             self._back.append(batch)
         elif batch.records and self._tell is not None:  # written; only not durable
