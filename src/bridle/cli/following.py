@@ -50,8 +50,8 @@ class Elsewhere:
         self._letter = new_letter()
         self._prompt = 0  # the record in which the prompt arrived
         self._turn = 0
-        self._begun = False
-        self._leaving = False
+        self.begun = False
+        self._pulled = False
         self._text = ""
         self._used = ExecutionMetrics()
         self.hint = ""
@@ -60,32 +60,45 @@ class Elsewhere:
     async def play(self, parts: tuple[Part, ...]) -> TurnResult:
         """Send the prompt, show its turn, and come back with how it ended."""
         seen = head_of(self._folder, self._id).seq
-        with self._folder.reader(self._id, seen) as log:
+        with self._folder.reader(self._id, seen) as log, holding_reins(self._pull):
             kept = parts if any(not isinstance(part, Text) for part in parts) else ()
             text = "".join(part.text for part in parts if isinstance(part, Text))
             sent = Letter(self._letter, "send", person(), text, kept, when="queue")
             deliver(self._folder, self._id, sent)
             self._say(f"sent to {holder_of(self._path) or 'the session'}, which holds the session")
-            with holding_reins(self._interrupt):
-                return await self._watch(log)
+            return await self._watch(log)
 
     async def _watch(self, log: Reader) -> TurnResult:
         looks = 0
         while True:
             held = looks % _LOOKS != 0 or bool(holder_of(self._path))
+            pulled, self._pulled = self._pulled, False
             while records := log.more():
                 for end in filter(None, map(self._take, records)):
                     return self._result(end)
-            if self._leaving:
+            if pulled and not self._interrupt():
                 return self._result(TurnEnded(0, "interrupted"))
             if not held:
                 raise self._left_alone()
             looks += 1
             await asyncio.sleep(_EVERY)
 
+    async def _pull(self) -> None:
+        """Ctrl-C: what has happened until now is looked at first."""
+        self._pulled = True
+
+    def _interrupt(self) -> bool:
+        """Stop the turn if it is ours; one that runs before it is somebody else's."""
+        if not self.begun:
+            self._say("the prompt stays in the queue; nothing was stopped")
+            return False
+        with suppress(AgentError):
+            deliver(self._folder, self._id, Letter(new_letter(), "interrupt", person()))
+        return True
+
     def _take(self, record: Record) -> TurnEnded | None:
         event = record.event
-        if not self._begun:
+        if not self.begun:
             self._await_turn(record, event)
             return None
         self._show(record)
@@ -111,22 +124,13 @@ class Elsewhere:
                 self._prompt, self._turn = record.seq, event.turn
             case MessageAdded(prompt=prompt) if prompt and prompt == self._prompt:
                 self._turn = event.turn or self._turn
-                self._begun = True
+                self.begun = True
             case TraceEvent(kind="letter_refused", detail=dict(detail)):
                 if detail.get("letter") == self._letter:
                     raise SessionError(f"the prompt was refused: {detail.get('message', '')}")
 
-    async def _interrupt(self) -> None:
-        """Stop the turn if it is ours; one that runs before it is somebody else's."""
-        if not self._begun:
-            self._say("the prompt stays in the queue; nothing was stopped")
-            self._leaving = True
-            return
-        with suppress(AgentError):
-            deliver(self._folder, self._id, Letter(new_letter(), "interrupt", person()))
-
     def _left_alone(self) -> SessionError:
-        what = "the turn was cut short" if self._begun else "the prompt waits"
+        what = "the turn was cut short" if self.begun else "the prompt waits"
         return SessionError(
             f"the process that held session {self._id} has ended; {what}",
             hint=f"Go on with `bridle run --resume {self._id}`.",

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bridle.cli.asking import Asker
 from bridle.cli.ending import code_of, tell_ending, tell_unasked, tell_use
-from bridle.cli.failure import PERMISSION, complain
+from bridle.cli.failure import INTERRUPTED, PERMISSION, complain
 from bridle.cli.holding import holder_of
 from bridle.cli.images import load_image
 from bridle.cli.lines import Lines
@@ -93,7 +93,16 @@ class Run:
             session.one_budget = True
             result = await self._shaped(watch, result, self._shape)
         result = replace(result, metrics=session.metrics.since(before))
-        return self._tell(self._counted(result), watch)
+        code = self._tell(self._counted(result), watch)
+        await self._serve(session, watch)
+        return code
+
+    async def _serve(self, session: Session, watch: Watch) -> None:
+        """What others have sent while our turn ran is done, too: whoever sent it was told so."""
+        while session.is_busy:
+            self._screen.answer_aside()
+            if (await watch.go_on()).reason == "interrupted":
+                break
 
     async def _elsewhere(self, parts: tuple[Part, ...]) -> int:
         """The session is held by another process: the prompt goes there."""
@@ -115,6 +124,8 @@ class Run:
         if result.reason == "parked":
             complain("the turn is parked: it waits for answers", "See `bridle approvals list`.")
             return PERMISSION
+        if not watch.begun:
+            return INTERRUPTED
         return self._tell(result, watch)
 
     def _tell(self, result: TurnResult, watch: Seen) -> int:

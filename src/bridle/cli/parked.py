@@ -48,8 +48,13 @@ async def carry_on(
         if asker is None:
             return None
         asker.expect_nothing(session.history.pending.values())
-    if session.is_parked or session.is_busy or session.history.waiting:
-        return await watch.go_on()
+    result = None
+    while session.is_busy or session.history.waiting or (session.is_parked and result is None):
+        result = await watch.go_on()
+        if result.reason == "interrupted":
+            break
+    if result is not None:
+        return result
     over = [one.event.turn for one in news if isinstance(one.event, TurnEnded | TurnParked)]
     try:
         return await watch.see(over[-1]) if over else nothing_left(session.id)

@@ -101,6 +101,10 @@ class Screen:
         self._err.write(text)
         self._err.flush()
 
+    def answer_aside(self) -> None:
+        """What is answered from here on is nobody's answer here: standard output has had it."""
+        self._out = self._err
+
     def prompt(self, text: str) -> None:
         """Ask for a line. What comes before it is typed takes the place of the question."""
         self.ask(text)

@@ -1,0 +1,160 @@
+"""A session that another process holds: prompts, stops and answers reach it from here (S9, A8)."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cli_program import Program, Terminal
+
+WRITE = {"calls": [{"name": "write", "arguments": {"path": "b.txt", "content": "b\n"}}]}
+
+
+def shell(command: str) -> dict:
+    return {"calls": [{"name": "shell", "arguments": {"command": command}}]}
+
+
+@contextmanager
+def held(
+    bridle: Program, *replies: dict | str, mode: str = "auto"
+) -> Iterator[tuple[Terminal, str]]:
+    """A REPL that has had one turn and waits at its prompt; the terminal, and the session's id."""
+    model = bridle.script("Ready.", *replies)
+    with bridle.terminal("repl", "--mode", mode, "-m", model) as terminal:
+        terminal.expect("❯ ")
+        terminal.type("hello\n")
+        terminal.expect("Ready.")
+        terminal.expect("❯ ")
+        yield terminal, bridle.logs()[0].parent.name
+
+
+def data(bridle: Program, kind: str) -> list[dict]:
+    found = [json.loads(line)["data"] for line in bridle.logs()[0].read_text().splitlines()]
+    return [one for one in found if one["type"] == kind]
+
+
+def fifo(bridle: Program) -> Path:
+    path = bridle.home / "said"
+    os.mkfifo(path)
+    return path
+
+
+def test_a_prompt_for_a_held_session_runs_there_and_is_shown_here(bridle: Program):
+    with held(bridle, shell("echo made > made.txt"), "Made.") as (terminal, session):
+        done = bridle.run("run", "--resume", session, "make", "it", USER="ada")
+        assert (done.returncode, done.stdout) == (0, "Made.\n")
+        assert "which holds the session" in done.stderr
+        assert "▸ shell echo made > made.txt" in done.stderr and "2 steps · 1 call" in done.stderr
+        terminal.expect("make it")
+        terminal.expect("(ada)")
+        terminal.expect("Made.")
+        terminal.expect("❯ ")
+        records = bridle.run("run", "--resume", session, "again", "--json")
+        lines = [json.loads(line) for line in records.stdout.splitlines()]
+        assert lines[-1]["data"]["type"] == "turn_end"
+        assert set(map(json.dumps, lines)) <= {
+            json.dumps(json.loads(line)) for line in bridle.logs()[0].read_text().splitlines()
+        }
+    (_, sent, _) = data(bridle, "user_prompt")
+    assert (sent["content"], sent["by"], sent["when"]) == ("make it", "ada", "queue")
+    assert len(data(bridle, "session_start")) == 1
+
+
+def test_send_says_who_takes_it_and_waits_for_nothing(bridle: Program):
+    with held(bridle, "One.") as (terminal, session):
+        done = bridle.run("sessions", "send", session, "go", "--by", "ada")
+        assert done.returncode == 0 and "takes it after the turn that runs" in done.stdout
+        terminal.expect("One.")
+        terminal.expect("❯ ")
+        terminal.type("/quit\n")
+        assert terminal.end()[0] == 0
+    waits = bridle.run("sessions", "send", session, "later", "--json")
+    assert json.loads(waits.stdout)["holder"] == ""
+    bridle.run("sessions", "send", session, "and later")
+    model = bridle.script("Two.", "Three.", name="after")
+    done = bridle.run("run", "--resume", session, "-m", model)
+    assert (done.returncode, done.stdout) == (0, "Two.\nThree.\n")
+    sent = [one["content"] for one in data(bridle, "user_prompt")]
+    assert sent == ["hello", "go", "later", "and later"]
+
+
+def test_stop_interrupts_the_turn_and_the_session_stays_usable(bridle: Program):
+    """(S9)"""
+    said = fifo(bridle)
+    with held(bridle, shell(f"echo up > {said}; sleep 600"), "Still here.") as (terminal, session):
+        bridle.run("sessions", "send", session, "sleep")
+        assert said.read_text() == "up\n"
+        done = bridle.run("sessions", "stop", session, "--by", "ada")
+        assert done.returncode == 0 and done.stdout.startswith("asked process ")
+        terminal.expect("interrupted before it finished")
+        again = bridle.run("run", "--resume", session, "and now?")
+        assert again.stdout == "Still here.\n"
+    reasons = [one["reason"] for one in data(bridle, "turn_end")]
+    assert reasons == ["done", "interrupted", "done"]
+    free = bridle.run("sessions", "stop", session)
+    assert free.returncode == 2 and "there is nothing to stop" in free.stderr
+
+
+def test_ctrl_c_here_stops_the_turn_there_and_not_the_program(bridle: Program):
+    said = fifo(bridle)
+    with held(bridle, shell(f"echo up > {said}; sleep 600")) as (terminal, session):
+        with bridle.start("run", "--resume", session, "sleep") as process:
+            assert said.read_text() == "up\n"
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate()
+        assert process.returncode == 130 and "interrupted; the session is kept" in err
+        terminal.expect("interrupted before it finished")
+        terminal.expect("❯ ")
+        terminal.type("/quit\n")
+        assert terminal.end()[0] == 0
+
+
+def test_ctrl_c_before_the_turn_leaves_what_somebody_else_runs_alone(bridle: Program):
+    said, on = fifo(bridle), bridle.home / "on"
+    os.mkfifo(on)
+    command = f"echo up > {said}; cat {on}"
+    with held(bridle, shell(command), "First.", "Second.") as (terminal, session):
+        terminal.type("sleep\n")
+        assert said.read_text() == "up\n"
+        with bridle.start("run", "--resume", session, "second") as process:
+            assert process.stderr is not None
+            assert "holds the session" in process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate()
+        assert (process.returncode, "stays in the queue" in err) == (130, True)
+        on.write_text("go\n")
+        terminal.expect("First.")
+        terminal.expect("Second.")
+    assert [one["reason"] for one in data(bridle, "turn_end")] == ["done"] * 3
+
+
+def test_an_answer_from_another_terminal_reaches_the_one_that_asks(bridle: Program):
+    with held(bridle, WRITE, "Written.", mode="ask") as (terminal, session):
+        terminal.type("write it\n")
+        terminal.expect("[y/a/N] ")
+        done = bridle.run("approvals", "answer", session, "yes", "--by", "ada")
+        assert done.returncode == 0 and "takes it" in done.stdout
+        terminal.expect("Written.")
+    (answer,) = data(bridle, "approval_answered")
+    assert (answer["by"], answer["allowed"]) == ("ada", True)
+    assert (bridle.workspace / "b.txt").read_text() == "b\n"
+
+
+def test_what_needs_the_log_itself_leaves_a_held_session_alone(bridle: Program):
+    with held(bridle) as (_, session):
+        before = bridle.logs()[0].read_bytes()
+        for arguments in (
+            ["sessions", "rename", session, "x"],
+            ["sessions", "tag", session, "x"],
+            ["sessions", "rewind", session, "--turns", "1"],
+            ["sessions", "delete", session, "--yes"],
+            ["run", "--resume", session],
+        ):
+            done = bridle.run(*arguments)
+            assert (done.returncode, done.stdout) == (2, ""), arguments
+            assert done.stderr.startswith("bridle: session ")
+        assert bridle.logs()[0].read_bytes() == before
+        shown = bridle.run("sessions", "show", session)
+        assert "❯ hello" in shown.stdout
