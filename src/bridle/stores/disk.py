@@ -7,10 +7,6 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -40,10 +36,10 @@ class Disk:
 
     open = staticmethod(os.open)
     close = staticmethod(os.close)
-    read: "Callable[[int, int, int], bytes]" = staticmethod(os.pread)
-    write: "Callable[[int, Buffer, int], int]" = staticmethod(os.pwrite)
-    sync: "Callable[[int], None]" = staticmethod(_sync if _WHOLLY else os.fdatasync)
-    sync_folder: "Callable[[int], None]" = staticmethod(_sync_folder)
+    read: Callable[[int, int, int], bytes] = staticmethod(os.pread)
+    write: Callable[[int, bytes | memoryview, int], int] = staticmethod(os.pwrite)
+    sync: Callable[[int], None] = staticmethod(_sync if _WHOLLY else os.fdatasync)
+    sync_folder: Callable[[int], None] = staticmethod(_sync_folder)
     make_folder = staticmethod(os.mkdir)
     cut = staticmethod(os.ftruncate)
     look = staticmethod(os.fstat)

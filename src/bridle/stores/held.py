@@ -8,31 +8,41 @@ import errno
 import os
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import Checkpoint, Event, Repaired
 from bridle.promises.codec import encode_data, encode_line, scrubbed
-from bridle.promises.store import Letter, Record
+from bridle.promises.store import Durability, Letter, Record
 from bridle.stores import holder, inbox, labels
 from bridle.stores.clock import stamp
+from bridle.stores.disk import Disk
 from bridle.stores.failure import typed
-from bridle.stores.file import LogFile
+from bridle.stores.file import Ground, LogFile
 from bridle.stores.lines import LONGEST
 from bridle.stores.loading import Loading
 from bridle.stores.reading import log_handles
-
-if TYPE_CHECKING:
-    from bridle.stores.jsonl import JsonlStore
 
 _UNSAFE = 4 << 20  # bytes that are kept until they are durable, before somebody wants them to be
 _CLOSED = "the log is closed"
 
 
+class Keeper(Protocol):
+    """What a log needs of its store."""
+
+    durability: Durability
+    disk: Disk
+    ground: Ground
+
+    def path(self, session_id: str) -> Path: ...
+    def want(self, log: "JsonlLog", *, now: bool) -> None: ...
+    async def after_all(self, job: Callable[[], None]) -> None: ...
+
+
 class JsonlLog:
     """One session's file, held for writing."""
 
-    def __init__(self, store: "JsonlStore", session_id: str) -> None:
+    def __init__(self, store: Keeper, session_id: str) -> None:
         self.session_id = session_id
         self.seq = 0
         self.durable = 0
