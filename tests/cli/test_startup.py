@@ -7,8 +7,10 @@ import pytest
 from cli_program import Program
 
 from bridle import policy
-from bridle.cli import config, options
+from bridle.cli import config, options, story
+from bridle.cli.sessions import TABLE
 from bridle.config import settings
+from bridle.engine import history
 from bridle.engine.budget import Limits
 from bridle.promises import store
 
@@ -26,7 +28,14 @@ HEAVY = ["asyncio", "aiohttp", "rich", "yaml", "anthropic", "openai", "bridle.en
         (["demo", "--help"], [*HEAVY, "msgspec"]),
         (["doctor", "--help"], [*HEAVY, "msgspec"]),
         (["sessions", "--help"], [*HEAVY, "msgspec"]),
-        (["sessions", "show", "--help"], [*HEAVY, "msgspec"]),
+        *((["sessions", name, "--help"], [*HEAVY, "msgspec"]) for name in TABLE if name != "list"),
+        (["approvals", "--help"], [*HEAVY, "msgspec"]),
+        (["approvals", "answer", "--help"], [*HEAVY, "msgspec"]),
+        (["approvals", "list"], HEAVY),
+        (["sessions", "search", "hi"], HEAVY),
+        (["sessions", "verify", "--all"], HEAVY),
+        (["sessions", "export", "2"], HEAVY),
+        (["sessions", "show", "2", "--json"], HEAVY),
         (["config", "--help"], [*HEAVY, "msgspec"]),
         (["sessions", "show", "2"], HEAVY),
         (["sessions", "list"], [*HEAVY, "msgspec"]),
@@ -71,3 +80,4 @@ def test_what_is_said_twice_to_save_an_import_is_the_same():
     assert options.MODES == policy.MODES
     assert settings.Durability == store.Durability
     assert config.DEFAULTS["limits.steps"] == Limits().steps
+    assert history.UNKNOWN.startswith(story.UNKNOWN)

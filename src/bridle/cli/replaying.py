@@ -191,7 +191,7 @@ def difference(then: str, now: str, paint: Paint, width: int) -> Iterator[str]:
     ]
     for line in lines[:_MOST]:
         colour = paint.red if line.startswith("-") else paint.green
-        yield f"    {colour(cut(neutral(line, keep=''), max(20, width - 4)))}"
+        yield f"    {colour(cut(neutral(line.expandtabs(4), keep=''), max(20, width - 4)))}"
     if len(lines) > _MOST:
         yield f"    {paint.dim(f'and {len(lines) - _MOST:,} more lines')}"
     if not lines:
