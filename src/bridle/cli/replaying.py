@@ -151,7 +151,7 @@ async def _play(
 def turn_lines(turn: "Replayed", paint: Paint, width: int) -> Iterator[str]:
     """One turn: its prompt, and each call with what became of it."""
     first = cut(plain(turn.prompt), max(20, width - 12))
-    yield f"{paint.cyan('❯')} {paint.bold(first)} {paint.dim(f'turn {turn.turn}')}"
+    yield f"{paint.cyan('❯')} {paint.bold(first)}  {paint.dim(f'turn {turn.turn}')}"
     for call in turn.calls:
         yield from _call_lines(call, paint, width)
     yield ""
