@@ -8,9 +8,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from bridle.cli.style import erasing
+
 _FIRST = 0.3  # seconds; what is quicker needs no line
 _EVERY = 0.1
-_BACK = "\r\x1b[K"  # to the beginning of the line, and clear it
 
 
 class Progress:
@@ -18,7 +19,8 @@ class Progress:
 
     def __init__(self, what: str, *, shown: bool) -> None:
         self._what = what
-        self._shown = shown
+        self._back = erasing()
+        self._shown = shown and bool(self._back)
         self._next = time.monotonic() + _FIRST
         self._stands = False
 
@@ -28,14 +30,14 @@ class Progress:
             return
         self._next = now + _EVERY
         share = f"{100 * done // total:3d} % of " if total else ""
-        sys.stderr.write(f"{_BACK}{self._what}  {share}{size_of(total or done)}")
+        sys.stderr.write(f"{self._back}{self._what}  {share}{size_of(total or done)}")
         sys.stderr.flush()
         self._stands = True
 
     def clear(self) -> None:
         """Leave no trace."""
         if self._stands:
-            sys.stderr.write(_BACK)
+            sys.stderr.write(self._back)
             sys.stderr.flush()
             self._stands = False
 

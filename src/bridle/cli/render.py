@@ -25,6 +25,7 @@ from bridle.workspace.text import neutral
 
 _SUBJECTS = ("command", "pattern", "path", "query", "url", "name")
 _TELLING = ("edit", "write")  # their first line says what was done
+_TOLD = ("unknown_call", "letter_refused")  # their message is for a person
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
 
 
@@ -123,7 +124,7 @@ def answered_line(answer: ApprovalAnswered, paint: Paint, width: int) -> str:
 
 
 def trace_line(event: TraceEvent, paint: Paint, width: int) -> str:
-    """The traces that a person should see: another try, another model. Empty for the rest."""
+    """The traces that a person should see; empty for the rest."""
     detail = event.detail if isinstance(event.detail, dict) else {}
     why, seconds = detail.get("error", ""), detail.get("seconds")
     if event.kind == "retry":
@@ -131,6 +132,8 @@ def trace_line(event: TraceEvent, paint: Paint, width: int) -> str:
         said = f"{why}; trying again{wait}"
     elif event.kind == "fallback":
         said = f"{why}; asking {detail.get('to', 'another model')}"
+    elif event.kind in _TOLD:
+        return f"  {paint.yellow('?')} {cut(one_line(str(detail.get('message', ''))), width - 4)}"
     else:
         return ""
     return f"  {paint.yellow('↻')} {paint.dim(cut(one_line(said), width - 4))}"

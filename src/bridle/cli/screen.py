@@ -10,7 +10,7 @@ from typing import TextIO
 
 from bridle.cli import render
 from bridle.cli.milestone import milestones
-from bridle.cli.style import Paint, paint_for, width_of
+from bridle.cli.style import Paint, erasing, paint_for, width_of
 from bridle.cli.wrap import Wrap
 from bridle.events import (
     ApprovalAnswered,
@@ -118,7 +118,7 @@ class Screen:
         """Begin a new line where text stands unfinished."""
         if self._prompting:
             self._prompting = False
-            self._err.write("\r\x1b[K")
+            self._err.write(erasing() or "\n")
         if not self._at_start:
             stream = self._out if self._live and not self._whispering else self._err
             held = self._wrap.flush(self.width) if self._wrap and not self._whispering else ""

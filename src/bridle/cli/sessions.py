@@ -32,6 +32,8 @@ TABLE = {
     "send": ("posting:send", "Send a prompt to a session, wherever it runs."),
 }
 
+_WIDE = 100  # columns from which on a list has room for the model
+
 
 @click.group(name="sessions", cls=Lazy, table=TABLE)
 def command() -> None:
@@ -75,15 +77,15 @@ def _none(tag: str | None) -> str:
 
 
 def listed(found: list[Glance], paint: Paint, width: int) -> Iterator[str]:
-    """A session a line: id, when, model, title, tags."""
-    widest = min(24, max(len(one.model) for one in found))
+    """A session a line: id, when, model (where there is room for it), title, tags."""
+    widest = min(24, max(len(one.model) for one in found)) if width >= _WIDE else 0
     for one in found:
-        model = cut(plain(one.model), widest).ljust(widest)
+        model = f"{cut(plain(one.model), widest).ljust(widest)}  " if widest else ""
         tags = "".join(f" #{plain(tag)}" for tag in one.tags)
-        room = max(10, width - 48 - widest)
+        room = max(10, width - 46 - len(model))
         tags = cut(tags, room // 2)
         title = cut(plain(one.title) or "(no prompt)", room - len(tags))
-        line = f"{paint.cyan(plain(one.id))}  {when(one.updated_at)}  {paint.dim(model)}  {title}"
+        line = f"{paint.cyan(plain(one.id))}  {when(one.updated_at)}  {paint.dim(model)}{title}"
         yield line + paint.cyan(tags)
 
 

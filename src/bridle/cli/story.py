@@ -133,8 +133,8 @@ class Story:
         self._asked.pop(output.call_id, None)
         self._count_call()
         if output.text.startswith(UNKNOWN):
-            said = "unknown: the process ended before a result was recorded; it may have run"
-            yield f"  {self._paint.yellow('?')} {said}"
+            name = render.one_line(output.name) or "the call"
+            yield f"  {self._paint.yellow('?')} {name}: unknown, no result was ever recorded"
         else:
             name = self._calls.get(output.call_id, "")
             yield from render.result_lines(output, self._paint, self._width, of=name)

@@ -47,6 +47,11 @@ def paint_for(stream: TextIO, environ: Mapping[str, str] = os.environ) -> Paint:
     return Paint(stream.isatty() and not plain)
 
 
+def erasing(environ: Mapping[str, str] = os.environ) -> str:
+    """What takes a terminal's line back; nothing where the terminal cannot do it."""
+    return "" if environ.get("TERM", "dumb") == "dumb" else "\r\x1b[K"
+
+
 def width_of(stream: TextIO) -> int:
     """Columns of the terminal; wide where there is none."""
     try:
