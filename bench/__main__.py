@@ -19,9 +19,11 @@ from bench.environments import prepare
 from bench.measures import MEASURES, commands, pulled_in, take
 from bench.plot import draw
 from bench.report import Results, to_markdown
+from bench.sessions.measures import LASTING
+from bench.sessions.measures import take as take_sessions
 from bench.stage import Stage
 
-NAMES = [measure.name for measure in MEASURES] + ["commands"]
+NAMES = [measure.name for measure in (*MEASURES, *LASTING)] + ["commands"]
 
 
 def chosen() -> argparse.Namespace:
@@ -43,6 +45,8 @@ def chosen() -> argparse.Namespace:
 
 def taking_part(options: argparse.Namespace) -> list[Contender]:
     """The floor and ours, and the peers that were asked for."""
+    if not {measure.name for measure in MEASURES} & {*options.only}:
+        return [OURS]
     if options.peers:
         wanted = {FLOOR.name, OURS.name, *options.peers.split(",")}
         return [contender for contender in CONTENDERS if contender.name in wanted]
@@ -75,6 +79,7 @@ def measured(options: argparse.Namespace) -> Results:
             if "commands" in options.only:
                 results.commands = commands(stage, 5 if options.quick else 15)
                 results.pulled_in = pulled_in()
+            take_sessions(stage, options.only, options.quick, results.taken)
     except KeyboardInterrupt:
         print("\ninterrupted: the report has what was measured so far")
         options.only = []

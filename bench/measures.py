@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from bench.contenders import OURS, Contender
-from bench.stage import Sample, Stage
+from bench.stage import Sample, Stage, timed
 
 Samples = dict[str, dict[str, list[Sample]]]
 TURNS = 400
@@ -163,10 +163,14 @@ BY_NAME = {figure.name: figure for figure in FIGURES}
 
 def figure(name: str, taken: Samples, contender: str) -> float | None:
     """The median of a figure over a contender's samples; None when there is none."""
-    wanted = BY_NAME[name]
-    good = [s for s in taken.get(wanted.measure, {}).get(contender, []) if "error" not in s]
-    values = [value for s in good if (value := wanted.read(s)) is not None]
+    values = readings(BY_NAME[name], taken, contender)
     return median(values) if values else None
+
+
+def readings(wanted: Figure, taken: Samples, contender: str) -> list[float]:
+    """A figure of each of a contender's samples."""
+    good = [s for s in taken.get(wanted.measure, {}).get(contender, []) if "error" not in s]
+    return [value for s in good if (value := wanted.read(s)) is not None]
 
 
 def reason(name: str, taken: Samples, contender: str) -> str:
@@ -192,11 +196,9 @@ def commands(stage: Stage, rounds: int) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in asked}
     for number in range(rounds + 1):
         for name, command in asked.items():
-            started = time.perf_counter()
-            done = subprocess.run(command, env=environ, capture_output=True)
-            spent = (time.perf_counter() - started) * 1000
+            done, spent = timed(command, environ)
             if number and not done.returncode:
-                times[name].append(spent)
+                times[name].append(spent * 1000)
     return {name: median(values) for name, values in times.items() if values}
 
 

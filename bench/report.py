@@ -8,6 +8,9 @@ from typing import Any
 from bench.contenders import BY_NAME as BY_CONTENDER
 from bench.contenders import CONTENDERS, FLOOR, OURS, Contender
 from bench.measures import BY_NAME, FIGURES, Samples, figure, reason
+from bench.sessions.measures import LASTING
+from bench.sessions.report import medians
+from bench.sessions.report import table as sessions_table
 from bench.targets import Verdict, best_peer, judge
 
 BUSY = 0.5
@@ -58,6 +61,7 @@ class Results:
             "seconds": round(self.seconds),
             "load_before": round(self.load, 2),
             "figures": self.figures(),
+            "sessions": medians(self.taken),
             "commands_ms": {name: round(ms, 1) for name, ms in self.commands.items()},
             "import_bridle_pulls_in": self.pulled_in,
             "verdicts": verdicts,
@@ -74,6 +78,8 @@ def to_markdown(results: Results) -> str:
             parts.append(table(title, names, rows, results.taken))
     if results.commands:
         parts.append(command_table(results))
+    if any(measure.name in results.taken for measure in LASTING):
+        parts.append(sessions_table(results.taken))
     parts.append(ending(results))
     return "\n\n".join(parts) + "\n"
 
@@ -101,7 +107,8 @@ def promises(results: Results) -> str:
     lines = ["## Promises", "| promise | limit | measured | holds |", "|---|---:|---:|---|"]
     for verdict in results.verdicts():
         sign = "≥" if verdict.at_least else "≤"
-        limit = f"{sign} {verdict.limit:.3g} {verdict.unit}".rstrip()
+        number = f"{verdict.limit:,.0f}" if verdict.limit >= 1000 else f"{verdict.limit:.3g}"
+        limit = f"{sign} {number} {verdict.unit}".rstrip()
         measured = "–" if verdict.measured is None else f"{short(verdict.measured)} {verdict.unit}"
         word = {True: "yes", False: "**no**", None: "not measured"}[verdict.holds]
         lines.append(f"| {verdict.promise} | {limit} | {measured} | {word} |")

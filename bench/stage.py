@@ -95,11 +95,22 @@ def steps(seen: dict[str, list[float]]) -> list[float]:
     return [(asked[at + 1] - answered[at]) * 1000 for at in range(2, len(asked) - 1, 2)]
 
 
-def outcome(command: list[str], environ: dict[str, str], patience: float) -> Sample:
+def timed(
+    command: list[str], environ: dict[str, str]
+) -> tuple[subprocess.CompletedProcess[str], float]:
+    """A command that has ended, and its seconds on the wall."""
+    started = time.perf_counter()
+    done = subprocess.run(command, env=environ, capture_output=True, text=True)
+    return done, time.perf_counter() - started
+
+
+def outcome(
+    command: list[str], environ: dict[str, str], patience: float, folder: Path | None = None
+) -> Sample:
     """What a client printed, or why it could not."""
     try:
         done = subprocess.run(
-            command, env=environ, capture_output=True, text=True, timeout=patience
+            command, env=environ, capture_output=True, text=True, timeout=patience, cwd=folder
         )
     except subprocess.TimeoutExpired:
         return {"error": f"not finished after {patience:.0f} s"}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bench.contenders import CONTENDERS, FLOOR, OURS
 from bench.measures import BY_NAME, Samples, figure
+from bench.sessions.report import found
 
 PEERS = tuple(contender.name for contender in CONTENDERS if contender.kind == "peer")
 CLICK = "python -c 'import click'"
@@ -59,6 +60,26 @@ def judge(taken: Samples, commands: dict[str, float]) -> list[Verdict]:
         Verdict("eight 100 ms calls, async", own("async8"), 115, unit="ms"),
         Verdict("eight 100 ms calls, plain functions", own("plain8"), 115, unit="ms"),
         *judge_commands(commands),
+        *judge_sessions(taken),
+    ]
+
+
+def judge_sessions(taken: Samples) -> list[Verdict]:
+    """Sessions that last: however long or many, they are there at once."""
+
+    def limit(promise: str, name: str, most: float, unit: str, at_least: bool = False) -> Verdict:
+        return Verdict(promise, found(name, taken), most, at_least, unit)
+
+    return [
+        limit("a 1 GB log resumes, process start to ready", "resume_s", 2, "s"),
+        limit("a 1 GB log resumes, peak memory", "resume_mb", 200, "MB"),
+        limit("5,000 sessions, `bridle sessions list`", "list_s", 0.5, "s"),
+        limit("5,000 sessions, `… --json --limit 5000`", "list_all_s", 0.5, "s"),
+        limit("1 GB of sessions, `bridle sessions search`", "search_s", 3, "s"),
+        limit("records appended at `disk`, 8 sessions", "append", 10_000, "/s", True),
+        limit("our own CPU per turn, 10,000 messages to 10", "own_growth", 1.3, "x"),
+        limit("100 watchers of a streaming turn, times one", "watch_times", 3, "x"),
+        limit("memory grown in the last 500 of 1,000 turns", "grown", 5, "MB"),
     ]
 
 

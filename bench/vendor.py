@@ -2,8 +2,9 @@
 
 The scenario is the first part of the URL's path (`/deltas-1000/v1/messages`). What turn a run has
 reached is read off its request by counting the tool results in it, without parsing: the server
-keeps nothing about a run. It notes when requests came and when replies left, so that a client's
-start and a step's length are seen from outside, the same way for all. Knows no client.
+keeps nothing about a run. `talk` asks for one call in each turn of a session that goes on and on,
+`paced` writes as slowly as a model does. It notes when requests came and when replies left, so that
+a client's start and a step's length are seen from outside, the same way for all. Knows no client.
 """
 
 import asyncio
@@ -11,6 +12,8 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 
 from bench.wire import PROTOCOLS, Call, Reply
@@ -27,6 +30,7 @@ DOORS = {
 }
 WORDS = ("The", " quick", " brown", " fox", " jumps", " over", " the", " lazy", " dog", ".\n")
 CHUNK_EVENTS = 16
+PACE, PACE_EVENTS = 0.02, 2  # seconds between two parts of a reply that is paced: 100 deltas/s
 
 
 class Times:
@@ -79,8 +83,20 @@ class Connection(asyncio.Protocol):
         self.times.asked.append(time.monotonic())
         scenario, door = target.split(b"/")[1], target.split(b"?")[0].rsplit(b"/", 1)[1]
         protocol, mark = DOORS[door]
-        self.transport.write(prepared(scenario.decode(), protocol, body.count(mark)))
+        if scenario.startswith(b"paced"):
+            self.trickle(list(paced(scenario.decode(), protocol)))
+            return
+        found = talk(body, protocol, mark) if scenario == b"talk" else None
+        self.transport.write(found or prepared(scenario.decode(), protocol, body.count(mark)))
         self.times.answered.append(time.monotonic())
+
+    def trickle(self, parts: list[bytes]) -> None:
+        """One part now, and the others one by one, as a model writes."""
+        self.transport.write(parts.pop(0))
+        if parts:
+            asyncio.get_running_loop().call_later(PACE, self.trickle, parts)
+        else:
+            self.times.answered.append(time.monotonic())
 
     def tell(self, target: bytes) -> bytes:
         """The times, for the harness; asking resets them."""
@@ -106,20 +122,48 @@ def plain(body: bytes) -> bytes:
 
 @cache
 def prepared(scenario: str, protocol: str, results: int) -> bytes:
+    """A reply that is made once."""
+    return whole(tell_story(scenario, results), protocol)
+
+
+def whole(reply: Reply, protocol: str) -> bytes:
     """A reply as it goes out: head, then the events, several to a chunk, as a proxy would."""
-    events = list(PROTOCOLS[protocol](tell_story(scenario, results)))
-    parts = [HEAD]
-    for at in range(0, len(events), CHUNK_EVENTS):
-        piece = b"".join(events[at : at + CHUNK_EVENTS])
-        parts.append(b"%x\r\n%s\r\n" % (len(piece), piece))
-    return b"".join([*parts, b"0\r\n\r\n"])
+    events = list(PROTOCOLS[protocol](reply))
+    return b"".join([HEAD, *chunks(events, CHUNK_EVENTS), b"0\r\n\r\n"])
+
+
+def talk(body: bytearray, protocol: str, mark: bytes) -> bytes:
+    """A call to every prompt and a word to every result; and tokens are counted, as vendors do.
+
+    Without tools it is a summary that is asked for.
+    """
+    told = body.rfind(mark) > body.rfind(b'"type":"text"') or b'"tools":' not in body
+    results = body.count(mark)
+    call = Call(f"toolu_{results:04}_{len(body)}", "lookup", json.dumps({"key": f"item-{results}"}))
+    reply = Reply(("All", " done", ".")) if told else Reply(("Looking", " that", " up."), (call,))
+    return whole(replace(reply, read=len(body) // 4), protocol)
+
+
+def paced(scenario: str, protocol: str) -> Iterator[bytes]:
+    """The parts of a reply that comes a few deltas at a time."""
+    events = list(PROTOCOLS[protocol](tell_story(scenario, 0)))
+    yield HEAD
+    yield from chunks(events, PACE_EVENTS)
+    yield b"0\r\n\r\n"
+
+
+def chunks(events: list[bytes], size: int) -> Iterator[bytes]:
+    """The events as chunks of HTTP, so many in each."""
+    for at in range(0, len(events), size):
+        piece = b"".join(events[at : at + size])
+        yield b"%x\r\n%s\r\n" % (len(piece), piece)
 
 
 def tell_story(scenario: str, results: int) -> Reply:
     """What the model says at this point of a scenario."""
     kind, _, size = scenario.partition("-")
     number = int(size or 0)
-    if kind == "deltas":
+    if kind in ("deltas", "paced"):
         return Reply(tuple(WORDS[i % len(WORDS)] for i in range(number)))
     if kind == "tools" and results < number:
         call = Call(f"toolu_{results:04}", "lookup", json.dumps({"key": f"item-{results:04}"}))

@@ -31,10 +31,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """A whole reply: the text in its deltas, then the calls."""
+    """A whole reply: the text in its deltas, then the calls. `read` are the tokens that went in."""
 
     deltas: tuple[str, ...] = ()
     calls: tuple[Call, ...] = field(default=())
+    read: int = 100
 
 
 def anthropic(reply: Reply) -> Iterator[bytes]:
@@ -44,7 +45,7 @@ def anthropic(reply: Reply) -> Iterator[bytes]:
 
 
 def _anthropic(reply: Reply) -> Iterator[Event]:
-    usage = {"input_tokens": 100, "output_tokens": 1}
+    usage = {"input_tokens": reply.read, "output_tokens": 1}
     message: Event = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL}
     message |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
     yield {"type": "message_start", "message": message}

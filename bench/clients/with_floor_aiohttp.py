@@ -93,4 +93,5 @@ def decode(data: bytes | str) -> Any:
     return msgspec.json.decode(data)
 
 
-stopwatch.main(load, open_client)
+if __name__ == "__main__":
+    stopwatch.main(load, open_client)
