@@ -80,6 +80,22 @@ def test_send_says_who_takes_it_and_waits_for_nothing(bridle: Program):
     assert sent == ["hello", "go", "later", "and later"]
 
 
+def test_what_is_sent_to_a_run_is_done_before_it_ends_and_is_not_its_answer(bridle: Program):
+    said, on = fifo(bridle), bridle.home / "on"
+    os.mkfifo(on)
+    model = bridle.script(shell(f"echo up > {said}; cat {on}"), "First.", "Second.")
+    with bridle.start("run", "go", "--yes", "-m", model) as process:
+        assert said.read_text() == "up\n"
+        bridle.run("sessions", "send", bridle.logs()[0].parent.name, "and then")
+        while len(data(bridle, "user_prompt")) < 2:
+            pass  # until the holder has written it down
+        on.write_text("go\n")
+        out, err = process.communicate()
+    assert (process.returncode, out) == (0, "First.\n")
+    assert "❯ and then (me)\n" in err and "Second.\n" in err
+    assert [one["reason"] for one in data(bridle, "turn_end")] == ["done", "done"]
+
+
 def test_stop_interrupts_the_turn_and_the_session_stays_usable(bridle: Program):
     """(S9)"""
     said = fifo(bridle)

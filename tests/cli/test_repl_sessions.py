@@ -81,6 +81,23 @@ def test_a_title_is_given_and_tags_are_found_again(bridle: Program):
     assert {one["model"] for one in starts} == {"scripted/scripted"}
 
 
+def test_titles_and_tags_command_no_terminal(bridle: Program):
+    told(bridle, "one")
+    session = bridle.logs()[0].parent.name
+    evil = "\x1b]0;x\x07\u202e"
+    for arguments in (
+        ["rename", session, evil],
+        ["tag", session, evil],
+        ["list"],
+        ["show", session],
+    ):
+        done = bridle.run("sessions", *arguments)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert not {"\x1b", "\x07", "\u202e"} & set(done.stdout)
+    (one,) = json.loads(bridle.run("sessions", "list", "--json").stdout)
+    assert (one["title"], one["tags"]) == (evil, [evil])
+
+
 def test_a_change_of_title_leaves_what_waits_in_the_inbox_to_the_next_turn(bridle: Program):
     told(bridle, "one")
     session = bridle.logs()[0].parent.name

@@ -1,4 +1,4 @@
-"""What `bridle sessions show` tells of a session's own fate: crashes, repairs, forks and the like."""
+"""What `bridle sessions show` tells of a session's own fate: crashes, repairs, forks, prompts."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Does a process hold this session now? Looks at the log's lock and lets go at once."""
+"""Does a process hold this session now? Looks at the log's lock, and takes it for no longer."""
 
 import fcntl
 import os
@@ -16,21 +16,23 @@ def holder_of(log: Path) -> str:
     except OSError as error:
         raise UnknownSession(f"the session's log cannot be opened: {error.strerror}") from None
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if found := _named(os.fstat(handle).st_ino):
+            return found
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # as a last resort: it is a lock, too
     except BlockingIOError:
-        return _named(os.fstat(handle).st_ino)
+        return "another process"
     finally:
         os.close(handle)
     return ""
 
 
 def _named(inode: int) -> str:
-    """The process, as far as the system tells."""
+    """The process, as far as the system tells; empty where it tells of none."""
     try:
         locks = Path("/proc/locks").read_text().splitlines()
     except OSError:
-        return "another process"
+        return ""
     for line in map(str.split, locks):
         if len(line) > 5 and line[1] == "FLOCK" and line[5].endswith(f":{inode}"):
-            return f"process {line[4]}"
-    return "another process"
+            return f"process {line[4]}" if int(line[4]) > 0 else "another process"
+    return ""

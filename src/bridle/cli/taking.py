@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="The log's own lines, which can be imported; or a page to read.",
 )
-@click.option("--output", "-o", metavar="FILE", type=click.Path(dir_okay=False), help="Into it.")
+@click.option(
+    "--output", "-o", metavar="FILE", type=click.Path(dir_okay=False), help="Write to FILE."
+)
 @click.option("--force", is_flag=True, help="Write over a FILE that is there.")
 @click.option("--head", is_flag=True, help="Print the head alone, as JSON: keep it elsewhere.")
 @click.option("--json", "as_json", is_flag=True, help="With -o: say what was written as JSON.")

@@ -11,9 +11,18 @@ from bridle.cli.style import paint_for, plain
 def tell(line: str, *hints: str) -> None:
     """A line, and what can be done next."""
     paint = paint_for(sys.stdout)
-    click.echo(line)
+    click.echo(_harmless(line))
     for hint in hints:
-        click.echo(paint.dim(f"  → {hint}"))
+        click.echo(paint.dim(f"  → {_harmless(hint)}"))
+
+
+def _harmless(line: str) -> str:
+    """A title, a tag or a path may hold anything."""
+    if line.isascii() and line.isprintable():
+        return line
+    from bridle.workspace.text import neutral
+
+    return neutral(line, keep="")
 
 
 def tell_json(value: Any) -> None:
