@@ -221,6 +221,15 @@ def test_a_hash_that_was_damaged_does_not_take_the_next_line_with_it(original, s
     assert [(one.after, one.why) for one in mended.broken] == [(2, "its hash does not fit")]
 
 
+@pytest.mark.parametrize("rest", [b"junk", b"", b'{"seq":6,"timestamp":"2026', bytes(500)])
+def test_a_last_line_that_is_no_record_is_cut_even_with_its_end(rest, original, state):
+    """Its pages may have come to the disk in any order."""
+    store, lines = store_in(state), parts(original)[:5]
+    mended = checked(store, joined([*lines, rest]), [1, 2, 3, 4, 5])
+    assert mended == Repaired(len(rest) + 1)
+    assert [one.seq for one in store.read("s")] == [1, 2, 3, 4, 5, 6]
+
+
 def test_a_line_that_is_there_twice_counts_once(original, state):
     lines = parts(original)[:5]
     mended = checked(store_in(state), joined([*lines[:3], *lines[2:]]), [1, 2, 3, 4, 5])

@@ -56,7 +56,7 @@ def test_a_settled_line_is_one_write_and_one_sync(state):
     logs = {}
     turns = [session("a", logs), session("a", logs), session("b", logs), closing(logs)]
     first, again, second, end = run(calls_of(state, "disk", *turns))
-    assert first == [*NEW, *DURABLE, *FOLDER, *FOLDER]
+    assert first == [*NEW, *DURABLE, *FOLDER, *FOLDER, *FOLDER]
     assert again == ["write", "sync"]
     assert second == [*NEW, *DURABLE, *FOLDER]
     assert end == []

@@ -6,12 +6,12 @@ import os
 import random
 
 import pytest
-from worn_disk import WornDisk
 
 from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import Repaired, TextDelta, TraceEvent
 from bridle.stores.jsonl import JsonlStore
 from rig import run, seeds
+from worn_disk import WornDisk
 
 IDS = ("one", "two", "three")
 
@@ -198,6 +198,29 @@ def test_a_sync_that_failed_is_not_believed_the_second_time(state):
     disk.lose_power(random.Random(0))
     assert (told, "Check the disk" in hint) == (1, True)
     assert [one.event.kind for one in JsonlStore(state).read("s")] == ["one", "two"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_a_killed_process_left_is_durable_before_anything_is_built_on_it(seed, state):
+    """It was in the kernel's hands alone: the file, its entry, and the entry of its folder."""
+    disk = WornDisk()
+
+    async def story():
+        careless = JsonlStore(state, "process", disk)
+        log = careless.create("s")
+        log.append(TraceEvent("one"))
+        await log.close()
+        careless.close()
+        store = JsonlStore(state, disk=disk)
+        log = await store.resume("s", lambda record: None)
+        told = log.durable
+        await log.close()
+        store.close()
+        return told
+
+    assert run(story()) == 1
+    disk.lose_power(random.Random(seed))
+    assert [one.event for one in JsonlStore(state).read("s")] == [TraceEvent("one")]
 
 
 def test_lines_that_nobody_waits_for_do_not_pile_up_in_memory(state):

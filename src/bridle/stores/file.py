@@ -22,7 +22,9 @@ class Ground:
     def __init__(self, disk: Disk, state: str) -> None:
         self.disk = disk
         self.path = f"{state}/sessions"
-        self.unsure = {state: None}  # folders with entries of ours that may not be durable
+        # Folders with entries that may not be durable: True where this process made the entry, and
+        # False where another may have, which died before it came to sync it.
+        self.unsure = {state: False, os.path.dirname(state) or ".": False}  # noqa: PTH120 - no Path
 
     def make(self) -> None:
         """Make the folder and whatever is missing above it."""
@@ -33,12 +35,16 @@ class Ground:
         for path in reversed(missing):
             with suppress(FileExistsError):
                 self.disk.make_folder(path, 0o700)
-            self.unsure[os.path.dirname(path) or "."] = None  # noqa: PTH120 - as above
+            self.unsure[os.path.dirname(path) or "."] = True  # noqa: PTH120 - as above
 
     def settle(self) -> None:
         """Make the folders above durable. Once a process, for all logs."""
-        for path in list(self.unsure):
-            sync_path(self.disk, path)
+        for path, made in list(self.unsure.items()):
+            try:
+                sync_path(self.disk, path)
+            except PermissionError:
+                if made:
+                    raise
             self.unsure.pop(path, None)
 
 

@@ -128,6 +128,7 @@ class Reader:
         """Records that were added since the last time; none: there are none at the moment."""
         try:
             while lines := self._lines.more():
+                self._lines.back()  # what has no end yet may be cut, and something else be there
                 stays = self._stays(lines)
                 if records := self._sift(lines):
                     return records
