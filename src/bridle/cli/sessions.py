@@ -54,7 +54,6 @@ def list_sessions(as_json: bool, limit: int, tag: str | None) -> None:
     if tag is not None:
         every = [one for one in every if tag.removeprefix("#") in one.tags]
     found = every[:limit]
-    total = count(state) if tag is None else len(every)
     if as_json:
         import json
 
@@ -66,6 +65,7 @@ def list_sessions(as_json: bool, limit: int, tag: str | None) -> None:
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
     for line in listed(found, paint, width):
         click.echo(line)
+    total = count(state) if tag is None else len(every)
     if total > limit:
         click.echo(paint.dim(f"{total - limit:,} older ones: --limit {total}"))
 
