@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.contenders import BY_NAME as BY_CONTENDER
 from bench.contenders import CONTENDERS, FLOOR, OURS, Contender
-from bench.measures import BY_NAME, FIGURES, Samples, figure, reason
+from bench.measures import BY_NAME, FIGURES, MEASURES, Samples, figure, reason
 from bench.sessions.measures import LASTING
 from bench.sessions.report import medians
 from bench.sessions.report import table as sessions_table
@@ -71,7 +71,8 @@ class Results:
 def to_markdown(results: Results) -> str:
     """The whole report."""
     parts = ["# bridle and its peers, the same work", INTRODUCTION, promises(results)]
-    parts.append(ratios(results.taken))
+    if any(measure.name in results.taken for measure in MEASURES):
+        parts.append(ratios(results.taken))
     rows = [c for c in CONTENDERS if any(c.name in by for by in results.taken.values())]
     for title, names in TABLES.items():
         if any(BY_NAME[name].measure in results.taken for name in names):

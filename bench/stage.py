@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,7 +31,7 @@ class Stage:
 
     def __enter__(self) -> "Stage":
         raise_file_limit()
-        cores = sorted(os.sched_getaffinity(0))
+        self.cores = cores = sorted(os.sched_getaffinity(0))
         first = [str(cores[0])] if len(cores) > 1 else []
         self.vendor = subprocess.Popen(
             [sys.executable, "-m", "bench.vendor", *first],
@@ -83,6 +85,16 @@ class Stage:
             sample["first_ms"] = (seen["asked"][0] - started) * 1000
         sample["steps_ms"] = steps(seen) if measure == "parallel" else []
         return sample
+
+    @contextmanager
+    def all_cores(self) -> Iterator[None]:
+        """For clients that ask no vendor: they may use its core, too."""
+        mine = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, self.cores)
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, mine)
 
     def clear(self) -> None:
         """Forget the sessions of the last client."""
