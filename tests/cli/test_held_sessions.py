@@ -86,7 +86,8 @@ def test_what_is_sent_to_a_run_is_done_before_it_ends_and_is_not_its_answer(brid
     model = bridle.script(shell(f"echo up > {said}; cat {on}"), "First.", "Second.")
     with bridle.start("run", "go", "--yes", "-m", model) as process:
         assert said.read_text() == "up\n"
-        bridle.run("sessions", "send", bridle.logs()[0].parent.name, "and then")
+        sent = bridle.run("sessions", "send", bridle.logs()[0].parent.name, "and then")
+        assert sent.returncode == 0
         while len(data(bridle, "user_prompt")) < 2:
             pass  # until the holder has written it down
         on.write_text("go\n")

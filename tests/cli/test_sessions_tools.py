@@ -6,6 +6,7 @@ import stat
 import pytest
 from cli_program import Program
 
+from bridle.cli.progress import Progress, size_of
 from bridle.promises.codec import encode_line
 
 EVIL = "\x1b]52;c;x\x07 \u202e"
@@ -194,18 +195,30 @@ def test_delete_asks_first_and_takes_only_what_was_named(bridle: Program):
     assert json.loads(done.stdout) == {"deleted": [three]}
 
 
-def test_what_takes_long_says_how_far_it_is_on_a_terminal_and_leaves_no_trace(bridle: Program):
+def test_what_takes_long_says_how_far_it_is_and_leaves_no_trace(capsys, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    times = iter([0.0, 0.1, 0.4, 0.45, 0.6])
+    line = Progress("checking", shown=True, clock=lambda: next(times))
+    for done in (1_000_000, 5_000_000, 6_000_000, 10_000_000):
+        line(done, 20_000_000)
+    line.clear()
+    back = "\r\x1b[K"
+    shown = f"{back}checking   25 % of 20.0 MB{back}checking   50 % of 20.0 MB{back}"
+    assert capsys.readouterr().err == shown
+    monkeypatch.setenv("TERM", "dumb")
+    Progress("checking", shown=True, clock=lambda: 9.0)(1, 2)
+    assert capsys.readouterr().err == ""
+
+
+def test_nothing_is_said_of_progress_in_a_pipe(bridle: Program):
     session = talked(bridle, "one")
-    path = bridle.state / "sessions" / session / "log.jsonl"
-    filler = b'{"timestamp":"t","data":{"type":"filler"}}\n'
-    with path.open("ab") as log:
-        for number in range(1, 9):  # holes: many bytes to read, none on the disk
-            log.truncate(number * 100_000_000)
-            log.write(filler)
-    with bridle.terminal("sessions", "verify", session) as terminal:
-        _, shown = terminal.end()
-    line, _, after = shown.rpartition("\x1b[K")
-    assert f"checking {session}" in line and " % of 800 MB" in line
-    assert "checking" not in after and "wrong" in after
-    piped = bridle.run("sessions", "verify", session)
-    assert (piped.returncode, piped.stderr) == (1, "")
+    for command in ("verify", "export", "fork"):
+        assert bridle.run("sessions", command, session).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 KB"), (250_000, "250 KB"), (2e9, "2.0 GB")],
+)
+def test_sizes_are_said_as_a_person_says_them(count: float, said: str):
+    assert size_of(count) == said

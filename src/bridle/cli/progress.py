@@ -5,7 +5,7 @@ Nothing where nobody looks: in a pipe or a file there is no line.
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bridle.cli.style import erasing
@@ -17,15 +17,18 @@ _EVERY = 0.1
 class Progress:
     """Is told bytes done and bytes in all; writes at most ten times a second."""
 
-    def __init__(self, what: str, *, shown: bool) -> None:
+    def __init__(
+        self, what: str, *, shown: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._what = what
+        self._clock = clock
         self._back = erasing()
         self._shown = shown and bool(self._back)
-        self._next = time.monotonic() + _FIRST
+        self._next = clock() + _FIRST
         self._stands = False
 
     def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
+        now = self._clock()
         if not self._shown or now < self._next:
             return
         self._next = now + _EVERY
