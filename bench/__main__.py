@@ -1,7 +1,7 @@
 """`python -m bench`: measure, print the tables, write bench/results/.
 
-python -m bench                    everybody, about 25 minutes on two cores
-python -m bench --quick            the floor and bridle only, under two minutes
+python -m bench                    everybody, about 30 minutes on two cores
+python -m bench --quick            the floor and bridle only, about four minutes
 python -m bench --peers agno,strands --only turns,deltas
 """
 
@@ -21,6 +21,7 @@ from bench.plot import draw
 from bench.report import Results, to_markdown
 from bench.sessions.measures import LASTING
 from bench.sessions.measures import take as take_sessions
+from bench.sessions.picture import draw as draw_sessions
 from bench.stage import Stage
 
 NAMES = [measure.name for measure in (*MEASURES, *LASTING)] + ["commands"]
@@ -105,9 +106,10 @@ def write(results: Results, options: argparse.Namespace) -> None:
     (options.out / f"{name}.md").write_text(text)
     (options.out / f"{name}.json").write_text(json.dumps(results.to_json(), indent=1) + "\n")
     (options.out / f"{name}.svg").write_text(draw(results.taken))
+    (options.out / f"{name}-sessions.svg").write_text(draw_sessions(results.taken))
     if full and not options.again:
         (options.out / "samples.json").write_text(json.dumps(asdict(results)))
-    print(f"written: {os.path.relpath(options.out / name)}.md, .json, .svg")
+    print(f"written: {os.path.relpath(options.out / name)}.md, .json, .svg, -sessions.svg")
 
 
 if __name__ == "__main__":

@@ -4,13 +4,16 @@
 
 Each session appends what one step of a turn appends, up to the intent of its call, waits until that
 is on disk (`settled`, durability `disk`), and goes on with the result: the way a tool with effects
-runs. The eight share one writer, which groups their syncs.
+runs. The eight share one writer, which groups their syncs. Beside it: what the disk can do when
+nothing else is done, so that a slow disk is told from a slow log.
 """
 
 import asyncio
 import json
+import os
 import sys
 import time
+from pathlib import Path
 
 from bridle.events import (
     CallIntended,
@@ -52,12 +55,29 @@ async def work(log: Log, groups: int) -> None:
         await log.settled()
 
 
+def bare(folder: Path, size: int, groups: int) -> float:
+    """What the disk itself can do: as many bytes into eight files, and a sync of each; seconds."""
+    folder.mkdir()
+    files = [os.open(folder / str(number), os.O_CREAT | os.O_WRONLY) for number in range(SESSIONS)]
+    data, started = b"x" * size, time.perf_counter()
+    for _ in range(groups):
+        for file in files:
+            os.write(file, data)
+        for file in files:
+            os.fdatasync(file)
+    spent = time.perf_counter() - started
+    for file in files:
+        os.close(file)
+    return spent
+
+
 async def main() -> None:
     """Eight sessions at once; the first step makes the files and does not count."""
     state, groups = sys.argv[1], int(sys.argv[2])
     store = JsonlStore(state, "disk")
     logs = [store.create(f"append-{number}") for number in range(SESSIONS)]
     await asyncio.gather(*(work(log, 1) for log in logs))
+    size = logs[0].size
     wall, cpu = time.perf_counter(), time.process_time()
     await asyncio.gather(*(work(log, groups) for log in logs))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -68,12 +88,9 @@ async def main() -> None:
     store.close()
     if durable != records + SESSIONS * len(STEP):
         raise RuntimeError(f"{durable} records are durable, and {records} were appended")
-    settles = SESSIONS * groups / wall
-    print(
-        json.dumps(
-            {"per_s": records / wall, "settles_per_s": settles, "cpu_us": cpu * 1e6 / records}
-        )
-    )
+    disk = bare(Path(state) / "bare", size, groups)
+    found = {"per_s": records / wall, "settles_per_s": SESSIONS * groups / wall}
+    print(json.dumps(found | {"cpu_us": cpu * 1e6 / records, "disk_per_s": records / disk}))
 
 
 if __name__ == "__main__":
