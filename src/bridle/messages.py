@@ -114,10 +114,13 @@ class Message(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True)
 
 def says_something(message: Message) -> bool:
     """Is there more than thoughts and white space?"""
-    return any(
-        part.text.strip() if isinstance(part, Text) else not isinstance(part, Thinking)
-        for part in message.parts
-    )
+    for part in message.parts:
+        if isinstance(part, Text):
+            if part.text.strip():
+                return True
+        elif not isinstance(part, Thinking):
+            return True
+    return False
 
 
 def user(*parts: str | Part) -> Message:

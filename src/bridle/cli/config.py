@@ -45,7 +45,7 @@ def show(as_json: bool) -> None:
     click.echo(paint.dim(f"file: {loaded.file}{there}"))
     for item in shown:
         value = "–" if item.value in ("", None) else plain(str(item.value))
-        line = f"{item.key:18} {value:28}"
+        line = f"{item.key:22} {value:28}"
         is_set = item.origin != "default"
         click.echo(f"{line if is_set else paint.dim(line)} {paint.dim(item.origin)}")
     for warning in loaded.warnings:

@@ -23,6 +23,10 @@ _KEYS = {
     "max_seconds": "limits.seconds",
     "max_tokens_total": "limits.tokens",
     "max_cost": "limits.money",
+    "max_session_tokens": "limits.session_tokens",
+    "max_session_money": "limits.session_money",
+    "max_day_tokens": "limits.day_tokens",
+    "max_day_money": "limits.day_money",
 }
 
 _OPTIONS = [
@@ -50,6 +54,12 @@ _OPTIONS = [
     click.option("--max-seconds", type=float, metavar="N", help="Time for a turn."),
     click.option("--max-tokens-total", type=int, metavar="N", help="Tokens of a turn, all told."),
     click.option("--max-cost", type=float, metavar="USD", help="Money for a turn, in dollars."),
+    click.option("--max-session-tokens", type=int, metavar="N", help="Tokens of the session."),
+    click.option("--max-session-money", type=float, metavar="USD", help="Money for the session."),
+    click.option("--max-day-tokens", type=int, metavar="N", help="Tokens of all sessions today."),
+    click.option(
+        "--max-day-money", type=float, metavar="USD", help="Money for all sessions today."
+    ),
 ]
 
 

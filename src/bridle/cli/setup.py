@@ -62,6 +62,8 @@ class Setup:
                 output_schema=extra.get("schema"),
             ),
             "durability": settings.durability,
+            "redact": settings.redact,
+            "redact_tokens": settings.redact_tokens,
             "face": face,
             "on_ask": extra.get("on_ask", "deny"),
         }
@@ -122,6 +124,10 @@ def to_limits(settings: Settings) -> Limits:
         given.seconds or plain.seconds,
         given.tokens or plain.tokens,
         given.money or plain.money,
+        session_tokens=given.session_tokens or 0,
+        session_money=given.session_money or 0.0,
+        day_tokens=given.day_tokens or 0,
+        day_money=given.day_money or 0.0,
     )
 
 
