@@ -162,7 +162,7 @@ class Lasting:
 
 LASTING = (
     Lasting("resume", resume, 7, 3, ("one", GB)),
-    Lasting("resume_bare", resume, 2, 0, ("one", GB, "bare")),
+    Lasting("resume_bare", resume, 2, 1, ("one", GB, "bare")),
     Lasting("list", lists, 15, 5, ("heads", SESSIONS)),
     Lasting("search", search, 7, 3, ("many", GB)),
     Lasting("append", append, 7, 3),
@@ -176,7 +176,7 @@ def take(stage: Stage, wanted: Sequence[str], quick: bool, taken: Samples) -> No
     """All samples of the wanted measures into `taken`, with a line of progress for each."""
     for measure in LASTING:
         rounds = measure.quick_rounds if quick else measure.rounds
-        if measure.name in wanted and rounds:
+        if measure.name in wanted:
             samples = taken.setdefault(measure.name, {})[OURS.name] = []
             yard = Yard(stage, measure.name, quick)
             try:

@@ -16,6 +16,7 @@ from bridle.engine import deltas
 from bridle.events import (
     ModelEvent,
     ResponseCompleted,
+    StopReason,
     TextDelta,
     ToolCallArgsDelta,
     ToolCallReady,
@@ -68,7 +69,7 @@ class Teller:
             parts += (call,)
         read = sum(size(message) for message in request.messages) // 4
         usage = Usage(input_tokens=200, output_tokens=len(text) // 4, cache_read_tokens=read)
-        stop = "tool_use" if len(parts) > 1 else "complete"
+        stop: StopReason = "tool_use" if len(parts) > 1 else "complete"
         yield ResponseCompleted(stop, Message("assistant", parts), usage, "bench-model")
 
     async def close(self) -> None:
