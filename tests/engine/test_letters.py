@@ -242,6 +242,32 @@ def test_an_answer_by_letter_lets_a_parked_turn_go_on_and_a_second_one_is_refuse
     assert run(story()) == ([("b", "answer", "bo")], 1, ["done"])
 
 
+def test_a_letter_that_comes_as_the_session_closes_waits_for_the_next_holder(shared):
+    """It is neither done nor refused by one who leaves."""
+
+    async def story():
+        async with make_engine([call("hold")], hold, store=shared()) as engine:
+            session = await engine.session()
+            await session.send("go")
+            await until(session, begun)
+            shared().post(session.id, Letter("a", "interrupt", "bo"))
+            shared().post(session.id, Letter("b", "send", "bo", content="more"))
+            taking = asyncio.create_task(session.take_letters())
+            await until(session, lambda one: getattr(one, "kind", "") == "interrupt")
+            await session.close()
+            await asyncio.gather(taking, return_exceptions=True)
+        async with make_engine(["ok"], hold, store=shared()) as engine:
+            again = await engine.session(session.id)
+            if again.history.waiting:  # it was taken before the session closed, and no more
+                await again.go_on()
+            await until(again, lambda one: isinstance(one, TurnEnded) and one.reason == "done")
+            return refused(engine, session.id), prompts(engine, session.id)
+
+    found, sent = run(story())
+    assert found == []
+    assert sent == [("go", "me", ""), ("more", "bo", "b")]
+
+
 def test_an_interrupt_for_a_session_that_does_nothing_changes_nothing(shared):
     async def story():
         store = shared()

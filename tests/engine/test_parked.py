@@ -184,6 +184,24 @@ def test_an_interrupt_ends_a_parked_turn_and_what_was_queued_runs():
     assert (ended, text, made) == (["interrupted", "done"], "next", [])
 
 
+def test_a_turn_that_is_stopped_in_the_moment_in_which_it_goes_on_answers_its_calls():
+    """One result a call, whatever happens (S9)."""
+
+    async def story():
+        marks = Marks()
+        async with make_engine([mark("a", "b"), "next"], marks.tool, on_ask="park") as engine:
+            session = await parked(engine)
+            await session.go_on()
+            await session.interrupt()
+            await session.wait(await session.send("next"))
+            return results(engine, session.id), endings(engine, session.id)
+
+    found, ended = run(story())
+    not_run = "not run: the turn ended before it began"
+    assert found == [("call_1", not_run, True), ("call_2", not_run, True)]
+    assert ended == ["interrupted", "done"]
+
+
 def test_prompts_that_come_while_a_parked_turn_is_being_ended_run_one_after_the_other(state):
     async def story():
         marks, model = Marks(), Scripted([mark("a"), "one", "two"])

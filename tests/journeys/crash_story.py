@@ -6,12 +6,10 @@ the first part of the script that nobody has begun.
 """
 
 import asyncio
-import json
 import os
-import random
 from contextlib import suppress
+from functools import partial
 
-from bridle.engine import turns
 from bridle.engine.engine import Engine
 from bridle.engine.parts import Parts
 from bridle.errors import SessionError, StoreFailed, UnknownApproval, UnknownSession
@@ -22,18 +20,12 @@ from bridle.promises.session import Answer
 from bridle.promises.store import Letter
 from bridle.promises.tool import ToolContext
 from bridle.providers.scripted import Scripted
-from bridle.stores import jsonl
 from bridle.tools.function import as_tool, tool
 from bridle.workspace.paths import Workspace
 
 PLAN = "plan "
 WINDOW = 9_000  # tokens: a few looks fill it
 LOOK = 4_000  # characters
-
-
-def said(notes):
-    """The notes so far, in order."""
-    return [json.loads(line) for line in notes.read_bytes().splitlines()]
 
 
 class Model:
@@ -81,13 +73,13 @@ class Tools:
 
     def __init__(self, folder, points):
         self.napping = asyncio.Event()
-        handle = os.open(folder / "effects", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
         def affect(call_id):
             points.pass_by()
-            os.write(handle, f"{call_id}\n".encode())
-            points.pass_by()
-            os.fsync(handle)
+            with (folder / "effects").open("ab", buffering=0) as file:
+                file.write(f"{call_id}\n".encode())
+                points.pass_by()
+                os.fsync(file)
             points.pass_by()
 
         @tool
@@ -129,9 +121,12 @@ class Person:
     def __init__(self, folder, notes, points, post, chance):
         self.folder, self.notes, self.points, self.post = folder, notes, points, post
         self.chance = chance
-        self.name = f"{len([one for one in said(folder / 'notes.jsonl') if one['kind'] == 'run'])}"
+        self.name = str(len(notes.read("run")))
+        self.tools = Tools(folder, points)
         self.replied = set()
         self.letters = 0
+        self.check = lambda: None  # raises where there is nothing to be waited for any more
+        self.at_last = lambda: None  # before the last prompt
 
     def ack(self, kind, **what):
         """Somebody was told that it is done."""
@@ -177,6 +172,7 @@ class Person:
         """Answer and let go on until nothing runs and nothing waits."""
         session = self.session
         while not until():
+            self.check()
             pending = session.history.pending
             for asked in list(pending.values()):
                 if asked.shown in pending and asked.shown not in self.replied:
@@ -210,14 +206,15 @@ class Person:
 
     async def open(self, engine):
         """The session that was left behind, or a new one if nobody was ever told of one."""
-        opened = [one["id"] for one in said(self.folder / "notes.jsonl") if one["kind"] == "opened"]
-        if opened:
+        if opened := self.notes.read("opened"):
             try:
-                self.session = await engine.session(opened[-1])
-                self.notes.add("resumed", id=opened[-1])
+                self.session = await engine.session(opened[-1]["id"])
+                self.notes.add("resumed")
                 return
             except (UnknownSession, StoreFailed) as error:
-                self.notes.add("gone", id=opened[-1], why=str(error))
+                if isinstance(error, StoreFailed) and "it holds no log" not in error.message:
+                    raise
+                self.notes.add("gone", why=str(error))
         self.session = await engine.session()
         self.notes.add("opened", id=self.session.id)
 
@@ -300,37 +297,41 @@ SCRIPT = (
 )
 
 
-async def tell(folder, store, points, notes, post, chance):
-    """Settle what was left behind, and go on with the script."""
-    person = Person(folder, notes, points, post, chance)
-    notes.add("run", name=person.name)
-    tools = person.tools = Tools(folder, points)
+def parts(person, store):
+    """What its engine is made of; whether a question is waited for or parks is left to chance."""
     info = ProviderInfo("story", "m", context_window=WINDOW)
-    parts = Parts(
-        Scripted(Model(notes, points, person.name), info=info),
-        tools.named,
+    return Parts(
+        Scripted(Model(person.notes, person.points, person.name), info=info),
+        person.tools.named,
         store,
-        Workspace(str(folder)),
+        Workspace(str(person.folder)),
         rules=(Rule("allow", "nap"),),
-        on_ask=chance.choice(("wait", "park")),
+        on_ask=person.chance.choice(("wait", "park")),
         small=Scripted(lambda request: "A title", info=ProviderInfo("small", "m")),
         config=RequestConfig(max_tokens=1_000),
     )
-    async with Engine(parts) as engine:
+
+
+async def plainly(work, once):
+    """Do it."""
+    await work()
+
+
+async def tell(person, store, attempt=plainly):
+    """Settle what was left behind, go on with the script, and ask once more at the end.
+
+    `attempt(work, once)` does each piece of it; not each of them can be done twice.
+    """
+    notes = person.notes
+    notes.add("run", name=person.name)
+    async with Engine(parts(person, store)) as engine:
         await person.open(engine)
-        await person.settle()
-        notes.add("recovered")
-        begun = [one["step"] for one in said(folder / "notes.jsonl") if one["kind"] == "begun"]
-        for number in range(len(begun), len(SCRIPT)):
+        await attempt(person.settle, once=False)
+        for number in range(len(notes.read("begun")), len(SCRIPT)):
             notes.add("begun", step=number)
-            await SCRIPT[number](person)
-            await person.settle()
+            await attempt(partial(SCRIPT[number], person), once=True)
+            await attempt(person.settle, once=False)
+        person.at_last()
         await person.send("is that all?")
         await person.settle()
     notes.add("finished")
-
-
-def play(folder, store, points, notes, post, seed):
-    """In a process of its own. Clocks are shorter than in earnest, checkpoints closer."""
-    jsonl._TICK, turns._EVERY = 0.01, 6_000
-    asyncio.run(tell(folder, store, points, notes, post, random.Random(seed)))

@@ -6,8 +6,10 @@ to: every call to the disk, every record, every effect, every acknowledgement. A
 sends itself SIGKILL. Beside it runs a second process, which puts letters into the inbox.
 """
 
+import asyncio
 import json
 import os
+import random
 import signal
 import sys
 import time
@@ -16,7 +18,9 @@ from pathlib import Path
 
 import msgspec
 
+from bridle.engine import turns
 from bridle.promises.store import Letter
+from bridle.stores import jsonl
 from bridle.stores.disk import Disk
 from bridle.stores.held import JsonlLog
 from bridle.stores.jsonl import JsonlStore
@@ -28,11 +32,17 @@ class Notes:
     """What happened outside of the log, one line each, there for good when `add` returns."""
 
     def __init__(self, folder):
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        self._handle = os.open(folder / "notes.jsonl", flags, 0o600)
+        self.path = folder / "notes.jsonl"
+        self.path.touch()
 
     def add(self, kind, **what):
-        os.write(self._handle, json.dumps({"kind": kind, **what}).encode() + b"\n")
+        with self.path.open("ab", buffering=0) as file:
+            file.write(json.dumps({"kind": kind, **what}).encode() + b"\n")
+
+    def read(self, kind=""):
+        """Those of that kind, or all, in order."""
+        found = [json.loads(line) for line in self.path.read_bytes().splitlines()]
+        return [one for one in found if kind in ("", one["kind"])]
 
 
 class Points:
@@ -87,7 +97,7 @@ class DyingDisk(Disk):
         return passing
 
 
-def instrument(points, notes):
+def instrument(points, notes, put=setattr):
     """A point at every record and every letter; what was settled is noted with its hash."""
     append, settled, discard = JsonlLog.append, JsonlLog.settled, JsonlLog.discard
 
@@ -107,7 +117,11 @@ def instrument(points, notes):
         notes.add("discarded", letter=letter.id)
         points.pass_by()
 
-    JsonlLog.append, JsonlLog.settled, JsonlLog.discard = appending, settling, discarding
+    put(JsonlLog, "append", appending)
+    put(JsonlLog, "settled", settling)
+    put(JsonlLog, "discard", discarding)
+    put(jsonl, "_TICK", 0.01)  # letters are heard at once
+    put(turns, "_EVERY", 6_000)  # and checkpoints are near
 
 
 class Post:
@@ -153,7 +167,7 @@ def fork(work):
 
 def perform(task):
     """Both processes of a task; how the first one ended (-9: killed)."""
-    from crash_story import play
+    from crash_story import Person, tell
 
     folder = Path(task["folder"])
     letters, posts = os.pipe()
@@ -165,7 +179,8 @@ def perform(task):
         points, notes = Points(task["at"]), Notes(folder)
         instrument(points, notes)
         store = JsonlStore(folder / "state", disk=DyingDisk(points))
-        play(folder, store, points, notes, Post(posts, heard), task["seed"])
+        person = Person(folder, notes, points, Post(posts, heard), random.Random(task["seed"]))
+        asyncio.run(tell(person, store))
         notes.add("points", count=points.count)
 
     def second():

@@ -22,6 +22,8 @@ from bridle.promises.store import Log, Store
 
 log = logging.getLogger(__name__)
 
+_AGAIN = 1.0  # seconds until letters that could not be taken are looked at again
+
 
 class Engine:
     """Starts sessions, takes them up again, and runs prompts for those who want no stream."""
@@ -133,6 +135,7 @@ class Engine:
             leaving.push_async_callback(self._parts.provider.close)
             for session in list(self._sessions.values()):
                 leaving.push_async_callback(session.close)
+            leaving.push_async_callback(self._drop_errands)
 
     async def __aenter__(self) -> "Engine":
         return self
@@ -170,6 +173,13 @@ class Engine:
             self._errands.add(errand)
             errand.add_done_callback(self._errands.discard)
 
+    async def _drop_errands(self) -> None:
+        """Letters that were not taken by now wait for the next who holds their session."""
+        for errand in self._errands:
+            errand.cancel()
+        if self._errands:
+            await asyncio.wait(self._errands)
+
     def _forget(self, session: Session) -> None:
         self._passing.discard(session)
         self._hub.remove(session)
@@ -180,10 +190,17 @@ class Engine:
 
 
 async def _hear(session: Session) -> None:
-    try:
-        await session.take_letters()
-    except AgentError as error:  # the letters are still there
-        log.warning("the inbox of session %s: %s", session.id, error.message)
+    """Have its letters taken; while the disk does not work they stay where they are."""
+    told = False
+    while not session.is_closed:
+        try:
+            await session.take_letters()
+            break
+        except AgentError as error:
+            if not told:
+                log.warning("the inbox of session %s: %s", session.id, error.message)
+            told = True
+        await asyncio.sleep(_AGAIN)
 
 
 def new_id() -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from bridle.engine.history import History
-from bridle.errors import AgentError, StoreFailed
+from bridle.errors import AgentError, SessionClosed, StoreFailed
 from bridle.events import Event, TraceEvent, When
 from bridle.promises.session import Answer, Prompt
 from bridle.promises.store import Letter, Log
@@ -55,7 +55,7 @@ class Inbox:
         if letter.id not in self._history.letters:
             try:
                 await _act(letter, verbs)
-            except StoreFailed:
+            except (SessionClosed, StoreFailed):
                 raise  # nobody knows yet what becomes of it: it stays, and is looked at again
             except AgentError as error:
                 detail = {"letter": letter.id, "verb": letter.verb, "by": letter.by}

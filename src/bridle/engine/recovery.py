@@ -49,7 +49,7 @@ def left_open(history: History) -> tuple[ToolCall, ...]:
 
 
 def abandoned(history: History) -> Iterator[Event]:
-    """The results of a parked turn's calls when it is to be ended."""
+    """The results of calls that a turn leaves behind when it ends."""
     for one in history.open_calls:
         yield _result(one.call, NOT_RUN if one.state == "not started" else UNKNOWN)
 

@@ -143,12 +143,12 @@ class Turns:
         """End a turn that is parked."""
         turn = self._history.running
         self._emit(TraceEvent("interrupt", detail))
-        for event in abandoned(self._history):
-            self._emit(event)
         self._say_end(turn, _STOPPED, None)
-        await self._log.settled()
-        self._settle_result(turn, _STOPPED, None)
-        self._go_over()
+        try:
+            await self._log.settled()
+        finally:
+            self._settle_result(turn, _STOPPED, None)
+            self._go_over()
 
     def beside(self, info: ProviderInfo, purpose: str) -> Budget | None:
         """The budget of the turn that runs, for another model's call beside it."""
@@ -233,6 +233,8 @@ class Turns:
             calls = tuple(one.call.id for one in self._history.pending.values())
             self._emit(TurnParked(turn, calls))
         else:
+            for event in abandoned(self._history):  # it may have ended before it came to them
+                self._emit(event)
             kind = error.kind if error is not None else ""
             self._emit(TurnEnded(turn, ending.reason, ending.detail, kind, ending.hint))
             self.keep_short()
