@@ -6,13 +6,13 @@ The environment's proxy and certificate settings are looked up once, when the po
 
 import asyncio
 from base64 import b64encode
-from io import BytesIO
 from time import monotonic
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -32,8 +32,27 @@ from bridle.providers.wire import Headers, Timeouts
 
 _ERROR_LIMIT = 64 * 1024
 _LINGER = 1.0  # seconds that a whole reply may take to end its body
-_LARGE = 1024 * 1024  # above this aiohttp wants a file, which it sends in slices
+_LARGE = 1024 * 1024  # above this aiohttp wants a file, and reads it in a thread
+_SLICE = 256 * 1024
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Slices(aiohttp.BytesPayload):
+    """A large body that is handed to the connection piece by piece, so that the loop goes on."""
+
+    def __init__(self, body: bytes) -> None:
+        aiohttp.Payload.__init__(self, body, content_type="application/json")
+        self._size = len(body)
+
+    async def write_with_length(self, writer: AbstractStreamWriter, length: int | None) -> None:
+        """Send it, or as much of it as is wanted."""
+        view = memoryview(self._value)[:length]
+        for start in range(0, len(view), _SLICE):
+            await writer.write(view[start : start + _SLICE])
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        """Send all of it."""
+        await self.write_with_length(writer, None)
 
 
 class Pool:
@@ -66,7 +85,7 @@ class Pool:
         try:
             response = await self._session.post(
                 self._target(path),
-                data=body if len(body) < _LARGE else BytesIO(body),
+                data=body if len(body) < _LARGE else Slices(body),
                 allow_redirects=False,  # the key goes to the host that was named, and nowhere else
                 **self._proxy,
             )
