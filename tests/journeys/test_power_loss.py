@@ -14,6 +14,7 @@ from bridle.errors import StoreFailed
 from bridle.events import PromptReceived, TraceEvent
 from bridle.promises.store import Letter
 from bridle.providers.scripted import Scripted
+from bridle.stores import jsonl
 from bridle.stores.jsonl import JsonlStore
 from rig import call, events, make_engine, run, seeds
 from worn_disk import WornDisk
@@ -172,14 +173,22 @@ def test_an_intent_that_cannot_be_stored_keeps_the_effect_from_happening(state):
     assert run(story()) == ("failed", StoreFailed, [], "ok", [])
 
 
-def test_a_letter_is_neither_lost_nor_refused_by_a_disk_that_is_full(state):
-    """It stays until its record is stored, and is done once."""
+def letters_done(engine, session_id):
+    """The prompts with their letters, and the letters that were refused."""
+    sent = [(one.content, one.letter) for one in events(engine, session_id, PromptReceived)]
+    traces = events(engine, session_id, TraceEvent)
+    return sent, [one.detail for one in traces if one.kind == "letter_refused"]
+
+
+def test_a_letter_is_neither_lost_nor_refused_by_a_disk_that_is_full(state, monkeypatch):
+    """It stays until its record is stored, and is done once: on resume, and while it is held."""
+    monkeypatch.setattr(jsonl, "_TICK", 3600.0)  # the test itself says when letters are taken
 
     async def story():
         async with make_engine(["hello"], store=JsonlStore(state)) as engine:
             session = await engine.session()
             await session.wait(await session.send("hi"))
-        JsonlStore(state).post(session.id, Letter("l", "send", "bo", content="more"))
+        JsonlStore(state).post(session.id, Letter("a", "send", "bo", content="more"))
         disk = WornDisk()
         store = JsonlStore(state, disk=disk)
         async with make_engine(Scripted(["ok"], loop=True), store=store) as engine:
@@ -189,13 +198,16 @@ def test_a_letter_is_neither_lost_nor_refused_by_a_disk_that_is_full(state):
             repaired(disk)
             again = await engine.session(session.id)
             await again.wait(2)
-            sent = events(engine, session.id, PromptReceived)
-            refused = [
-                one
-                for one in events(engine, session.id, TraceEvent)
-                if one.kind == "letter_refused"
-            ]
+            full(disk)
+            JsonlStore(state).post(session.id, Letter("b", "send", "bo", content="and more"))
+            with pytest.raises(StoreFailed):
+                await again.take_letters()
+            repaired(disk)
+            await again.take_letters()
+            await again.wait(await again.send("last", when="queue"))
             left = list((store.path(session.id).parent / "inbox").glob("*.json"))
-            return [(one.content, one.letter) for one in sent], refused, left
+            return letters_done(engine, session.id), left
 
-    assert run(story()) == ([("hi", ""), ("more", "l")], [], [])
+    (sent, refused), left = run(story())
+    assert sent == [("hi", ""), ("more", "a"), ("and more", "b"), ("last", "")]
+    assert (refused, left) == ([], [])
