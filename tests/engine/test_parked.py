@@ -272,6 +272,26 @@ def test_a_question_that_nobody_answered_in_time_is_a_no_and_the_turn_goes_on(mo
     assert "nobody answered in time" in results(engine, found)[0][1]
 
 
+@pytest.mark.parametrize("on_ask", ["wait", "park"])
+def test_a_question_that_expired_while_nobody_ran_is_a_no_when_the_turn_goes_on(
+    state, monkeypatch, on_ask
+):
+    async def story():
+        marks, store = Marks(), JsonlStore(state)
+        async with make_engine([mark("a")], marks.tool, on_ask="park", store=store) as engine:
+            session = await parked(engine)
+        late = time.time() + 90_000
+        monkeypatch.setattr(approvals.time, "time", lambda: late)
+        store = JsonlStore(state)
+        async with make_engine(["then not"], marks.tool, on_ask=on_ask, store=store) as engine:
+            session = await engine.session(session.id)
+            result = await session.wait(await session.go_on())
+            (answer,) = events(engine, session.id, ApprovalAnswered)
+            return result.text, answer.by, answer.allowed, marks.made
+
+    assert run(story()) == ("then not", "expiry", False, [])
+
+
 def test_going_on_without_an_answer_parks_again_and_asks_nothing_twice():
     async def story():
         marks = Marks()

@@ -5,9 +5,11 @@ letters, compactions, checkpoints and the recovery itself (SECURITY, durability;
 """
 
 import json
+import os
 import random
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,7 +32,7 @@ class Crashing:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={"PYTHONPATH": f"{HERE}:{HERE.parent}", "PATH": "/usr/bin:/bin"},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
         )
 
     def run(self, folder, seed, at=0, seconds=0.0):
