@@ -15,6 +15,7 @@ import msgspec
 
 from bridle.engine.budget import Budget
 from bridle.engine.gate import Gate, Parked, fingerprint
+from bridle.engine.history import NOT_RUN
 from bridle.engine.schema import compile_schema
 from bridle.errors import AgentError
 from bridle.events import CallIntended, Event, ToolResultEvent
@@ -29,7 +30,6 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 Check = Callable[[Any], list[str]]
 INTERRUPTED = "interrupted before it finished"
 NOT_STOPPED = "interrupted, and it did not stop: it may still be running"
-NOT_RUN = "not run: the turn ended before it began"
 _MOST_BROKEN = 500  # characters of arguments that do not parse, told to the model
 _MOST_DATA = 200_000  # bytes of the structured part that the log keeps
 
@@ -114,8 +114,7 @@ class Caller:
         return tool is not None and tool.policy.read_only
 
     async def _answer(self, call: ToolCall, open_calls: dict[str, ToolCall]) -> None:
-        if self.is_over:
-            raise asyncio.CancelledError
+        self._stop_if_over()
         try:
             result = await self._attempt(call)
         except Parked:
@@ -123,8 +122,15 @@ class Caller:
             return
         self._say(call, result, open_calls)
 
+    def _stop_if_over(self) -> None:
+        """An interrupt, or the deadline, that a tool has swallowed still holds."""
+        task = asyncio.current_task()
+        if self.is_over or (task is not None and task.cancelling()):
+            raise asyncio.CancelledError
+
     async def _put(self, call: ToolCall) -> None:
         """A call before this one waits for a person: have the question of this one put, too."""
+        self._stop_if_over()
         tool = self._tools.get(call.name)
         if tool is None or call.broken or self._check(tool)(call.arguments):
             return
@@ -147,9 +153,9 @@ class Caller:
             data = None  # what is too long for the model is too long for the log
         output = ToolOutput(call.id, sound(text), not result.ok, call.name, data, result.media)
         self._emit(ToolResultEvent(output))
-        self._watch(call, result)
+        self._watch(call, result, said)
 
-    def _watch(self, call: ToolCall, result: ToolResult) -> None:
+    def _watch(self, call: ToolCall, result: ToolResult, said: str) -> None:
         """Notice the same call failing in the same way over and over."""
         if result.ok or result.text in (INTERRUPTED, NOT_RUN):
             self._failures.clear()
@@ -157,7 +163,7 @@ class Caller:
         key = fingerprint(ToolCall("", call.name, call.arguments), result.text)
         count = self._failures[key] = self._failures.get(key, 0) + 1
         if self._budget.limits.repeats and count >= self._budget.limits.repeats:
-            self.stuck = f"{call.name} failed {count} times in the same way: {result.text[:200]}"
+            self.stuck = f"{call.name} failed {count} times in the same way: {said[:200]}"
 
     async def _attempt(self, call: ToolCall) -> ToolResult:
         if call.broken:
