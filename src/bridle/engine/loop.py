@@ -235,8 +235,14 @@ async def _listen(turn: Turn, request: Request, heard: _Heard) -> ResponseComple
                 heard.began |= kind is not TraceEvent
                 emit(event)
             else:  # a provider streams; it does not write facts into the log
-                emit(TraceEvent("unknown_event", repr(event)[:2000]))
+                emit(TraceEvent("unknown_event", _quoted(turn, event)))
     raise StreamCutShort("the stream ended before the reply did")
+
+
+def _quoted(turn: Turn, event: object) -> str:
+    """The beginning of what nobody knows; without secrets before it is cut, which hides half."""
+    said, redactor = repr(event), turn.gate.redactor
+    return (said if redactor is None else redactor.text(said))[:2000]
 
 
 def _failed(turn: Turn, heard: _Heard, error: AgentError) -> None:
