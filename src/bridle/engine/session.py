@@ -154,7 +154,7 @@ class Session:
             self._turns.approvals.answer(call_id, answer, shown, by, letter)
         finally:  # also one that came too late may have settled the last question: as a no
             await self._log.settled()
-            if self._turns.parked and not self._history.pending:
+            if self._turns.parked and not self._history.pending and not self._closed:
                 self._open()
                 self._turns.go_on()
 
