@@ -4,6 +4,7 @@ Compares three witnesses: the session's log, the file of effects, and the notes 
 was told. Each check is a sentence; `judge` makes them all.
 """
 
+import shutil
 from collections import Counter
 
 from crash_story import SCRIPT
@@ -87,6 +88,7 @@ def judge(folder, unknown):
     every_letter_was_done_once(story)
     every_turn_has_one_end(story)
     the_log_is_sound(story)
+    shutil.rmtree(folder)  # what a soak leaves behind is large
     return story
 
 

@@ -17,7 +17,7 @@ import pytest
 from rig import PYTHON, seeds
 
 pytest.register_assert_rewrite("crash_judge")
-from crash_judge import Story, judge, look_at_wreck  # noqa: E402 - after the line above
+from crash_judge import judge, look_at_wreck  # noqa: E402 - after the line above
 
 HERE = Path(__file__).parent
 AGAIN = 250  # points of a resumed story within which the second kill lies
@@ -67,8 +67,7 @@ def points(crashing, tmp_path_factory):
     """How many points a story has that nobody disturbs."""
     folder = tmp_path_factory.mktemp("whole") / "story"
     assert crashing.run(folder, 0) == 0
-    judge(folder, set())
-    return Story(folder).noted("points")[0]["count"]
+    return judge(folder, set()).noted("points")[0]["count"]
 
 
 def finish(crashing, folder, chance):

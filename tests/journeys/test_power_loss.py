@@ -45,8 +45,7 @@ class Play:
 
     def tell(self, disk, attempt=plainly):
         """Play it, or what is left of it. Without power nobody waits for anything."""
-        post = JsonlStore(self.folder / "state").post
-        person = Person(self.folder, self.notes, Points(0), post, self.chance)
+        person = Person(self.folder, self.notes, Points(0), self.post, self.chance)
         person.check = lambda: self.need_power(disk)
         person.at_last = lambda: repaired(disk)
         run(tell(person, JsonlStore(self.folder / "state", disk=disk), attempt))
@@ -55,6 +54,11 @@ class Play:
     def need_power(disk):
         if disk.dead:
             raise StoreFailed("there is no power")
+
+    def post(self, session_id, letter):
+        """Put a letter into the inbox, as another process would."""
+        JsonlStore(self.folder / "state").post(session_id, letter)
+        self.notes.add("posted", letter=letter.id, verb=letter.verb)
 
     def tell_until(self, at):
         """Play it until the power goes at that call to the disk: did it come to that?"""
