@@ -24,6 +24,7 @@ from bridle.promises.session import Answer
 log = logging.getLogger(__name__)
 
 NOBODY = Answer(False, word="it needs a person's approval, and nobody is here to answer")
+_SCOPES = ("once", "session", "rule")
 EXPIRED = Answer(False, word="nobody answered in time")
 
 
@@ -43,7 +44,8 @@ class Approvals:
 
     async def ask(self, call: ToolCall, decision: Decision) -> Answer:
         """Put the question, and come back with the answer. Raise `Parked` where that takes days."""
-        if (said := self._history.answers.get(call.id)) is not None:  # before a restart
+        said = self._history.answers.get(call.id)
+        if said is not None and self._history.workspace in ("", self._parts.workspace.root):
             return Answer(said.allowed, said.scope, said.word, said.by)
         left = self._parts.ask_seconds
         if (asked := self._standing(call)) is None:
@@ -70,7 +72,8 @@ class Approvals:
     def _standing(self, call: ToolCall) -> ApprovalAsked | None:
         """The question about exactly this call that was put before a restart."""
         open_ones = self._history.pending.values()
-        return next((one for one in open_ones if one.call == call), None)
+        root = self._parts.workspace.root  # a yes for one folder is none for another
+        return next((one for one in open_ones if one.call == call and one.cwd == root), None)
 
     def _put(self, call: ToolCall, decision: Decision) -> ApprovalAsked:
         cwd = self._parts.workspace.root
@@ -113,6 +116,11 @@ class Approvals:
         said = Answer(answer) if isinstance(answer, bool) else answer
         if not isinstance(said, Answer):
             raise SessionError(f"{answer!r} is no answer", hint="Say True, False or an Answer.")
+        if not isinstance(said.allowed, bool) or said.scope not in _SCOPES:
+            raise SessionError(
+                f"{said!r} is no answer",
+                hint=f"`allowed` is True or False, `scope` one of {', '.join(_SCOPES)}.",
+            )
         asked = self._history.pending.get(shown)
         if asked is None or asked.call.id != call_id:
             raise self._refusal(call_id)

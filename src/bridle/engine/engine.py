@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack, suppress
 from types import TracebackType
+from weakref import WeakValueDictionary
 
 from bridle.engine.history import History
 from bridle.engine.hub import Hub
@@ -32,7 +33,8 @@ class Engine:
         self._parts = parts
         self._sessions: dict[str, Session] = {}
         self._passing: set[Session] = set()  # opened by a run, and nobody else was handed them
-        self._taking: dict[str, asyncio.Lock] = {}  # two who ask for one session get the same one
+        # two who ask for one session get the same one
+        self._taking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closed = False
         self._hub = Hub()
         self._errands: set[asyncio.Task[None]] = set()
@@ -63,11 +65,11 @@ class Engine:
             raise SessionClosed("the engine is closed")
         if session_id is None:
             return self._open(self._parts.store.create(new_id()), History(), resumed=False)
-        async with self._taking.setdefault(session_id, asyncio.Lock()):
-            try:
-                return self._known(session_id) or await self._resume(session_id)
-            finally:
-                self._taking.pop(session_id, None)
+        lock = self._taking.setdefault(session_id, asyncio.Lock())
+        async with lock:
+            if (leaving := self._sessions.get(session_id)) is not None and leaving.is_closed:
+                await leaving.close()  # until it has let the log go
+            return self._known(session_id) or await self._resume(session_id)
 
     async def _resume(self, session_id: str) -> Session:
         history = History()
@@ -75,6 +77,8 @@ class Engine:
         session = self._open(log, history, resumed=True)
         try:
             await session.recover()
+            if self._closed:
+                raise SessionClosed("the engine is closed")
         except BaseException:
             with suppress(AgentError):
                 await session.close()
@@ -114,10 +118,13 @@ class Engine:
         try:
             if messages is not None:
                 used.bring(messages)
+            turn = 0
             try:
-                return await used.wait(await used.send(prompt, by=by))
+                turn = await used.send(prompt, by=by)
+                return await used.wait(turn)
             except asyncio.CancelledError:
-                await used.interrupt(by=by)
+                if used.turn == (turn or used.turn):  # not somebody else's
+                    await used.interrupt(by=by)
                 raise
         finally:
             if used in self._passing and not used.is_busy:  # busy: with somebody else's turn

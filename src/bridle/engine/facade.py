@@ -93,7 +93,7 @@ class Assistant:
         checked(prompt)
         session = await self._session(options.session_id)
         if not queue:
-            session.bring(())  # refuses while a turn runs, or is parked
+            session.check_idle()
         self._set(session, options)
         records = session.subscribe(session.seq)
         try:

@@ -63,6 +63,7 @@ class Session:
         self.broadcast = Broadcast(log)
         self._inbox = Inbox(log, history, self.emit)
         self._naming: asyncio.Task[None] | None = None
+        self._named = False  # did somebody give it a title?
         self._closed = False
         self._gone = asyncio.Event()
 
@@ -70,6 +71,11 @@ class Session:
     def is_busy(self) -> bool:
         """Is a turn running?"""
         return self._turns.busy
+
+    @property
+    def turn(self) -> int:
+        """The number of the turn that runs or is parked; 0: none."""
+        return self._turns.current
 
     @property
     def is_parked(self) -> bool:
@@ -122,10 +128,10 @@ class Session:
         parts = checked(prompt, when)
         self._check_open()
         if when == "idle":
-            self._check_idle()
+            self.check_idle()
         turns = self._turns
         steers = when == "next_step" and turns.current
-        turn = turns.current if steers else turns.new()
+        turn = turns.steered() if steers else turns.new()
         kept = parts if any(not isinstance(part, Text) for part in parts) else ()
         text = "".join(part.text for part in parts if isinstance(part, Text))
         self._open()
@@ -139,8 +145,12 @@ class Session:
 
     def bring(self, messages: Iterable[Message]) -> None:
         """History from elsewhere, before the next prompt. A call without a result gets none."""
-        self._check_open()
-        self._check_idle()
+        self.check_idle()
+        messages = tuple(messages)
+        if strange := [one for one in messages if not isinstance(one, Message)]:
+            raise SessionError(
+                f"{type(strange[0]).__name__} is no message", hint="History is made of `Message`s."
+            )
         self._open()
         for message in messages:
             self.emit(MessageAdded(message))
@@ -173,12 +183,17 @@ class Session:
     async def interrupt(self, *, by: str = "me", letter: str = "") -> None:
         """End the running turn, and come back when it has ended."""
         detail = {"by": by, "letter": letter} if letter else {"by": by}
-        if self._turns.parked:
-            self._check_open()
+        turns = self._turns
+        said = turns.number > 0
+        if not turns.parked:
+            await turns.stop(detail)
+        if turns.parked and not self._closed:  # it was, or it parked in this very moment
+            said = True
             self._open()
-            await self._turns.abandon(detail)
-        else:
-            await self._turns.stop(detail)
+            await turns.abandon(detail)
+        if letter and not said:  # nothing to stop: the letter is done all the same
+            self._open()
+            self.emit(TraceEvent("interrupt", detail))
 
     async def wait(self, turn: int) -> TurnResult:
         """The result of a turn, when it is over."""
@@ -195,21 +210,19 @@ class Session:
 
         What was done stays done: files and commands are not undone by it.
         """
-        self._check_open()
-        self._check_idle()
+        self.check_idle()
         if not 0 <= to <= self.seq:
             raise SessionError(
                 f"session {self.id} has no record {to}", hint=f"Its newest is {self.seq}."
             )
         await self._log.settled()
         then = await asyncio.to_thread(fold, self._up_to(to))
-        self._check_idle()  # somebody may have sent a prompt meanwhile
+        self.check_idle()  # somebody may have sent a prompt meanwhile
         await self.note(Rewound(to, by, tuple(then.transcript), then.todos))
 
     async def compact(self, *, by: str = "me") -> bool:
         """Shorten the conversation now, between two turns: was there anything to gain?"""
-        self._check_open()
-        self._check_idle()
+        self.check_idle()
         self._open()
         self.emit(TraceEvent("compact", {"by": by}))
         shortened = await self._turns.shorten()
@@ -228,6 +241,7 @@ class Session:
         """Record a fact, and come back when it is on disk."""
         self._check_open()
         self._open()
+        self._named |= isinstance(event, TitleChanged)
         self.emit(event)
         await self._log.settled()
         if isinstance(event, TitleChanged | TagsChanged):
@@ -271,13 +285,26 @@ class Session:
             await self._gone.wait()
             return
         self._closed = self._turns.closed = True
-        await self._turns.leave({"by": "close"})
-        if self._naming is not None:
-            self._naming.cancel()
-            await asyncio.wait([self._naming])
-        self._deltas.close()
-        self._turns.close()
+        if not self._turns.busy and self._naming is None:
+            await self._let_go()
+            return
+        closing = asyncio.ensure_future(self._end())  # whoever gives up waiting, it goes on
+        closing.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.shield(closing)
+
+    async def _end(self) -> None:
         try:
+            await self._turns.leave({"by": "close"})
+            if self._naming is not None:
+                self._naming.cancel()
+                await asyncio.wait([self._naming])
+        finally:
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        try:
+            self._deltas.close()
+            self._turns.close()
             await self._log.close()
         finally:
             self.broadcast.end()
@@ -292,9 +319,12 @@ class Session:
         if self._closed:
             raise SessionClosed(f"session {self.id} is closed")
 
-    def _check_idle(self) -> None:
+    def check_idle(self) -> None:
+        """Raise `SessionBusy` while a turn runs or is parked, `SessionClosed` where none will."""
+        self._check_open()
         if self._turns.busy:
-            raise SessionBusy(f"session {self.id} is busy with turn {self._turns.number}")
+            turn = f" with turn {self._turns.number}" if self._turns.number else ""
+            raise SessionBusy(f"session {self.id} is busy{turn}")
         if self._turns.parked:
             raise self._waits()
 
@@ -331,7 +361,8 @@ class Session:
         budget = self._turns.beside(small.info, "title")
         try:
             for event in await write_title(small, prompt, budget):
-                self.emit(event)
+                if not (self._named and isinstance(event, TitleChanged)):  # a person's own stands
+                    self.emit(event)
         finally:
             if budget is not None and budget.day is not None:
                 await budget.settle(self._log.settled)

@@ -105,7 +105,7 @@ class SessionStore:
         """Change the conversation, in one step with seeing that no turn runs or is parked."""
         if (session := await self.get(session_id)) is None:
             return False
-        session.bring(())  # refuses where one does
+        session.check_idle()
         await session.note(event)
         return True
 

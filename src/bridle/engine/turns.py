@@ -59,6 +59,7 @@ class Turns:
         self.results = Results()
         self._memory: dict[str, Any] = {}
         self._aside: asyncio.Task[bool] | None = None  # what runs between two turns
+        self._far = _EVERY
         read = history.metrics.context_tokens
         self._window = Window(parts, deltas.add, self._conversation, log.settled, read)
 
@@ -77,6 +78,12 @@ class Turns:
         self._last += 1
         self.results.expect(self._last)
         return self._last
+
+    def steered(self) -> int:
+        """The number of the turn that runs or is parked, whose result somebody may wait for."""
+        if self.current not in self.results:
+            self.results.expect(self.current)
+        return self.current
 
     def begin(self, turn: int) -> None:
         """Start this turn, with its prompts."""
@@ -131,12 +138,14 @@ class Turns:
                 work.cancel()
                 await asyncio.wait([work])
             self._aside, self.busy = None, False
-            self._go_over()
+            if any(self.results.lacks(one.turn) for one in self._history.waiting.values()):
+                self._go_over()  # somebody has sent one meanwhile
 
     async def leave(self, detail: dict[str, str]) -> None:
         """The session is closed: a turn that waits for a person is parked, any other is ended."""
-        if self.busy and self._way is not None and self._history.pending:
-            self._way.park()
+        way = self._way
+        if self.busy and way is not None and not way.stopped and is_parked(self._history):
+            way.park()
         await self.stop(detail)
 
     async def abandon(self, detail: dict[str, str]) -> None:
@@ -198,7 +207,8 @@ class Turns:
             return False
         detail = f"{names} did not stop within {way.patience:g} seconds and may still be running"
         self._emit(TraceEvent("not_stopped", {"tools": names, "message": detail}))
-        await self._finish(way, Ending("interrupted", detail), None)
+        ending = self._finish(way, Ending("interrupted", detail), None)
+        await asyncio.shield(asyncio.ensure_future(ending))  # whoever gives up waiting, it goes on
         return True
 
     async def _finish(self, way: UnderWay, ending: Ending, error: AgentError | None) -> None:
@@ -208,15 +218,16 @@ class Turns:
         way.close()
         self.approvals.drop_all()
         self.number = 0  # from here on there is nothing left to interrupt
-        self._say_end(way.number, ending, error)
-        self._deltas.close()
         try:
+            self._say_end(way.number, ending, error)
+            self._deltas.close()
             await self._log.settled()
         except StoreFailed as failed:
             ending, error = Ending("failed", failed.message, failed.hint), failed
-        self._settle_result(way.number, ending, error)
-        self.busy = False
-        self._go_over()
+        finally:
+            self._settle_result(way.number, ending, error)
+            self.busy = False
+            self._go_over()
 
     def _go_over(self) -> None:
         """One turn is over: the next, if a prompt waits; the same, if its answers have come."""
@@ -248,8 +259,11 @@ class Turns:
 
     def keep_short(self) -> None:
         """Say what everything adds up to where the way back to the last such word is long."""
-        if self._log.size > _EVERY and self._log.size > 8 * self._history.metrics.context_tokens:
-            self._emit(self._history.checkpoint(self._log.head))
+        if self._log.size > max(self._far, 4 * self._log.weight):
+            try:
+                self._emit(self._history.checkpoint(self._log.head))
+            except StoreFailed:  # too large to be kept: it is a help, and not needed
+                self._far = 2 * self._log.size
 
     def _settle_result(self, turn: int, ending: Ending, error: AgentError | None) -> None:
         if not self.results.lacks(turn):

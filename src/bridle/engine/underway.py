@@ -124,7 +124,7 @@ class UnderWay:
     def park(self) -> None:
         """Have it end soon, but leave its calls open where none of them has begun."""
         caller = self.inputs.caller if self.inputs is not None else None
-        self.parking = caller is not None and caller.leave_open()
+        self.parking = caller is None or caller.leave_open()
 
     def stop(self) -> None:
         """Have it end soon."""

@@ -80,6 +80,11 @@ class Log(Protocol):
         """About how many bytes there are since the newest checkpoint."""
         ...
 
+    @property
+    def weight(self) -> int:
+        """How many bytes the newest checkpoint has; 0 where none was written here."""
+        ...
+
     def append(self, event: Event, data: bytes | None = None) -> Record:
         """Number it, order it, hand it on. Synchronous; the disk is not waited for.
 

@@ -47,7 +47,7 @@ class JsonlLog:
         self.seq = 0
         self.durable = 0
         self.head = ""
-        self.size = 0
+        self.size = self.weight = 0
         self.found: Repaired | None = None  # what was mended when it was taken up
         self._store = store
         self._file = LogFile(store.ground, syncs=store.durability == "disk")
@@ -83,7 +83,10 @@ class JsonlLog:
         line, digest = encode_line(seq, when, data, self.head)
         record = Record(seq, when, event, digest)
         self.seq, self.head = seq, digest
-        self.size = 0 if type(event) is Checkpoint else self.size + len(line)
+        if type(event) is Checkpoint:
+            self.size, self.weight = 0, len(line)
+        else:
+            self.size += len(line)
         self._lines.append(line)
         self._untold.append(record)
         self._store.want(self, now=self._tell is not None)

@@ -14,7 +14,7 @@ class MemoryLog:
     """A list of records with the promise of a log."""
 
     head = ""  # nothing is chained here: nobody else can reach it
-    size = 0  # and nothing has to be read again
+    size = weight = 0  # and nothing has to be read again
 
     def __init__(self, session_id: str, records: list[Record], inbox: list[Letter]) -> None:
         self.session_id = session_id
