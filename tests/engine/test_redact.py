@@ -17,6 +17,8 @@ from bridle.events import (
     ResponseCompleted,
     TextDelta,
     ToolCallArgsDelta,
+    ToolCallReady,
+    ToolCallStarted,
     ToolOutputDelta,
     ToolResultEvent,
     TraceEvent,
@@ -216,3 +218,24 @@ def test_a_key_that_is_handed_to_a_provider_is_known_to_an_engine(tmp_path):
             return await engine.run("go")
 
     assert run(work()).text == f"it is {MARK}"
+
+
+def test_the_end_of_a_text_that_waits_is_said_before_the_call_behind_it():
+    ready = ToolCallReady(ToolCall("c", "t"))
+    started = ToolCallStarted("c", "t")
+    end = KEY[:7]
+    said = _through(TextDelta(f"plan {end}"), started, TextDelta(end), ready, TextDelta("x"))
+    assert said == [
+        TextDelta("plan "),
+        TextDelta(end),
+        started,
+        TextDelta(end),
+        ready,
+        TextDelta("x"),
+    ]
+
+
+def test_a_secret_with_a_call_in_its_middle_is_not_said_whole():
+    started = ToolCallStarted("c", "t")
+    said = _through(TextDelta(f"plan {KEY[:9]}"), started, TextDelta(f"{KEY[9:]} b"))
+    assert said == [TextDelta("plan "), TextDelta(KEY[:9]), started, TextDelta(f"{MARK} b")]

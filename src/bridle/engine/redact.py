@@ -9,12 +9,14 @@ belongs to is over. Pure; knows neither log nor session.
 
 import re
 from collections.abc import Callable, Iterable
+from traceback import format_exception
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bridle.engine.kept import as_written, kept_fields, with_letter
 from bridle.engine.secrets import BEGINNINGS, BY_START, LONGEST, Shape, anchor, look, screen_of
 from bridle.errors import AgentError
 from bridle.events import (
@@ -26,11 +28,13 @@ from bridle.events import (
     ThinkingDelta,
     ToolCallArgsDelta,
     ToolCallReady,
+    ToolCallStarted,
     ToolOutputDelta,
     ToolResultEvent,
+    TraceEvent,
     TurnEnded,
 )
-from bridle.messages import File, Image, Thinking, sound
+from bridle.messages import sound
 from bridle.promises.codec import encode_data
 
 MARK = "[redacted]"
@@ -41,8 +45,6 @@ _BRIEF = 8  # characters: no token is shorter
 _LARGE = 65_536  # bytes of an event that is rather looked at value by value: it may hold a picture
 _TOKEN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 _NEAR = max(map(len, BY_START))  # characters in which the beginning of a literal can lie
-_VERBATIM = {Image: "data", File: "data", Thinking: "meta"}
-
 _PLAIN = frozenset({TextDelta, ThinkingDelta})
 _PIECES = _PLAIN | {ToolCallArgsDelta, ToolOutputDelta}
 _ENDS = " \t\r\n\"'\\"  # what no token holds
@@ -117,6 +119,16 @@ class Redactor:
         if error is not None:
             error.message, error.hint = self.text(error.message), self.text(error.hint)
             error.args = (error.message,)
+            for link in ("cause", "__cause__", "__context__"):
+                cause = getattr(error, link)
+                if cause is not None and self._shows(cause):
+                    said = self.text(f"{type(cause).__name__}: {cause}")
+                    setattr(error, link, AgentError("agent", said))
+
+    def _shows(self, cause: BaseException) -> bool:
+        """Would a traceback of it, or of what it came from in turn, show a secret?"""
+        said = "".join([*format_exception(cause, limit=0), repr(cause)])
+        return self.text(said) != said
 
     def suspects(self, text: str) -> bool:
         """Is there anything that has to be looked at closely?"""
@@ -175,15 +187,18 @@ class Redactor:
             return tuple(cleaned) if isinstance(value, tuple) else cleaned
         if value is None or isinstance(value, bool | int | float):
             return value
-        spelled = str(value)
-        return value if (found := clean(spelled)) == spelled else found
+        plain = as_written(value)
+        found = self._walk(plain, clean)
+        return value if found is plain or found == plain else found
 
     def _walk_struct(self, value: Struct, clean: Callable[[str], str]) -> Struct:
-        verbatim = _VERBATIM.get(type(value))
+        kept = kept_fields(type(value))
         changed = {}
         for name in value.__struct_fields__:
             one = getattr(value, name)
-            found = self._walk(one, self._without_known if name == verbatim else clean)
+            found = self._walk(one, self._without_known if name in kept else clean)
+            if type(value) is TraceEvent and found is not one:
+                found = with_letter(value, found)
             if found is not one:
                 changed[name] = found
         return replace(value, **changed) if changed else value
@@ -264,25 +279,31 @@ class Redaction:
         return rendered(whole, start, cut, spans)
 
     def _let_go(self, event: Event) -> None:
-        """Say the ends that waited: what they belong to is over."""
+        """Say the ends that waited: what they belong to is over, or a call stands behind it."""
         over: str | None = None
         if isinstance(event, ToolCallReady):
             over = event.call.id
         elif isinstance(event, ToolResultEvent):
             over = event.output.call_id
+        elif isinstance(event, ToolCallStarted):
+            over = event.call_id
         elif not isinstance(event, ResponseCompleted | TurnEnded):
             return
-        for kind, call_id in list(self._streams):
-            if over is None or call_id == over:
-                stream = self._streams.pop((kind, call_id))
-                if stream.held:
-                    text = self._last(stream)
-                    said = (call_id, text) if call_id else (text,)
-                    self._record(kind(*said), None)
+        called = isinstance(event, ToolCallReady | ToolCallStarted)
+        for key, stream in list(self._streams.items()):
+            kind, call_id = key
+            if over is None or call_id == over or (called and kind in _PLAIN):
+                self._say_held(kind, call_id, stream)
+                if over is None or call_id:  # text may go on behind a call, and a secret with it
+                    del self._streams[key]
 
-    def _last(self, stream: _Stream) -> str:
-        whole = stream.before + stream.held
-        return rendered(whole, len(stream.before), len(whole), self._redactor.find(whole)[0])
+    def _say_held(self, kind: Any, call_id: str, stream: _Stream) -> None:
+        if stream.held:
+            whole = stream.before + stream.held
+            spans = self._redactor.find(whole)[0]
+            text = rendered(whole, len(stream.before), len(whole), spans)
+            stream.before, stream.held = whole[-LONGEST:], ""
+            self._record(kind(*((call_id, text) if call_id else (text,))), None)
 
 
 def rendered(text: str, start: int, end: int, spans: Iterable[Span]) -> str:
