@@ -55,7 +55,7 @@ class Model:
         at = self._done.get(text, later)
         self._done[text] = at + 1
         if at >= len(steps):
-            return {"text": "That was all of it, as far as I can see.", "pause": 0.0005}
+            return {"text": "That was all.", "pause": 0.0005}
         return {
             "text": "Next comes this.",
             "calls": [self._call(one) for one in steps[at].split(",")],
@@ -185,7 +185,7 @@ class Person:
                     await self.go_on()
             if self.tools.napping.is_set():  # the plan of a process that is gone
                 await self.wake()
-            await asyncio.sleep(0.002)  # a person who looks at the screen now and then
+            await asyncio.sleep(0.001)  # a person who looks at the screen now and then
 
     async def wake(self):
         """End a nap, in person or by letter."""

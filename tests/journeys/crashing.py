@@ -120,7 +120,7 @@ def instrument(points, notes, put=setattr):
     put(JsonlLog, "append", appending)
     put(JsonlLog, "settled", settling)
     put(JsonlLog, "discard", discarding)
-    put(jsonl, "_TICK", 0.01)  # letters are heard at once
+    put(jsonl, "_TICK", 0.004)  # letters are heard at once
     put(turns, "_EVERY", 6_000)  # and checkpoints are near
 
 

@@ -93,7 +93,7 @@ def test_a_session_that_is_killed_at_any_point_goes_on_and_loses_nothing(
 @pytest.mark.parametrize("seed", seeds(50))
 def test_a_session_that_is_killed_from_outside_at_any_time_goes_on(crashing, tmp_path, seed):
     chance = random.Random(-1 - seed)
-    seconds, number = chance.uniform(0.01, 0.6), 0
+    seconds, number = chance.uniform(0.01, 0.35), 0
     while not crashing.dies(tmp_path / f"story{number}", seed, 0, seconds):
         seconds, number = seconds / 2, number + 1
     finish(crashing, tmp_path / f"story{number}", chance)
