@@ -13,7 +13,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
 from bridle.providers.scripted import Scripted
-from rig import Speaking, call, endings, events, is_valid, make_engine, run
+from rig import Speaking, call, endings, events, is_valid, make_engine, results, run
 
 
 async def echo(text: str) -> str:
@@ -223,3 +223,30 @@ def test_thinking_stays_on_the_message_and_is_sent_back_in_the_turn():
     assert message.parts[0] == thought
     assert (message.reasoning, message.reasoning_metadata) == ("hm", (thought.meta,))
     assert said == [ThinkingDelta("hm")]
+
+
+@pytest.mark.parametrize("tokens", [True, False], ids=["redacting", "not redacting"])
+def test_what_runs_and_what_is_asked_about_is_what_the_log_can_hold(tokens):
+    """Half a surrogate pair in a call's arguments."""
+
+    async def ask():
+        wanted = ToolCall("c", "echo", {"text": "a\ud800b"})
+        yield ResponseCompleted("tool_use", Message("assistant", (wanted,)))
+
+    asked = []
+
+    async def approver(question):
+        asked.append(question.call.arguments)
+        return True
+
+    async def story():
+        model = Speaking(ask, well)
+        engine = make_engine(model, echo, approver=approver, redact_tokens=tokens)
+        async with engine:
+            found = (await engine.run("go")).session_id
+            replies = events(engine, found, ResponseCompleted)
+            return replies[0].message.tool_calls[0].arguments, results(engine, found)
+
+    said, found = run(story())
+    assert asked == [said] == [{"text": "a\\ud800b"}]
+    assert found == [("c", "a\\ud800b", False)]

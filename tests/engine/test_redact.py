@@ -239,3 +239,19 @@ def test_a_secret_with_a_call_in_its_middle_is_not_said_whole():
     started = ToolCallStarted("c", "t")
     said = _through(TextDelta(f"plan {KEY[:9]}"), started, TextDelta(f"{KEY[9:]} b"))
     assert said == [TextDelta("plan "), TextDelta(KEY[:9]), started, TextDelta(f"{MARK} b")]
+
+
+def test_an_event_that_was_found_clean_is_not_encoded_anew_when_it_is_said_next():
+    spelled = []
+
+    class Odd:
+        def __str__(self):
+            spelled.append(1)
+            return "odd"
+
+    redactor, event = Redactor((KEY,)), TraceEvent("x", Odd())
+    assert redactor.value(event) is event
+    assert redactor.encoded(event)[0] is event
+    assert len(spelled) == 1
+    assert redactor.encoded(event)[1] == encode_data(event)
+    assert redactor.encoded(TraceEvent("x", KEY)) == (TraceEvent("x", MARK), None)

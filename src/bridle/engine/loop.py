@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -35,11 +36,13 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Part, Text, ToolCall
+from bridle.promises.codec import scrubbed
 from bridle.promises.provider import Provider, Request, RequestConfig
 from bridle.promises.tool import Tool, ToolContext
 from bridle.usage import Price, Usage
 
 Emit = Callable[[Event], None]
+_encode = msgspec.json.Encoder(enc_hook=str).encode
 _NOTHING = Usage()
 
 
@@ -161,7 +164,7 @@ async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
         _failed(turn, heard, typed)
         raise typed from broken
     _report(turn, _final(heard.usage, reply))
-    reply = _distinct(reply)
+    reply = _distinct(_sayable(reply))
     if (redactor := turn.gate.redactor) is not None:  # what runs is what the log says was asked for
         reply = redactor.value(reply)
     turn.emit(reply)
@@ -173,6 +176,17 @@ def _final(heard: UsageReported | None, reply: ResponseCompleted) -> UsageReport
     if heard is not None and reply.usage in (Usage(), heard.usage):
         return heard
     return UsageReported(reply.usage, reply.model)
+
+
+def _sayable(reply: ResponseCompleted) -> ResponseCompleted:
+    """Calls as the log can hold them, so that what is asked about and what runs is the same."""
+    try:
+        _encode(reply.message.tool_calls if reply.message is not None else ())
+    except UnicodeEncodeError:  # half a surrogate pair
+        cleaned = scrubbed(reply)
+        assert isinstance(cleaned, ResponseCompleted)
+        return cleaned
+    return reply
 
 
 def _distinct(reply: ResponseCompleted) -> ResponseCompleted:
