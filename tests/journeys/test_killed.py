@@ -14,10 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from bridle.engine.history import fold
+from bridle.promises.store import Letter
 from rig import PYTHON, seeds
 
 pytest.register_assert_rewrite("crash_judge")
-from crash_judge import judge, look_at_wreck  # noqa: E402 - after the line above
+from crash_judge import Story, judge, look_at_wreck  # noqa: E402 - after the line above
+from crashing import Notes  # noqa: E402
 
 HERE = Path(__file__).parent
 AGAIN = 250  # points of a resumed story within which the second kill lies
@@ -70,9 +73,26 @@ def points(crashing, tmp_path_factory):
     return judge(folder, set()).noted("points")[0]["count"]
 
 
+def write_meanwhile(folder, name):
+    """Letters to a session that nobody holds: a prompt, and an answer where something is asked."""
+    story, notes = Story(folder), Notes(folder)
+    if not story.records:
+        return
+    letters = [Letter(f"{name}-1", "send", "cy", content=f"[{name}] while nobody was there")]
+    for asked in list(fold(story.records).pending.values())[:1]:
+        yes = not asked.call.arguments.get("word", "").startswith("no")
+        about = {"call_id": asked.call.id, "shown": asked.shown, "allowed": yes}
+        letters.append(Letter(f"{name}-2", "answer", "cy", **about))
+    for letter in letters:
+        story.store.post(story.id, letter)
+        notes.add("posted", letter=letter.id, verb=letter.verb)
+
+
 def finish(crashing, folder, chance):
-    """After a crash: for some another one, in the middle of the recovery; then the end."""
+    """After a crash: letters come, for some another crash, in the recovery; then the end."""
     unknown = look_at_wreck(folder)
+    if chance.random() < 0.5:
+        write_meanwhile(folder, "M")
     if chance.random() < 0.4 and crashing.dies(folder, chance.random(), chance.randrange(1, AGAIN)):
         unknown |= look_at_wreck(folder)
     assert crashing.run(folder, chance.random()) == 0
