@@ -39,13 +39,14 @@ class Approvals:
         self._session_id = session_id
         self._history = history
         self._waiters: dict[str, asyncio.Future[Answer]] = {}  # by what was shown
+        self._places: dict[str, str] = {}  # the folders of what was answered here, by the same
         self._unanswered = 0
         self._asking = asyncio.Lock()  # an approver is asked one thing at a time
 
     async def ask(self, call: ToolCall, decision: Decision) -> Answer:
         """Put the question, and come back with the answer. Raise `Parked` where that takes days."""
         said = self._history.answers.get(call.id)
-        if said is not None and self._history.workspace in ("", self._parts.workspace.root):
+        if said is not None and self._holds_here(said):
             return Answer(said.allowed, said.scope, said.word, said.by)
         left = self._parts.ask_seconds
         if (asked := self._standing(call)) is None:
@@ -68,6 +69,11 @@ class Approvals:
             return self._close(asked, EXPIRED, "expiry")
         finally:
             self._waiters.pop(asked.shown, None)
+
+    def _holds_here(self, said: ApprovalAnswered) -> bool:
+        """Was it said of this folder? Before a restart it was the session's own."""
+        place = self._places.get(said.shown, self._history.workspace)
+        return place in ("", self._parts.workspace.root)
 
     def _standing(self, call: ToolCall) -> ApprovalAsked | None:
         """The question about exactly this call that was put before a restart."""
@@ -107,7 +113,9 @@ class Approvals:
         except Exception as error:  # it is somebody else's code, and it stands before an effect
             log.debug("the approver broke", exc_info=True)
             return Answer(False, word=f"the approver broke: {error!r}")
-        return said if isinstance(said, Answer) else Answer(said is True)
+        if isinstance(said, Answer):
+            return said if _is_sound(said) else Answer(False, word=f"{said!r} is no answer")
+        return Answer(said is True)
 
     def answer(
         self, call_id: str, answer: Answer | bool, shown: str, by: str, letter: str = ""
@@ -116,7 +124,7 @@ class Approvals:
         said = Answer(answer) if isinstance(answer, bool) else answer
         if not isinstance(said, Answer):
             raise SessionError(f"{answer!r} is no answer", hint="Say True, False or an Answer.")
-        if not isinstance(said.allowed, bool) or said.scope not in _SCOPES:
+        if not _is_sound(said):
             raise SessionError(
                 f"{said!r} is no answer",
                 hint=f"`allowed` is True or False, `scope` one of {', '.join(_SCOPES)}.",
@@ -160,9 +168,16 @@ class Approvals:
         return count
 
     def _close(self, asked: ApprovalAsked, answer: Answer, by: str, letter: str = "") -> Answer:
+        last = {one.shown for one in self._history.answers.values()}
+        self._places = {shown: cwd for shown, cwd in self._places.items() if shown in last}
+        self._places[asked.shown] = asked.cwd
         said = (answer.allowed, by, answer.scope, answer.word)
         self._emit(ApprovalAnswered(asked.call.id, *said, asked.shown, letter))
         return answer
+
+
+def _is_sound(answer: Answer) -> bool:
+    return isinstance(answer.allowed, bool) and answer.scope in _SCOPES
 
 
 def _seconds_left(asked: ApprovalAsked, otherwise: float) -> float:

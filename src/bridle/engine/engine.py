@@ -123,8 +123,7 @@ class Engine:
                 turn = await used.send(prompt, by=by)
                 return await used.wait(turn)
             except asyncio.CancelledError:
-                if used.turn == (turn or used.turn):  # not somebody else's
-                    await used.interrupt(by=by)
+                await used.interrupt(by=by, turn=turn)  # not somebody else's
                 raise
         finally:
             if used in self._passing and not used.is_busy:  # busy: with somebody else's turn

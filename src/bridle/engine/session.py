@@ -180,18 +180,20 @@ class Session:
         self._open()
         return self._turns.go_on() if self._turns.parked else self._turns.follow()
 
-    async def interrupt(self, *, by: str = "me", letter: str = "") -> None:
-        """End the running turn, and come back when it has ended."""
+    async def interrupt(self, *, by: str = "me", letter: str = "", turn: int = 0) -> None:
+        """End the running turn (`turn`: only that one), and come back when it has ended."""
         detail = {"by": by, "letter": letter} if letter else {"by": by}
         turns = self._turns
-        said = turns.number > 0
-        if not turns.parked:
-            await turns.stop(detail)
-        if turns.parked and not self._closed:  # it was, or it parked in this very moment
-            said = True
+        latest = turns.latest
+        if turn not in (0, latest):
+            return
+        said = not turns.parked and await turns.stop(detail)
+        if turns.parked and turns.current == latest and not self._closed:
+            said = True  # it was parked, or was in this very moment
             self._open()
             await turns.abandon(detail)
         if letter and not said:  # nothing to stop: the letter is done all the same
+            self._check_open()
             self._open()
             self.emit(TraceEvent("interrupt", detail))
 
@@ -285,9 +287,6 @@ class Session:
             await self._gone.wait()
             return
         self._closed = self._turns.closed = True
-        if not self._turns.busy and self._naming is None:
-            await self._let_go()
-            return
         closing = asyncio.ensure_future(self._end())  # whoever gives up waiting, it goes on
         closing.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(closing)

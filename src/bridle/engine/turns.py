@@ -73,6 +73,12 @@ class Turns:
         """The turn that runs, or is parked; 0: none."""
         return self.number or (self._history.running if self.parked else 0)
 
+    @property
+    def latest(self) -> int:
+        """The turn that runs, is just ending, or is parked; 0: none."""
+        way = self._way if self.busy and self._aside is None else None
+        return way.number if way is not None else self.current
+
     def new(self) -> int:
         """The number of one more turn, whose result somebody may wait for."""
         self._last += 1
@@ -93,7 +99,8 @@ class Turns:
     def go_on(self) -> int:
         """A parked turn has its answers, or somebody who can be asked for them."""
         turn = self._history.running
-        self.results.expect(turn)
+        if not self.results.lacks(turn):  # somebody may wait already, who steers it
+            self.results.expect(turn)
         self._start(turn)
         return turn
 
@@ -105,20 +112,24 @@ class Turns:
         self.begin(turn)
         return turn
 
-    async def stop(self, detail: dict[str, str]) -> None:
-        """End the turn that runs, and come back when it has ended."""
+    async def stop(self, detail: dict[str, str]) -> bool:
+        """End the turn that runs, and come back when it has ended: was that recorded?"""
         if self._aside is not None:
             self._aside.cancel()
             await asyncio.wait([self._aside])
-            return
-        way = self._way
-        if self.number and way is not None and not way.stopped:
+            return False
+        if (way := self._way) is None:
+            return False
+        if says := self.number > 0 and not way.stopped:
             self._emit(TraceEvent("interrupt", detail))
             way.stop()
-        if way is None or await way.gone() or way is not self._way:
-            return
-        if not await self._give_up(way) and way.task is not None:
+        gone = await way.gone()
+        if way is not self._way:  # it may have been parked, and has gone on at once
+            goes_on = self._way is not None and self.number == way.number
+            return await self.stop(detail) or says if goes_on else says
+        if not gone and not await self._give_up(way) and way.task is not None:
             await asyncio.wait([way.task])
+        return says
 
     async def shorten(self) -> bool:
         """Between two turns, because a person asks for it: was there anything to gain?
@@ -130,16 +141,22 @@ class Turns:
         budget = Budget(parts.limits, info, used, parts.day, self._id)
         self.busy = True
         work = self._aside = asyncio.create_task(self._window.shorten(budget))
+        work.add_done_callback(self._shortened)
         try:
             await asyncio.wait([work])
-            return not work.cancelled() and work.result()
-        finally:
-            if not work.done():
-                work.cancel()
-                await asyncio.wait([work])
-            self._aside, self.busy = None, False
-            if any(self.results.lacks(one.turn) for one in self._history.waiting.values()):
-                self._go_over()  # somebody has sent one meanwhile
+        except asyncio.CancelledError:
+            work.cancel()
+            await asyncio.wait([work])
+            raise
+        return not work.cancelled() and work.result()
+
+    def _shortened(self, work: asyncio.Task[bool]) -> None:
+        """Whoever has given up waiting for it: the session is idle, and its next turn begins."""
+        self._aside, self.busy = None, False
+        if any(self.results.lacks(one.turn) for one in self._history.waiting.values()):
+            self._go_over()  # somebody has sent one meanwhile
+        if not work.cancelled():
+            work.exception()  # it is heard here where nobody else hears it
 
     async def leave(self, detail: dict[str, str]) -> None:
         """The session is closed: a turn that waits for a person is parked, any other is ended."""
