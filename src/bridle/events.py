@@ -171,7 +171,8 @@ class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
 class UsageReported(Recorded, frozen=True, tag="usage"):
     """What a reply has used so far. `cost` is None where the price is unknown.
 
-    `priced`: who answered has set the cost already, known or not.
+    `priced`: who answered has set the cost already, known or not. `estimated`: the figures are
+    ours, because none came.
     """
 
     usage: Usage
@@ -179,6 +180,7 @@ class UsageReported(Recorded, frozen=True, tag="usage"):
     cost: float | None = None
     purpose: Literal["turn", "title", "summary"] = "turn"
     priced: bool = False
+    estimated: bool = False
 
 
 class Todo(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

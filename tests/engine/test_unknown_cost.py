@@ -1,4 +1,4 @@
-"""What nobody knows the cost of is unknown, never zero."""
+"""What nobody knows the cost of is unknown, never zero; what nobody counted is estimated."""
 
 import asyncio
 
@@ -6,11 +6,20 @@ import pytest
 
 from bridle.engine.budget import Budget, Limits
 from bridle.errors import BudgetReached, Overloaded
-from bridle.events import ResponseCompleted, TextDelta, ToolCallStarted, TraceEvent, UsageReported
-from bridle.messages import Message, ToolCall
+from bridle.events import (
+    ResponseCompleted,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallStarted,
+    TraceEvent,
+    UsageReported,
+)
+from bridle.messages import Message, Text, ToolCall
 from bridle.promises.provider import ProviderInfo, RequestConfig
 from bridle.providers.fallback import Fallback
 from bridle.providers.scripted import Scripted
+from bridle.stores.day import Day
+from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool
 from bridle.usage import Price, Usage
 from rig import Speaking, call, endings, events, make_engine, one_turn, run, until
@@ -47,15 +56,35 @@ def test_an_unpriced_fallback_ends_a_turn_that_has_a_money_limit():
     assert len(second.requests) == 1
 
 
-def test_a_priced_server_that_does_not_count_ends_it_too():
+@pytest.mark.parametrize("limits", [Limits(money=1.0), Limits(session_tokens=1000)])
+def test_what_a_server_does_not_count_is_estimated_where_a_limit_needs_it(limits):
     async def ask():
         yield ResponseCompleted("tool_use", Message("assistant", (ToolCall("c", "look"),)))
 
-    model = Speaking(ask, ask)
+    async def end():
+        yield ResponseCompleted("complete", Message("assistant", (Text("x" * 300),)))
+
+    model = Speaking(ask, end)
     model.info = PRICED
-    _, _, result = run(one_turn(model, look, limits=Limits(money=1.0)))
-    assert (result.reason, result.metrics.unpriced) == ("budget", 1)
-    assert len(model.requests) == 1
+    engine, found, result = run(one_turn(model, look, limits=limits))
+    said = events(engine, found, UsageReported)
+    assert [one.estimated for one in said] == [True, True]
+    assert said[1].usage == Usage(said[1].usage.input_tokens, 108)
+    assert said[1].usage.input_tokens > said[0].usage.input_tokens > 0
+    assert [one.cost for one in said] == [PRICED.price.cost(one.usage) for one in said]
+    assert (result.reason, result.metrics.unpriced) == ("done", 0)
+    assert result.metrics.tokens == sum(one.usage.total_tokens for one in said)
+    assert result.metrics.context_tokens == 0
+
+
+def test_without_a_limit_what_a_server_does_not_count_is_unknown():
+    async def end():
+        yield ResponseCompleted("complete", Message("assistant", (Text("ok"),)))
+
+    model = Speaking(end)
+    model.info = PRICED
+    engine, found, _ = run(one_turn(model))
+    assert events(engine, found, UsageReported) == [UsageReported(Usage(), "m")]
 
 
 def test_what_is_free_needs_no_count():
@@ -63,6 +92,10 @@ def test_what_is_free_needs_no_count():
     model = Scripted([call("look"), "ok"], info=info)
     _, _, result = run(one_turn(model, look, limits=Limits(money=1.0)))
     assert (result.reason, result.metrics.unpriced, result.metrics.cost) == ("done", 0, 0.0)
+
+
+async def whole():
+    yield ResponseCompleted("complete", Message("assistant", (Text("ok"),)), Usage(9, 9), "m")
 
 
 def speaking(*said):
@@ -76,21 +109,39 @@ def speaking(*said):
     return model
 
 
-@pytest.mark.parametrize("said", [TextDelta("hello"), ToolCallStarted("c", "look")])
-def test_an_interrupted_reply_without_figures_counts_as_one_of_unknown_cost(said):
-    async def work():
-        async with make_engine(speaking(said)) as engine:
+@pytest.mark.parametrize("limits", [Limits(), Limits(session_money=1.0), Limits(day_money=1.0)])
+@pytest.mark.parametrize(
+    "said", [TextDelta("hello"), ThinkingDelta("hello"), ToolCallStarted("c", "look")]
+)
+def test_an_interrupted_reply_without_figures_does_not_end_a_session(said, limits, tmp_path):
+    async def work(folder):
+        model = speaking(said)
+        model.streams.append(whole)
+        rest = {"store": JsonlStore(folder), "day": Day(folder), "limits": limits}
+        async with make_engine(model, **rest) as engine:
             session = await engine.session()
             turn = await session.send("go")
             await until(session, lambda event: event == said)
             await session.interrupt()
+            metrics = (await session.wait(turn)).metrics
+            await session.wait(await session.send("again"))
             found = events(engine, session.id, UsageReported)
-            return found, (await session.wait(turn)).metrics, endings(engine, session.id)
+            return found[0], metrics, endings(engine, session.id)
 
-    found, metrics, ended = run(work())
-    assert found == [UsageReported(Usage(), "m", priced=True)]
-    assert (metrics.invocations, metrics.unpriced, metrics.cost) == (1, 1, 0.0)
-    assert ended == ["interrupted"]
+    found, metrics, ended = run(work(tmp_path))
+    usage = Usage(found.usage.input_tokens, len(getattr(said, "text", "")) // 3)
+    assert found == UsageReported(usage, "m", PRICED.price.cost(usage), estimated=True)
+    assert found.usage.input_tokens > 0
+    assert (metrics.invocations, metrics.unpriced, metrics.cost) == (1, 0, found.cost)
+    assert ended == ["interrupted", "done"]
+
+
+def test_a_reply_of_another_model_that_was_cut_is_of_unknown_cost():
+    """A fallback's price is its own, and nobody has said it yet."""
+    second = broken(TextDelta("hello"))
+    engine, found, result = run(one_turn(Fallback(Away(), second)))
+    (said,) = events(engine, found, UsageReported)
+    assert (said.cost, said.estimated, result.metrics.unpriced) == (None, True, 1)
 
 
 def broken(*said):
@@ -103,10 +154,11 @@ def broken(*said):
     return model
 
 
-def test_a_cut_reply_without_figures_counts_as_one_of_unknown_cost():
+def test_a_cut_reply_without_figures_is_estimated():
     _, _, result = run(one_turn(broken(TextDelta("hello"))))
     assert (result.reason, result.error.kind) == ("failed", "network")
-    assert (result.metrics.invocations, result.metrics.unpriced) == (1, 1)
+    assert (result.metrics.invocations, result.metrics.unpriced) == (1, 0)
+    assert result.metrics.cost > 0
 
 
 def test_a_request_that_nothing_came_of_is_not_counted():
@@ -114,10 +166,10 @@ def test_a_request_that_nothing_came_of_is_not_counted():
     assert (result.metrics.invocations, result.metrics.unpriced) == (0, 0)
 
 
-def test_the_budget_is_charged_with_an_estimate_of_what_was_cut():
+def test_what_a_model_without_a_price_cost_is_unknown_to_the_budget():
     budget = Budget(Limits(money=1.0, tokens=10_000), PRICED)
     budget.reserve(RequestConfig(), 1000)
-    budget.spend(Usage(), None, "m", 200)
-    assert (budget.tokens, budget.money) == (1200, (1000 * 1.0 + 200 * 5.0) / 1_000_000)
+    budget.spend(Usage(), None, "m")
+    assert (budget.tokens, budget.money) == (1000, 1000 * 1.0 / 1_000_000)
     with pytest.raises(BudgetReached, match="what m cost is unknown"):
         budget.reserve(RequestConfig(), 1)

@@ -5,8 +5,8 @@ figures of the session and who keeps the day's account are handed in.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -159,28 +159,23 @@ class Budget:
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
-            await asyncio.wait([work])  # a reservation that nobody waits for must not stay
-            await self._release()
+            await _to_its_end(self._take_back(work))
             raise
 
     async def settle(self, settled: Callable[[], Awaitable[None]]) -> None:
         """The call is over: when its use is on disk, the day's account goes by the log again."""
-        await settled()
-        await self._release()
+        await _to_its_end(self._settle(settled))
 
-    def spend(self, usage: Usage, cost: float | None, model: str = "", written: int = 0) -> None:
-        """A model call used this. Where a server keeps no count, our estimate stands for it.
-
-        `written` estimates what the model wrote of a reply that was cut off.
-        """
+    def spend(self, usage: Usage, cost: float | None, model: str = "") -> None:
+        """A model call used this. Where there are no figures, what it was to read stands for it."""
         ledger = self._ledger
-        total = usage.total_tokens or self._reading + written
+        total = usage.total_tokens or self._reading
         self._context = total
         ledger.tokens += total
         ledger.held.pop(self._who, None)
         if cost is None:
             ledger.unknown = model or self._info.model or self._info.name
-            guess = usage if usage.total_tokens else Usage(self._reading, written)
+            guess = usage if usage.total_tokens else Usage(self._reading)
             cost = self._info.price.cost(guess) if self._info.price is not None else 0.0
         ledger.money += cost
 
@@ -227,6 +222,18 @@ class Budget:
                 room = max(_LEAST, room // 2)
             else:
                 return config if room == wanted else replace(config, max_tokens=room)
+
+    async def _settle(self, settled: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await settled()
+        finally:  # also where the log fails: nobody else would ever give the room back
+            await self._release()
+
+    async def _take_back(self, work: "asyncio.Future[RequestConfig]") -> None:
+        """A reservation that nobody waits for any more must not stay."""
+        await asyncio.wait([work])
+        if work.exception() is None:
+            await self._release()
 
     async def _release(self) -> None:
         if self.day is not None:
@@ -289,6 +296,17 @@ class Budget:
                 hint="Use a model with a known price and a server that counts, or drop the limit.",
             )
         return price
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Wait for it. Whoever is cancelled meanwhile does not stop it."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        task.exception()  # who was cancelled hears nothing else
+        raise
 
 
 def _dearest(price: Price) -> float:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from bridle.engine.budget import MAX_TOKENS, Budget, estimate
 from bridle.engine.gauge import Gauge
 from bridle.engine.parts import Parts
+from bridle.engine.pricing import priced
 from bridle.engine.shortening import Plan, note, plan, stand_in
 from bridle.engine.summary import MOST_TOKENS, Written, asking_for, can_write, write_summary
 from bridle.errors import BudgetReached, ContextTooLong
@@ -190,25 +191,22 @@ class Window:
         try:
             await write_summary(writer, request, written)
         finally:  # an interrupted one has cost something, too
-            self._pay(writer, written, budget)
+            self._pay(writer, request, written, budget)
             if budget.day is not None:
                 await budget.settle(self._settled)
         if written.trouble:
             self._emit(TraceEvent("summary", {"message": written.trouble}))
         return written.text
 
-    def _pay(self, writer: Provider, written: Written, budget: Budget) -> None:
-        report = written.usage
+    def _pay(self, writer: Provider, request: Request, written: Written, budget: Budget) -> None:
+        report = written.heard.so_far()
         if report is None:
             budget.let_go()
             return
-        cost, price = report.cost, writer.info.price
-        counted = not report.priced and report.usage.total_tokens > 0
-        if cost is None and counted and price is not None:
-            cost = price.cost(report.usage)
-        model = report.model or writer.info.model
-        budget.spend(report.usage, cost, model)
-        self._emit(replace(report, model=model, cost=cost, purpose="summary"))
+        read = sum(map(estimate, request.messages)) + len(request.system) // _BYTES
+        said = priced(report, writer.info, Usage(read, written.heard.written))
+        budget.spend(said.usage, said.cost, said.model)
+        self._emit(replace(said, purpose="summary"))
 
 
 _OPENING = (

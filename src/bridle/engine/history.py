@@ -214,6 +214,8 @@ class History:
         self.metrics = self.metrics.plus(event.usage, event.cost)
         if event.purpose != "turn":  # a title says nothing of how full the window is
             self.metrics = replace(self.metrics, context_tokens=context)
+        elif event.estimated:  # what nobody has counted is not known
+            self.metrics = replace(self.metrics, context_tokens=0)
 
     def _asked(self, record: Record, event: ApprovalAsked) -> None:
         self.pending[event.shown] = event

@@ -14,10 +14,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.engine.budget import Budget
+from bridle.engine.budget import Budget, estimate
 from bridle.engine.calls import Caller
 from bridle.engine.compact import NoRoom, Window
 from bridle.engine.gate import Gate, Parked
+from bridle.engine.pricing import Heard, priced
 from bridle.errors import (
     AgentError,
     BudgetReached,
@@ -39,7 +40,7 @@ from bridle.messages import Message, Part, Text, ToolCall
 from bridle.promises.codec import scrubbed
 from bridle.promises.provider import Provider, Request, RequestConfig
 from bridle.promises.tool import Tool, ToolContext
-from bridle.usage import Price, Usage
+from bridle.usage import Usage
 
 Emit = Callable[[Event], None]
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -152,18 +153,18 @@ async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
     try:
         reply = await _listen(turn, request, heard)
     except asyncio.CancelledError:
-        _report(turn, heard.so_far(), heard.written)
+        _report(turn, heard.so_far(), _cut(turn, request, heard))
         if (text := "".join(heard.texts)).strip():  # vendors refuse text that is only space
             turn.emit(ResponseCompleted("interrupted", Message("assistant", (Text(text),))))
         raise
     except AgentError as error:
-        _failed(turn, heard, error)
+        _failed(turn, error, heard.so_far(), _cut(turn, request, heard))
         raise
     except Exception as broken:  # somebody's provider raised what it should not
         typed = ProviderError(f"the provider broke: {broken!r}", broken)
-        _failed(turn, heard, typed)
+        _failed(turn, typed, heard.so_far(), _cut(turn, request, heard))
         raise typed from broken
-    _report(turn, _final(heard.usage, reply))
+    _report(turn, heard.usage, _uncounted(turn, reply))
     reply = _distinct(_sayable(reply))
     if (redactor := turn.gate.redactor) is not None:  # what runs is what the log says was asked for
         reply = redactor.value(reply)
@@ -171,11 +172,19 @@ async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
     return reply
 
 
-def _final(heard: UsageReported | None, reply: ResponseCompleted) -> UsageReported:
-    """The figures of the whole reply; what was heard before where the reply has none."""
-    if heard is not None and reply.usage in (Usage(), heard.usage):
-        return heard
-    return UsageReported(reply.usage, reply.model)
+def _cut(turn: Turn, request: Request, heard: "_Heard") -> Usage:
+    """About what a reply used that was cut off."""
+    if heard.so_far() is None:
+        return _NOTHING
+    read = turn.window.size or sum(map(estimate, request.messages)) + len(request.system) // 3
+    return Usage(read, heard.written)
+
+
+def _uncounted(turn: Turn, reply: ResponseCompleted) -> Usage:
+    """About what a whole reply used, should its server not say so; asked where a limit needs it."""
+    if not turn.budget.limits.counts or reply.usage.total_tokens or reply.message is None:
+        return _NOTHING
+    return Usage(turn.window.size, estimate(reply.message))
 
 
 def _sayable(reply: ResponseCompleted) -> ResponseCompleted:
@@ -209,26 +218,22 @@ def _distinct(reply: ResponseCompleted) -> ResponseCompleted:
     return replace(reply, message=replace(reply.message, parts=tuple(parts)))
 
 
-class _Heard:
-    """What has come of a reply so far."""
+class _Heard(Heard):
+    """What has come of a reply so far, with its text."""
 
-    __slots__ = ("began", "texts", "usage")
+    __slots__ = ("_counted", "texts")
 
     def __init__(self) -> None:
+        super().__init__()
         self.texts: list[str] = []
-        self.usage: UsageReported | None = None
-        self.began = False
+        self._counted = False
 
     def so_far(self) -> UsageReported | None:
-        """What a reply used that was cut off: unknown, once the model had begun to speak."""
-        if self.usage is None and (self.began or self.texts):
-            return UsageReported(Usage(), priced=True)
-        return self.usage
-
-    @property
-    def written(self) -> int:
-        """About how many tokens of text have come."""
-        return sum(len(text.encode()) for text in self.texts) // 3
+        """What the reply has used; its text is looked at now and not piece by piece."""
+        if self.texts and not self._counted:
+            self._counted = True
+            self.note_text("".join(self.texts))
+        return super().so_far()
 
 
 async def _listen(turn: Turn, request: Request, heard: _Heard) -> ResponseCompleted:
@@ -242,11 +247,12 @@ async def _listen(turn: Turn, request: Request, heard: _Heard) -> ResponseComple
                 emit(event)
             elif kind is ResponseCompleted:
                 reply: ResponseCompleted = event
+                heard.note(reply)
                 return reply
             elif kind is UsageReported:
                 heard.usage = event
             elif isinstance(event, Streamed):
-                heard.began |= kind is not TraceEvent
+                heard.note(event)
                 emit(event)
             else:  # a provider streams; it does not write facts into the log
                 emit(TraceEvent("unknown_event", _quoted(turn, event)))
@@ -259,32 +265,22 @@ def _quoted(turn: Turn, event: object) -> str:
     return (said if redactor is None else redactor.text(said))[:2000]
 
 
-def _failed(turn: Turn, heard: _Heard, error: AgentError) -> None:
+def _failed(turn: Turn, error: AgentError, report: UsageReported | None, guess: Usage) -> None:
     """The vendor's own words, as a trace; then the reply is over."""
-    _report(turn, heard.so_far(), heard.written)
+    _report(turn, report, guess)
     detail = {"kind": error.kind, "message": error.message, **error.origin._asdict()}
     turn.emit(TraceEvent("error", {key: value for key, value in detail.items() if value}))
     turn.emit(ResponseCompleted("error"))
 
 
-def _report(turn: Turn, report: UsageReported | None, written: int = 0) -> None:
+def _report(turn: Turn, report: UsageReported | None, guess: Usage) -> None:
     """Count the use, and say it with its cost."""
     if report is None:
         return
-    cost = report.cost
-    if cost is None and not report.priced:
-        cost = _cost(report.usage, turn.provider.info.price)
-    model = report.model or turn.provider.info.model
-    turn.budget.spend(report.usage, cost, model, written)
     turn.window.count(report.usage)
-    turn.emit(replace(report, model=model, cost=cost))
-
-
-def _cost(usage: Usage, price: Price | None) -> float | None:
-    """What the use cost. Of a server that keeps no count it is unknown, unless all is free."""
-    if price is None or (usage == _NOTHING and (price.input or price.output)):
-        return None
-    return price.cost(usage)
+    said = priced(report, turn.provider.info, guess)
+    turn.budget.spend(said.usage, said.cost, said.model)
+    turn.emit(said)
 
 
 def outcome(raised: BaseException) -> tuple[Ending, AgentError | None]:

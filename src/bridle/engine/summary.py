@@ -4,18 +4,16 @@ What it reads is bounded to its window. It fails like any other request: then th
 and whoever asked does without. Its use is told either way, as far as it is known.
 """
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
+from bridle.engine.pricing import Heard, overheard
 from bridle.errors import AgentError
-from bridle.events import ModelEvent, ResponseCompleted, TraceEvent, UsageReported
 from bridle.messages import File, Image, Message, Part, Text, ToolCall, ToolOutput, user
 from bridle.promises.provider import Provider, ProviderInfo, Request, RequestConfig, drain
-from bridle.usage import Usage
 from bridle.workspace.text import shorten
 
 MOST_TOKENS = 2_000  # of the summary; some models think before they write, within the same limit
@@ -26,12 +24,15 @@ _LONGEST_TEXT = 8_000
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
-class Written(msgspec.Struct):
-    """What came of it: a summary or none, what it used, and why there is none."""
+class Written:
+    """What came of it: a summary or none, what was heard of its use, and why there is none."""
 
-    text: str = ""
-    usage: UsageReported | None = None
-    trouble: str = ""
+    __slots__ = ("heard", "text", "trouble")
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.heard = Heard()
+        self.trouble = ""
 
 
 def can_write(provider: Provider) -> bool:
@@ -54,7 +55,7 @@ def asking_for(old: Sequence[Message], info: ProviderInfo) -> Request:
 async def write_summary(provider: Provider, request: Request, written: Written) -> None:
     """Fill in `written`, also when it is interrupted."""
     try:
-        reply = await drain(_overheard(provider.stream(request), written))
+        reply = await drain(overheard(provider.stream(request), written.heard))
     except AgentError as error:
         written.trouble = error.message
     except Exception as broken:  # somebody's provider raised what it should not
@@ -64,22 +65,6 @@ async def write_summary(provider: Provider, request: Request, written: Written) 
             written.trouble = f"the reply ended with {reply.stop_reason} and says nothing"
         else:
             written.text = reply.content.strip()
-
-
-async def _overheard(
-    events: AsyncGenerator[ModelEvent, None], written: Written
-) -> AsyncGenerator[ModelEvent, None]:
-    """The stream as it is; what it used is noted on the way, unknown once the model speaks."""
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, UsageReported):
-                written.usage = event
-            elif isinstance(event, ResponseCompleted):
-                if written.usage is None or event.usage not in (Usage(), written.usage.usage):
-                    written.usage = UsageReported(event.usage, event.model)
-            elif written.usage is None and not isinstance(event, TraceEvent):
-                written.usage = UsageReported(Usage(), priced=True)
-            yield event
 
 
 @cache

@@ -4,11 +4,17 @@ Beside the first turn, never in its way: a model that fails or is slow leaves th
 which is the beginning of the prompt. Its use is counted like any other.
 """
 
+import asyncio
+
+from msgspec.structs import replace
+
 from bridle.engine.budget import Budget, estimate
+from bridle.engine.pricing import Heard, overheard, priced
 from bridle.errors import AgentError
-from bridle.events import Event, TitleChanged, TraceEvent, UsageReported
+from bridle.events import Event, TitleChanged, TraceEvent
 from bridle.messages import user
 from bridle.promises.provider import Provider, Request, RequestConfig, drain
+from bridle.usage import Usage
 
 _SYSTEM = (
     "Write a title of at most six words for a conversation that begins with the message below. "
@@ -22,29 +28,42 @@ async def write_title(small: Provider, prompt: str, budget: Budget | None = None
     """What is to be recorded: the use, and the title if there is one.
 
     `budget` is the turn's, `beside` it. Where a day's limit is set, whoever records the events has
-    it settled (`Budget.settle`).
+    it settled (`Budget.settle`). One that is cancelled while the model writes gives back what it
+    used until then: it has been spent, and has to be recorded.
     """
     message = user(prompt[:2000])
+    read = estimate(message) + len(_SYSTEM) // 3
+    heard = Heard()
     try:
-        config = await _reserved(budget, estimate(message) + len(_SYSTEM) // 3)
-        reply = await drain(small.stream(Request((message,), config=config, system=_SYSTEM)))
+        config = await _reserved(budget, read)
+        asked = Request((message,), config=config, system=_SYSTEM)
+        said = await _said(small, asked, heard)
     except AgentError as error:
-        return _nothing(budget, error.kind, error.message)
+        said = [TraceEvent("title", {"kind": error.kind, "message": error.message})]
     except Exception as broken:  # somebody's provider raised what it should not
-        return _nothing(budget, "agent", repr(broken))
-    price = small.info.price
-    cost = price.cost(reply.usage) if price is not None else None
-    if budget is not None:
-        budget.spend(reply.usage, cost, reply.model)
-    events: list[Event] = [UsageReported(reply.usage, reply.model, cost, "title")]
+        said = [TraceEvent("title", {"kind": "agent", "message": repr(broken)})]
+    return [*_used(small, heard, read, budget), *said]
+
+
+async def _said(small: Provider, request: Request, heard: Heard) -> list[Event]:
+    try:
+        reply = await drain(overheard(small.stream(request), heard))
+    except asyncio.CancelledError:
+        return []
     title = " ".join(reply.content.split()).strip("\"'“”.")[:_LONGEST]
-    return [*events, TitleChanged(title)] if title else events
+    return [TitleChanged(title)] if title else []
 
 
-def _nothing(budget: Budget | None, kind: str, message: str) -> list[Event]:
+def _used(small: Provider, heard: Heard, read: int, budget: Budget | None) -> list[Event]:
+    report = heard.so_far()
+    if report is None:
+        if budget is not None:
+            budget.let_go()
+        return []
+    used = priced(report, small.info, Usage(read, heard.written))
     if budget is not None:
-        budget.let_go()
-    return [TraceEvent("title", {"kind": kind, "message": message})]
+        budget.spend(used.usage, used.cost, used.model)
+    return [replace(used, purpose="title")]
 
 
 async def _reserved(budget: Budget | None, reading: int) -> RequestConfig:
