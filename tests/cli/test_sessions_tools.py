@@ -95,16 +95,35 @@ def test_an_import_brings_the_same_records_under_a_free_id(bridle: Program):
     raw = log_of(bridle, session)
     done = bridle.run("sessions", "import", "-", "--json", stdin=raw)
     copy = json.loads(done.stdout)["id"]
-    assert copy != session and log_of(bridle, copy) == raw
+    assert copy != session and log_of(bridle, copy).startswith(raw)
     bridle.run("sessions", "delete", session, "--yes")
     again = bridle.run("sessions", "import", "-", stdin=raw)
-    assert log_of(bridle, session) == raw
+    assert log_of(bridle, session).startswith(raw)
     assert f"{session}  nothing wrong" in again.stdout
     bridle.run("run", "two", "--resume", session, "-m", bridle.script("Yes."))
     assert [one["content"] for one in records(bridle, session, "user_prompt")] == ["one", "two"]
     refused = bridle.run("sessions", "import", "-", stdin=b"this is no log\n")
     assert refused.returncode == 1 and "Traceback" not in refused.stderr
     assert set(sessions(bridle)) == {session, copy}
+
+
+def test_an_imported_session_works_in_the_current_folder_and_grants_nothing(bridle: Program):
+    """What the log names may be anywhere, and whoever said yes there was not asked for here."""
+    made = {"calls": [{"name": "shell", "arguments": {"command": "echo made >> made.txt"}}]}
+    model = bridle.script(made)
+    bridle.run("run", "go", "--on-ask", "park", "-m", model, "--workspace", str(bridle.home))
+    (session,) = sessions(bridle)
+    bridle.run("approvals", "answer", session, "yes", "--scope", "session", "--by", "mallory")
+    bridle.run("run", "--resume", session, "-m", bridle.script("Done.", name="after"))
+    assert (bridle.home / "made.txt").read_text() == "made\n"
+    raw = log_of(bridle, session)
+    bridle.run("sessions", "delete", session, "--yes")
+    bridle.run("sessions", "import", "-", stdin=raw)
+    done = bridle.run("run", "again", "--resume", session, "-m", bridle.script(made, "No."))
+    assert f"working in {bridle.workspace}; the session was imported" in done.stderr
+    assert (done.returncode, done.stdout) == (3, "No.\n")
+    assert (bridle.home / "made.txt").read_text() == "made\n"
+    assert not (bridle.workspace / "made.txt").exists()
 
 
 def test_verify_finds_a_changed_byte_and_with_a_head_also_a_cut_end(bridle: Program):

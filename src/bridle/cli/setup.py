@@ -19,6 +19,7 @@ from bridle.engine.session import Session
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import SessionSummary
 from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
+from bridle.stores.copying import is_imported
 from bridle.stores.reading import SessionFolder
 
 
@@ -30,7 +31,8 @@ class Setup:
         self.settings: Settings = self.loaded.settings
         self.folder = SessionFolder(state_folder(os.environ))
         self.earlier = _earlier(self.folder, flags)
-        self.workspace = _workspace(self.earlier, flags)
+        self.imported = self.earlier is not None and is_imported(self.folder, self.earlier.id)
+        self.workspace = _workspace(None if self.imported else self.earlier, flags)
         for warning in self.loaded.warnings:
             complain(warning)
 
@@ -93,7 +95,9 @@ class Setup:
 
     @property
     def moved(self) -> str:
-        """A word about the folder where it is not the current one, because of the session."""
+        """A word about the folder where it is not what one would expect of the session."""
+        if self.imported:
+            return f"working in {self.workspace}; the session was imported from elsewhere"
         away = self.earlier is not None and not Path().samefile(self.workspace)
         return f"working in {self.workspace}, as the session did" if away else ""
 

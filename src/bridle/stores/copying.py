@@ -2,6 +2,9 @@
 
 A copy is made under a name that no list shows and is then renamed: it is there whole or not at
 all. The source is only read and never locked. What the records mean is mostly not known here.
+
+A log that was brought in tells of somebody else's answers. One `fork` record behind its last line
+says where that ends, and a file beside it (`imported`) that its folders are not this machine's.
 """
 
 import errno
@@ -17,7 +20,9 @@ from bridle.errors import AgentError, SessionError, SessionLocked, StoreFailed, 
 from bridle.events import Forked, SessionStarted, UnknownEvent
 from bridle.promises.codec import encode_data, encode_line
 from bridle.stores.clock import stamp
+from bridle.stores.disk import Disk
 from bridle.stores.glance import ID
+from bridle.stores.loading import Loading
 from bridle.stores.placing import entered, found, opened, place
 from bridle.stores.reading import SessionFolder
 from bridle.stores.verify import Head, Progress, Report, verify
@@ -28,6 +33,7 @@ _MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PIECE = 1 << 20
 _TOLD = 32 * _PIECE
 _LABEL = 1 << 20
+_IMPORTED = "imported"
 _START = re.compile(rb'"type"\s*:\s*"session_start"')
 
 
@@ -51,6 +57,8 @@ def fork(
         made.log.write(line)
         if at is None:
             made.keep_label(folder.path(session_id).parent)
+        if is_imported(folder, session_id):
+            made.mark()
         made.settle()
         if not made.become(target.name):
             raise StoreFailed(f"there is a session {new_id} already; nothing was made")
@@ -117,19 +125,72 @@ def import_log(
 ) -> tuple[str, Report]:
     """Bring a log in, as it is: the session's id, and what is wrong with the log.
 
-    It keeps the id that it names where that is free. Raise `StoreFailed` for what is no log.
+    It keeps the id that it names where that is free. One record follows: what was granted, asked
+    or sent before it counts no longer. Raise `StoreFailed` for what is no log.
     """
     with _making(folder) as made:
         named = _receive(source, made.log, progress)
         made.settle()
         report = verify(made.path / "log.jsonl")
+        name = named if ID.fullmatch(named) else new_id()
+        _part(made, name)
+        made.mark()
+        made.settle()
         for _ in range(100):
-            session_id = named if ID.fullmatch(named) else new_id()
-            folder.path(session_id)  # refuses what is no id
-            if made.become(session_id):
-                return session_id, report
-            named = ""
+            folder.path(name)  # refuses what is no id
+            if made.become(name):
+                return name, report
+            name = new_id()
     raise StoreFailed("no free id was found for the session; nothing was imported")
+
+
+def is_imported(folder: SessionFolder, session_id: str) -> bool:
+    """Was its log, or the beginning of it, written elsewhere and brought in?"""
+    return os.path.lexists(folder.path(session_id).parent / _IMPORTED)
+
+
+def _part(made: "_Made", name: str) -> None:
+    """Write the record that parts what was brought in from what happens here.
+
+    Whoever takes the session up has to believe it, however damaged the lines before it are; so it
+    goes on from where they do, and is read back as they would.
+    """
+    path = made.path / "log.jsonl"
+    if not _ends(path):
+        made.log.write(b"\n")  # the bytes of a torn line stay; it is passed over as damaged
+        made.log.flush()
+    seq, head, _ = _taken(path)
+    event = Forked(name, seq)
+    made.log.write(encode_line(seq + 1, stamp(), encode_data(event), head)[0])
+    made.log.flush()
+    if _taken(path)[2] != event:
+        raise StoreFailed("the log is too damaged to go on from; nothing was imported")
+
+
+def _ends(path: Path) -> bool:
+    """Does the file end with a whole line?"""
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def _taken(path: Path) -> tuple[int, str, object]:
+    """The number, the hash and the last event from which one who takes the log up would go on."""
+    last: object = None
+    handle = opened(path)
+    try:
+        loading = Loading(Disk(), handle)
+        for batch in loading.records():
+            last = batch[-1].event if batch else last
+    except OSError as error:
+        raise StoreFailed(
+            f"nobody could go on from this log: {error.strerror or error}; nothing was imported",
+            error,
+            hint="Hand in a log that `bridle sessions export` wrote.",
+        ) from error
+    finally:
+        os.close(handle)
+    return loading.chain.top, loading.chain.head, last
 
 
 def _receive(source: BinaryIO, log: BinaryIO, progress: Progress | None) -> str:
@@ -244,6 +305,10 @@ class _Made:
             label = found(inside, "label.json", _LABEL)
         if label is not None:
             place(self._folder, "label.json", label)
+
+    def mark(self) -> None:
+        """Its log, or the beginning of it, was written elsewhere."""
+        place(self._folder, _IMPORTED, b"")
 
     def settle(self) -> None:
         """Everything written so far survives."""
