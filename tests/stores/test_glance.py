@@ -116,8 +116,8 @@ def test_the_newest_come_first_and_a_limit_opens_no_more(state):
     for number in range(5):
         put(state, f"s{number}", SessionStarted("s"), PromptReceived(f"p{number}", 1), age=number)
     (state / "sessions" / "s0" / "log.jsonl").write_bytes(b"garbage")  # newest, and no log
-    assert titles(glance(state)) == ["p1", "p2", "p3", "p4"]
-    assert titles(glance(state, 2)) == ["p1", "p2"]
+    assert titles(glance(state))[1:] == ["p1", "p2", "p3", "p4"]
+    assert titles(glance(state, 3))[1:] == ["p1", "p2"]
     assert (glance(state, 0), count(state)) == ([], 5)
 
 
@@ -127,11 +127,61 @@ def test_what_is_no_session_is_passed_over(state):
     (state / "sessions" / "empty").mkdir()
     (state / "sessions" / "file").write_text("x")
     put(state, ".new-1", SessionStarted("s"))
-    (state / "sessions" / "link").mkdir()
-    (state / "sessions" / "link" / "log.jsonl").symlink_to(state / "sessions/s/log.jsonl")
-    (state / "sessions" / "folder" / "log.jsonl").mkdir(parents=True)
-    os.mkfifo(state / "sessions" / "empty" / "log.jsonl")
-    assert ids(glance(state)) == ["s"]
+    assert (ids(glance(state)), count(state)) == (["s"], 1)
+
+
+def replaced(state, session_id, make):
+    path = put(state, session_id, SessionStarted(session_id), PromptReceived("p", 1))
+    content = path.read_bytes()
+    path.unlink()
+    make(path, content)
+
+
+IN_PLACE = {
+    "link": (
+        lambda path, _: path.symlink_to("/dev/zero"),
+        "(the log cannot be read: it is a symlink)",
+    ),
+    "folder": (lambda path, _: path.mkdir(), "(the log cannot be read: it is a folder)"),
+    "fifo": (lambda path, _: os.mkfifo(path), "(the log cannot be read: it is a FIFO)"),
+    "empty": (lambda path, _: path.touch(), "(the log is empty)"),
+    "noise": (
+        lambda path, _: path.write_bytes(b"\x8f\x00garbage"),
+        "(damaged; bridle sessions verify noise)",
+    ),
+    "zeros": (
+        lambda path, content: path.write_bytes(bytes(10_000) + b"\n" + content),
+        "(damaged; bridle sessions verify zeros)",
+    ),
+    "junk": (
+        lambda path, content: path.write_bytes(b"junk\n" * 3000 + content),
+        "(damaged; bridle sessions verify junk)",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", IN_PLACE)
+def test_a_session_whose_log_is_damaged_or_replaced_is_listed_and_says_so(kind, state):
+    make, note = IN_PLACE[kind]
+    replaced(state, kind, make)
+    assert [(one.id, one.title, one.tags) for one in glance(state)] == [(kind, note, ())]
+    assert (count(state), ids(matching(state, kind[:3]))) == (1, [kind])
+    labels.write(state / "sessions" / kind, "a title", ["tag"])
+    assert [(one.title, one.tags) for one in glance(state)] == [(note, ("tag",))]
+
+
+def test_a_session_whose_folder_is_a_link_is_listed_and_says_so(state, tmp_path):
+    put(state, "s", SessionStarted("s"), PromptReceived("p", 1))
+    (state / "sessions" / "s").rename(tmp_path / "away")
+    (state / "sessions" / "s").symlink_to(tmp_path / "away")
+    assert titles(glance(state)) == ["(the log cannot be read: its folder is a symlink)"]
+
+
+def test_a_first_line_that_is_longer_than_a_head_is_no_damage(state):
+    path = put(state, "foreign")
+    line = '{"timestamp":"","data":{"type":"user_prompt","content":"' + "long " * 9000 + '"}}\n'
+    path.write_text(line)
+    assert titles(glance(state)) == ["long " * 40]
 
 
 def test_a_log_of_another_program_and_a_very_long_prompt_have_titles(state):

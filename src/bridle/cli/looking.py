@@ -9,6 +9,10 @@ import click
 from bridle.cli.style import Paint, paint_for, plain, width_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from bridle.promises.store import Record
+    from bridle.stores.reading import SessionFolder
     from bridle.stores.verify import Head, Report
 
 
@@ -36,15 +40,32 @@ def show(session_id: str, as_json: bool, thinking: bool) -> None:
         for raw in export_lines(folder, found.id):
             sys.stdout.buffer.write(raw)
         return
+    records = _some_records(folder, found.id, found.size)
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
     for line in heading(found, str(folder.path(found.id)), paint):
         click.echo(line)
     story = Story(paint, width, thinking=thinking)
-    for record in folder.read(found.id):
+    for record in records:
         for line in story.lines(record):
             click.echo(line)
     for line in story.total(holder_of(folder.path(found.id))):
         click.echo(line)
+
+
+def _some_records(folder: "SessionFolder", session_id: str, size: int) -> "Iterator[Record]":
+    """The records of a log. Raise `StoreFailed` where none of it can be read."""
+    from itertools import chain
+
+    from bridle.errors import StoreFailed
+
+    records = folder.read(session_id)
+    first = next(records, None)
+    if first is None and size:
+        raise StoreFailed(
+            f"the log of session {session_id} is damaged: no record in it can be read",
+            hint=f"Nothing was changed. `bridle sessions verify {session_id}` says what is wrong.",
+        )
+    return chain([] if first is None else [first], records)
 
 
 @click.command("verify")
@@ -93,10 +114,17 @@ def _all_ids(folder: Any) -> list[str]:
 
 def _check(path: Path, head: "Head | None") -> "Report":
     from bridle.cli.progress import progress
+    from bridle.errors import StoreFailed
+    from bridle.stores.verify import Finding, Report
     from bridle.stores.verify import verify as check
 
-    with progress(f"checking {path.parent.name}") as shown:
-        return check(path, head, shown)
+    try:
+        if path.parent.is_symlink():
+            raise StoreFailed("the log cannot be read: its folder is a symlink")
+        with progress(f"checking {path.parent.name}") as shown:
+            return check(path, head, shown)
+    except StoreFailed as error:  # one that cannot be read is wrong, and the others are looked at
+        return Report(0, 0, None, (Finding(0, 0, "unreadable", error.message),))
 
 
 def is_wrong(report: "Report") -> bool:

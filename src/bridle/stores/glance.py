@@ -17,6 +17,11 @@ _HEAD = 8192  # bytes; the first prompt is in there, or it has no title
 _LINES = 12
 _WORDS = 200  # characters of a prompt that stand for a title
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_KINDS = {
+    stat.S_IFLNK: "it is a symlink",
+    stat.S_IFDIR: "it is a folder",
+    stat.S_IFIFO: "it is a FIFO",
+}
 _CHARACTER = rb'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])'
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _OURS = re.compile(
@@ -52,6 +57,7 @@ class Place(NamedTuple):
     path: str
     size: int
     inode: int
+    wrong: str = ""  # why it cannot be read, as far as the folder tells
 
 
 def glance(folder: str | os.PathLike[str], limit: int | None = None) -> list[Glance]:
@@ -107,41 +113,67 @@ def places(folder: str | os.PathLike[str]) -> list[Place]:
 
 
 def _place(entry: "os.DirEntry[str]") -> Place | None:
+    """A log, or what stands in its place: a session never vanishes because of it."""
     try:
         info = os.lstat(f"{entry.path}/log.jsonl")
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    if not stat.S_ISREG(info.st_mode):
-        return None
-    return Place(info.st_mtime, entry.name, entry.path, info.st_size, info.st_ino)
+    except OSError as error:
+        return Place(0.0, entry.name, entry.path, 0, 0, error.strerror or str(error))
+    if entry.is_symlink():
+        wrong = "its folder is a symlink"
+    elif stat.S_ISREG(info.st_mode):
+        return Place(info.st_mtime, entry.name, entry.path, info.st_size, info.st_ino)
+    else:
+        wrong = _KINDS.get(stat.S_IFMT(info.st_mode), "it is not a file")
+    return Place(info.st_mtime, entry.name, entry.path, 0, info.st_ino, wrong)
 
 
 def _looked(logs: Iterable[Place]) -> Iterator[Glance]:
     for place in logs:
-        if (found := _look(place)) is not None:
+        found = _unread(place, place.wrong) if place.wrong else _look(place)
+        if found is not None:
             label = read_label(place.path)
             yield found if label is None else _labelled(found, label.title, label.tags)
 
 
 def _labelled(found: Glance, title: str, tags: tuple[str, ...]) -> Glance:
-    return found._replace(title=title or found.title, tags=tags)
+    noted = not found.created_at and found.title.startswith("(")  # what is wrong is said first
+    return found._replace(title=found.title if noted else title or found.title, tags=tags)
+
+
+def _unread(place: Place, why: str) -> Glance:
+    return _noted(place, f"(the log cannot be read: {why})")
+
+
+def _noted(place: Place, note: str) -> Glance:
+    """A session of which nothing is known but that it is there, and what is wrong with it."""
+    return Glance(place.id, "", stamp(place.changed), note, "", "", place.size)
 
 
 def _look(place: Place) -> Glance | None:
     try:
-        handle = os.open(f"{place.path}/log.jsonl", _READING)
-    except OSError:
+        head = _head(place)
+    except (FileNotFoundError, NotADirectoryError):  # it was deleted just now
         return None
-    try:
-        head = os.read(handle, _HEAD)
-    except OSError:  # a folder, a disk that fails
-        return None
-    finally:
-        os.close(handle)
+    except OSError as error:
+        return _unread(place, error.strerror or str(error))
     if (ours := _OURS.match(head)) is not None:
         return _own(place, head, ours[1].decode("utf-8", "replace"))
     records = list(_records(head))
-    return _summary(place, records, head) if records else None
+    if records or (head.startswith(b"{") and b"\n" not in head and len(head) == _HEAD):
+        return _summary(place, records, head)  # or its first line is longer than that
+    if not head:
+        return _noted(place, "(the log is empty)")
+    return _noted(place, f"(damaged; bridle sessions verify {place.id})")
+
+
+def _head(place: Place) -> bytes:
+    handle = os.open(f"{place.path}/log.jsonl", _READING)
+    try:
+        return os.read(handle, _HEAD)
+    finally:
+        os.close(handle)
 
 
 def _own(place: Place, head: bytes, created: str) -> Glance:
@@ -226,7 +258,8 @@ def _summary(place: Place, records: list[dict[str, Any]], head: bytes) -> Glance
             case {"type": "title", "title": str(title)}:
                 pass
     title = title or first[:_WORDS] or _beginning(head)
-    created, updated = _text(records[0], "timestamp"), stamp(place.changed)
+    created = _text(records[0], "timestamp") if records else ""
+    updated = stamp(place.changed)
     return Glance(place.id, created, updated, title, workspace, model, place.size)
 
 
