@@ -1,11 +1,12 @@
 """A turn that another process carries: the prompt goes to its inbox, its log is followed live.
 
-Reads the file and posts letters; takes no lock and starts no engine.
+Reads the file and posts letters; takes no lock and starts no engine. Where the holder ends before
+it took the prompt, somebody else has to hold the session: how that is done is handed in.
 """
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 
 from msgspec.structs import replace
 
@@ -13,7 +14,8 @@ from bridle.cli.holding import holder_of
 from bridle.cli.posting import deliver, new_letter
 from bridle.cli.turn import Show, holding_reins
 from bridle.cli.words import person
-from bridle.errors import AgentError, SessionError
+from bridle.engine.session import Session
+from bridle.errors import AgentError, SessionError, SessionLocked
 from bridle.events import (
     CallIntended,
     Event,
@@ -34,6 +36,10 @@ from bridle.usage import ExecutionMetrics
 
 _EVERY = 0.05  # seconds between two looks at the file
 _LOOKS = 10  # ... of which every tenth also asks whether somebody still holds the session
+_TRIES = 100  # holders that may come and go before the prompt is left to whoever comes next
+_IDLE = 40  # looks at a session that we hold and that does nothing, until we believe it
+
+Hold = Callable[[], AbstractAsyncContextManager[Session]]
 
 
 class Elsewhere:
@@ -57,21 +63,45 @@ class Elsewhere:
         self.hint = ""
         self.stopped = ""
 
-    async def play(self, parts: tuple[Part, ...]) -> TurnResult:
-        """Send the prompt, show its turn, and come back with how it ended."""
+    async def play(self, parts: tuple[Part, ...], hold: Hold) -> TurnResult:
+        """Send the prompt, show its turn, and come back with how it ended.
+
+        `hold` takes the session up, as a holder that does what its letters say.
+        """
         seen = head_of(self._folder, self._id).seq
         with self._folder.reader(self._id, seen) as log, holding_reins(self._pull):
             kept = parts if any(not isinstance(part, Text) for part in parts) else ()
             text = "".join(part.text for part in parts if isinstance(part, Text))
             sent = Letter(self._letter, "send", person(), text, kept, when="queue")
             deliver(self._folder, self._id, sent)
-            self._say(f"sent to {holder_of(self._path) or 'the session'}, which holds the session")
-            return await self._watch(log)
+            if holder := holder_of(self._path):
+                self._say(f"sent to {holder}, which holds the session")
+            for _ in range(_TRIES):
+                if (result := await self._watch(log)) is not None:
+                    return result
+                if self.begun:
+                    break
+                if (result := await self._take_up(log, hold)) is not None:
+                    return result
+                await asyncio.sleep(_EVERY)
+        raise self._left_alone()
 
-    async def _watch(self, log: Reader) -> TurnResult:
-        looks = 0
+    async def _take_up(self, log: Reader, hold: Hold) -> TurnResult | None:
+        """Nobody holds the session, and the prompt waits: hold it. None: another was faster."""
+        try:
+            async with hold() as session:
+                result = await self._watch(log, session)
+                if result is None or not self.begun or result.reason == "parked":
+                    return result
+                return await session.wait(result.turn)  # it knows more than the log's reader
+        except SessionLocked:
+            return None
+
+    async def _watch(self, log: Reader, ours: Session | None = None) -> TurnResult | None:
+        """Until the turn has ended; None: nobody holds the session any more."""
+        looks = idle = 0
         while True:
-            held = looks % _LOOKS != 0 or bool(holder_of(self._path))
+            held = ours is not None or looks % _LOOKS != 0 or bool(holder_of(self._path))
             pulled, self._pulled = self._pulled, False
             while records := log.more():
                 for end in filter(None, map(self._take, records)):
@@ -79,9 +109,20 @@ class Elsewhere:
             if pulled and not self._interrupt():
                 return self._result(TurnEnded(0, "interrupted"))
             if not held:
-                raise self._left_alone()
-            looks += 1
+                return None
+            looks, idle = looks + 1, 0 if ours is None or ours.is_busy else idle + 1
+            if ours is not None and idle > _IDLE:
+                return self._stuck(ours)
             await asyncio.sleep(_EVERY)
+
+    def _stuck(self, ours: Session) -> TurnResult:
+        """We hold the session, and nothing comes of the prompt."""
+        if ours.is_parked:
+            return self._result(TurnEnded(self._turn, "parked"))
+        raise SessionError(
+            f"session {self._id} did not take the prompt to its end",
+            hint=f"`bridle sessions show {self._id}` says what became of it.",
+        )
 
     async def _pull(self) -> None:
         """Ctrl-C: what has happened until now is looked at first."""

@@ -1,6 +1,8 @@
 """One run of `bridle run`: the turn, the answer that has to fit a schema, the exit code."""
 
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from bridle.cli.render import json_line, one_line
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup, is_interactive
 from bridle.cli.shape import Shape
-from bridle.cli.turn import Seen, Watch, run
+from bridle.cli.turn import Seen, Watch, holding_reins, run
 from bridle.engine.complete import repair
 from bridle.engine.session import Session
 from bridle.errors import BadReply, SessionLocked
@@ -56,12 +58,29 @@ class Run:
         )
         prompts = flags["on_ask"] == "prompt" or (flags["on_ask"] is None and is_interactive())
         self._asker = Asker(Lines(), self._screen) if prompts else None
+        self._holds = False
+        self._since: int | None = None  # the record after which the prompt is ours
         self._on_ask = "park" if flags["on_ask"] == "park" else "deny"
 
     async def play(self, parts: tuple[Part, ...]) -> int:
         """Run the turn, here or where the session is held; the exit code."""
         if (log := self._setup.log) is not None and holder_of(log):
             return await self._elsewhere(parts)
+        seen = self._setup.seen
+        try:
+            if parts:
+                self._screen.answer_aside()  # what others have sent may come first
+            async with self._taken() as session, Watch(session, self._show, seen) as watch:
+                return await self._play(session, watch, parts, seen)
+        except SessionLocked:
+            if self._holds:
+                raise
+            self._screen.answer_here()
+            return await self._elsewhere(parts)  # somebody was faster, and nothing was sent
+
+    @asynccontextmanager
+    async def _taken(self) -> AsyncIterator[Session]:
+        """The session, held by us: what lies in its inbox is done. Raise `SessionLocked`."""
         provider = self._setup.choose().provider()
         if self._setup.moved:
             self._screen.line(self._screen.paint.dim(one_line(self._setup.moved)))
@@ -70,11 +89,21 @@ class Run:
             extra["schema"] = self._shape.schema
             if not (provider.info.native_schema and can_be_closed(self._shape.schema)):
                 extra["system"] = f"{default_system()}\n\n{self._shape.rule}"
-        seen = self._setup.seen
         async with self._setup.engine(provider, self._asker, "run", **extra) as engine:
             session = await self._setup.session(engine)
-            async with Watch(session, self._show, seen) as watch:
-                return await self._play(session, watch, parts, seen)
+            self._holds = True
+            yield session
+
+    @asynccontextmanager
+    async def _serving(self) -> AsyncIterator[Session]:
+        """The session, held by us for the prompts that wait in it, ours and those of others."""
+        async with self._taken() as session:
+            if session.history.waiting and not (session.is_busy or session.is_parked):
+                await session.go_on()
+            yield session
+            with holding_reins(session.interrupt):
+                while session.is_busy:
+                    await session.wait(session.turn)
 
     async def _play(
         self, session: Session, watch: Watch, parts: tuple[Part, ...], seen: int
@@ -85,6 +114,7 @@ class Run:
             news = self._setup.folder.read(session.id, seen)
             result = await carry_on(session, watch, self._asker, news)
         if parts and (result is None or result.reason != "parked") and not session.is_parked:
+            before, self._since = session.metrics, session.seq
             result, sent = await watch.play(parts), True
         if result is None or result.reason == "parked":
             tell_parked(session, unsent=bool(parts) and not sent)
@@ -120,7 +150,7 @@ class Run:
         watch = Elsewhere(
             self._setup.folder, session_id, self._show, lambda text: self._screen.line(say(text))
         )
-        result = await watch.play(parts)
+        result = await watch.play(parts, self._serving)
         if result.reason == "parked":
             complain("the turn is parked: it waits for answers", "See `bridle approvals list`.")
             return PERMISSION
@@ -139,6 +169,9 @@ class Run:
         if self._json:
             sys.stdout.buffer.write(json_line(record))
             sys.stdout.buffer.flush()
+        if self._since is not None and record.seq > self._since:
+            self._since = None
+            self._screen.answer_here()
         self._screen.feed(record)
 
     async def _shaped(self, watch: Watch, result: TurnResult, shape: Shape) -> TurnResult:

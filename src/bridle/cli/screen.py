@@ -50,7 +50,7 @@ class Screen:
         live: bool | None = None,
         paint: Paint | None = None,
     ) -> None:
-        self._out = out or _Nowhere()
+        self._out = self._answers = out or _Nowhere()
         self._err = err
         self._quiet = quiet
         self._thinking = thinking
@@ -104,6 +104,10 @@ class Screen:
     def answer_aside(self) -> None:
         """What is answered from here on is nobody's answer here: standard output has had it."""
         self._out = self._err
+
+    def answer_here(self) -> None:
+        """What is answered from here on is the answer that was asked for."""
+        self._out = self._answers
 
     def prompt(self, text: str) -> None:
         """Ask for a line. What comes before it is typed takes the place of the question."""
