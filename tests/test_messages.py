@@ -141,3 +141,13 @@ def test_a_transcript_is_handed_back_as_it_is():
     assert one != [user("a")]
     with pytest.raises(TypeError):
         hash(one)
+
+
+def test_what_is_added_apart_is_nobody_elses():
+    one = Transcript([user("a")])
+    other = one.apart().plus(user("x"))
+    two = one.plus(user("b"))
+    assert two.wires is one.wires
+    assert other.wires is not one.wires
+    assert (list(two), list(other)) == ([user("a"), user("b")], [user("a"), user("x")])
+    assert other.turn == Transcript([user("a"), user("x")]).turn

@@ -198,6 +198,13 @@ class Transcript(Sequence[Message]):
         grown._turn_at(self._length, message)
         return grown
 
+    def apart(self) -> "Transcript":
+        """The same messages on a shelf of their own: what is added there is nobody else's."""
+        other = Transcript.__new__(Transcript)
+        other._shelf = _Shelf(self._shelf.messages[: self._length])
+        other._length, other.turn, other._looping = self._length, self.turn, self._looping
+        return other
+
     def _turn_at(self, index: int, message: Message) -> None:
         """Several prompts may steer one step, and a silent reply is none: it is never sent."""
         if message.role == "user":

@@ -1,5 +1,6 @@
 """What a log adds up to: the fold of any beginning of a log is a valid request (M4, A8, S5, S7)."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from bridle.events import (
     MessageAdded,
     PromptReceived,
     ResponseCompleted,
+    Rewound,
     SessionStarted,
     TextDelta,
     TitleChanged,
@@ -194,3 +196,57 @@ def test_use_adds_up_and_a_title_says_nothing_of_the_window():
     found = fold(numbered([turn, title])).metrics
     expected = ExecutionMetrics(107, 11, 2, context_tokens=100, cost=0.5, unpriced=1, tokens=118)
     assert found == expected
+
+
+def test_a_rewind_leaves_no_count_of_a_conversation_that_is_no_more():
+    used = UsageReported(Usage(18_000, 10), cost=0.5)
+    found = fold(numbered([used, Rewound(1, messages=(user("hello"),))])).metrics
+    assert found == ExecutionMetrics(18_000, 10, 1, cost=0.5, tokens=18_010)
+
+
+def test_a_question_goes_when_its_call_has_a_result():
+    first, second = (ApprovalAsked(ToolCall(one, "look", {}), f"q{one}") for one in "ab")
+    story = [asks("a", "b"), first, second, result("a")]
+    assert fold(numbered(story)).pending == {"qb": second}
+    assert fold(numbered([*story, result("b")])).pending == {}
+    assert fold(numbered([*story, says("on")])).pending == {}
+
+
+def test_an_answer_to_an_older_question_of_the_same_call_id_answers_no_other():
+    first, second = ApprovalAsked(ToolCall("a", "x"), "q1"), ApprovalAsked(ToolCall("a", "y"), "q2")
+    yes = ApprovalAnswered("a", True, shown="q1")
+    story = [asks("a"), first, yes, result("a"), asks("a"), second]
+    found = fold(numbered([*story, yes]))
+    assert (found.pending, found.answers) == ({"q2": second}, {})
+
+
+@pytest.mark.parametrize(
+    ("allowed", "scope", "count"),
+    [
+        (True, "session", 1),
+        (True, "rule", 1),
+        (True, "once", 0),
+        (True, "onse", 0),
+        ("no", "session", 0),
+        (False, "session", 0),
+    ],
+)
+def test_only_a_plain_yes_for_the_session_is_a_grant(allowed, scope, count):
+    asked = ApprovalAsked(ToolCall("a", "look"), "q")
+    answered = ApprovalAnswered("a", allowed, scope=scope, shown="q")
+    assert len(fold(numbered([asks("a"), asked, answered])).grants) == count
+
+
+def test_reading_in_the_middle_of_a_step_does_not_disturb_what_was_encoded():
+    history = fold(numbered([MessageAdded(user("go"))]))
+    shelf = history.transcript.wires
+    for record in numbered([asks("a", "b"), CallIntended("a", "look", True), result("a")]):
+        before = list(history.transcript)
+        history.apply(record)
+        assert is_valid(history.transcript)
+        assert history.transcript is history.transcript
+        assert list(history.transcript) != before
+    history.apply(Record(9, "t", result("b")))
+    assert history.transcript.wires is shelf
+    assert [one.role for one in history.transcript] == ["user", "assistant", "tool"]
+    assert [one.text for one in history.transcript[-1].parts] == ["seen", "seen"]

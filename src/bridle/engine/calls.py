@@ -136,7 +136,10 @@ class Caller:
             return
         if (decision := self._gate.decide(call, tool)).verdict == "ask":
             with suppress(Parked):
-                await self._gate.ask(call, decision)
+                await self._ask(call, decision)
+
+    async def _ask(self, call: ToolCall, decision: Decision) -> Decision:
+        return await self._gate.ask(call, decision, self._context(call).workspace.root)
 
     def _say(self, call: ToolCall, result: ToolResult, open_calls: dict[str, ToolCall]) -> None:
         if open_calls.pop(call.id, None) is None:
@@ -175,7 +178,7 @@ class Caller:
         try:
             refusal = self._refusal(call, tool)
             if isinstance(refusal, Decision):
-                refusal = _denied(await self._gate.ask(call, refusal))
+                refusal = _denied(await self._ask(call, refusal))
         except Parked:
             raise
         except Exception as error:  # what cannot be judged does not run

@@ -52,12 +52,12 @@ class Gate:
             return Decision("deny", _MARKED, "redaction")
         return decide(call, facts_of(call, tool), self._rules, self._mode())
 
-    async def ask(self, call: ToolCall, decision: Decision) -> Decision:
-        """Have a person turn an ask into an allow or a deny."""
-        if grant_of(call) in self._granted:
+    async def ask(self, call: ToolCall, decision: Decision, cwd: str = "") -> Decision:
+        """Have a person turn an ask into an allow or a deny. `cwd` is where the call would run."""
+        if grant_of(call, cwd) in self._granted:
             return Decision("allow", "allowed for this session", decision.rule)
         answer = await self._ask(call, decision)
-        if not answer.allowed:
+        if answer.allowed is not True:  # a word that only looks like a yes is none
             reason = f"the answer was no: {answer.word}" if answer.word else "the answer was no"
             return Decision("deny", reason, decision.rule)
         return Decision("allow", "allowed by a person", decision.rule)
@@ -80,6 +80,6 @@ def fingerprint(call: ToolCall, *bound: str) -> str:
     return blake2b(words, digest_size=16).hexdigest()
 
 
-def grant_of(call: ToolCall) -> str:
-    """What "for this session" covers: the same tool with the same arguments."""
-    return fingerprint(ToolCall("", call.name, call.arguments))
+def grant_of(call: ToolCall, cwd: str) -> str:
+    """What "for this session" covers: the same tool with the same arguments in the same folder."""
+    return fingerprint(ToolCall("", call.name, call.arguments), cwd)

@@ -75,11 +75,18 @@ class History:
         self._outputs: dict[str, ToolOutput | None] = {}  # of its calls, in their order
         self._intents: dict[str, bool] = {}  # its calls that were begun: do they only read?
         self._begun = False
+        self._view: tuple[tuple[Message, int, int], Transcript] | None = None
 
     @property
     def transcript(self) -> Transcript:
         """The conversation as a valid request: a call that is still open gets a stand-in result."""
-        return self._closed() if self._open is not None else self._settled
+        if self._open is None:
+            return self._settled
+        state = (self._open, len(self._intents), sum(map(bool, self._outputs.values())))
+        if self._view is None or self._view[0] != state:  # on a shelf of its own: it will not last
+            reply, answers = self._step(self._open)
+            self._view = state, self._settled.apart().plus(reply).plus(answers)
+        return self._view[1]
 
     @property
     def newest_text(self) -> str:
@@ -136,22 +143,22 @@ class History:
         words = UNKNOWN if self._state(call.id) == "unknown" else NOT_RUN
         return ToolOutput(call.id, words, True, call.name)
 
-    def _closed(self) -> Transcript:
-        reply = self._open
-        if reply is None:
-            return self._settled
+    def _step(self, reply: Message) -> tuple[Message, Message]:
+        """A reply and the answers to its calls, with stand-ins where there are none."""
         calls = reply.tool_calls
         outputs = tuple(filter(None, self._outputs.values()))
         if len(outputs) != len(calls):
             outputs = tuple(self._outputs.get(one.id) or self._stand_in(one) for one in calls)
         reply, outputs = self._ids.apart(reply, outputs)
-        return self._settled.plus(reply).plus(Message("tool", outputs, f"{reply.id}r"))
+        return reply, Message("tool", outputs, f"{reply.id}r")
 
     def _close(self) -> None:
         if self._open is not None:
-            self._settled = self._closed()
-            self._ids.take(self._settled[-2])
-            self._open = None
+            reply, answers = self._step(self._open)
+            self._settled = self._settled.plus(reply).plus(answers)
+            self._ids.take(reply)
+            self._forget_questions(*self._outputs)
+            self._open = self._view = None
             self._outputs = {}
             self._intents = {}
             self.answers = {}
@@ -200,8 +207,16 @@ class History:
         if self._outputs.get(output.call_id, output) is not None:
             return  # a second result, or one that nobody asked for: the first stands
         self._outputs[output.call_id] = output
+        self._forget_questions(output.call_id)
         if None not in self._outputs.values():
             self._close()
+
+    def _forget_questions(self, *calls: str) -> None:
+        """Whoever has a result needs no answer any more."""
+        if self.pending:
+            found = self.pending.items()
+            for shown in [shown for shown, one in found if one.call.id in calls]:
+                del self.pending[shown]
 
     def _intent(self, record: Record, event: CallIntended) -> None:
         self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)
@@ -222,12 +237,14 @@ class History:
 
     def _answered(self, record: Record, event: ApprovalAnswered) -> None:
         self._done(event.letter)
-        asked = self.pending.pop(event.shown, None) or self._asked_of(event.call_id)
+        asked = self.pending.pop(event.shown, None)
+        if asked is None and not event.shown:
+            asked = self._asked_of(event.call_id)
         if asked is None:
             return  # the first answer stands
         self.answers[event.call_id] = event
-        if event.allowed and event.scope != "once":
-            self.grants.add(grant_of(asked.call))
+        if event.allowed is True and event.scope in ("session", "rule"):
+            self.grants.add(grant_of(asked.call, asked.cwd))
 
     def _asked_of(self, call_id: str) -> ApprovalAsked | None:
         """Early answers named the call alone."""
@@ -277,6 +294,7 @@ class History:
     def _rewound(self, record: Record, event: Rewound) -> None:
         self._replace(event.messages)
         self._idle()
+        self.metrics = replace(self.metrics, context_tokens=0)  # counted of what is no more
         self.todos = event.todos
         self.waiting = {seq: one for seq, one in self.waiting.items() if seq <= event.to}
 

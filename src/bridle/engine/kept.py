@@ -38,6 +38,8 @@ _NAMES = frozenset(  # ids, hashes and times: what binds one record to another i
         "intents",
         "calls",
         "created_at",
+        "cwd",
+        "workspace",
         "kind",
     ]
 )
