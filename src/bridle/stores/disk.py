@@ -43,6 +43,7 @@ class Disk:
     make_folder = staticmethod(os.mkdir)
     cut = staticmethod(os.ftruncate)
     look = staticmethod(os.fstat)
+    find = staticmethod(os.lstat)
     lock = staticmethod(fcntl.flock)
 
 

@@ -13,6 +13,9 @@ from bridle.stores.disk import FOLDER, Disk, sync_path, write_all
 
 NAME = "log.jsonl"
 DELETED = "it was deleted while it was in use"
+REPLACED = "another file was put in its place while it was in use"
+CUT = "somebody else cut it off while it was in use"
+_OTHERS = 0o077  # rights of anybody but the user
 _MAKING = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -56,6 +59,9 @@ class LogFile:
         "_folder",
         "_kept",
         "_lost",
+        "_made",
+        "_mark",
+        "_path",
         "_syncs",
         "end",
         "fresh",
@@ -75,36 +81,61 @@ class LogFile:
         self._syncs = syncs
         self._kept: list[bytes] = []  # written, not durable
         self._lost = False  # a sync failed: what was kept has to be written again
+        self._made = False  # here, and not by somebody before
+        self._path, self._mark = "", (0, 0)  # where it lies, and which file that is
 
     def make(self, session_id: str) -> None:
         """A new file, private and locked, in a folder of its own."""
         disk, path = self._disk, f"{self.ground.path}/{session_id}"
+        made = self._make_folder(path)
         try:
-            disk.make_folder(path, 0o700)
-        except FileExistsError:
-            pass  # a try that failed, or an empty folder; a log in it is not touched
-        except FileNotFoundError:
-            self.ground.make()
-            disk.make_folder(path, 0o700)
-        folder = disk.open(path, FOLDER)
-        try:
-            handle = disk.open(NAME, _MAKING, 0o600, dir_fd=folder)
+            folder = disk.open(path, FOLDER)
             try:
-                disk.lock(handle, LOCK_EX | LOCK_NB)
+                handle = self._make_file(folder)
             except BaseException:
-                disk.close(handle)
+                disk.close(folder)
                 raise
         except BaseException:
-            disk.close(folder)
+            if made:
+                with suppress(OSError):
+                    os.rmdir(path)  # noqa: PTH106 - no Path where logs are made
             raise
-        self.handle = handle
+        self._belong(handle, path)
+        self._made = True
         if self._syncs:
             self._folder, self.fresh = folder, True
         else:
             disk.close(folder)
 
+    def _make_folder(self, path: str) -> bool:
+        """Was it missing?"""
+        try:
+            self._disk.make_folder(path, 0o700)
+        except FileExistsError:
+            return False  # a try that failed, or an empty folder; a log in it is not touched
+        except FileNotFoundError:
+            self.ground.make()
+            self._disk.make_folder(path, 0o700)
+        return True
+
+    def _make_file(self, folder: int) -> int:
+        handle = self._disk.open(NAME, _MAKING, 0o600, dir_fd=folder)
+        try:
+            self._disk.lock(handle, LOCK_EX | LOCK_NB)
+        except BaseException:
+            self._disk.close(handle)
+            raise
+        return handle
+
+    def _belong(self, handle: int, folder: str) -> None:
+        info = os.fstat(handle)
+        self.handle, self._path = handle, f"{folder}/{NAME}"
+        self._mark = (info.st_dev, info.st_ino)
+
     def write(self, data: bytes) -> None:
         """Hand bytes to the kernel. When it fails nothing is counted: it can be tried again."""
+        if self.end and self._disk.look(self.handle).st_size < self.end:
+            raise OSError(errno.ESTALE, CUT)  # to write on would leave a hole
         if self._lost:
             self._write_again()
         if data:
@@ -121,8 +152,7 @@ class LogFile:
 
     def sync(self) -> None:
         """Make everything that was written durable, and see that the file is still there."""
-        if self._disk.look(self.handle).st_nlink == 0:
-            raise OSError(errno.ENOENT, DELETED)
+        self._check_place()
         if not self._syncs:
             return
         if self._lost:  # somebody else's batch came between
@@ -136,6 +166,15 @@ class LogFile:
         if self.ground.unsure:
             self.ground.settle()
 
+    def _check_place(self) -> None:
+        """Nobody finds what is written into a file that was moved away."""
+        try:
+            info = self._disk.find(self._path)
+        except (FileNotFoundError, NotADirectoryError):
+            raise OSError(errno.ENOENT, DELETED) from None
+        if (info.st_dev, info.st_ino) != self._mark:
+            raise OSError(errno.ESTALE, REPLACED)
+
     def _sync_file(self) -> None:
         try:
             self._disk.sync(self.handle)
@@ -145,8 +184,10 @@ class LogFile:
         self._kept.clear()
         self.unsafe = 0
 
-    def adopt(self, handle: int, end: int, folder: int) -> None:
+    def adopt(self, session_id: str, handle: int, end: int, folder: int) -> None:
         """Go on with a file that was there; durable before anything is built on it."""
+        _narrow(handle)
+        _narrow(folder)
         if self._disk.look(handle).st_size > end:
             self._disk.cut(handle, end)
         if self._syncs:  # whoever wrote it may have died before it was on disk
@@ -154,12 +195,26 @@ class LogFile:
             self._disk.sync_folder(folder)
             sync_path(self._disk, self.ground.path)
             self.ground.settle()
-        self.handle, self.end = handle, end
+        self._belong(handle, f"{self.ground.path}/{session_id}")
+        self.end = end
 
     def close(self) -> None:
-        """Let the file and its lock go."""
+        """Let the file and its lock go. One that got no line, for want of room, is not left."""
+        if self._made and not self.end and self.handle >= 0:
+            with suppress(OSError):
+                self._check_place()
+                os.unlink(self._path)  # noqa: PTH108 - no Path where logs are made
+                os.rmdir(self._path.rpartition("/")[0])  # noqa: PTH106 - as above
         handle, self.handle = self.handle, -1
         folder, self._folder = self._folder, -1
         for one in (handle, folder):
             if one >= 0:
                 self._disk.close(one)
+
+
+def _narrow(handle: int) -> None:
+    """Take away what others may do with it, as far as the system lets us."""
+    mode = os.fstat(handle).st_mode
+    if mode & _OTHERS:
+        with suppress(OSError):
+            os.fchmod(handle, mode & 0o7777 & ~_OTHERS)

@@ -25,6 +25,7 @@ from bridle.stores.reading import log_handles
 
 _UNSAFE = 4 << 20  # bytes that are kept until they are durable, before somebody wants them to be
 _CLOSED = "the log is closed"
+_NO_WRITING = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 class Keeper(Protocol):
@@ -213,12 +214,13 @@ class JsonlLog:
         except FileNotFoundError:
             raise UnknownSession(f"there is no session {self.session_id}") from None
         except OSError as error:
-            raise typed(self.session_id, error, "read") from error
+            what = "written" if error.errno in _NO_WRITING else "read"
+            raise typed(self.session_id, error, what) from error
         try:
             holder.lock(self._store.disk, handle, self.session_id)
             loading = Loading(self._store.disk, handle)
             yield from loading.records()
-            self._file.adopt(handle, loading.end, folder)
+            self._file.adopt(self.session_id, handle, loading.end, folder)
         except OSError as error:
             os.close(handle)
             raise typed(self.session_id, error, "read") from error
