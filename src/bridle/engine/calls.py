@@ -145,10 +145,9 @@ class Caller:
         if open_calls.pop(call.id, None) is None:
             return
         limit = self._budget.limits.output_chars
-        said = result.text
-        if self._gate.redactor is not None:  # before it is cut: half a secret is not found
-            said = self._gate.redactor.text(said)
-        text = shorten(said, limit) if limit else said
+        cut = 0 < limit < len(result.text)
+        said = self._clean(result.text) if cut else result.text
+        text = shorten(said, limit) if cut else said
         data = result.data if result.ok else result.diagnostics
         if isinstance(data, str) and data == result.text:
             data = None  # the text says it already
@@ -156,9 +155,14 @@ class Caller:
             data = None  # what is too long for the model is too long for the log
         output = ToolOutput(call.id, sound(text), not result.ok, call.name, data, result.media)
         self._emit(ToolResultEvent(output))
-        self._watch(call, result, said)
+        self._watch(call, result)
 
-    def _watch(self, call: ToolCall, result: ToolResult, said: str) -> None:
+    def _clean(self, text: str) -> str:
+        """Without secrets, before it is cut: half of one is not found when it is recorded."""
+        redactor = self._gate.redactor
+        return text if redactor is None else redactor.text(text)
+
+    def _watch(self, call: ToolCall, result: ToolResult) -> None:
         """Notice the same call failing in the same way over and over."""
         if result.ok or result.text in (INTERRUPTED, NOT_RUN):
             self._failures.clear()
@@ -166,7 +170,8 @@ class Caller:
         key = fingerprint(ToolCall("", call.name, call.arguments), result.text)
         count = self._failures[key] = self._failures.get(key, 0) + 1
         if self._budget.limits.repeats and count >= self._budget.limits.repeats:
-            self.stuck = f"{call.name} failed {count} times in the same way: {said[:200]}"
+            said = self._clean(result.text)[:200]
+            self.stuck = f"{call.name} failed {count} times in the same way: {said}"
 
     async def _attempt(self, call: ToolCall) -> ToolResult:
         if call.broken:
