@@ -189,7 +189,7 @@ class Session:
             return
         said = not turns.parked and await turns.stop(detail)
         if turns.parked and turns.current == latest and not self._closed:
-            said = True  # it was parked, or was in this very moment
+            said = True
             self._open()
             await turns.abandon(detail)
         if letter and not said:  # nothing to stop: the letter is done all the same

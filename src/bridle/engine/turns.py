@@ -120,14 +120,13 @@ class Turns:
             return False
         if (way := self._way) is None:
             return False
-        if says := self.number > 0 and not way.stopped:
+        parks = not self.number and self.busy and is_parked(self._history)  # in this very moment
+        if says := not way.stopped and (self.number > 0 or (parks and not self.closed)):
             self._emit(TraceEvent("interrupt", detail))
-            way.stop()
-        gone = await way.gone()
-        if way is not self._way:  # it may have been parked, and has gone on at once
-            goes_on = self._way is not None and self.number == way.number
-            return await self.stop(detail) or says if goes_on else says
-        if not gone and not await self._give_up(way) and way.task is not None:
+            way.stop(cancels=not parks)
+        if await way.gone() or way is not self._way:
+            return says
+        if not await self._give_up(way) and way.task is not None:
             await asyncio.wait([way.task])
         return says
 
@@ -239,6 +238,10 @@ class Turns:
             self._say_end(way.number, ending, error)
             self._deltas.close()
             await self._log.settled()
+            if way.stopped and not way.parking and is_parked(self._history):
+                ending = _STOPPED  # interrupted in the moment in which it was parked
+                self._say_end(way.number, ending, None)
+                await self._log.settled()
         except StoreFailed as failed:
             ending, error = Ending("failed", failed.message, failed.hint), failed
         finally:

@@ -126,10 +126,10 @@ class UnderWay:
         caller = self.inputs.caller if self.inputs is not None else None
         self.parking = caller is None or caller.leave_open()
 
-    def stop(self) -> None:
-        """Have it end soon."""
+    def stop(self, *, cancels: bool = True) -> None:
+        """Have it end soon. One that is about to end anyway is not cancelled."""
         self.stopped = True
-        if self.task is not None and self.begun:  # one that has not begun looks for itself
+        if cancels and self.task is not None and self.begun:  # one that did not looks for itself
             self.task.cancel()
 
     async def gone(self) -> bool:
