@@ -210,7 +210,7 @@ def test_an_answer_that_was_recorded_holds_after_the_restart(state, yes, mode):
             assert (session.is_parked, session.is_busy) == (True, False)
             with pytest.raises(SessionBusy, match="has its answers") as busy:
                 await session.send("hello?")
-            assert busy.value.hint == "Let it go on, or interrupt it."
+            assert f"`bridle sessions stop {found}`" in busy.value.hint
             result = await session.wait(await session.go_on())
             asked = events(again.engine, found, ApprovalAsked)
             assert (len(asked), endings(again.engine, found)) == (1, ["done"])

@@ -44,6 +44,8 @@ async def carry_on(
 
     `news` is what was recorded while the session was taken up: a short turn may be over already.
     """
+    if session.is_parked:
+        await session.expire()
     if session.is_parked and session.history.pending:
         if asker is None:
             return None

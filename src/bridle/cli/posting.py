@@ -1,6 +1,7 @@
 """`bridle sessions send` and `stop`: verbs for a session that another process holds.
 
 A letter is put into the session's inbox; who holds the session takes it, now or when they next do.
+A parked turn that nobody holds is ended here: its log is taken for that, and no model is asked.
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +12,8 @@ from bridle.cli.told import tell, tell_json
 from bridle.cli.words import person, prompt_of
 
 if TYPE_CHECKING:
-    from bridle.promises.store import Letter
+    from bridle.engine.session import Session
+    from bridle.promises.store import Letter, SessionSummary
     from bridle.stores.reading import SessionFolder
 
 
@@ -60,26 +62,50 @@ def send(
 @click.option("--by", metavar="NAME", help="Who stops it. Default: your login name.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object.")
 def stop(session_id: str, by: str | None, as_json: bool) -> None:
-    """Interrupt the turn of a session that another process holds. The session is kept."""
+    """Interrupt the turn of a session that another process holds, or that is parked.
+
+    The session is kept.
+    """
     from bridle.cli.find import find_session, session_folder
     from bridle.cli.holding import holder_of
-    from bridle.errors import SessionError
     from bridle.promises.store import Letter
 
     folder = session_folder()
     found = find_session(folder, session_id)
     holder = holder_of(folder.path(found.id))
     if not holder:
-        raise SessionError(
-            f"nobody holds session {found.id}, so there is nothing to stop",
-            hint=f"`bridle sessions show {found.id}` says how it ended.",
-        )
+        _end(found, by or person(), as_json=as_json)
+        return
     letter = Letter(new_letter(), "interrupt", by or person())
     deliver(folder, found.id, letter)
     if as_json:
         tell_json({"id": found.id, "letter": letter.id, "holder": holder})
     else:
         tell(f"asked {holder} to stop; the session is kept")
+
+
+def _end(found: "SessionSummary", by: str, *, as_json: bool) -> None:
+    """End a parked turn that nobody holds. Prompts and letters that wait stay where they are."""
+    from bridle.cli.changing import take
+    from bridle.engine.recovery import given_up
+    from bridle.errors import SessionError
+
+    async def end(session: "Session") -> int:
+        turn = session.turn if session.is_parked else 0
+        for event in given_up(session.history, by) if turn else ():
+            await session.note(event)
+        return turn
+
+    if not (turn := take(found, end)):
+        raise SessionError(
+            f"nobody holds session {found.id}, so there is nothing to stop",
+            hint=f"`bridle sessions show {found.id}` says how it ended.",
+        )
+    if as_json:
+        tell_json({"id": found.id, "letter": "", "holder": "", "ended": turn})
+    else:
+        again = f'bridle run --resume {found.id} "…"   goes on from there'
+        tell("the turn was parked, and is ended; nothing of it runs any more", again)
 
 
 def deliver(folder: "SessionFolder", session_id: str, letter: "Letter") -> None:

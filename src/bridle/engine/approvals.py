@@ -118,9 +118,18 @@ class Approvals:
         return Answer(said is True)
 
     def answer(
-        self, call_id: str, answer: Answer | bool, shown: str, by: str, letter: str = ""
+        self,
+        call_id: str,
+        answer: Answer | bool,
+        shown: str,
+        by: str,
+        letter: str = "",
+        at: float = 0.0,
     ) -> None:
-        """Settle a question. Raise `UnknownApproval` when it is settled, or was another one."""
+        """Settle a question. Raise `UnknownApproval` when it is settled, or was another one.
+
+        `at` is when the answer was given, where that was earlier than now.
+        """
         said = Answer(answer) if isinstance(answer, bool) else answer
         if not isinstance(said, Answer):
             raise SessionError(f"{answer!r} is no answer", hint="Say True, False or an Answer.")
@@ -135,7 +144,7 @@ class Approvals:
         waiter = self._waiters.get(shown)
         if waiter is not None and waiter.done():
             raise self._refusal(call_id)
-        if waiter is None and _seconds_left(asked, 1.0) <= 0:
+        if waiter is None and _seconds_left(asked, 1.0, at) <= 0:
             self._close(asked, EXPIRED, "expiry", letter)
             raise UnknownApproval(
                 f"the question about call {call_id} has expired, which counts as a no",
@@ -155,6 +164,12 @@ class Approvals:
             f"no question is open for call {call_id}",
             hint="It was answered already, has expired, or its turn is over.",
         )
+
+    def expire(self) -> None:
+        """Questions whose time is over, and at which nobody sits, count as a no from now on."""
+        for asked in list(self._history.pending.values()):
+            if asked.shown not in self._waiters and _seconds_left(asked, 1.0) <= 0:
+                self._close(asked, EXPIRED, "expiry")
 
     def drop_all(self) -> None:
         """Nobody waits here any more. The questions stand in the log as long as their turn does."""
@@ -180,13 +195,16 @@ def _is_sound(answer: Answer) -> bool:
     return isinstance(answer.allowed, bool) and answer.scope in _SCOPES
 
 
-def _seconds_left(asked: ApprovalAsked, otherwise: float) -> float:
-    """How long a question stays open; one without an end, or from a strange log, as usual."""
+def _seconds_left(asked: ApprovalAsked, otherwise: float, at: float = 0.0) -> float:
+    """How long a question stays open, from now or from then on.
+
+    One without an end, or from a strange log, as usual.
+    """
     try:
         expires = datetime.fromisoformat(asked.expires).timestamp()
     except ValueError:
         return otherwise
-    return expires - time.time()
+    return expires - (at or time.time())
 
 
 def _stamp(when: float) -> str:

@@ -22,7 +22,7 @@ class Verbs(Protocol):
 
     async def send(self, prompt: Prompt, *, when: When, by: str, letter: str) -> int: ...
     async def answer(
-        self, call_id: str, answer: Answer, *, shown: str, by: str, letter: str
+        self, call_id: str, answer: Answer, *, shown: str, by: str, letter: str, at: float
     ) -> None: ...
     async def interrupt(self, *, by: str, letter: str) -> None: ...
 
@@ -70,6 +70,7 @@ async def _act(letter: Letter, verbs: Verbs) -> None:
         await verbs.send(prompt, when=letter.when, by=letter.by, letter=letter.id)
     elif letter.verb == "answer":
         said = Answer(letter.allowed, letter.scope, letter.word, letter.by)
-        await verbs.answer(letter.call_id, said, shown=letter.shown, by=letter.by, letter=letter.id)
+        name, shown, by = letter.call_id, letter.shown, letter.by
+        await verbs.answer(name, said, shown=shown, by=by, letter=letter.id, at=letter.at)
     else:
         await verbs.interrupt(by=letter.by, letter=letter.id)

@@ -36,11 +36,21 @@ def _found(history: History, one: OpenCall, stays: bool) -> Iterator[Event]:
     """What has become of one call, where that is known now."""
     if one.state == "unknown" and not (stays and one.reads):
         yield from _unknown(one)
-    elif stays and (said := history.answers.get(one.call.id)) and not said.allowed:
+    elif stays:
+        yield from _refused(history, one)
+    else:
+        yield _result(one.call, NOT_RUN)
+
+
+def refused(history: History) -> tuple[Event, ...]:
+    """The results of calls to which the answer was no: nothing that goes on asks about them."""
+    return tuple(event for one in history.open_calls for event in _refused(history, one))
+
+
+def _refused(history: History, one: OpenCall) -> Iterator[Event]:
+    if (said := history.answers.get(one.call.id)) and not said.allowed:
         word = f": {said.word}" if said.word else ""
         yield _result(one.call, f"not permitted: the answer was no{word}")
-    elif not stays:
-        yield _result(one.call, NOT_RUN)
 
 
 def left_open(history: History) -> tuple[ToolCall, ...]:
@@ -52,6 +62,12 @@ def abandoned(history: History) -> Iterator[Event]:
     """The results of calls that a turn leaves behind when it ends."""
     for one in history.open_calls:
         yield _result(one.call, NOT_RUN if one.state == "not started" else UNKNOWN)
+
+
+def given_up(history: History, by: str) -> tuple[Event, ...]:
+    """What is to be recorded where somebody ends a parked turn, and nobody goes on after it."""
+    end = TurnEnded(history.running, "interrupted", "the turn was interrupted")
+    return (TraceEvent("interrupt", {"by": by}), *abandoned(history), end)
 
 
 def _unknown(one: OpenCall) -> Iterator[Event]:

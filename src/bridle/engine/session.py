@@ -156,21 +156,44 @@ class Session:
             self.emit(MessageAdded(message))
 
     async def answer(
-        self, call_id: str, answer: Answer | bool, *, shown: str, by: str, letter: str = ""
+        self,
+        call_id: str,
+        answer: Answer | bool,
+        *,
+        shown: str,
+        by: str,
+        letter: str = "",
+        at: float = 0.0,
     ) -> None:
         """Settle a pending approval; the first answer wins. A parked turn goes on with the last."""
         self._check_open()
         try:
-            self._turns.approvals.answer(call_id, answer, shown, by, letter)
+            self._turns.approvals.answer(call_id, answer, shown, by, letter, at)
         finally:  # also one that came too late may have settled the last question: as a no
-            await self._log.settled()
-            if self._turns.parked and not self._history.pending and not self._closed:
-                self._open()
-                self._turns.go_on()
+            await self._move_on()
+
+    async def expire(self) -> None:
+        """Have questions of a parked turn count as a no where nobody has answered in time.
+
+        What others have answered is heard first. The turn goes on when nothing is left to answer.
+        """
+        self._check_open()
+        await self.take_letters()
+        if self._turns.parked and self._history.pending:
+            self._turns.approvals.expire()
+            await self._move_on()
+
+    async def _move_on(self) -> None:
+        await self._log.settled()
+        if self._turns.parked and not self._history.pending and not self._closed:
+            self._open()
+            self._turns.go_on()
 
     async def go_on(self) -> int:
         """Carry on what was left behind, a parked turn or prompts that wait: the turn's number."""
         self._check_open()
+        if self._turns.parked:
+            await self.expire()
         if self._turns.busy:
             return self._turns.number
         if not self._turns.parked and not self._history.waiting:
@@ -329,11 +352,12 @@ class Session:
 
     def _waits(self) -> SessionBusy:
         turn = f"turn {self._history.running} of session {self.id}"
+        end = f"interrupt the turn (`bridle sessions stop {self.id}`)"
         if not (count := len(self._history.pending)):
-            return SessionBusy(f"{turn} has its answers", hint="Let it go on, or interrupt it.")
+            return SessionBusy(f"{turn} has its answers", hint=f"Let it go on, or {end}.")
         return SessionBusy(
             f"{turn} waits for {count} answer{'s' if count > 1 else ''}",
-            hint="Answer (`bridle approvals list` shows what is asked), or interrupt the turn.",
+            hint=f"Answer (`bridle approvals list` shows what is asked), or {end}.",
         )
 
     def _open(self) -> None:

@@ -16,7 +16,7 @@ from bridle.engine.gate import Gate
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
 from bridle.engine.parts import Parts
-from bridle.engine.recovery import abandoned, is_parked, left_open
+from bridle.engine.recovery import abandoned, is_parked, left_open, refused
 from bridle.engine.underway import UnderWay
 from bridle.errors import AgentError, StoreFailed
 from bridle.events import MessageAdded, TraceEvent, TurnEnded, TurnParked
@@ -101,6 +101,8 @@ class Turns:
         turn = self._history.running
         if not self.results.lacks(turn):  # somebody may wait already, who steers it
             self.results.expect(turn)
+        for event in refused(self._history):  # a no stays one, whatever the mode is by now
+            self._emit(event)
         self._start(turn)
         return turn
 

@@ -39,7 +39,8 @@ class SessionSummary(Struct, frozen=True, rename="camel", omit_defaults=True):
 class Letter(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A verb for whoever holds a session, from somebody who does not.
 
-    `id` is its own; the record that it leads to names it, so that it is done once.
+    `id` is its own; the record that it leads to names it, so that it is done once. `at` is when it
+    was posted, in seconds since 1970; whoever takes it sees no time before the letter was there.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Letter(Struct, frozen=True, rename="camel", omit_defaults=True):
     allowed: bool = False
     scope: Literal["once", "session", "rule"] = "once"
     word: str = ""
+    at: float = 0.0
 
 
 class Log(Protocol):

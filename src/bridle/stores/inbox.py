@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from bridle.errors import StoreFailed
 from bridle.promises.store import Letter
@@ -35,7 +36,7 @@ def post(folder: Path, letter: Letter) -> None:
     if not _ID.fullmatch(letter.id):
         raise StoreFailed(f"{letter.id[:60]!r} cannot be the id of a letter; nothing was sent")
     try:
-        data = _encode(letter)
+        data = _encode(letter if letter.at else replace(letter, at=time.time()))
         with entered(folder) as session, entered("inbox", session, make=True) as inbox:
             place(inbox, f"{_next(inbox):020d}-{letter.id}.json", data)
     except UnicodeEncodeError as error:
@@ -73,11 +74,19 @@ def _open(inbox: int, name: str, folder: Path) -> Letter | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         letter = None
     if letter is not None and known is not None and letter.id == known[2]:
-        return letter
+        return replace(letter, at=max(letter.at, _written(inbox, name)))
     if (path := f"{folder}/inbox/{name}") not in _told and _is_there(inbox, name):
         _told.add(path)
         log.warning("session %s: %r in its inbox is no letter", folder.name, name)
     return None
+
+
+def _written(inbox: int, name: str) -> float:
+    """When the file was written: a letter cannot say that it is older than that."""
+    try:
+        return os.stat(name, dir_fd=inbox, follow_symlinks=False).st_mtime
+    except OSError:  # taken by its holder meanwhile
+        return time.time()
 
 
 def _is_there(inbox: int, name: str) -> bool:
