@@ -273,7 +273,8 @@ class Checkpoint(Recorded, frozen=True, tag="checkpoint"):
 
     `previous` is the hash of the record before. `waiting` are prompts by their numbers; `opened` is
     a reply whose calls are not all answered, `outputs` the answers that it has, `intents` the calls
-    that were begun, by call id: did they only read? `letters` are those that came last.
+    that were begun, by call id: did they only read? `letters` are those that came last. `before` is
+    what had been used when the running turn began, `steps` are the replies that it has had.
     """
 
     previous: str
@@ -294,6 +295,8 @@ class Checkpoint(Recorded, frozen=True, tag="checkpoint"):
     outputs: tuple[ToolOutput, ...] = ()
     intents: tuple[tuple[str, bool], ...] = ()
     letters: tuple[str, ...] = ()
+    before: ExecutionMetrics = ExecutionMetrics()
+    steps: int = 0
 
 
 class TurnEnded(Recorded, frozen=True, tag="turn_end"):

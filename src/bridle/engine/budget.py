@@ -126,6 +126,11 @@ class Budget:
         other._who, other._ledger = f"{self._who}:{purpose}", self._ledger
         return other
 
+    def resume(self, used: ExecutionMetrics, steps: int) -> None:
+        """The turn goes on after a rest: what it has used already counts."""
+        self.steps, self.tool_calls = steps, used.tool_calls
+        self._ledger.tokens, self._ledger.money = used.tokens, used.cost
+
     def go_on(self) -> None:
         """Another turn on what is left: its first estimate covers the whole conversation."""
         self._context = self._reading = 0

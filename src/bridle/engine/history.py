@@ -62,6 +62,8 @@ class History:
         self.running = 0  # the turn that has begun and not ended
         self.parked = False
         self.metrics = ExecutionMetrics()
+        self.before = ExecutionMetrics()  # what had been used when the running turn began
+        self.steps = 0  # the replies that it has had
         self.todos: tuple[Todo, ...] = ()
         self.pending: dict[str, ApprovalAsked] = {}  # by what was shown
         self.answers: dict[str, ApprovalAnswered] = {}  # to calls of this step, by call
@@ -134,6 +136,8 @@ class History:
             tuple(filter(None, self._outputs.values())),
             tuple(self._intents.items()),
             tuple(self.letters),
+            self.before,
+            self.steps,
         )
 
     def _state(self, call_id: str) -> Literal["not started", "unknown"]:
@@ -177,6 +181,8 @@ class History:
     def _message(self, record: Record, event: MessageAdded) -> None:
         prompt = self.waiting.pop(event.prompt, None)
         if prompt is not None:
+            if not self.running:
+                self.before, self.steps = self.metrics, 0
             self.running = event.turn or prompt.turn
             self.turn = max(self.turn, self.running)
         if event.message.role == "tool":
@@ -186,6 +192,7 @@ class History:
             self._enter(_dated(event.message, record), ours=False)
 
     def _reply(self, record: Record, event: ResponseCompleted) -> None:
+        self.steps += 1
         if event.message is None or not event.message.parts:
             return
         self._enter(_dated(event.message, record), ours=True)
@@ -315,6 +322,7 @@ class History:
         self.title, self.tags, self.workspace = event.title, event.tags, event.workspace
         self.turn, self.running, self.parked = event.turn, event.running, event.parked
         self.metrics, self.todos = event.metrics, event.todos
+        self.before, self.steps = event.before, event.steps
         self.waiting = dict(event.waiting)
         self.pending = {one.shown: one for one in event.asked}
         self.answers = {one.call_id: one for one in event.answered}

@@ -199,12 +199,14 @@ class Turns:
                 self._emit(MessageAdded(Message("user", parts), seq, turn))
 
     def _start(self, turn: int) -> None:
-        before = self._way
-        way = self._way = UnderWay(turn, self._id, self.parts, self._history.metrics, self._memory)
+        last, history = self._way, self._history
+        way = self._way = UnderWay(turn, self._id, self.parts, history.before, self._memory)
         self.busy, self.number = True, turn
         self._window.parts = self.parts
-        if self.one_budget and before is not None:
-            way.inherit(before)
+        if self.one_budget and last is not None:
+            way.inherit(last)
+        elif history.steps:  # it was parked: its limits hold over all of it
+            way.budget.resume(history.metrics.since(history.before), history.steps)
         way.task = asyncio.create_task(self._carry(way), name=f"bridle-turn-{self._id}")
 
     async def _carry(self, way: UnderWay) -> None:
