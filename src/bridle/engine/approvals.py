@@ -41,7 +41,7 @@ class Approvals:
         self._waiters: dict[str, asyncio.Future[Answer]] = {}  # by what was shown
         self._places: dict[str, str] = {}  # the folders of what was answered here, by the same
         self._unanswered = 0
-        self._asking = asyncio.Lock()  # an approver is asked one thing at a time
+        self._asking: asyncio.Lock | None = None  # an approver is asked one thing at a time
 
     async def ask(self, call: ToolCall, decision: Decision) -> Answer:
         """Put the question, and come back with the answer. Raise `Parked` where that takes days."""
@@ -108,6 +108,7 @@ class Approvals:
     async def _hear(self, asked: ApprovalAsked, approver: Approver) -> Answer:
         """What the approver says. One that breaks, or says something else, has said no."""
         try:
+            self._asking = self._asking or asyncio.Lock()
             async with self._asking:
                 said = await approver(asked)
         except Exception as error:  # it is somebody else's code, and it stands before an effect

@@ -65,7 +65,8 @@ class Session:
         self._naming: asyncio.Task[None] | None = None
         self._named = False  # did somebody give it a title?
         self._closed = False
-        self._gone = asyncio.Event()
+        self._gone: asyncio.Event | None = None  # where somebody waits for the end of closing
+        self._over = False
 
     @property
     def is_busy(self) -> bool:
@@ -307,7 +308,9 @@ class Session:
     async def close(self) -> None:
         """Interrupt what runs, settle, let the log go. Watchers are told that it is over."""
         if self._closed:
-            await self._gone.wait()
+            self._gone = self._gone or asyncio.Event()
+            if not self._over:
+                await self._gone.wait()
             return
         self._closed = self._turns.closed = True
         closing = asyncio.ensure_future(self._end())  # whoever gives up waiting, it goes on
@@ -331,7 +334,9 @@ class Session:
         finally:
             self.broadcast.end()
             self._on_closed(self)
-            self._gone.set()
+            self._over = True
+            if self._gone is not None:
+                self._gone.set()
 
     def emit(self, event: Event) -> None:
         """Record, then tell. Synchronous, so the order is the order of the code."""
