@@ -109,11 +109,31 @@ def _end(found: "SessionSummary", by: str, *, as_json: bool) -> None:
 
 
 def deliver(folder: "SessionFolder", session_id: str, letter: "Letter") -> None:
-    """Put a letter into the session's inbox, durably, and ring the bell."""
+    """Put a letter into the session's inbox, durably, and ring the bell.
+
+    It may lie there for days, so that nothing goes in which the log would not say.
+    """
     from bridle.stores.inbox import Bell, post
 
-    post(folder.path(session_id).parent, letter)
+    post(folder.path(session_id).parent, _redacted(letter))
     Bell(folder.folder).ring()
+
+
+def _redacted(letter: "Letter") -> "Letter":
+    """The letter without known keys, what looks like one, and what the person does not want."""
+    import os
+
+    from msgspec.structs import replace
+
+    from bridle.config import load_settings
+    from bridle.engine.redact import Redactor
+    from bridle.runtime.adapters import known_secrets
+
+    settings = load_settings().settings
+    keys = (*known_secrets(os.environ), *filter(None, [settings.api_key]))
+    redactor = Redactor(keys, settings.redact, shapes=settings.redact_tokens)
+    words = {name: redactor.text(getattr(letter, name)) for name in ("by", "content", "word")}
+    return replace(letter, **words, parts=redactor.value(letter.parts))
 
 
 def new_letter() -> str:
