@@ -18,6 +18,7 @@ from bridle.promises.codec import chained, to_record
 from bridle.providers.scripted import Scripted
 from bridle.stores.clock import stamp
 from bridle.stores.jsonl import JsonlStore
+from bridle.stores.loading import UNENDED
 from bridle.stores.reading import SessionFolder
 from rig import make_engine, run
 
@@ -108,7 +109,7 @@ def test_a_log_cut_at_any_byte_of_its_last_line_goes_on(state):
     path = run(write(state, events))
     whole = path.read_bytes()
     start = whole[:-1].rindex(b"\n") + 1
-    for cut in range(start, len(whole)):
+    for cut in range(start, len(whole) - 1):
         path.write_bytes(whole[:cut])
         read, after = run(go_on(state, TraceEvent("more")))
         said = [Repaired(cut - start)] if cut > start else []
@@ -116,6 +117,20 @@ def test_a_log_cut_at_any_byte_of_its_last_line_goes_on(state):
         expected = [*events[:2], *said, TraceEvent("more")]
         assert [record.event for record in after] == expected
         assert [record.seq for record in after] == list(range(1, len(expected) + 1))
+
+
+def test_a_last_line_that_lacks_only_its_end_is_kept(state, caplog):
+    """A8: its hash proves it."""
+    events = [PromptReceived("go", 1), TurnEnded(1, "done")]
+    path = run(write(state, events))
+    path.write_bytes(path.read_bytes()[:-1])
+    read, after = run(go_on(state, TraceEvent("more")))
+    assert [record.event for record in read[:2]] == events
+    assert [(line.after, line.why) for line in read[2].event.broken] == [(1, UNENDED)]
+    assert [record.seq for record in after] == [1, 2, 3, 4]
+    assert [one.getMessage() for one in caplog.records] == [
+        f"session s: a line after record 1: {UNENDED}"
+    ]
 
 
 @given(data=st.data())

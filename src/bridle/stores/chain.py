@@ -23,6 +23,7 @@ _MOST = 8  # hashes that a line may go on from
 _LEAST = 80  # bytes; no record of ours is shorter
 _FAR = 1 << 20  # a number that is further off is damage, and not one that was used
 UNREADABLE = "it is not a record"
+BODY_PROVEN = "only its hash is damaged: the line behind it proves the rest, which was kept"
 
 
 class Chain:
@@ -39,6 +40,7 @@ class Chain:
         self._hashed = bool(head)
         self._before = [head]  # the hashes that the next line may go on from
         self._damaged = False  # since the newest whole record
+        self._held: tuple[bytes, str] | None = None  # the only one, and the hash it should have
 
     def follow(self, lines: Sequence[bytes], start: int) -> int:
         """The index of the first line from `start` on that is not exactly what has to come next.
@@ -69,8 +71,9 @@ class Chain:
         record = None if isinstance(line, Overlong) else to_readable(line)
         why = self._against(line, record)
         if record is not None and not why:
+            restored, told = self._restored(line, record.seq)
             gap = None if explained else _gap(after, record, line)
-            return [self._taken(line, record)], gap
+            return [*restored, self._taken(line, record)], told or gap
         found = self._glued(line)
         if found:
             why = "several records stand in one line; the whole ones were kept"
@@ -86,9 +89,23 @@ class Chain:
             return UNREADABLE
         if 0 < record.seq <= self.last:
             return "its number was used before"
-        if not _claims(line):
+        if not _claims(line) and not (record.seq and record.hash):
             return "it has no hash" if self._hashed else ""
-        return "" if any(proven(line, one) for one in self._before) else "its hash does not fit"
+        if any(proven(line, one) for one in self._before):
+            return ""
+        if record.seq > self.top + 1 and not self._damaged:
+            return f"{_numbers(self.top + 1, record.seq - 1)} missing, so nothing proves it"
+        return "its hash does not fit"
+
+    def _restored(self, line: bytes, seq: int) -> tuple[list[Record], BrokenLine | None]:
+        """The damaged line before, if this one goes on from the hash that it should have had."""
+        if self._held is None or not proven(line, self._held[1]):
+            return [], None
+        damaged, digest = self._held
+        record = to_readable(b'%b%b%b"}' % (damaged[:-_TAIL], _FIELD, digest.encode()))
+        if record is None or not self.last < record.seq < seq:
+            return [], None
+        return [record], BrokenLine(self.last, len(damaged), fingerprint(damaged), BODY_PROVEN)
 
     def _taken(self, line: bytes, record: Record) -> Record:
         if not record.seq:  # another program's: they have no numbers, so it gets one
@@ -100,7 +117,7 @@ class Chain:
         self.last = self.top = seq
         self.head, self._before = digest, [digest]
         self._hashed = self._hashed or bool(digest)
-        self._damaged = False
+        self._damaged, self._held = False, None
 
     def _glued(self, line: bytes) -> list[Record]:
         """Whole records that share a line with something else. Their hashes prove them."""
@@ -129,6 +146,8 @@ class Chain:
         made = [chained(line[:-_TAIL], one) for one in self._before]
         found = dict.fromkeys([self.head, *stated, *self._before, *made])
         self._before = list(found)[:_MOST]
+        alone = not self._damaged and len(line) > _LEAST
+        self._held = (line, made[0]) if alone else None
         self._damaged = True
 
 
@@ -143,7 +162,11 @@ def _gap(after: int, record: Record, line: bytes) -> BrokenLine | None:
     first, last = after + 1, record.seq - 1
     if last < first or isinstance(record.event, Repaired):
         return None
-    return BrokenLine(after, 0, fingerprint(line), f"the records {first} to {last} are missing")
+    return BrokenLine(after, 0, fingerprint(line), f"{_numbers(first, last)} missing")
+
+
+def _numbers(first: int, last: int) -> str:
+    return f"record {first} is" if first == last else f"the records {first} to {last} are"
 
 
 def _claims(line: bytes) -> bool:

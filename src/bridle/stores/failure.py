@@ -16,6 +16,7 @@ _HINTS = {
     errno.ELOOP: "There is a link where a log or its folder should be: put the real one there.",
     errno.ENOENT: "Start a new session; what was deleted can only come from a copy.",
     errno.ESTALE: "What is there now was left alone: put the log back, or take up what is there.",
+    errno.EBADMSG: "`bridle sessions verify` says what is wrong; bring in a copy with `import`.",
     errno.EEXIST: "Take that session up again, or start one with another id.",
 }
 _ELSE = "Check the disk and the folder's rights."

@@ -184,12 +184,20 @@ class LogFile:
         self._kept.clear()
         self.unsafe = 0
 
-    def adopt(self, session_id: str, handle: int, end: int, folder: int) -> None:
-        """Go on with a file that was there; durable before anything is built on it."""
+    def adopt(
+        self, session_id: str, handle: int, end: int, folder: int, missing: bytes = b""
+    ) -> None:
+        """Go on with a file that was there; durable before anything is built on it.
+
+        `missing` is put behind its end.
+        """
         _narrow(handle)
         _narrow(folder)
         if self._disk.look(handle).st_size > end:
             self._disk.cut(handle, end)
+        if missing:
+            write_all(self._disk, handle, missing, end)
+            end += len(missing)
         if self._syncs:  # whoever wrote it may have died before it was on disk
             self._disk.sync(handle)
             self._disk.sync_folder(folder)

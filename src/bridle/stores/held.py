@@ -220,7 +220,8 @@ class JsonlLog:
             holder.lock(self._store.disk, handle, self.session_id)
             loading = Loading(self._store.disk, handle)
             yield from loading.records()
-            self._file.adopt(self.session_id, handle, loading.end, folder)
+            end, missing = loading.end, loading.missing
+            self._file.adopt(self.session_id, handle, end, folder, missing)
         except OSError as error:
             os.close(handle)
             raise typed(self.session_id, error, "read") from error

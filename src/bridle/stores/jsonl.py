@@ -160,6 +160,7 @@ def _warn(session_id: str, repair: Repaired) -> None:
     if repair.torn:
         log.warning("session %s: a torn last line was cut off", session_id)
     for line in repair.broken:
+        skipped = "" if line.why.endswith("kept") or not line.size else " was skipped"
         log.warning(
-            "session %s: a line after record %d was skipped: %s", session_id, line.after, line.why
+            "session %s: a line after record %d%s: %s", session_id, line.after, skipped, line.why
         )

@@ -23,12 +23,14 @@ from bridle.events import (
 )
 from bridle.promises.codec import to_record
 from bridle.promises.store import Record
-from bridle.stores.chain import UNREADABLE, Chain, proven, to_readable
+from bridle.stores.chain import UNREADABLE, Chain, fingerprint, proven, to_readable
 from bridle.stores.disk import Disk
 from bridle.stores.failure import NewerFormat
-from bridle.stores.lines import Lines, Overlong
+from bridle.stores.lines import LONGEST, Lines, Overlong
 
 FORMAT = 1
+BARE = "its hashes were taken away, so nothing shows whether it was altered; it was kept"
+UNENDED = "only its end was missing; it was kept"
 _BLOCK = 1 << 20
 _CHECKPOINT = re.compile(
     rb'\{"seq":(\d{1,18}),"timestamp":"[^"]{0,40}","data":'
@@ -94,10 +96,12 @@ class Loading:
             raise OSError(errno.EINVAL, "it is not a file")
         self.size = info.st_size
         self.torn = 0
+        self.missing = b""  # of a last line that is kept
         self._damage = Damage()
         self.checkpoint = 0  # where the line of the checkpoint ends; 0: there is none
         self._disk, self._handle = disk, handle
         self._count = 0
+        self._unproven = self._bare = False
         self._last: BrokenLine | None = None  # if the newest line is no record
         self._top = 0  # the largest number before that line
 
@@ -108,6 +112,7 @@ class Loading:
         lines = Lines(self._read, start)
         while batch := lines.more():
             yield list(self._sift(batch))
+        yield list(self._unended(lines))
         self._finish(lines)
 
     def _read(self, count: int, offset: int) -> bytes:
@@ -148,6 +153,7 @@ class Loading:
             self._damage.add(self._last)
             self._last = None
         if broken is not None:
+            self._unproven = self._unproven or broken.why != UNREADABLE
             if not records and broken.why == UNREADABLE:
                 self._last, self._top = broken, top
             else:
@@ -155,7 +161,26 @@ class Loading:
         self._count += len(records)
         for record in records:
             if not isinstance(record.event, _PASSING):
+                self._check_protection(record, line)
                 yield self._noted(record)
+
+    def _check_protection(self, record: Record, line: bytes) -> None:
+        """A log of ours has hashes; one of another program has none, and says no format."""
+        ours = isinstance(record.event, SessionStarted) and b'"format":' in line
+        if ours and not record.hash and not self._bare:
+            self._bare = True
+            self._damage.add(BrokenLine(record.seq - 1, 0, fingerprint(line), BARE))
+
+    def _unended(self, lines: Lines) -> Iterator[Record]:
+        """A last line that lacks only its end: its hash says that it is whole."""
+        if not 0 < lines.open <= LONGEST or self._last is not None:
+            return
+        line, after = self._read(lines.open, self.size - lines.open), self.chain.last
+        if proven(line, self.chain.head):
+            yield from self._sift([line])
+        if self.chain.last > after:
+            self.missing = b"\n"
+            self._damage.add(BrokenLine(after, len(line), fingerprint(line), UNENDED))
 
     def _noted(self, record: Record) -> Record:
         event = record.event
@@ -172,9 +197,11 @@ class Loading:
 
     def _finish(self, lines: Lines) -> None:
         """The end of the file: a line without its end is cut, or else one that is no record."""
+        if self.size and not self._count and self._unproven:
+            raise OSError(errno.EBADMSG, "no line in it agrees with its hash")
         if self.size and not self._count:
             raise OSError(errno.EINVAL, "it holds no log")
-        self.torn = lines.open
+        self.torn = 0 if self.missing else lines.open
         if self._last is None:
             return
         if self.torn:
