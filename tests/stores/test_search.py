@@ -234,3 +234,17 @@ def test_the_needle_of_an_expression_is_in_every_match(parts, noise):
         needle = needle_in(pattern, ignore_case=False)
         if match and needle is not None:
             assert list(needle.lines(text.replace("\n", " ").encode() + b"\n")) != []
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(x+x+)+y", r"(\w+|\d)*!", "(.*)*z", "(a|a)*b"])
+def test_an_expression_that_may_take_for_ever_is_refused_at_once(pattern, state):
+    with pytest.raises(SessionError, match="may take for ever") as caught:
+        search(SessionFolder(state), pattern, regex=True)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "pattern", [".*needle", r"\bfoo\w*bar", "a|b|c", r"^\s*def \w+\(.*\):", "x*", r"(\d+\.)+\d+"]
+)
+def test_an_expression_that_is_of_use_is_not_refused(pattern, state):
+    assert list(search(SessionFolder(state), pattern, regex=True)) == []

@@ -6,15 +6,14 @@ pattern is never repeated in an error: it may say what is to be kept secret.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from time import thread_time
+from collections.abc import Iterable
 
 from bridle.errors import ConfigError
+from bridle.workspace.slowness import SHORT, is_slow
 
-_STEPS = (8, 12, 16, 20, 24, 28, 500, 2000)  # characters; a bad one is slow at once, not for hours
+_LENGTHS = (*SHORT, 500, 2000)  # characters of a text that is tried
 _SLOW = 0.004  # seconds of our own: hundreds of times what a text of that length should take
 _LONGEST = 1000  # characters of a pattern
-_USUAL = ("a", "A", "1", " ", "-", "_", ".", "/", "aA1", "a.", "a-", "a ")
 _HINT = "Say how often at most, for example \\w{1,64} instead of \\w+, and repeat no repeats."
 
 
@@ -47,29 +46,5 @@ def check_pattern(pattern: str, place: str) -> None:
             f"{place}: the pattern matches even where there is nothing",
             hint="Let it ask for at least one character: + instead of *.",
         )
-    if _is_slow(compiled):
+    if is_slow(compiled, _LENGTHS, _SLOW):
         raise ConfigError(f"{place}: the pattern may take for ever on some texts", hint=_HINT)
-
-
-def _is_slow(compiled: re.Pattern[str]) -> bool:
-    return any(_takes_long(compiled, text) for text in _trials(compiled.pattern))
-
-
-def _trials(pattern: str) -> Iterator[str]:
-    """Texts that almost match: what the pattern itself is made of, over and over."""
-    words = dict.fromkeys((*re.findall(r"\w+", pattern), *pattern, *_USUAL))
-    begins = dict.fromkeys(("", *re.findall(r"^[\w =:@/-]+", pattern)))
-    for length in _STEPS:
-        for word in list(words)[:40]:
-            for begin in begins:
-                yield begin + (word * length)[:length] + "\x00"
-
-
-def _takes_long(compiled: re.Pattern[str], text: str) -> bool:
-    """Three times too slow is no chance of the moment."""
-    for _ in range(3):
-        begun = thread_time()
-        compiled.search(text)
-        if thread_time() - begun < _SLOW:
-            return False
-    return True

@@ -32,12 +32,14 @@ from bridle.stores.needle import Needle, needle_for, needle_in
 from bridle.stores.placing import opened
 from bridle.stores.reading import SessionFolder
 from bridle.stores.walking import readable, walk
+from bridle.workspace.slowness import SHORT, is_slow
 
 Piece = tuple[str, str, str]  # the kind, what to show before it, and the text
 
 _BLOCK = 1 << 22
 _WORTH = 1 << 25  # bytes of logs from which on another process is worth its start
 _BEFORE, _AFTER, _LONGEST = 80, 160, 400  # characters around a match, and of it
+_LENGTHS, _SLOW = (*SHORT, 500), 0.02  # `.*x` is not quick, and still of use
 _OURS = re.compile(rb'\{"seq":(\d{1,18}),"timestamp":"[^"\\]{0,40}","data":\{"type":"(\w+)"')
 _SAYING = frozenset(
     (b"user_prompt", b"message", b"title", b"tags", b"todo", b"approval_answered", b"turn_end")
@@ -114,12 +116,18 @@ class _Wanted:
             raise SessionError("there is nothing to search for")
         flags = re.MULTILINE | (re.IGNORECASE if ignore_case else 0)
         try:
-            self.find = re.compile(words if regex else re.escape(words), flags).search
+            compiled = re.compile(words if regex else re.escape(words), flags)
         except (re.error, OverflowError, RecursionError) as error:
             raise SessionError(
                 f"{words[:80]!r} is no regular expression: {error}",
                 hint="Leave out --regex to find the words as they are.",
             ) from error
+        if regex and is_slow(compiled, _LENGTHS, _SLOW):
+            raise SessionError(
+                f"{words[:80]!r} may take for ever on some texts; nothing was searched",
+                hint="Repeat no repeats: a+ instead of (a+)+, and say how often at most.",
+            )
+        self.find = compiled.search
         self.needle: Needle | None = (
             needle_in(words, ignore_case=ignore_case)
             if regex
