@@ -157,7 +157,10 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
 
 
 class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
-    """The first answer to that question, which is known by its `shown`: call ids may repeat."""
+    """The first answer to that question, which is known by its `shown`: call ids may repeat.
+
+    `cwd` is the folder of which it was asked: a yes for one folder is none for another.
+    """
 
     call_id: str
     allowed: bool
@@ -166,6 +169,7 @@ class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
     word: str = ""
     shown: str = ""
     letter: str = ""
+    cwd: str = ""
 
 
 class UsageReported(Recorded, frozen=True, tag="usage"):

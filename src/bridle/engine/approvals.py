@@ -39,14 +39,13 @@ class Approvals:
         self._session_id = session_id
         self._history = history
         self._waiters: dict[str, asyncio.Future[Answer]] = {}  # by what was shown
-        self._places: dict[str, str] = {}  # the folders of what was answered here, by the same
         self._unanswered = 0
         self._asking: asyncio.Lock | None = None  # an approver is asked one thing at a time
 
     async def ask(self, call: ToolCall, decision: Decision) -> Answer:
         """Put the question, and come back with the answer. Raise `Parked` where that takes days."""
         said = self._history.answers.get(call.id)
-        if said is not None and self._holds_here(said):
+        if said is not None and said.cwd in ("", self._parts.workspace.root):
             return Answer(said.allowed, said.scope, said.word, said.by)
         left = self._parts.ask_seconds
         if (asked := self._standing(call)) is None:
@@ -69,11 +68,6 @@ class Approvals:
             return self._close(asked, EXPIRED, "expiry")
         finally:
             self._waiters.pop(asked.shown, None)
-
-    def _holds_here(self, said: ApprovalAnswered) -> bool:
-        """Was it said of this folder? Before a restart it was the session's own."""
-        place = self._places.get(said.shown, self._history.workspace)
-        return place in ("", self._parts.workspace.root)
 
     def _standing(self, call: ToolCall) -> ApprovalAsked | None:
         """The question about exactly this call that was put before a restart."""
@@ -184,11 +178,8 @@ class Approvals:
         return count
 
     def _close(self, asked: ApprovalAsked, answer: Answer, by: str, letter: str = "") -> Answer:
-        last = {one.shown for one in self._history.answers.values()}
-        self._places = {shown: cwd for shown, cwd in self._places.items() if shown in last}
-        self._places[asked.shown] = asked.cwd
         said = (answer.allowed, by, answer.scope, answer.word)
-        self._emit(ApprovalAnswered(asked.call.id, *said, asked.shown, letter))
+        self._emit(ApprovalAnswered(asked.call.id, *said, asked.shown, letter, asked.cwd))
         return answer
 
 

@@ -163,7 +163,7 @@ class Assistant:
             return await _played(session, turn, records, callbacks)
         except asyncio.CancelledError:
             if not _waits(session, turn) and (turn or not queue):
-                await session.interrupt()
+                await session.interrupt(turn=turn)
             raise
         except SessionError:
             raise
