@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from bridle.errors import BudgetReached, StoreFailed
+from bridle.errors import BudgetReached, StoreFailed, UnknownSession
 from bridle.events import Forked, SessionStarted, TextDelta, ToolResultEvent, UsageReported
 from bridle.messages import ToolOutput
 from bridle.promises.codec import encode_data, encode_line
 from bridle.stores.copying import delete, fork
 from bridle.stores.day import Day, Spent
+from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reading import SessionFolder
 from bridle.usage import Usage
 
@@ -94,6 +95,32 @@ def test_content_that_looks_like_use_is_content(state):
     log.add(ToolResultEvent(ToolOutput("c", text, data=fake)))
     log.add(TextDelta(text))
     assert Day(state).spent() == Spent()
+
+
+def test_what_was_used_since_it_was_set_aside_counts_after_a_deletion(state):
+    log, day = Log(state, "s"), Day(state)
+    reserve(day, "me", 10, limit_tokens=10)
+    log.use(10)
+    day.release("me")
+    delete(SessionFolder(state), "s")
+    assert Day(state).spent() == Spent(10, 0.0, 0)
+
+
+def test_what_a_session_used_without_a_limit_counts_after_the_store_deleted_it(state):
+    Log(state, "s").use(10)
+    store = JsonlStore(state)
+    store.delete("s")
+    assert (store.sessions(), Day(state).spent()) == ([], Spent(10, 0.0, 0))
+    with pytest.raises(UnknownSession):
+        store.delete("s")
+
+
+def test_a_use_that_cannot_be_noted_is_no_reason_to_keep_a_session(state, caplog):
+    Log(state, "s").use(10)
+    (state / "day.lock").mkdir()
+    JsonlStore(state).delete("s")
+    assert JsonlStore(state).sessions() == []
+    assert "what was used cannot be noted" in caplog.text
 
 
 def test_a_fork_does_not_count_twice_and_a_deleted_session_still_counts(state):

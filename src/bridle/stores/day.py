@@ -96,7 +96,15 @@ class Day:
         with self._alone, _typed(what), self._locked() as folder:
             table = self._load(folder)
             if table.reserved.pop(who, None) is not None:
+                self._at(_today()).update(self._state)  # kept, should the log be deleted next
                 self._keep(folder, table)
+
+    def note(self) -> None:
+        """Keep what all logs say was used today: one of them is about to be deleted."""
+        with self._alone, _typed("what was used cannot be noted"), self._locked() as folder:
+            table = self._load(folder)
+            self._at(_today()).update(self._state)
+            self._keep(folder, table)
 
     def _at(self, day: date) -> Ledger:
         """The ledger of a day; the one of today is kept and continued."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TypeVar
 
-from bridle.errors import UnknownSession
+from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import Repaired
 from bridle.promises.store import Durability, Letter, Record
 from bridle.stores import copying, inbox
@@ -83,7 +83,14 @@ class JsonlStore(SessionFolder):
         self._bell.ring()
 
     def delete(self, session_id: str) -> None:
-        """Remove a session that nobody holds."""
+        """Remove a session that nobody holds. What it used today stays used."""
+        from bridle.stores.day import Day
+
+        try:
+            if self.path(session_id).exists():
+                Day(self.folder).note()
+        except StoreFailed as error:  # a full disk is no reason to keep what fills it
+            log.warning("session %s: %s", session_id, error.message)
         copying.delete(self, session_id)
 
     def listen(self, ring: Callable[[], None] | None) -> None:
