@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,14 +87,15 @@ def test_what_is_sent_to_a_run_is_done_before_it_ends_and_is_not_its_answer(brid
     model = bridle.script(shell(f"echo up > {said}; cat {on}"), "First.", "Second.")
     with bridle.start("run", "go", "--yes", "-m", model) as process:
         assert said.read_text() == "up\n"
-        sent = bridle.run("sessions", "send", bridle.logs()[0].parent.name, "and then")
+        session = bridle.logs()[0].parent.name
+        sent = bridle.run("sessions", "send", session, "and then", "--by", "ada")
         assert sent.returncode == 0
         while len(data(bridle, "user_prompt")) < 2:
             pass  # until the holder has written it down
         on.write_text("go\n")
         out, err = process.communicate()
     assert (process.returncode, out) == (0, "First.\n")
-    assert "❯ and then (me)\n" in err and "Second.\n" in err
+    assert "❯ and then (ada)\n" in err and "Second.\n" in err
     assert [one["reason"] for one in data(bridle, "turn_end")] == ["done", "done"]
 
 
@@ -153,10 +155,29 @@ def test_an_answer_from_another_terminal_reaches_the_one_that_asks(bridle: Progr
         terminal.expect("[y/a/N] ")
         done = bridle.run("approvals", "answer", session, "yes", "--by", "ada")
         assert done.returncode == 0 and "takes it" in done.stdout
+        assert terminal.expect("allowed by ada").startswith("\n")  # a line of its own
         terminal.expect("Written.")
     (answer,) = data(bridle, "approval_answered")
     assert (answer["by"], answer["allowed"]) == ("ada", True)
     assert (bridle.workspace / "b.txt").read_text() == "b\n"
+
+
+def test_who_answers_is_named_as_the_system_knows_them(bridle: Program):
+    """Also where the environment names nobody."""
+    with held(bridle, WRITE, WRITE, "Written.", mode="ask") as (terminal, session):
+        terminal.type("write it\n")
+        for environ in ({}, {"LOGNAME": "bo"}):
+            terminal.expect("[y/a/N] ")
+            assert bridle.run("approvals", "answer", session, "no", **environ).returncode == 0
+        terminal.expect("Written.")
+    assert [one["by"] for one in data(bridle, "approval_answered")] == [_me(), "bo"]
+
+
+def _me() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a user id without an entry
+        return "me"
 
 
 def test_what_needs_the_log_itself_leaves_a_held_session_alone(bridle: Program):

@@ -89,7 +89,7 @@ def test_a_prompt_that_steers_is_told_where_it_reached_the_model(bridle: Program
     with bridle.start("run", "go", "--yes", "-m", model) as process:
         assert said.read_text() == "up\n"
         session = bridle.logs()[0].parent.name
-        sent = bridle.run("sessions", "send", session, "left", "--when", "next_step")
+        sent = bridle.run("sessions", "send", session, "left", "--when", "next_step", USER="ada")
         assert "takes it with the model's next step" in sent.stdout
         while '"content":"left"' not in bridle.logs()[0].read_text():
             pass  # until the holder has written it down
@@ -100,8 +100,6 @@ def test_a_prompt_that_steers_is_told_where_it_reached_the_model(bridle: Program
         out, _ = process.communicate()
     assert out == "Steered.\n"
     lines = bridle.run("sessions", "show", session).stdout.splitlines()
-    assert lines.index("❯ left (me)" if "❯ left (me)" in lines else "❯ left") > lines.index(
-        "  ✓ gone"
-    )
+    assert lines.index("❯ left (ada)") > lines.index("  ✓ gone")
     data = [json.loads(line)["data"] for line in bridle.logs()[0].read_text().splitlines()]
     assert [one["turn"] for one in data if one["type"] == "turn_end"] == [1]

@@ -42,8 +42,9 @@ class Asker:
             self._lines.discard()
             screen = self._screen
             text = question(asked, screen.paint, screen.width, current(asked))
-            screen.ask(f"{text}\n  {CHOICES}\n  [y/a/N] ")
+            screen.ask_approval(f"{text}\n  {CHOICES}\n  [y/a/N] ", asked.shown)
             line = await self._lines.next()
+            screen.approval_said()
             if line is None or not self._lines.is_terminal:
                 screen.line("")  # nobody pressed Enter: the cursor still stands there
             if line is None:

@@ -64,6 +64,7 @@ class Screen:
         self._at_start = True
         self._whispering = False
         self._prompting = False  # a question stands at the end, and may be in the way
+        self._asking = ""  # the approval that somebody here is asked for, by what was shown
         self._lined = False  # the last thing shown was a line that is not the answer's
 
     @property
@@ -100,6 +101,15 @@ class Screen:
         self.break_line()
         self._err.write(text)
         self._err.flush()
+
+    def ask_approval(self, text: str, shown: str) -> None:
+        """Ask whether a call may run; an answer from elsewhere gets a line of its own."""
+        self.ask(text)
+        self._asking = shown
+
+    def approval_said(self) -> None:
+        """It was answered here."""
+        self._asking = ""
 
     def answer_aside(self) -> None:
         """What is answered from here on is nobody's answer here: standard output has had it."""
@@ -144,8 +154,8 @@ class Screen:
                 return render.todo_lines(todos, paint, width)
             case ApprovalAsked():
                 return self._asked(event)
-            case ApprovalAnswered() if self.on_asked is None:
-                return [render.answered_line(event, paint, width)]
+            case ApprovalAnswered():
+                return self._answered(event)
             case TraceEvent():
                 return [line for line in [render.trace_line(event, paint, width)] if line]
             case _:
@@ -156,6 +166,14 @@ class Screen:
             return [render.asked_line(asked, self.paint, self.width)]
         self.on_asked(asked)
         return []
+
+    def _answered(self, answer: ApprovalAnswered) -> list[str]:
+        if self.on_asked is not None:
+            if not self._asking or answer.shown != self._asking:
+                return []  # it was typed here, and stands there
+            self._asking = ""
+            self._err.write("\n")  # the cursor still stands behind the question
+        return [render.answered_line(answer, self.paint, self.width)]
 
     def _call(self, call: ToolCall) -> list[str]:
         self._several = bool(self._open)

@@ -24,8 +24,15 @@ def prompt_of(given: tuple[str, ...], example: str) -> str:
 
 
 def person() -> str:
-    """Who sits here, as the system knows them."""
-    return os.environ.get("USER") or os.environ.get("LOGNAME") or "me"
+    """Who sits here, as the system knows them; "me" where it knows nobody."""
+    if named := os.environ.get("USER") or os.environ.get("LOGNAME"):
+        return named
+    import getpass
+
+    try:
+        return getpass.getuser() or "me"
+    except (OSError, KeyError, ImportError):  # a user id without an entry, as in a container
+        return "me"
 
 
 def read_all() -> str:
