@@ -9,6 +9,7 @@ says where that ends, and a file beside it (`imported`) that its folders are not
 
 import errno
 import fcntl
+import logging
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from bridle.errors import AgentError, SessionError, SessionLocked, StoreFailed, 
 from bridle.events import Forked, SessionStarted, UnknownEvent
 from bridle.promises.codec import encode_data, encode_line
 from bridle.stores.clock import stamp
+from bridle.stores.day import Day
 from bridle.stores.disk import Disk
 from bridle.stores.glance import ID
 from bridle.stores.loading import Loading
@@ -27,6 +29,8 @@ from bridle.stores.placing import entered, found, opened, place
 from bridle.stores.reading import SessionFolder
 from bridle.stores.verify import Head, Progress, Report, verify
 from bridle.stores.walking import own, readable, walk
+
+log = logging.getLogger(__name__)
 
 FORMAT = 1  # the newest that this version can read
 _MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -242,8 +246,16 @@ def _length(source: BinaryIO) -> int:
 
 
 def delete(folder: SessionFolder, session_id: str) -> None:
-    """Remove a session that nobody holds, and nothing else. It is gone at once, or stays."""
+    """Remove a session that nobody holds, and nothing else. It is gone at once, or stays.
+
+    What it used today stays used.
+    """
     path = folder.path(session_id)
+    try:
+        if path.exists():
+            Day(folder.folder).note()
+    except StoreFailed as error:  # a full disk is no reason to keep what fills it
+        log.warning("session %s: %s", session_id, error.message)
     try:
         with entered(path.parent.parent) as sessions, entered(session_id, sessions) as inside:
             handle = os.open("log.jsonl", os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inside)

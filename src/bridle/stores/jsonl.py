@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TypeVar
 
-from bridle.errors import StoreFailed, UnknownSession
+from bridle.errors import UnknownSession
 from bridle.events import Repaired
 from bridle.promises.store import Durability, Letter, Record
-from bridle.stores import copying, inbox
+from bridle.stores import inbox
 from bridle.stores.disk import Disk
 from bridle.stores.file import Ground
 from bridle.stores.held import JsonlLog
@@ -84,14 +84,9 @@ class JsonlStore(SessionFolder):
 
     def delete(self, session_id: str) -> None:
         """Remove a session that nobody holds. What it used today stays used."""
-        from bridle.stores.day import Day
+        from bridle.stores.copying import delete
 
-        try:
-            if self.path(session_id).exists():
-                Day(self.folder).note()
-        except StoreFailed as error:  # a full disk is no reason to keep what fills it
-            log.warning("session %s: %s", session_id, error.message)
-        copying.delete(self, session_id)
+        delete(self, session_id)
 
     def listen(self, ring: Callable[[], None] | None) -> None:
         """Call `ring` whenever somebody may have put a letter anywhere; None: no longer."""
