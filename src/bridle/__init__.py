@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from bridle.engine.told import LiveSummary as LiveSummary
     from bridle.engine.told import Told as Told
     from bridle.errors import AgentError as AgentError
+    from bridle.errors import BudgetReached as BudgetReached
+    from bridle.errors import EmptyPrompt as EmptyPrompt
+    from bridle.errors import SessionBusy as SessionBusy
+    from bridle.errors import SessionClosed as SessionClosed
+    from bridle.errors import SessionLocked as SessionLocked
+    from bridle.errors import StoreFailed as StoreFailed
     from bridle.errors import ToolError as ToolError
+    from bridle.errors import UnknownApproval as UnknownApproval
+    from bridle.errors import UnknownSession as UnknownSession
     from bridle.messages import File as File
     from bridle.messages import Image as Image
     from bridle.messages import Message as Message
@@ -50,7 +58,18 @@ _HOMES = {
     "engine.session": ("Session",),
     "engine.session_store": ("SessionStore",),
     "engine.told": ("LiveSummary", "Told"),
-    "errors": ("AgentError", "ToolError"),
+    "errors": (
+        "AgentError",
+        "BudgetReached",
+        "EmptyPrompt",
+        "SessionBusy",
+        "SessionClosed",
+        "SessionLocked",
+        "StoreFailed",
+        "ToolError",
+        "UnknownApproval",
+        "UnknownSession",
+    ),
     "messages": ("File", "Image", "Message", "Text", "ToolCall", "user"),
     "policy": ("Rule", "ToolPolicy"),
     "promises.provider": ("Provider", "Request", "RequestConfig", "Response"),

@@ -60,7 +60,7 @@ def test_a_session_in_which_nothing_was_said_has_nothing_to_copy(bridle: Program
 
 @pytest.mark.parametrize("line", ["/rewind x", "/rewind 0", "/fork -1", "/rewind 99999999999"])
 def test_a_number_that_is_none_is_said(bridle: Program, line: str):
-    assert "takes a number" in told(bridle, "one", line)
+    assert "takes a whole number from 1 to 999999999" in told(bridle, "one", line)
 
 
 def test_a_title_is_given_and_tags_are_found_again(bridle: Program):

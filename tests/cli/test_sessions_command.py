@@ -23,7 +23,7 @@ def test_a_list_names_each_session_with_the_newest_first(bridle: Program):
     assert limited == [newest, "2 older ones: --limit 3"]
 
 
-def test_the_list_passes_over_what_is_no_log(bridle: Program):
+def test_the_list_names_what_is_no_log_and_goes_on(bridle: Program):
     for prompt in ("one", "two " * 3000, "drei\nünf"):
         bridle.run("run", prompt, "-m", bridle.script("ok"))
     for name, held in (("broken", b"\xff{]\n"), ("deep", b"[" * 8000 + b"\n")):
@@ -31,11 +31,12 @@ def test_the_list_passes_over_what_is_no_log(bridle: Program):
         (bridle.state / "sessions" / name / "log.jsonl").write_bytes(held)
     (bridle.state / "sessions" / "folder" / "log.jsonl").mkdir(parents=True)
     stored = JsonlStore(bridle.state).sessions()
-    assert len(stored) == 3
+    assert len(stored) == 6
     shown = json.loads(bridle.run("sessions", "list", "--json").stdout)
     assert [one["id"] for one in shown] == [one.id for one in stored]
     assert set(shown[0]) == {
-        *("id", "createdAt", "updatedAt", "title", "workspace", "model", "size", "tags")
+        *("id", "createdAt", "updatedAt", "title", "workspace", "model", "size", "tags"),
+        *("busy", "holder", "parked", "waiting"),
     }
 
 

@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bridle.cli.style import Paint, paint_for, plain, width_of
+from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from bridle.cli.story import Story
     from bridle.promises.store import Record
-    from bridle.stores.reading import SessionFolder
+    from bridle.stores.reading import Reader, SessionFolder
     from bridle.stores.verify import Head, Report
 
 
+_EVERY = 0.1  # seconds between two looks at a log that is followed
+_HEAD = 1 << 16  # bytes of a head that comes on standard input
 _MOST = 20  # findings that a person is told one by one
 
 
@@ -23,7 +26,8 @@ _MOST = 20  # findings that a person is told one by one
 @click.argument("session_id", metavar="ID")
 @click.option("--json", "as_json", is_flag=True, help="The log's own lines, untouched.")
 @click.option("--thinking", is_flag=True, help="Show what the model thought.")
-def show(session_id: str, as_json: bool, thinking: bool) -> None:
+@click.option("--follow", "-f", is_flag=True, help="Go on with what happens, until Ctrl-C.")
+def show(session_id: str, as_json: bool, thinking: bool, follow: bool) -> None:
     """What happened in a session. The beginning of its ID is enough.
 
     #24 is the number of a record: `fork --at 24` and `rewind --to 24` go there.
@@ -34,6 +38,8 @@ def show(session_id: str, as_json: bool, thinking: bool) -> None:
 
     folder = session_folder()
     found = find_session(folder, session_id)
+    if as_json and follow:
+        raise click.UsageError("--follow tells a story: leave --json out")
     if as_json:
         from bridle.stores.copying import export_lines
 
@@ -42,14 +48,17 @@ def show(session_id: str, as_json: bool, thinking: bool) -> None:
         return
     records = _some_records(folder, found.id, found.size)
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
-    for line in heading(found, str(folder.path(found.id)), paint):
-        click.echo(line)
+    _echo(heading(found, str(folder.path(found.id)), paint))
     story = Story(paint, width, thinking=thinking)
+    last = 0
     for record in records:
-        for line in story.lines(record):
-            click.echo(line)
-    for line in story.total(holder_of(folder.path(found.id))):
-        click.echo(line)
+        last = record.seq
+        _echo(story.lines(record))
+    if follow:
+        with folder.reader(found.id, last) as log:
+            _go_on(log, story)
+    _echo(story.total(holder_of(folder.path(found.id))))
+    _echo(_letters(folder.path(found.id).parent, paint, width))
 
 
 def _some_records(folder: "SessionFolder", session_id: str, size: int) -> "Iterator[Record]":
@@ -68,6 +77,32 @@ def _some_records(folder: "SessionFolder", session_id: str, size: int) -> "Itera
     return chain([] if first is None else [first], records)
 
 
+def _echo(lines: "Iterator[str]") -> None:
+    for line in lines:
+        click.echo(line)
+
+
+def _go_on(log: "Reader", story: "Story") -> None:
+    """What comes, for as long as somebody looks."""
+    import time
+
+    sys.stdout.flush()
+    while True:
+        for record in log.more():
+            _echo(story.lines(record))
+        sys.stdout.flush()
+        time.sleep(_EVERY)
+
+
+def _letters(session: Path, paint: Paint, width: int) -> "Iterator[str]":
+    """What others have sent and nobody has taken yet."""
+    from bridle.stores.inbox import letters
+
+    for one in letters(session):
+        said = plain(" ".join(one.content.split())) if one.verb == "send" else one.verb
+        yield cut(f"  {paint.yellow('…')} in the inbox ({plain(one.by)}): {said}", width)
+
+
 @click.command("verify")
 @click.argument("session_id", metavar="[ID]", required=False)
 @click.option("--all", "every", is_flag=True, help="All sessions.")
@@ -75,7 +110,7 @@ def _some_records(folder: "SessionFolder", session_id: str, size: int) -> "Itera
     "--head",
     "head_file",
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     help="A head from `export --head`: then a cut of the end is found, too.",
 )
 @click.option("--json", "as_json", is_flag=True, help="A JSON array of reports.")
@@ -173,7 +208,8 @@ def _read_head(path: Path, session_id: str) -> "Head":
     from bridle.stores.verify import Head
 
     try:
-        found = json.loads(path.read_bytes())
+        raw = sys.stdin.buffer.read(_HEAD) if str(path) == "-" else path.read_bytes()
+        found = json.loads(raw)
         head = Head(found["seq"], found["hash"])
         if not isinstance(head.seq, int) or not isinstance(head.hash, str):
             raise TypeError

@@ -11,6 +11,7 @@ from datetime import datetime
 import click
 
 from bridle.cli.lazy import Lazy
+from bridle.cli.state import Doing, doing
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.config import state_folder
 from bridle.stores.glance import Glance, count, glance
@@ -54,16 +55,17 @@ def list_sessions(as_json: bool, limit: int, tag: str | None) -> None:
     if tag is not None:
         every = [one for one in every if tag.removeprefix("#") in one.tags]
     found = every[:limit]
+    does = doing(state, found)
     if as_json:
         import json
 
-        click.echo(json.dumps([_named(one) for one in found], indent=1))
+        click.echo(json.dumps([_named(one, does[one.id]) for one in found], indent=1))
         return
     if not found:
         click.echo(_none(tag))
         return
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
-    for line in listed(found, paint, width):
+    for line in listed(found, paint, width, does):
         click.echo(line)
     total = count(state) if tag is None else len(every)
     if total > limit:
@@ -76,23 +78,25 @@ def _none(tag: str | None) -> str:
     return 'There are no sessions yet. Start one: bridle run "…"'
 
 
-def listed(found: list[Glance], paint: Paint, width: int) -> Iterator[str]:
-    """A session a line: id, when, model (where there is room for it), title, tags."""
+def listed(found: list[Glance], paint: Paint, width: int, does: dict[str, Doing]) -> Iterator[str]:
+    """A session a line: id, when, model (where there is room), what it does, title, tags."""
     widest = min(24, max(len(one.model) for one in found)) if width >= _WIDE else 0
     for one in found:
         model = f"{cut(plain(one.model), widest).ljust(widest)}  " if widest else ""
         tags = "".join(f" #{plain(tag)}" for tag in one.tags)
-        room = max(10, width - 46 - len(model))
+        state = f"{words}  " if (words := does[one.id].words) else ""
+        room = max(10, width - 46 - len(model) - len(state))
         tags = cut(tags, room // 2)
         title = cut(plain(one.title) or "(no prompt)", room - len(tags))
-        line = f"{paint.cyan(plain(one.id))}  {when(one.updated_at)}  {paint.dim(model)}{title}"
-        yield line + paint.cyan(tags)
+        line = f"{paint.cyan(plain(one.id))}  {when(one.updated_at)}  {paint.dim(model)}"
+        yield line + paint.yellow(state) + title + paint.cyan(tags)
 
 
-def _named(one: Glance) -> dict[str, object]:
+def _named(one: Glance, does: Doing) -> dict[str, object]:
     """With the keys of the log."""
     camel = {"created_at": "createdAt", "updated_at": "updatedAt"}
-    return {camel.get(name, name): value for name, value in one._asdict().items()}
+    named = {camel.get(name, name): value for name, value in one._asdict().items()}
+    return {**named, "busy": bool(does.holder), **does._asdict()}
 
 
 def when(stamp: str) -> str:

@@ -32,6 +32,7 @@ class Setup:
         self.folder = SessionFolder(state_folder(os.environ))
         self.earlier = _earlier(self.folder, flags)
         self.imported = self.earlier is not None and is_imported(self.folder, self.earlier.id)
+        self._named = bool(flags.get("workspace"))
         self.workspace = _workspace(None if self.imported else self.earlier, flags)
         for warning in self.loaded.warnings:
             complain(warning)
@@ -98,6 +99,9 @@ class Setup:
         """A word about the folder where it is not what one would expect of the session."""
         if self.imported:
             return f"working in {self.workspace}; the session was imported from elsewhere"
+        own = self.earlier.workspace if self.earlier is not None and not self._named else ""
+        if own and not Path(own).is_dir():
+            return f"{own} is gone; working in {self.workspace}"
         away = self.earlier is not None and not Path().samefile(self.workspace)
         return f"working in {self.workspace}, as the session did" if away else ""
 

@@ -12,7 +12,9 @@ from bridle.cli.render import one_line, usage_line
 from bridle.cli.room import Room
 from bridle.cli.seeking import found_lines
 from bridle.cli.sessions import listed
+from bridle.cli.state import doing
 from bridle.cli.taking import pieces_of, write_private
+from bridle.cli.words import person
 from bridle.config import state_folder
 from bridle.policy import MODES
 from bridle.stores.glance import glance
@@ -27,6 +29,7 @@ HELP = {
     "/cost": "what this session has used",
     "/fork [SEQ]": "go on in a copy of this session, from its end or from a record",
     "/rewind N": "take the conversation back by N turns; files stay as they are",
+    "/compact": "shorten the conversation now: the model writes down what matters of it",
     "/rename TITLE": "give this session a title",
     "/search WORDS": "where that was said, in all sessions",
     "/export FILE": "write this session to FILE, as Markdown if its name ends in .md",
@@ -61,11 +64,12 @@ async def _new(room: Room, rest: str) -> None:
 
 
 async def _sessions(room: Room, rest: str) -> None:
-    found = glance(state_folder(os.environ), 10)
+    state = state_folder(os.environ)
+    found = glance(state, 10)
     if not found:
         room.screen.line("There are no sessions yet.")
         return
-    for line in listed(found, room.screen.paint, room.screen.width):
+    for line in listed(found, room.screen.paint, room.screen.width, doing(state, found)):
         room.screen.line(line)
 
 
@@ -112,8 +116,18 @@ async def _rewind(room: Room, rest: str) -> None:
 
 def _number(text: str, command: str) -> int:
     if not text.isdecimal() or not 0 < int(text[:9]) == int(text):
-        raise click.UsageError(f"{command} takes a number, and {text!r} is none")
+        example = f"{command} 2"
+        raise click.UsageError(
+            f"{command} takes a whole number from 1 to 999999999, and not {one_line(text[:40])}"
+            f"\nFor example: {example}"
+        )
     return int(text)
+
+
+async def _compact(room: Room, rest: str) -> None:
+    shortened = room.is_begun and await room.session.compact(by=person())
+    said = "the conversation is shorter now" if shortened else "there is nothing to shorten"
+    room.screen.line(room.screen.paint.dim(said))
 
 
 async def _rename(room: Room, rest: str) -> None:
@@ -150,6 +164,7 @@ _ACTS: dict[str, Callable[[Room, str], Awaitable[None]]] = {
     "/cost": _cost,
     "/fork": _fork,
     "/rewind": _rewind,
+    "/compact": _compact,
     "/rename": _rename,
     "/search": _search,
     "/export": _export,

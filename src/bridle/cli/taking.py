@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from bridle.cli.style import cut
 from bridle.cli.told import confirm, tell, tell_json
 
 if TYPE_CHECKING:
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
     help="The log's own lines, which can be imported; or a page to read.",
 )
 @click.option(
-    "--output", "-o", metavar="FILE", type=click.Path(dir_okay=False), help="Write to FILE."
+    "--output",
+    "-o",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="Write to FILE (- is standard output).",
 )
 @click.option("--force", is_flag=True, help="Write over a FILE that is there.")
 @click.option("--head", is_flag=True, help="Print the head alone, as JSON: keep it elsewhere.")
@@ -50,6 +55,7 @@ def export(
         newest = head_of(folder, found.id)
         tell_json({"session": found.id, "seq": newest.seq, "hash": newest.hash})
         return
+    output = None if output == "-" else output
     if as_json and output is None:
         raise click.UsageError("--json says what was written to a file: name one with -o")
     pieces = pieces_of(folder, found, form)
@@ -95,6 +101,11 @@ def write_private(path: Path, pieces: Iterable[bytes], *, force: bool = False) -
 def _made(path: Path, *, force: bool) -> Iterator[BinaryIO]:
     if not force and os.path.lexists(path):
         raise _there(path)
+    if not path.parent.is_dir():
+        raise click.UsageError(
+            f"the folder {path.parent} is not there, and nothing was written\n"
+            "Make it first, or name another file."
+        )
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -194,7 +205,7 @@ def delete(session_ids: tuple[str, ...], yes: bool, as_json: bool) -> int:
     found = list(
         {one.id: one for one in (find_session(folder, name) for name in session_ids)}.values()
     )
-    names = ", ".join(f"{one.id} ({one.title[:40] or 'no prompt'})" for one in found)
+    names = ", ".join(f"{one.id} ({cut(one.title, 40) or 'no prompt'})" for one in found)
     if not confirm(f"Delete {names} for good?", yes=yes):
         tell("nothing was deleted")
         return 1

@@ -1,0 +1,96 @@
+"""What a session does at this moment, for a list: held by a process, parked, or neither.
+
+The system's table of locks is read once, and of each log its end alone, without the codec. What the
+end does not tell is left unsaid.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from bridle.stores.glance import Glance
+
+_END = 1 << 14  # bytes
+_READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_RECORD = re.compile(
+    rb'^\{"seq":\d{1,18},"timestamp":"[^"\\]{0,40}","data":\{"type":'
+    rb'"(turn_parked|turn_end|rewind|fork|intent|approval_answered)"([^\n]*)\n',
+    re.M,
+)
+_CALLS = re.compile(rb'"calls":\[([^\]]*)\]')
+
+
+class Doing(NamedTuple):
+    """`holder` has it open now (empty: nobody); `waiting` questions wait for an answer."""
+
+    holder: str = ""
+    parked: bool = False
+    waiting: int = 0
+
+    @property
+    def words(self) -> str:
+        """In a word or two; empty where it rests."""
+        if self.waiting:
+            return f"asks {self.waiting}"
+        return "parked" if self.parked else "busy" if self.holder else ""
+
+
+def doing(state: str | os.PathLike[str], found: list[Glance]) -> dict[str, Doing]:
+    """What each of these sessions does, by id."""
+    locks = _locks()
+    return {
+        one.id: _look(f"{os.fspath(state)}/sessions/{one.id}/log.jsonl", locks) for one in found
+    }
+
+
+def _look(path: str, locks: dict[str, str]) -> Doing:
+    try:
+        handle = os.open(path, _READING)
+    except OSError:
+        return Doing()
+    try:
+        info = os.fstat(handle)
+        end = os.pread(handle, _END, max(0, info.st_size - _END))
+    except OSError:
+        return Doing()
+    finally:
+        os.close(handle)
+    holder = locks.get(_name(info.st_dev, info.st_ino), "")
+    waiting = _waiting(end)
+    return Doing(holder, waiting is not None, waiting or 0)
+
+
+def _waiting(end: bytes) -> int | None:
+    """How many questions a parked turn has that nobody has answered; None: none is parked."""
+    waiting: int | None = None
+    for kind, rest in _RECORD.findall(end):
+        if kind == b"turn_parked":
+            calls = _CALLS.search(rest)
+            waiting = calls[1].count(b",") + 1 if calls and calls[1] else 1
+        elif kind == b"approval_answered":
+            waiting = None if waiting is None else max(0, waiting - 1)
+        else:
+            waiting = None
+    return waiting
+
+
+def _locks() -> dict[str, str]:
+    """Who holds which file, as far as the system tells."""
+    try:
+        with Path("/proc/locks").open() as file:
+            lines = [line.split() for line in file]
+    except OSError:
+        return {}
+    return {
+        line[5]: f"process {line[4]}"
+        if line[4].isdecimal() and line[4] != "0"
+        else "another process"
+        for line in lines
+        if len(line) > 5 and line[1] == "FLOCK"
+    }
+
+
+def _name(device: int, inode: int) -> str:
+    """A file, as the table of locks spells it."""
+    return f"{os.major(device):02x}:{os.minor(device):02x}:{inode}"
