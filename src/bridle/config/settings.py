@@ -11,7 +11,7 @@ from bridle.policy import Mode
 
 Durability = Literal["disk", "process"]  # the store's own; its module takes 9 ms to load
 Count = Annotated[int, Meta(ge=1)]
-Positive = Annotated[float, Meta(gt=0)]
+Positive = Annotated[float, Meta(gt=0, le=1e12)]  # endless is not a number that limits
 
 KEY_VARIABLES = {
     "anthropic": "ANTHROPIC_API_KEY",

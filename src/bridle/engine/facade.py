@@ -43,6 +43,10 @@ class SendOptions(Struct, frozen=True):
             raise SessionError(
                 f"a reply cannot have {self.max_tokens} tokens", hint="Set max_tokens above 0."
             )
+        if self.temperature is not None and not 0 <= self.temperature <= 2:
+            raise SessionError(
+                f"a temperature of {self.temperature} is none", hint="It goes from 0 to 2."
+            )
 
 
 _PLAIN = SendOptions()

@@ -78,6 +78,11 @@ def provider(
         raise ConfigError(
             f"{name!r} names no model", hint=f"Write {vendor}/MODEL, with the vendor's own name."
         )
+    if vendor in ("offline", "scripted") and (idle := options.keys() & {"price", "context_window"}):
+        raise ConfigError(
+            f"{vendor} takes no {' and no '.join(sorted(idle))}",
+            hint="Leave it out, or make a `bridle.testing.Scripted` with an info of its own.",
+        )
     if api_key:
         _handed_in.add(api_key)
     url = base_url or os.environ.get(URL_VARIABLES.get(vendor, ""), "") or _USUAL.get(vendor, "")
