@@ -25,3 +25,11 @@ def test_a_limit_that_is_no_number_is_refused(bridle: Program, value: str):
     flag = bridle.run("run", "hi", "--max-cost", value, "-m", model)
     setting = bridle.run("run", "hi", "-m", model, BRIDLE_MAX_DAY_MONEY=value)
     assert (flag.returncode, setting.returncode, bridle.logs()) == (2, 2, [])
+
+
+def test_origins_of_settings_stand_in_one_column(bridle: Program):
+    shown = bridle.run("config", "show", BRIDLE_MODEL="openai-chat/a-model-with-a-rather-long-name")
+    lines = shown.stdout.splitlines()[1:]
+    assert len({line.rindex(" ") for line in lines if line.endswith(" default")}) == 1
+    named = next(line for line in lines if line.startswith("model "))
+    assert named.index("environment") == lines[0].rindex(" ") + 1

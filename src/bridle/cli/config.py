@@ -26,7 +26,7 @@ def path() -> None:
 def show(as_json: bool) -> None:
     """Every setting: its value and its origin. Keys are masked."""
     from bridle.cli.failure import complain
-    from bridle.cli.style import paint_for, plain
+    from bridle.cli.style import cells, paint_for, plain
     from bridle.config import load_settings
 
     loaded = load_settings()
@@ -43,9 +43,10 @@ def show(as_json: bool) -> None:
     paint = paint_for(sys.stdout)
     there = "" if loaded.file.exists() else " (there is none)"
     click.echo(paint.dim(f"file: {loaded.file}{there}"))
-    for item in shown:
-        value = "–" if item.value in ("", None) else plain(str(item.value))
-        line = f"{item.key:22} {value:28}"
+    values = ["–" if item.value in ("", None) else plain(str(item.value)) for item in shown]
+    widest = min(48, max(map(cells, values)))
+    for item, value in zip(shown, values, strict=True):
+        line = f"{item.key:22} {value}{' ' * (widest - cells(value))}"
         is_set = item.origin != "default"
         click.echo(f"{line if is_set else paint.dim(line)} {paint.dim(item.origin)}")
     for warning in loaded.warnings:
