@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import click
 
@@ -129,6 +129,30 @@ def _there(path: Path) -> click.UsageError:
     return click.UsageError(f"{words}\nName another file, or write over it with --force.")
 
 
+class _Bounded:
+    """A source whose lines end somewhere: one without an end is no log, and may be endless."""
+
+    def __init__(self, source: BinaryIO, longest: int = 1 << 28) -> None:
+        self._source = source
+        self._longest = longest
+        self._since = 0  # bytes since the last end of a line
+
+    def fileno(self) -> int:
+        """The source's own."""
+        return self._source.fileno()
+
+    def readline(self, size: int = -1) -> bytes:
+        """The next line, or so much of it. Raise `click.UsageError` where it has no end."""
+        data = self._source.readline(size)
+        self._since = 0 if data.endswith(b"\n") else self._since + len(data)
+        if self._since > self._longest:
+            raise click.UsageError(
+                f"{self._longest:,} bytes came without the end of a line, and nothing was imported"
+                "\nName a file that `bridle sessions export` wrote."
+            )
+        return data
+
+
 @click.command("import")
 @click.argument("file", type=click.File("rb"))
 @click.option("--json", "as_json", is_flag=True, help="A JSON object.")
@@ -146,7 +170,9 @@ def import_(file: BinaryIO, as_json: bool) -> None:
     from bridle.stores.copying import import_log
 
     with progress("importing") as shown:
-        session_id, report = import_log(session_folder(), file, new_id, shown)
+        session_id, report = import_log(
+            session_folder(), cast(BinaryIO, _Bounded(file)), new_id, shown
+        )
     if as_json:
         tell_json(to_plain(session_id, report))
         return
