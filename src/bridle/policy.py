@@ -69,7 +69,8 @@ def decide(call: ToolCall, facts: Facts, rules: Iterable[Rule], mode: Mode) -> D
     """Judge one call."""
     if facts.floor:
         return Decision("deny", facts.floor, "floor")
-    spoken = _strictest(rule for rule in rules if rule.matches(call.name, facts.subject))
+    found = [rule for rule in rules if rule.matches(call.name, facts.subject)]
+    spoken = _strictest(found) if found else None
     if spoken is not None and spoken.verdict == "deny":
         return Decision("deny", "a rule forbids it", str(spoken))
     if mode == "plan" and not facts.policy.read_only:

@@ -61,7 +61,7 @@ class Room:
     def model(self) -> str:
         """The model's name, with its provider's."""
         info = self.engine.provider.info
-        return f"{info.name}/{info.model}" if info.model else info.name
+        return info.label
 
     @property
     def summary(self) -> str:

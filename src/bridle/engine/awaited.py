@@ -10,21 +10,26 @@ _KEPT = 64  # results of past turns that can still be handed out
 class Awaited:
     """A result that any number can wait for; one who gives up disturbs nobody."""
 
-    __slots__ = ("_over", "result")
+    __slots__ = ("_waiters", "result")
 
     def __init__(self) -> None:
-        self._over = asyncio.Event()
+        self._waiters: list[asyncio.Future[None]] | None = None
         self.result: TurnResult | None = None
 
     def set(self, result: TurnResult) -> None:
         """It is there."""
         self.result = result
-        self._over.set()
+        for waiter in self._waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters = None
 
     async def get(self) -> TurnResult:
         """Wait for it."""
         while self.result is None:
-            await self._over.wait()
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters = [*(self._waiters or ()), waiter]
+            await waiter
         return self.result
 
 

@@ -37,6 +37,7 @@ class Engine:
         self._taking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closed = False
         self._hub = Hub()
+        self._forgotten = self._forget  # one for all sessions
         self._errands: set[asyncio.Task[None]] = set()
 
     @property
@@ -161,10 +162,10 @@ class Engine:
             parts.face,
             resumed,
             workspace=parts.workspace.root,
-            model=f"{info.name}/{info.model}" if info.model else info.name,
+            model=info.label,
             version=parts.version,
         )
-        session = Session(parts, log, history, opening, self._forget)
+        session = Session(parts, log, history, opening, self._forgotten)
         if not self._sessions:
             parts.store.listen(self._ring)
         self._sessions[session.id] = session

@@ -5,6 +5,7 @@ Nothing here waits, writes or knows a provider.
 """
 
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -368,3 +369,8 @@ def fold(records: Iterable[Record]) -> History:
     for record in records:
         history.apply(record)
     return history
+
+
+def as_of(records: Iterable[Record], to: int) -> History:
+    """The folds as they were at that record."""
+    return fold(takewhile(lambda one: one.seq <= to, records))

@@ -28,10 +28,11 @@ class Hub:
         self._listening = False
         self._changed: dict[str, None] = {}
         self._round: asyncio.Handle | None = None
+        self._heard = self._hear  # one for all ears: a thousand sessions make a thousand otherwise
 
     def add(self, session: Open) -> None:
         """A session was opened."""
-        ear = self._ears[session.id] = Ear(session, self._hear)
+        ear = self._ears[session.id] = Ear(session, self._heard)
         if self._listening:
             ear.open()
             self._tell([ear.listed("opened")])

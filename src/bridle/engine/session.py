@@ -5,12 +5,11 @@ turn belongs to the session, not to who watches it. What happened is recorded fi
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from itertools import takewhile
+from collections.abc import AsyncGenerator, Callable, Iterable
 
 from bridle.engine.broadcast import Broadcast
 from bridle.engine.deltas import Deltas
-from bridle.engine.history import History, fold
+from bridle.engine.history import History, as_of
 from bridle.engine.letters import Inbox
 from bridle.engine.parts import Parts
 from bridle.engine.prompt import checked
@@ -61,7 +60,7 @@ class Session:
         self._deltas = Deltas(Redaction(redactor, self._record).take if redactor else self._record)
         self._turns = Turns(parts, log, history, self._deltas, self._now_mode)
         self.broadcast = Broadcast(log)
-        self._inbox = Inbox(log, history, self.emit)
+        self._inbox: Inbox | None = None  # most sessions never get a letter
         self._naming: asyncio.Task[None] | None = None
         self._named = False  # did somebody give it a title?
         self._closed = False
@@ -242,7 +241,7 @@ class Session:
                 f"session {self.id} has no record {to}", hint=f"Its newest is {self.seq}."
             )
         await self._log.settled()
-        then = await asyncio.to_thread(fold, self._up_to(to))
+        then = await asyncio.to_thread(as_of, self._parts.store.read(self.id), to)
         self.check_idle()  # somebody may have sent a prompt meanwhile
         await self.note(Rewound(to, by, tuple(then.transcript), then.todos))
 
@@ -289,7 +288,11 @@ class Session:
             return
         self._parts = self._turns.parts = self._parts.changed(**changed)
         self._open()
-        self.emit(TraceEvent("settings", {"changed": sorted(changed), "model": self._model()}))
+        self.emit(
+            TraceEvent(
+                "settings", {"changed": sorted(changed), "model": self._parts.provider.info.label}
+            )
+        )
 
     async def recover(self) -> None:
         """Say what became of a turn whose process ended, and do what others have asked for."""
@@ -302,7 +305,9 @@ class Session:
 
     async def take_letters(self) -> None:
         """Do what other processes have put into the inbox."""
-        if not self._closed:
+        if self._inbox is None and self._log.letters():
+            self._inbox = Inbox(self._log, self._history, self.emit)
+        if not self._closed and self._inbox is not None:
             await self._inbox.take(self)
 
     async def close(self) -> None:
@@ -313,6 +318,9 @@ class Session:
                 await self._gone.wait()
             return
         self._closed = self._turns.closed = True
+        if not self.is_busy and self._naming is None and self._log.durable >= self._log.seq:
+            await self._let_go()  # nothing to wait for
+            return
         closing = asyncio.ensure_future(self._end())  # whoever gives up waiting, it goes on
         closing.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(closing)
@@ -375,13 +383,6 @@ class Session:
 
     def _record(self, event: Event, data: bytes | None = None) -> None:
         self._history.apply(self._log.append(event, data))
-
-    def _up_to(self, to: int) -> Iterator[Record]:
-        return takewhile(lambda one: one.seq <= to, self._parts.store.read(self.id))
-
-    def _model(self) -> str:
-        info = self._parts.provider.info
-        return f"{info.name}/{info.model}" if info.model else info.name
 
     async def _name(self, small: Provider, prompt: str) -> None:
         if (redactor := self._parts.redactor) is not None:

@@ -51,8 +51,9 @@ class Turns:
         self._log = log
         self._history = history
         self._deltas = deltas
-        self._emit = deltas.add
-        self.approvals = Approvals(deltas.add, parts, self._id, history)
+        emit = self._emit = deltas.add
+        self._settled = log.settled
+        self.approvals = Approvals(emit, parts, self._id, history)
         self._gate = Gate(parts.rules, mode, self.approvals.ask, parts.redactor, history.grants)
         self._way: UnderWay | None = None  # the turn that runs, or the last one
         self._last = history.turn  # the newest number that a turn was given
@@ -61,7 +62,7 @@ class Turns:
         self._aside: asyncio.Task[bool] | None = None  # what runs between two turns
         self._far = _EVERY
         read = history.metrics.context_tokens
-        self._window = Window(parts, deltas.add, self._conversation, log.settled, read)
+        self._window = Window(parts, emit, self._conversation, self._settled, read)
 
     @property
     def parked(self) -> bool:
@@ -215,7 +216,7 @@ class Turns:
             self._window,
             self._gate,
             self._emit,
-            self._log.settled,
+            self._settled,
             left_open(self._history),
         )
         if way.task is not None:  # otherwise it was given up, and has no say

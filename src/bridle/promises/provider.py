@@ -76,6 +76,11 @@ class ProviderInfo(Struct, frozen=True):
     native_schema: bool = False
     thinks: Thinks | None = None
 
+    @property
+    def label(self) -> str:
+        """Provider and model, as people write them."""
+        return f"{self.name}/{self.model}" if self.model else self.name
+
 
 class Provider(Protocol):
     """An adapter to a model API."""
