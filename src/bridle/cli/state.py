@@ -63,6 +63,8 @@ def _look(path: str, locks: dict[str, str]) -> Doing:
 
 def _waiting(end: bytes) -> int | None:
     """How many questions a parked turn has that nobody has answered; None: none is parked."""
+    if b'"turn_parked"' not in end:  # as in nearly every log
+        return None
     waiting: int | None = None
     for kind, rest in _RECORD.findall(end):
         if kind == b"turn_parked":

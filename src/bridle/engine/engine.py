@@ -7,19 +7,22 @@ import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import AsyncExitStack, suppress
 from types import TracebackType
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from bridle.engine.history import History
-from bridle.engine.hub import Hub
 from bridle.engine.parts import Parts
 from bridle.engine.session import Session
-from bridle.engine.told import LiveSummary, Told, Topic
 from bridle.errors import AgentError, SessionClosed
 from bridle.events import SessionStarted
 from bridle.messages import Message
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.session import Prompt, TurnResult
 from bridle.promises.store import Log, Store
+
+if TYPE_CHECKING:
+    from bridle.engine.hub import Hub
+    from bridle.engine.told import LiveSummary, Told, Topic
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +39,7 @@ class Engine:
         # two who ask for one session get the same one
         self._taking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closed = False
-        self._hub = Hub()
+        self._hub: Hub | None = None  # made when somebody wants to hear of all sessions
         self._forgotten = self._forget  # one for all sessions
         self._errands: set[asyncio.Task[None]] = set()
 
@@ -94,13 +97,22 @@ class Engine:
         """That session, if it is open here."""
         return self._known(session_id)
 
-    def summaries(self) -> list[LiveSummary]:
+    def summaries(self) -> "list[LiveSummary]":
         """The open sessions, each in one line: busy, waiting for answers, what it cost."""
-        return self._hub.summaries()
+        return self._hearing().summaries()
 
-    def subscribe(self, topic: Topic | None = None) -> AsyncGenerator[Told, None]:
+    def subscribe(self, topic: "Topic | None" = None) -> "AsyncGenerator[Told, None]":
         """What happens in all open sessions, live: everything, or one topic."""
-        return self._hub.subscribe(topic)
+        return self._hearing().subscribe(topic)
+
+    def _hearing(self) -> "Hub":
+        if self._hub is None:
+            from bridle.engine.hub import Hub
+
+            self._hub = Hub()
+            for session in self._sessions.values():
+                self._hub.add(session)
+        return self._hub
 
     async def run(
         self,
@@ -135,7 +147,8 @@ class Engine:
         self._closed = True
         self._parts.store.listen(None)
         async with AsyncExitStack() as leaving:  # whatever fails, the rest is closed, too
-            leaving.callback(self._hub.end)
+            if self._hub is not None:
+                leaving.callback(self._hub.end)
             leaving.callback(self._parts.store.close)
             if self._parts.small is not None:
                 leaving.push_async_callback(self._parts.small.close)
@@ -170,7 +183,8 @@ class Engine:
             parts.store.listen(self._ring)
         self._sessions[session.id] = session
         self._passing.add(session)
-        self._hub.add(session)
+        if self._hub is not None:
+            self._hub.add(session)
         return session
 
     def _ring(self) -> None:
@@ -189,7 +203,8 @@ class Engine:
 
     def _forget(self, session: Session) -> None:
         self._passing.discard(session)
-        self._hub.remove(session)
+        if self._hub is not None:
+            self._hub.remove(session)
         if self._sessions.get(session.id) is session:
             del self._sessions[session.id]
         if not self._sessions:

@@ -23,8 +23,8 @@ from bridle.promises.codec import encode_data, encode_line
 from bridle.stores.clock import stamp
 from bridle.stores.day import Day
 from bridle.stores.disk import Disk
-from bridle.stores.glance import ID
 from bridle.stores.loading import Loading
+from bridle.stores.naming import ID
 from bridle.stores.placing import entered, found, opened, place
 from bridle.stores.reading import SessionFolder
 from bridle.stores.verify import Head, Progress, Report, verify

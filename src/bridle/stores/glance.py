@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from bridle.stores.clock import stamp
 from bridle.stores.labels import read as read_label
+from bridle.stores.naming import ID
 
 _HEAD = 8192  # bytes; the first prompt is in there, or it has no title
 _LINES = 12
@@ -23,7 +24,6 @@ _KINDS = {
     stat.S_IFIFO: "it is a FIFO",
 }
 _CHARACTER = rb'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])'
-ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _OURS = re.compile(
     rb'\{"seq":\d{1,18},"timestamp":"([^"\\]{0,40})","data":\{"type":"session_start"'
 )

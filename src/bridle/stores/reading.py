@@ -22,8 +22,8 @@ from bridle.promises.codec import to_record
 from bridle.promises.store import Record, SessionSummary
 from bridle.stores.chain import Chain, proven, to_readable
 from bridle.stores.failure import typed
-from bridle.stores.glance import ID, glance
 from bridle.stores.lines import Lines, Overlong
+from bridle.stores.naming import ID
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READING = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -64,6 +64,8 @@ class SessionFolder:
 
     def sessions(self) -> list[SessionSummary]:
         """All of them, the newest first."""
+        from bridle.stores.glance import glance  # a session that runs never looks at a list
+
         try:
             return [SessionSummary(*one) for one in glance(self.folder)]
         except OSError as error:
