@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from bridle.stores.glance import Glance
 
-_END = 1 << 14  # bytes
+_END = 1 << 12  # bytes
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _RECORD = re.compile(
     rb'^\{"seq":\d{1,18},"timestamp":"[^"\\]{0,40}","data":\{"type":'
