@@ -7,6 +7,7 @@ import click
 from bridle.config import state_folder
 from bridle.errors import UnknownSession
 from bridle.promises.store import SessionSummary
+from bridle.stores.glance import matching
 from bridle.stores.reading import SessionFolder
 
 
@@ -16,12 +17,9 @@ def session_folder() -> SessionFolder:
 
 
 def find_session(folder: SessionFolder, start: str) -> SessionSummary:
-    """The session whose id begins so, or whose last part does. Raise `UnknownSession`."""
-    every = folder.sessions()
-    exact = [one for one in every if one.id == start]
-    begins = [one for one in every if one.id.startswith(start)]
-    found = exact or begins or [one for one in every if last_part(one.id).startswith(start)]
-    if not start or not found:
+    """The session whose id begins so, or its last part, or its title. Raise `UnknownSession`."""
+    found = [SessionSummary(*one) for one in matching(folder.folder, start)]
+    if not found:
         raise UnknownSession(f"there is no session {start!r}")
     if len(found) > 1:
         some = ", ".join(one.id for one in found[:4])

@@ -13,9 +13,6 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO
-
-from msgspec import structs
 
 from bridle.errors import StoreFailed, UnknownSession
 from bridle.promises.codec import to_record
@@ -80,19 +77,6 @@ class SessionFolder:
         """See that it can be the id of a session, and leads nowhere else."""
         if not ID.fullmatch(session_id):
             raise UnknownSession(f"{session_id[:60]!r} is not the id of a session")
-
-
-def opened(path: Path) -> BinaryIO:
-    """A log for reading; a link in its place is not followed."""
-    folder, handle = log_handles(str(path.parent), os.O_RDONLY)
-    os.close(folder)
-    return os.fdopen(handle, "rb")
-
-
-def readable(line: bytes, last: int = 0) -> Record | None:
-    """A line as a record, if it is one; one without a number gets the next."""
-    record = to_readable(line)
-    return record if record is None or record.seq else structs.replace(record, seq=last + 1)
 
 
 def log_handles(path: str, flags: int) -> tuple[int, int]:
