@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -106,7 +107,14 @@ class Program:
         return f"scripted:{path}"
 
     def logs(self) -> list[Path]:
-        return sorted(self.state.glob("sessions/*/log.jsonl"))
+        """Every session's log, in the order in which they began: ids tell only the second."""
+        return sorted(self.state.glob("sessions/*/log.jsonl"), key=_beginning)
+
+
+def _beginning(log: Path) -> tuple[bytes, Path]:
+    with log.open("rb") as file:
+        found = re.search(rb'"timestamp":"([^"]+)"', file.read(200))
+    return (found[1] if found else b"", log)
 
 
 class Terminal:
