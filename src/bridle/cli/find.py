@@ -18,7 +18,7 @@ def session_folder() -> SessionFolder:
 
 def find_session(folder: SessionFolder, start: str) -> SessionSummary:
     """The session whose id begins so, or its last part, or its title. Raise `UnknownSession`."""
-    found = [SessionSummary(*one) for one in matching(folder.folder, start)]
+    found = [SessionSummary(*one[:8]) for one in matching(folder.folder, start)]
     if not found:
         raise UnknownSession(f"there is no session {start!r}")
     if len(found) > 1:

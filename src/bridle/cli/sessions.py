@@ -55,11 +55,12 @@ def list_sessions(as_json: bool, limit: int, tag: str | None) -> None:
     if tag is not None:
         every = [one for one in every if tag.removeprefix("#") in one.tags]
     found = every[:limit]
-    does = doing(state, found)
+    does = doing(found)
     if as_json:
         import json
 
-        click.echo(json.dumps([_named(one, does[one.id]) for one in found], indent=1))
+        lines = (json.dumps(_named(one, does[one.id])) for one in found)
+        click.echo("[" + ",\n ".join(lines) + "]")
         return
     if not found:
         click.echo(_none(tag))
@@ -94,9 +95,20 @@ def listed(found: list[Glance], paint: Paint, width: int, does: dict[str, Doing]
 
 def _named(one: Glance, does: Doing) -> dict[str, object]:
     """With the keys of the log."""
-    camel = {"created_at": "createdAt", "updated_at": "updatedAt"}
-    named = {camel.get(name, name): value for name, value in one._asdict().items()}
-    return {**named, "busy": bool(does.holder), **does._asdict()}
+    return {
+        "id": one.id,
+        "createdAt": one.created_at,
+        "updatedAt": one.updated_at,
+        "title": one.title,
+        "workspace": one.workspace,
+        "model": one.model,
+        "size": one.size,
+        "tags": one.tags,
+        "busy": bool(does.holder),
+        "holder": does.holder,
+        "parked": does.parked,
+        "waiting": does.waiting,
+    }
 
 
 def when(stamp: str) -> str:

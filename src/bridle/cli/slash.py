@@ -69,7 +69,7 @@ async def _sessions(room: Room, rest: str) -> None:
     if not found:
         room.screen.line("There are no sessions yet.")
         return
-    for line in listed(found, room.screen.paint, room.screen.width, doing(state, found)):
+    for line in listed(found, room.screen.paint, room.screen.width, doing(found)):
         room.screen.line(line)
 
 

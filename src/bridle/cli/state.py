@@ -1,7 +1,7 @@
 """What a session does at this moment, for a list: held by a process, parked, or neither.
 
-The system's table of locks is read once, and of each log its end alone, without the codec. What the
-end does not tell is left unsaid.
+The system's table of locks is read once, and each log's end without the codec. What the end does
+not tell is left unsaid.
 """
 
 import os
@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from bridle.stores.glance import Glance
 
-_END = 1 << 12  # bytes
-_READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _RECORD = re.compile(
     rb'^\{"seq":\d{1,18},"timestamp":"[^"\\]{0,40}","data":\{"type":'
     rb'"(turn_parked|turn_end|rewind|fork|intent|approval_answered)"([^\n]*)\n',
@@ -36,28 +34,15 @@ class Doing(NamedTuple):
         return "parked" if self.parked else "busy" if self.holder else ""
 
 
-def doing(state: str | os.PathLike[str], found: list[Glance]) -> dict[str, Doing]:
+def doing(found: list[Glance]) -> dict[str, Doing]:
     """What each of these sessions does, by id."""
     locks = _locks()
-    return {
-        one.id: _look(f"{os.fspath(state)}/sessions/{one.id}/log.jsonl", locks) for one in found
-    }
+    return {one.id: _look(one, locks) for one in found}
 
 
-def _look(path: str, locks: dict[str, str]) -> Doing:
-    try:
-        handle = os.open(path, _READING)
-    except OSError:
-        return Doing()
-    try:
-        info = os.fstat(handle)
-        end = os.pread(handle, _END, max(0, info.st_size - _END))
-    except OSError:
-        return Doing()
-    finally:
-        os.close(handle)
-    holder = locks.get(_name(info.st_dev, info.st_ino), "")
-    waiting = _waiting(end)
+def _look(one: Glance, locks: dict[str, str]) -> Doing:
+    holder = locks.get(_name(*one.file), "") if locks else ""
+    waiting = _waiting(one.end)
     return Doing(holder, waiting is not None, waiting or 0)
 
 

@@ -89,7 +89,10 @@ class Wire:
         return pool.post(path, body)
 
     def _open_pool(self, here: "AbstractEventLoop") -> "Pool":
-        from bridle.providers.sockets import Pool  # aiohttp is loaded here, once it is needed
+        from bridle.providers.certificates import import_aiohttp
+
+        import_aiohttp()  # here, once it is needed
+        from bridle.providers.sockets import Pool
 
         for loop in [loop for loop in self._pools if loop.is_closed()]:
             self._pools.pop(loop).abandon()

@@ -15,6 +15,7 @@ from bridle.stores.labels import read as read_label
 from bridle.stores.naming import ID
 
 _HEAD = 8192  # bytes; the first prompt is in there, or it has no title
+_END = 4096
 _LINES = 12
 _WORDS = 200  # characters of a prompt that stand for a title
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -37,7 +38,10 @@ _TAGS = re.compile(rb'"data":\{"type":"tags"(?:,"tags":(\[[^\]]*\]))?\}')
 
 
 class Glance(NamedTuple):
-    """What a list shows of a session: the fields of a `SessionSummary`."""
+    """What a list shows of a session: the fields of a `SessionSummary`, and what tells its state.
+
+    `file`: its device and inode. `end`: the last bytes of its log.
+    """
 
     id: str
     created_at: str
@@ -47,6 +51,8 @@ class Glance(NamedTuple):
     model: str
     size: int
     tags: tuple[str, ...] = ()
+    file: tuple[int, int] = (0, 0)
+    end: bytes = b""
 
 
 class Place(NamedTuple):
@@ -153,25 +159,34 @@ def _noted(place: Place, note: str) -> Glance:
 
 def _look(place: Place) -> Glance | None:
     try:
-        head = _head(place)
+        head, end, file = _read(place)
     except (FileNotFoundError, NotADirectoryError):  # it was deleted just now
         return None
     except OSError as error:
         return _unread(place, error.strerror or str(error))
     if (ours := _OURS.match(head)) is not None:
-        return _own(place, head, ours[1].decode("utf-8", "replace"))
+        found = _own(place, head, ours[1].decode("utf-8", "replace"))
+        return found._replace(file=file, end=end)
     records = list(_records(head))
     if records or (head.startswith(b"{") and b"\n" not in head and len(head) == _HEAD):
-        return _summary(place, records, head)  # or its first line is longer than that
+        # or its first line is longer than that
+        return _summary(place, records, head)._replace(file=file, end=end)
     if not head:
         return _noted(place, "(the log is empty)")
     return _noted(place, f"(damaged; bridle sessions verify {place.id})")
 
 
-def _head(place: Place) -> bytes:
+def _read(place: Place) -> tuple[bytes, bytes, tuple[int, int]]:
+    """The log's first bytes, its last ones, and which file it is."""
     handle = os.open(f"{place.path}/log.jsonl", _READING)
     try:
-        return os.read(handle, _HEAD)
+        info = os.fstat(handle)
+        head = os.read(handle, _HEAD)
+        if info.st_size <= len(head):
+            end = head[-_END:]
+        else:
+            end = os.pread(handle, _END, info.st_size - _END)
+        return head, end, (info.st_dev, info.st_ino)
     finally:
         os.close(handle)
 

@@ -64,7 +64,7 @@ class SessionFolder:
         from bridle.stores.glance import glance  # a session that runs never looks at a list
 
         try:
-            return [SessionSummary(*one) for one in glance(self.folder)]
+            return [SessionSummary(*one[:8]) for one in glance(self.folder)]
         except OSError as error:
             raise StoreFailed(f"cannot list the sessions: {error.strerror}", error) from error
 
