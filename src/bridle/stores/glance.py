@@ -36,6 +36,9 @@ _PROMPT = re.compile(rb'"data":\{"type":"user_prompt","content":"(%b{0,200})' % 
 _TITLE = re.compile(rb'"data":\{"type":"title","title":"(%b*)"' % _CHARACTER)
 _TAGS = re.compile(rb'"data":\{"type":"tags"(?:,"tags":(\[[^\]]*\]))?\}')
 
+_DATA, _BEGINNING = b'"data":{"type":"', 96
+_WANTED = {b"session_st": _START, b"user_promp": _PROMPT, b"title": _TITLE, b"tags": _TAGS}
+
 
 class Glance(NamedTuple):
     """What a list shows of a session: the fields of a `SessionSummary`, and what tells its state.
@@ -193,30 +196,30 @@ def _read(place: Place) -> tuple[bytes, bytes, tuple[int, int]]:
 
 def _own(place: Place, head: bytes, created: str) -> Glance:
     """A log that bridle wrote: what is wanted stands at known places, and nothing is parsed."""
-    starts = _all(_START, b'"session_start"', head)
-    workspace = next((_plain(one) for one, _ in starts if one), "")
-    model = next((_plain(one) for _, one in reversed(starts) if one), "")
-    titles, tags = _all(_TITLE, b'"title"', head), _all(_TAGS, b'"tags"', head)
-    title = _plain(titles[-1]) if titles else ""
-    return Glance(
-        place.id,
-        created,
-        stamp(place.changed),
-        title or _beginning(head),
-        workspace,
-        model,
-        place.size,
-        _listed(tags[-1]) if tags else (),
-    )
+    workspace = model = title = prompt = ""
+    tags: tuple[str, ...] = ()
+    for kind, match in _marked(head):
+        if kind == b"session_st":
+            workspace = workspace or _plain(match[1])
+            model = _plain(match[2]) or model
+        elif kind == b"title":
+            title = _plain(match[1])
+        elif kind == b"tags":
+            tags = _listed(match[1])
+        elif not prompt:
+            prompt = _plain(match[1])
+    changed = stamp(place.changed)
+    return Glance(place.id, created, changed, title or prompt, workspace, model, place.size, tags)
 
 
-def _all(pattern: re.Pattern[bytes], word: bytes, head: bytes) -> list[Any]:
-    """Every match; a look for the word alone is much faster where there is none, or one."""
-    times = head.count(word)
-    if times < 2:
-        match = pattern.search(head) if times else None
-        return [] if match is None else [match.groups() if pattern.groups > 1 else match[1]]
-    return pattern.findall(head)
+def _marked(head: bytes) -> Iterator[tuple[bytes, re.Match[bytes]]]:
+    """The lines that say something for a list. Whose they are stands at the beginning of each."""
+    for line in head.split(b"\n"):
+        at = line.find(_DATA, 0, _BEGINNING)
+        kind = line[at + len(_DATA) : at + len(_DATA) + 10].partition(b'"')[0]
+        pattern = _WANTED.get(kind) if at >= 0 else None
+        if pattern is not None and (match := pattern.match(line, at)) is not None:
+            yield kind, match
 
 
 def _beginning(head: bytes) -> str:
