@@ -146,7 +146,13 @@ class CallIntended(Recorded, frozen=True, tag="intent"):
 
 
 class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
-    """A person has to say whether a call may run. `shown` binds the answer to what was shown."""
+    """A person has to say whether a call may run. `shown` binds the answer to what was shown.
+
+    `commands` are those that were understood, `paths` the files it would touch. `covers` is a class
+    of calls (`builds`) that a yes covers for the session. `proposal` is the narrowest rule that
+    would allow it, `times` how often the like was allowed before. Questions of one step with the
+    same `group` belong together.
+    """
 
     call: ToolCall
     shown: str
@@ -154,12 +160,19 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     rule: str = ""
     cwd: str = ""
     expires: str = ""
+    commands: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    covers: str = ""
+    proposal: str = ""
+    times: int = 0
+    group: str = ""
 
 
 class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
     """The first answer to that question, which is known by its `shown`: call ids may repeat.
 
-    `cwd` is the folder of which it was asked: a yes for one folder is none for another.
+    `cwd` is the folder of which it was asked: a yes for one folder is none for another. `rule` is
+    the one that was made of a yes; `until` is when a yes for the session ends.
     """
 
     call_id: str
@@ -170,6 +183,49 @@ class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
     shown: str = ""
     letter: str = ""
     cwd: str = ""
+    rule: str = ""
+    until: str = ""
+
+
+class GrantRevoked(Recorded, frozen=True, tag="grant_revoked"):
+    """A yes for the session was taken back; without a `grant`, all of them."""
+
+    grant: str = ""
+    by: str = "me"
+    letter: str = ""
+
+
+class ModeChanged(Recorded, frozen=True, tag="mode"):
+    """From here on the session has this mode: plan, ask, edits or auto."""
+
+    mode: str
+    by: str = "me"
+    reason: str = ""
+
+
+class FileChange(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A file of the workspace that a call changed."""
+
+    path: str
+    how: Literal["added", "changed", "deleted"] = "changed"
+
+
+class FilesChanged(Recorded, frozen=True, tag="files"):
+    """What a call changed in the workspace, and what undo does not cover of it, in words."""
+
+    turn: int
+    call_id: str = ""
+    files: tuple[FileChange, ...] = ()
+    uncovered: tuple[str, ...] = ()
+
+
+class Undone(Recorded, frozen=True, tag="undo"):
+    """Somebody took back what a turn had changed (`undo` names what was kept, to take it back)."""
+
+    turn: int
+    by: str = "me"
+    files: tuple[str, ...] = ()
+    undo: str = ""
 
 
 class UsageReported(Recorded, frozen=True, tag="usage"):

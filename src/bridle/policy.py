@@ -1,12 +1,20 @@
 """May this call run? Pure: a call, what is known of it, rules and a mode in; a decision out.
 
-The order: the floor, deny rules, the mode `plan`, ask rules, allow rules, the tool's own policy,
-and, when nothing spoke, ask. No rule and no mode lifts the floor or a deny.
+A call is judged by what it would do, its *acts*: a shell line has one for each command in it and
+for each file it touches, a file tool one for each path. The strictest word about any act decides.
+
+The order: the floor, deny rules, the mode `plan`, ask rules, what only a person may allow (a
+guard), allow rules, the tool's own policy, and, when nothing spoke, ask. No rule and no mode lifts
+the floor or a deny. What was not understood (opaque) is never allowed by a rule; in `auto` it runs
+only inside a sandbox.
 """
 
-from collections.abc import Iterable
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Sequence
+from fnmatch import translate
+from functools import lru_cache
 from typing import Literal
+from unicodedata import normalize
 
 from msgspec import Struct
 
@@ -15,91 +23,221 @@ from bridle.messages import ToolCall
 Mode = Literal["plan", "ask", "edits", "auto"]
 Verdict = Literal["allow", "ask", "deny"]
 Risk = Literal["low", "medium", "high"]
+Does = Literal["reads", "edits", "builds", "changes"]
 
 MODES: tuple[Mode, ...] = ("plan", "ask", "edits", "auto")
+ORDER: tuple[Verdict, ...] = ("deny", "ask", "allow")
 
 
 class ToolPolicy(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a tool says of itself.
 
     `read_only`: it changes nothing. `edits`: it changes files of the workspace and nothing else.
+    `files`: its paths are paths of the workspace, and are judged as such. `runs`: the argument that
+    holds a shell command. `asks`: the call is itself a question to the person, so nothing but a
+    person answers it.
     """
 
     read_only: bool = False
     requires_approval: bool = False
     risk: Risk = "medium"
     edits: bool = False
+    files: bool = False
+    runs: str = ""
+    asks: bool = False
+
+
+class Act(Struct, frozen=True, gc=False, omit_defaults=True):
+    """One thing that a call would do.
+
+    `names` are what a rule may call it: the tool's name, and `read`, `write` or `fetch` for what it
+    comes down to. `subject` is what the rule's pattern is held against: a command as it was
+    understood, a path from the root, a host. `also` are other spellings of it; they can only
+    forbid. A `minor` act is part of another: rules can forbid it or have it asked, and it needs no
+    allow of its own.
+    """
+
+    names: tuple[str, ...]
+    subject: str = ""
+    does: Does = "changes"
+    reason: str = ""
+    also: tuple[str, ...] = ()
+    is_path: bool = False
+    minor: bool = False
 
 
 class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What is known of a call besides its words. `subject` is what rules match: command or path."""
+    """What is known of a call besides its words.
+
+    Without `acts` there is one: the tool's name and `subject`. `floor` says why it must never run,
+    `guard` why only a person may allow it, `opaque` what in it was not understood. `sandboxed`:
+    it would run inside an active sandbox.
+    """
 
     policy: ToolPolicy = ToolPolicy()
     subject: str = ""
     floor: str = ""
+    acts: tuple[Act, ...] = ()
+    guard: str = ""
+    opaque: str = ""
+    sandboxed: bool = False
 
 
 class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
-    """`allow: shell(git status)`: a verdict, a tool's name and a pattern for its subject."""
+    """`allow: shell(git status)`: a verdict, a tool's name and a pattern for its subject.
+
+    In a pattern for commands `*` stands for anything, and ` *` at the end also for nothing. In one
+    for paths `*` stays within a folder, `**` does not, and a pattern without `/` is for the name.
+    `origin` is where the rule was written, for a person.
+    """
 
     verdict: Verdict
     tool: str
     pattern: str = "*"
+    origin: str = ""
 
     def __str__(self) -> str:
         inside = "" if self.pattern == "*" else f"({self.pattern})"
         return f"{self.verdict}: {self.tool}{inside}"
 
-    def matches(self, name: str, subject: str) -> bool:
-        """Does the rule speak about this call?"""
-        return fnmatchcase(name, self.tool) and (
-            self.pattern == "*" or fnmatchcase(subject, self.pattern)
-        )
+    def speaks_of(self, act: Act) -> bool:
+        """Is this rule about that act? One that forbids is also held against other spellings."""
+        if not any(_matches(self.tool, name, False, False) for name in act.names):
+            return False
+        if self.pattern == "*":
+            return True
+        if self.verdict == "allow":
+            return _matches(self.pattern, act.subject, act.is_path, False)
+        spellings = (act.subject, *act.also)
+        return any(_matches(self.pattern, one, act.is_path, True) for one in spellings)
 
 
 class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What the gate says, with the rule and a reason for a person."""
+    """What the gate says, with the rule and a reason for a person.
+
+    `covers` is a class of calls (`builds`) that one yes covers for the session. `word` is what the
+    person added. `lasting`: the ask is not to be answered by a mode or a grant.
+    """
 
     verdict: Verdict
     reason: str = ""
     rule: str = ""
+    covers: str = ""
+    word: str = ""
+    lasting: bool = False
 
 
-def decide(call: ToolCall, facts: Facts, rules: Iterable[Rule], mode: Mode) -> Decision:
+def decide(call: ToolCall, facts: Facts, rules: Sequence[Rule], mode: Mode) -> Decision:
     """Judge one call."""
     if facts.floor:
         return Decision("deny", facts.floor, "floor")
-    found = [rule for rule in rules if rule.matches(call.name, facts.subject)]
-    spoken = _strictest(found) if found else None
-    if spoken is not None and spoken.verdict == "deny":
-        return Decision("deny", "a rule forbids it", str(spoken))
-    if mode == "plan" and not facts.policy.read_only:
+    acts = facts.acts or (_only(call, facts),)
+    spoken = [_spoken(act, rules) for act in acts] if rules else [None] * len(acts)
+    said = min(filter(None, spoken), key=lambda rule: ORDER.index(rule.verdict), default=None)
+    if said is not None and said.verdict == "deny":
+        return Decision("deny", "a rule forbids it", str(said))
+    if mode == "plan" and not _reads(facts, acts):
         return Decision("deny", "plan mode only reads; nothing is changed until the plan is agreed")
-    if spoken is not None:
-        return _answered(Decision(spoken.verdict, "a rule says so", str(spoken)), mode)
-    return _answered(_own(call, facts.policy, mode), mode)
+    if said is not None and said.verdict == "ask":
+        lasting = bool(facts.guard) or facts.policy.asks
+        return _answered(Decision("ask", "a rule says so", str(said), lasting=lasting), facts, mode)
+    return _answered(
+        _unforbidden(call, facts, list(zip(acts, spoken, strict=True)), mode), facts, mode
+    )
 
 
-def _strictest(rules: Iterable[Rule]) -> Rule | None:
-    order = ("deny", "ask", "allow")
-    return min(rules, key=lambda rule: order.index(rule.verdict), default=None)
+def _only(call: ToolCall, facts: Facts) -> Act:
+    """The one act of a call of which nothing more is known."""
+    policy = facts.policy
+    does: Does = "reads" if policy.read_only else "edits" if policy.edits else "changes"
+    return Act((call.name,), facts.subject, does)
 
 
-def _own(call: ToolCall, policy: ToolPolicy, mode: Mode) -> Decision:
-    """The tool's own policy, where no rule spoke."""
-    if policy.requires_approval:
+def _spoken(act: Act, rules: Sequence[Rule]) -> Rule | None:
+    """The strictest rule about an act."""
+    found = [rule for rule in rules if rule.speaks_of(act)]
+    return min(found, key=lambda rule: ORDER.index(rule.verdict), default=None)
+
+
+def _reads(facts: Facts, acts: tuple[Act, ...]) -> bool:
+    if facts.policy.asks:
+        return True
+    return not facts.opaque and all(act.does == "reads" for act in acts)
+
+
+def _unforbidden(
+    call: ToolCall, facts: Facts, acts: list[tuple[Act, Rule | None]], mode: Mode
+) -> Decision:
+    """No rule forbids it or has it asked: a guard, rules that allow, the tool's own policy."""
+    if facts.policy.asks:
+        return Decision("ask", "it is a question to you", lasting=True)
+    if facts.guard:
+        return Decision("ask", facts.guard, lasting=True)
+    if facts.opaque:
+        return Decision("ask", facts.opaque)
+    open_acts = [act for act, rule in acts if rule is None and not act.minor]
+    allowed = next((rule for _, rule in acts if rule is not None), None)
+    if not open_acts and allowed is not None:
+        return Decision("allow", "a rule says so", str(allowed))
+    if facts.policy.requires_approval:
         return Decision("ask", f"{call.name} always asks")
-    if policy.read_only:
-        return Decision("allow", "it only reads")
-    if policy.edits and mode in ("edits", "auto"):
-        return Decision("allow", "file edits inside the workspace may run")
-    if policy.edits:
-        return Decision("ask", f"{call.name} changes files")
-    return Decision("ask", f"{call.name} may change things")
+    return _own(call, open_acts, mode)
 
 
-def _answered(decision: Decision, mode: Mode) -> Decision:
-    """In `auto` the person has answered every ask beforehand."""
-    if decision.verdict == "ask" and mode == "auto":
-        return Decision("allow", f"{decision.reason}; answered yes by --yes", decision.rule)
-    return decision
+def _own(call: ToolCall, acts: list[Act], mode: Mode) -> Decision:
+    """The tool's own policy, for the acts of which no rule spoke."""
+    free = {"reads", "edits"} if mode in ("edits", "auto") else {"reads"}
+    bound = [act for act in acts if act.does not in free]
+    if not bound:
+        edits = any(act.does == "edits" for act in acts)
+        return Decision(
+            "allow", "file edits inside the workspace may run" if edits else "it only reads"
+        )
+    reason = next((act.reason for act in bound if act.reason), "") or _why(call, bound)
+    if all(act.does == "builds" for act in bound):
+        return Decision("ask", reason, covers="builds")
+    return Decision("ask", reason)
+
+
+def _why(call: ToolCall, acts: list[Act]) -> str:
+    if all(act.does == "edits" for act in acts):
+        return f"{call.name} changes files"
+    return f"{call.name} may change things"
+
+
+def _answered(decision: Decision, facts: Facts, mode: Mode) -> Decision:
+    """In `auto` the person has answered every ask beforehand, but for what only they can answer."""
+    if decision.verdict != "ask" or mode != "auto" or facts.policy.asks:
+        return decision
+    if decision.lasting:
+        return Decision("deny", f"{decision.reason}; that takes a person, not --yes", decision.rule)
+    if facts.opaque and not facts.sandboxed:
+        reason = f"{facts.opaque}; with --yes that runs only inside a sandbox, and none is active"
+        return Decision("deny", reason, decision.rule)
+    return Decision("allow", f"{decision.reason}; answered yes by --yes", decision.rule)
+
+
+def _matches(pattern: str, text: str, is_path: bool, loose: bool) -> bool:
+    """Does it fit? Loosely: whatever the case or the unicode form."""
+    if loose:
+        pattern, text = _flat(pattern), _flat(text)
+    return _expression(pattern, is_path).fullmatch(text) is not None
+
+
+def _flat(text: str) -> str:
+    return text.casefold() if text.isascii() else normalize("NFKC", text).casefold()
+
+
+@lru_cache(maxsize=4096)
+def _expression(pattern: str, is_path: bool) -> re.Pattern[str]:
+    if not is_path:
+        tail = pattern.endswith(" *")
+        plain = (pattern[:-2] if tail else pattern).replace("[", "[[]")  # no classes of characters
+        spelled = translate(plain).removesuffix(r"\Z")
+        return re.compile(spelled + ("(?: .*)?" if tail else ""), re.DOTALL)
+    pieces = re.split(r"(\*\*/|/\*\*$|\*\*|\*|\?)", pattern.removeprefix("./"))
+    words = "".join(_GLOBS.get(piece) or re.escape(piece) for piece in pieces)
+    return re.compile(words if "/" in pattern else f"(?:.*/)?{words}", re.DOTALL)
+
+
+_GLOBS = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}

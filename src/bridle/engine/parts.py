@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -11,6 +11,9 @@ from bridle.engine.redact import Redactor
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode, Rule
 from bridle.promises.day import Day
+from bridle.promises.ground import Ground
+from bridle.promises.hooks import Hooks
+from bridle.promises.keeping import Keeper
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.session import Answer
 from bridle.promises.store import Store
@@ -18,6 +21,14 @@ from bridle.promises.tool import Files, Tool
 
 Approver = Callable[[ApprovalAsked], Awaitable[Answer | bool]]
 OnAsk = Literal["wait", "deny", "park"]
+
+
+class PolicyEngine(Protocol):
+    """A person's own policy. It is asked after the floor and the deny rules, and lifts neither."""
+
+    async def evaluate(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+        """A `Decision`, or one of the words allowed, requires_approval, denied."""
+        ...
 
 
 class Parts(Struct):
@@ -29,7 +40,9 @@ class Parts(Struct):
     `ask_seconds` is how long a question stays open before it counts as a no. `secrets` are handed
     in to be taken out of everything that is said; they end up in the `redactor` alone, with the
     person's own patterns (`redact`) and, unless `redact_tokens` is off, what looks like a token.
-    `day` keeps the account for the limits of a day.
+    `day` keeps the account for the limits of a day. `ground` is what commands and paths are judged
+    by, `judge` the person's own policy engine, `hooks` and `keeper` stand around every effect.
+    `sandbox` is the level that commands would run at (empty: none).
     """
 
     provider: Provider
@@ -52,6 +65,11 @@ class Parts(Struct):
     redact: tuple[str, ...] = ()
     redact_tokens: bool = True
     day: Day | None = None
+    ground: Ground | None = None
+    judge: PolicyEngine | None = None
+    hooks: Hooks | None = None
+    keeper: Keeper | None = None
+    sandbox: str = ""
     redactor: Redactor | None = None
     offered: tuple[Tool, ...] = ()
 
