@@ -13,16 +13,22 @@ class Word(Struct, frozen=True, gc=False, omit_defaults=True):
     """One word with its quotes and escapes taken off. `globs`: it has unquoted `*`, `?` or `[`.
 
     In a word that globs, quoted characters that would glob are written `[*]`, `[?]`, `[[]`.
-    `tilde`: it begins with an unquoted `~` that stands for a home folder.
+    `tilde`: it begins with an unquoted `~` that stands for a home folder. Not `known`: it has an
+    expansion in it, and `text` is the word as it is spelled, quotes and all (`"$HOME"/*`), so that
+    what is forbidden is seen in it.
     """
 
     text: str
     globs: bool = False
     tilde: bool = False
+    known: bool = True
 
 
 class Redirect(Struct, frozen=True, gc=False, omit_defaults=True):
-    """`< file` reads, `> file` writes, `>> file` appends, `<<` is text, `2>&1` copies a handle."""
+    """`< file` reads, `> file` writes, `>> file` appends, `<<` is text, `2>&1` copies a handle.
+
+    `<>`, `>|`, `&>` and `>& file` write. The target of a text is the text itself.
+    """
 
     kind: RedirectKind
     target: Word = Word("")
