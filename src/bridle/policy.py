@@ -13,11 +13,12 @@ import re
 from collections.abc import Sequence
 from fnmatch import translate
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, cast
 from unicodedata import normalize
 
 from msgspec import Struct
 
+from bridle.errors import ConfigError
 from bridle.messages import ToolCall
 
 Mode = Literal["plan", "ask", "edits", "auto"]
@@ -88,13 +89,14 @@ class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
 
     In a pattern for commands `*` stands for anything, and ` *` at the end also for nothing. In one
     for paths `*` stays within a folder, `**` does not, and a pattern without `/` is for the name.
-    `origin` is where the rule was written, for a person.
+    `origin` is where the rule was written, `reason` why, for a person.
     """
 
     verdict: Verdict
     tool: str
     pattern: str = "*"
     origin: str = ""
+    reason: str = ""
 
     def __str__(self) -> str:
         inside = "" if self.pattern == "*" else f"({self.pattern})"
@@ -110,6 +112,30 @@ class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
             return _matches(self.pattern, act.subject, act.is_path, False)
         spellings = (act.subject, *act.also)
         return any(_matches(self.pattern, one, act.is_path, True) for one in spellings)
+
+
+def read_rule(text: str, origin: str = "") -> Rule:
+    """A rule from its words, `allow: shell(git status)`. Raise `ConfigError` with its origin."""
+    found = _RULE.fullmatch(text.strip())
+    place = f"{origin}: " if origin else ""
+    if found is None or len(text) > _LONGEST or not text.strip().isprintable():
+        said = text.strip() if text.isprintable() and len(text) < 100 else f"{text[:60]!r} …"
+        raise ConfigError(f"{place}`{said}` is no rule", hint=_EXAMPLE)
+    verdict, tool, pattern = found.groups("*")
+    if verdict not in ORDER:
+        raise ConfigError(f"{place}a rule cannot say `{verdict}`", hint=_EXAMPLE)
+    if not pattern.strip():
+        hint = f"Write `{verdict}: {tool}` for everything that {tool} does."
+        raise ConfigError(f"{place}there is nothing between the parentheses", hint=hint)
+    return Rule(cast("Verdict", verdict), tool, pattern.strip(), origin)
+
+
+_RULE = re.compile(r"(\w+)\s*:\s*([\w.*?-]+)\s*(?:\((.*)\))?", re.DOTALL)
+_LONGEST = 2000  # characters of a rule
+_EXAMPLE = (
+    "A rule says allow, ask or deny, then a tool, then what it is about: "
+    "`allow: shell(git status)`, `ask: write(**/*.sql)`, `deny: web_fetch`."
+)
 
 
 class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -135,12 +161,13 @@ def decide(call: ToolCall, facts: Facts, rules: Sequence[Rule], mode: Mode) -> D
     spoken = [_spoken(act, rules) for act in acts] if rules else [None] * len(acts)
     said = min(filter(None, spoken), key=lambda rule: ORDER.index(rule.verdict), default=None)
     if said is not None and said.verdict == "deny":
-        return Decision("deny", "a rule forbids it", str(said))
+        return Decision("deny", _because("a rule forbids it", said), str(said))
     if mode == "plan" and not _reads(facts, acts):
         return Decision("deny", "plan mode only reads; nothing is changed until the plan is agreed")
     if said is not None and said.verdict == "ask":
         lasting = bool(facts.guard) or facts.policy.asks
-        return _answered(Decision("ask", "a rule says so", str(said), lasting=lasting), facts, mode)
+        asked = Decision("ask", _because("a rule says so", said), str(said), lasting=lasting)
+        return _answered(asked, facts, mode)
     return _answered(
         _unforbidden(call, facts, list(zip(acts, spoken, strict=True)), mode), facts, mode
     )
@@ -175,13 +202,18 @@ def _unforbidden(
         return Decision("ask", facts.guard, lasting=True)
     if facts.opaque:
         return Decision("ask", facts.opaque)
-    open_acts = [act for act, rule in acts if rule is None and not act.minor]
+    lone = all(act.minor for act, _ in acts)  # then it is part of nothing
+    open_acts = [act for act, rule in acts if rule is None and (lone or not act.minor)]
     allowed = next((rule for _, rule in acts if rule is not None), None)
     if not open_acts and allowed is not None:
-        return Decision("allow", "a rule says so", str(allowed))
+        return Decision("allow", _because("a rule says so", allowed), str(allowed))
     if facts.policy.requires_approval:
         return Decision("ask", f"{call.name} always asks")
     return _own(call, open_acts, mode)
+
+
+def _because(words: str, rule: Rule) -> str:
+    return f"{words}: {rule.reason}" if rule.reason else words
 
 
 def _own(call: ToolCall, acts: list[Act], mode: Mode) -> Decision:
@@ -233,7 +265,7 @@ def _expression(pattern: str, is_path: bool) -> re.Pattern[str]:
     if not is_path:
         tail = pattern.endswith(" *")
         plain = (pattern[:-2] if tail else pattern).replace("[", "[[]")  # no classes of characters
-        spelled = translate(plain).removesuffix(r"\Z")
+        spelled = translate(plain)[:-2]  # without its end, which newer Pythons spell differently
         return re.compile(spelled + ("(?: .*)?" if tail else ""), re.DOTALL)
     pieces = re.split(r"(\*\*/|/\*\*$|\*\*|\*|\?)", pattern.removeprefix("./"))
     words = "".join(_GLOBS.get(piece) or re.escape(piece) for piece in pieces)

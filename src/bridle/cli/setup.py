@@ -13,14 +13,18 @@ from bridle.cli.find import find_session, newest_in
 from bridle.cli.options import to_settings
 from bridle.cli.style import Paint
 from bridle.config import Loaded, Settings, load_settings, state_folder, vendor_of
+from bridle.config.places import policy_file
 from bridle.engine.engine import Engine
 from bridle.engine.parts import Approver
 from bridle.engine.session import Session
+from bridle.policy import Rule, read_rule
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import SessionSummary
 from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
 from bridle.stores.copying import is_imported
 from bridle.stores.reading import SessionFolder
+
+_PROJECT_RULES = ".bridle/policy.yaml"
 
 
 class Setup:
@@ -34,6 +38,8 @@ class Setup:
         self.imported = self.earlier is not None and is_imported(self.folder, self.earlier.id)
         self._named = bool(flags.get("workspace"))
         self.workspace = _workspace(None if self.imported else self.earlier, flags)
+        self.also: tuple[str, ...] = tuple(flags.get("add_dir") or ())
+        self.rules = _rules(self.workspace, flags.get("rules") or ())
         for warning in self.loaded.warnings:
             complain(warning)
 
@@ -67,6 +73,11 @@ class Setup:
             "durability": settings.durability,
             "redact": settings.redact,
             "redact_tokens": settings.redact_tokens,
+            "rules": self.rules,
+            "also": self.also,
+            "sandbox": settings.sandbox,
+            "hosts": settings.hosts,
+            "undo": settings.undo,
             "face": face,
             "on_ask": extra.get("on_ask", "deny"),
         }
@@ -154,6 +165,19 @@ def _workspace(earlier: SessionSummary | None, flags: dict[str, Any]) -> Path:
     if earlier is not None and earlier.workspace and Path(earlier.workspace).is_dir():
         return Path(earlier.workspace)
     return _here()
+
+
+def _rules(workspace: Path, given: tuple[str, ...]) -> tuple[Rule, ...]:
+    """The rules that hold there, and those of the flags. Raise `ConfigError`."""
+    said = tuple(read_rule(text, "--rule") for text in given)
+    if not any(map(os.path.lexists, (policy_file(os.environ), workspace / _PROJECT_RULES))):
+        return said
+    from bridle.config.policy import standing_rules  # it reads YAML, and most people have no rules
+
+    standing = standing_rules(workspace)
+    for note in standing.notes:
+        complain(*note)
+    return standing.rules + said
 
 
 def _here() -> Path:

@@ -3,16 +3,17 @@
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from bridle import __version__
 from bridle.config.patterns import check_patterns
 from bridle.engine.budget import Limits
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Approver, OnAsk, Parts
+from bridle.engine.parts import Approver, OnAsk, Parts, PolicyEngine
 from bridle.errors import ConfigError
-from bridle.policy import MODES, Mode, Rule
+from bridle.policy import MODES, Mode, Rule, read_rule
 from bridle.promises.day import Day
+from bridle.promises.hooks import Hooks
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import Durability, Store
 from bridle.promises.tool import Files, Tool
@@ -35,10 +36,23 @@ class EngineOptions(TypedDict, total=False):
     `state` is the folder of the sessions, `day` who keeps the account for the limits of a day.
     `redact` are regular expressions of what nobody is to read; `redact_tokens=False` lets pass
     what looks like a token of a well-known service. Known keys never pass.
+
+    `rules` are rules or their words (`"allow: shell(git status)"`); files of rules are the command
+    line's, and `bridle.config.policy.standing_rules(folder)` reads them. `policy` is a
+    `PolicyEngine` of your own, asked after the floor and the deny rules; it lifts neither. `hooks`
+    stand before and after tools, prompts and turns. `also` are more folders to work on. `sandbox`
+    is what commands run in (auto, bubblewrap, landlock, none), `hosts` whom `web_fetch` may ask
+    (none: there is no such tool). `undo=False` keeps nothing of what turns change.
     """
 
     mode: Mode
-    rules: Iterable[Rule]
+    rules: Iterable[Rule | str]
+    policy: PolicyEngine
+    hooks: Hooks
+    also: Iterable[str | os.PathLike[str]]
+    sandbox: Literal["auto", "bubblewrap", "landlock", "none"]
+    hosts: Iterable[str]
+    undo: bool
     approver: Approver
     on_ask: OnAsk
     ask_seconds: float
@@ -78,7 +92,8 @@ def build_engine(
         _named(tools),
         store or JsonlStore(_state(options), options.get("durability", "disk")),
         _folder(workspace),
-        tuple(options.get("rules", ())),
+        _rules(options.get("rules", ())),
+        judge=options.get("policy"),
         system=options["system"] if "system" in options else default_system(),
         small=provider_of(small) if isinstance(small, str) else small,
         version=__version__,
@@ -94,6 +109,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "mode": MODES,
     "on_ask": ("wait", "deny", "park"),
     "durability": ("disk", "process"),
+    "sandbox": ("auto", "bubblewrap", "landlock", "none"),
 }
 _KINDS = {"limits": Limits, "config": RequestConfig}
 _KEPT = (
@@ -106,6 +122,7 @@ _KEPT = (
     "deps",
     "redact_tokens",
     "face",
+    "hooks",
 )
 
 
@@ -124,6 +141,12 @@ def _check(options: EngineOptions) -> None:
                 f"{key} is a {type(options.get(key)).__name__}",
                 hint=f"Hand in a {kind.__name__}: {key}={kind.__name__}(…).",
             )
+
+
+def _rules(given: Iterable[Rule | str]) -> tuple[Rule, ...]:
+    """Rules, or their words, as rules. Raise `ConfigError`."""
+    words = (given,) if isinstance(given, str) else given
+    return tuple(read_rule(one, "rules") if isinstance(one, str) else one for one in words)
 
 
 def default_system() -> str:

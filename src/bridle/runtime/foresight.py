@@ -1,0 +1,93 @@
+"""What would be decided of a call, found with the real tools, facts and rules. Runs nothing.
+
+`bridle policy` and a replay under another policy ask here; the engine has the same parts.
+"""
+
+import os
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bridle.engine.facts import facts_of
+from bridle.messages import ToolCall
+from bridle.policy import Decision, Facts, Mode, Rule, ToolPolicy, decide
+from bridle.promises.ground import Ground
+from bridle.promises.tool import Tool, ToolContext, ToolResult
+from bridle.runtime.grounding import ground_of, level_of
+from bridle.workspace.paths import Workspace
+
+_SUBJECTS = {"web_fetch": "url", "fetch": "url"}
+
+
+class Foreseen(NamedTuple):
+    """What is known of a call, and what that comes to."""
+
+    facts: Facts
+    decision: Decision
+
+
+class Foresight:
+    """Decides calls in a folder."""
+
+    def __init__(
+        self,
+        root: str | Path,
+        rules: Iterable[Rule] = (),
+        *,
+        also: Iterable[str | os.PathLike[str]] = (),
+        sandbox: str = "auto",
+    ) -> None:
+        self.rules = tuple(rules)
+        self.ground: Ground = ground_of(Workspace(root), also)
+        self._sandbox = sandbox
+
+    @cached_property
+    def level(self) -> str:
+        """The sandbox that commands would run in on this machine; empty where there is none."""
+        return level_of(self._sandbox)
+
+    @cached_property
+    def tools(self) -> dict[str, Tool]:
+        """The tools that come with bridle, by name."""
+        from bridle.tools.builtin import builtin_tools
+
+        return {tool.name: tool for tool in builtin_tools()}
+
+    def decide(
+        self, call: ToolCall, mode: Mode = "ask", rules: tuple[Rule, ...] = (), cwd: str = ""
+    ) -> Foreseen:
+        """What would be decided, with these rules beside the standing ones."""
+        tool = self.tools.get(call.name) or _Unknown(call.name)
+        folder = os.path.normpath(Path(self.ground.root, cwd))
+        sandboxed = mode == "auto" and bool(tool.policy.runs) and bool(self.level)
+        facts = facts_of(call, tool, self.ground, cwd=folder, sandboxed=sandboxed)
+        return Foreseen(facts, decide(call, facts, self.rules + rules, mode))
+
+    def call(self, tool: str, subject: str) -> ToolCall:
+        """A call of that tool with that command, path or host."""
+        known = self.tools.get(tool)
+        if known is not None and known.policy.runs:
+            return ToolCall("", tool, {known.policy.runs: subject})
+        if key := _SUBJECTS.get(tool):
+            url = subject if "://" in subject else f"https://{subject}/"
+            return ToolCall("", "web_fetch", {key: url})
+        if known is not None and hasattr(known, "touched"):
+            known = None  # which paths it touches stands in a text of its own: `write` will do
+            tool = "write"
+        return ToolCall("", tool, {"path": subject})
+
+
+class _Unknown:
+    """A tool of which nothing is known but its name: it asks."""
+
+    description = ""
+    parameters: dict[str, Any] = {}
+    policy = ToolPolicy(requires_approval=True)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
+        """There is nothing to run."""
+        return ToolResult.failure(f"there is no tool {self.name}")
