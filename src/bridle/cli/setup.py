@@ -74,6 +74,7 @@ class Setup:
             "redact": settings.redact,
             "redact_tokens": settings.redact_tokens,
             "rules": self.rules,
+            "learn": _learn,
             "also": self.also,
             "sandbox": settings.sandbox,
             "hosts": settings.hosts,
@@ -178,6 +179,13 @@ def _rules(workspace: Path, given: tuple[str, ...]) -> tuple[Rule, ...]:
     for note in standing.notes:
         complain(*note)
     return standing.rules + said
+
+
+def _learn(words: str) -> None:
+    """A rule that was made of an answer is the person's own from now on."""
+    from bridle.config.learning import add_rule
+
+    add_rule(policy_file(os.environ), words)
 
 
 def _here() -> Path:

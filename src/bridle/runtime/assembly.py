@@ -42,7 +42,8 @@ class EngineOptions(TypedDict, total=False):
     `PolicyEngine` of your own, asked after the floor and the deny rules; it lifts neither. `hooks`
     stand before and after tools, prompts and turns. `also` are more folders to work on. `sandbox`
     is what commands run in (auto, bubblewrap, landlock, none), `hosts` whom `web_fetch` may ask
-    (none: there is no such tool). `undo=False` keeps nothing of what turns change.
+    (none: there is no such tool). `undo=False` keeps nothing of what turns change. A yes for the
+    session ends after `ask_grant_seconds`; a rule made of a yes is handed to `learn`, in its words.
     """
 
     mode: Mode
@@ -56,6 +57,8 @@ class EngineOptions(TypedDict, total=False):
     approver: Approver
     on_ask: OnAsk
     ask_seconds: float
+    ask_grant_seconds: float
+    learn: Callable[[str], None]
     limits: Limits
     config: RequestConfig
     system: str
@@ -117,6 +120,8 @@ _KEPT = (
     "approver",
     "on_ask",
     "ask_seconds",
+    "ask_grant_seconds",
+    "learn",
     "limits",
     "config",
     "deps",

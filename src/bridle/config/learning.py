@@ -1,0 +1,74 @@
+"""A rule that a person made of an answer, written into their own file of rules.
+
+The file is theirs: every other line stays as it is, and what comes out is read back before it is
+kept. Where that does not work, nothing is changed, and they are told to write it themselves.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from bridle.config.marked import composed, read_text, says_something
+from bridle.config.policy import parse_rules
+from bridle.errors import ConfigError
+from bridle.policy import Rule, read_rule
+
+
+def add_rule(path: Path, words: str) -> Rule:
+    """Put a rule into that file, before the others. Raise `ConfigError`; then nothing changed."""
+    rule = read_rule(words)
+    text = read_text(path, "rules") or ""
+    before = parse_rules(text, path).rules
+    if any(str(one) == str(rule) for one in before):
+        return rule
+    after = _with(text, rule, path)
+    try:
+        now = [str(one) for one in parse_rules(after, path).rules]
+    except ConfigError:
+        now = []
+    if now != [str(rule), *map(str, before)]:
+        hint = f"Write it there yourself: - {rule}"
+        raise ConfigError(f"{path}: there is no place for another rule in it", hint=hint)
+    _replace(path, after)
+    return rule
+
+
+def _with(text: str, rule: Rule, path: Path) -> str:
+    """The text with the rule as the first of its list."""
+    about = str(rule).partition(": ")[2].replace("'", "''")
+    item = f"- {rule.verdict}: '{about}'"
+    if not says_something(text):
+        return f"{text.rstrip()}\n\nrules:\n  {item}\n".lstrip("\n")
+    with composed(text, path) as (_, root):
+        at = next((value for name, value in root.value if name.value == "rules"), None)
+        line, indent = _spot(at) if at is not None else (-1, 0)
+    if line < 0:
+        return f"{text.rstrip()}\n\nrules:\n  {item}\n"
+    lines = text.rstrip("\n").split("\n")
+    return "\n".join((*lines[:line], " " * indent + item, *lines[line:])) + "\n"
+
+
+def _spot(node: Any) -> tuple[int, int]:
+    """Where the first item of a list would stand: its line and how far it is indented."""
+    if node.id == "sequence" and not node.flow_style:
+        return node.start_mark.line, node.start_mark.column
+    return node.end_mark.line + 1, 2  # `rules:` with nothing behind it
+
+
+def _replace(path: Path, text: str) -> None:
+    """In one step, and private; a link stays a link."""
+    real = Path(os.path.realpath(path))
+    try:
+        real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=".policy-", dir=real.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(real)
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: the rule cannot be written: {error.strerror}",
+            hint="Check that you may write there.",
+        ) from error
