@@ -8,7 +8,8 @@ understood; all else is opaque, with the commands that could be seen in it. Know
 import re
 from functools import lru_cache
 
-from bridle.commands.limits import OverLimit, check
+from bridle.commands.limits import OverLimit, check, is_tangled
+from bridle.commands.loose import commands_of
 from bridle.commands.plain import Draft, read_plain
 from bridle.commands.quotes import Unclear
 from bridle.commands.seen import commands_in
@@ -44,7 +45,7 @@ def _parsed(text: str) -> Script:
         tokens = tokens_of(viewed)
         drafts = read_plain(viewed, tokens)
     except Unclear as unclear:
-        return Script(commands_in(tree_of(viewed), viewed), STRANGE if strange else str(unclear))
+        return Script(_visible(viewed), STRANGE if strange else str(unclear))
     plain = tuple(draft.finished() for draft in drafts)
     if strange or (changed := _changes_reading(plain)):
         return Script(plain, STRANGE if strange else changed)
@@ -70,6 +71,17 @@ def _rereads(argv: tuple[str, ...]) -> bool:
     return argv[0] != "set" or not all(map(_HARMLESS.fullmatch, argv[1:]))
 
 
+def _visible(text: str) -> tuple[Simple, ...]:
+    """Every command that can be seen in what is not plain."""
+    if is_tangled(text):
+        return commands_of(text)
+    root = tree_of(text)
+    seen = commands_in(root, text)
+    if not root.has_error:
+        return seen
+    return (*seen, *(one for one in commands_of(text) if one.argv not in _argvs(seen)))
+
+
 def _compared(
     text: str, tokens: list[Token], drafts: list[Draft], plain: tuple[Simple, ...]
 ) -> Script:
@@ -77,5 +89,9 @@ def _compared(
     root = tree_of(text)
     if agrees(root, tokens, [draft.head for draft in drafts if draft.head >= 0]):
         return Script(plain)
-    seen = tuple(one for one in commands_in(root, text) if one not in plain)
+    seen = tuple(one for one in commands_in(root, text) if one.argv not in _argvs(plain))
     return Script((*plain, *seen), DIFFERS)
+
+
+def _argvs(commands: tuple[Simple, ...]) -> set[tuple[str, ...]]:
+    return {command.argv for command in commands if not command.redirects}

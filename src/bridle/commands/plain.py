@@ -14,7 +14,7 @@ from bridle.commands.shape import Redirect, RedirectKind, Simple, Word
 from bridle.commands.tokens import HANDLE, TEXT, WORD, Token
 
 Follows = Literal["", ";", "&&", "||", "|", "&"]
-_FLOW = frozenset(
+FLOW = frozenset(
     (
         *("if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "in"),
         *("while", "until", "for", "select", "function", "time", "coproc", "[[", "]]"),
@@ -196,7 +196,7 @@ class _Reading:
         if self.at == first:
             raise Unclear(_BROKEN)
         if self.kind() == "(":
-            raise Unclear("it defines a function")
+            raise Unclear("it defines a function, or holds a bracket that is not understood")
         self.drafts.append(draft)
         if len(self.drafts) > COMMANDS:
             raise OverLimit(TOO_MANY)
@@ -207,7 +207,7 @@ class _Reading:
             return False
         token, raw = self.tokens[self.at], self.raw()
         if not draft.words and not self.assigned(draft, raw, token):
-            if raw in _FLOW or raw == "{":
+            if raw in FLOW or raw == "{":
                 raise Unclear(f"it holds a part of the shell's grammar, {raw}, that is not judged")
             draft.head = token.start
         if draft.head >= 0:

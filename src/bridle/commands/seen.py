@@ -38,57 +38,68 @@ class _Where(NamedTuple):
     piped: bool = False
 
 
+class _Place(NamedTuple):
+    """A node, and the one it stands in: to ask the tree for that is dear."""
+
+    node: "Node"
+    above: "_Place | None"
+    where: _Where
+
+
 def commands_in(root: "Node", text: str) -> tuple[Simple, ...]:
     """Every command that can be seen, in the order in which they stand."""
     found: list[Simple] = []
     scopes = 0
-    waiting = [(root, _Where())]
+    waiting = [_Place(root, None, _Where())]
     while waiting:
-        node, where = waiting.pop()
-        if where.depth > DEPTH:
+        place = waiting.pop()
+        if place.where.depth > DEPTH:
             raise OverLimit(TOO_DEEP)
-        found.extend(_commands(node, text, where))
+        children = place.node.children
+        found.extend(_commands(place, children, text))
         if len(found) > COMMANDS:
             raise OverLimit(TOO_MANY)
         scopes += 1
-        waiting.extend(reversed(list(_inside(node, where, scopes))))
+        waiting.extend(reversed(list(_inside(place, children, scopes))))
     return tuple(found)
 
 
-def _inside(node: "Node", where: _Where, number: int) -> Iterator[tuple["Node", _Where]]:
+def _inside(place: _Place, children: "list[Node]", number: int) -> Iterator[_Place]:
     """What stands in a node, and where that is."""
-    kind = node.type
+    kind, where = place.node.type, place.where
     deeper = where.depth + (kind in _NESTS)
     scope = (*where.scope, number) if kind in _SUBSHELLS else where.scope
     follows = where.follows
-    for place, child in enumerate(node.children):
+    for index, child in enumerate(children):
         if not child.is_named:
             follows = _JOINS.get(child.type, follows)
         elif child.child_count or child.is_error:
-            inner = (*scope, number, place) if kind == "pipeline" else scope
-            yield child, _Where(inner, deeper, follows, kind == "pipeline")
+            inner = (*scope, number, index) if kind == "pipeline" else scope
+            yield _Place(child, place, _Where(inner, deeper, follows, kind == "pipeline"))
             follows = ";"
 
 
-def _commands(node: "Node", text: str, where: _Where) -> Iterator[Simple]:
-    parts = list(_parts(node))
+def _commands(place: _Place, children: "list[Node]", text: str) -> Iterator[Simple]:
+    parts = list(_parts(place, children))
     if parts:
-        simple = _simple(parts, text, where)
+        simple = _simple(parts, text, place.where)
         if simple.words or simple.assignments or simple.redirects:
             yield simple
 
 
-def _parts(node: "Node") -> Iterator["Node"]:
+def _parts(place: _Place, children: "list[Node]") -> Iterable["Node"]:
     """What belongs to the command that a node is; nothing where it is none."""
-    kind, parent = node.type, node.parent
+    kind, above = place.node.type, place.above
+    around = above.node.type if above is not None else ""
     if kind in _COMMANDS:
-        yield from node.children
-        if parent is not None and parent.type == "redirected_statement":
-            yield from parent.children[1:]
-    elif kind == "redirected_statement" and node.children[0].type not in _COMMANDS:
-        yield from (one for one in node.children if one.type in _REDIRECTS)
-    elif kind == "variable_assignment" and parent is not None and parent.type not in _COMMANDS:
-        yield node
+        if above is not None and around == "redirected_statement":
+            return [*children, *above.node.children[1:]]
+        return children
+    if kind == "redirected_statement" and children[0].type not in _COMMANDS:
+        return [one for one in children if one.type in _REDIRECTS]
+    if kind == "variable_assignment" and around not in _COMMANDS:
+        return [place.node]
+    return ()
 
 
 class _Parts:

@@ -6,6 +6,7 @@ Knows no grammar. What it is not certain of, it does not read: `Unclear`.
 import re
 from typing import NamedTuple
 
+from bridle.commands.limits import TOKENS, TOO_BUSY
 from bridle.commands.quotes import Unclear
 from bridle.commands.shape import Word
 from bridle.commands.words import Read, unview, word_at
@@ -63,6 +64,8 @@ def tokens_of(text: str) -> list[Token]:
         else:
             at = _operate(text, operator, found, awaited)
         at = _skip(text, at)
+        if len(found) > TOKENS:
+            raise Unclear(TOO_BUSY)
     if awaited:
         raise Unclear("it holds a here-text that does not end")
     return found
@@ -120,8 +123,8 @@ def _here_text(text: str, at: int, mark: _Mark, found: list[Token]) -> int:
         end = min(stop + 1, len(text))
         if line == mark.line:
             found[mark.token] = found[mark.token]._replace(word=_body(lines, mark))
-            found.append(Token(TEXT, at, end))
-            return end
+            found.append(Token(TEXT, at, stop))
+            return stop
         lines.append(line + "\n")
     raise Unclear("it holds a here-text that does not end")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from bridle.commands.tokens import Token
+from bridle.commands.tokens import TEXT, Token
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -72,6 +72,13 @@ def agrees(root: "Node", tokens: list[Token], heads: list[int]) -> bool:
         if not node.child_count:
             starts.add(node.start_byte)
             ends.add(node.end_byte)
-    return found == set(heads) and all(
-        token.start in starts and token.end in ends for token in tokens if token.kind.strip()
-    )
+    return found == set(heads) and all(_is_cut(token, starts, ends) for token in tokens)
+
+
+def _is_cut(token: Token, starts: set[int], ends: set[int]) -> bool:
+    """Does the tree begin and end something where this token begins and ends?
+
+    Ends of lines are nothing to the tree, and an empty here-text begins nothing.
+    """
+    begins = token.start in starts or token.kind == TEXT
+    return token.kind == "\n" or (begins and token.end in ends)

@@ -8,6 +8,7 @@ at the time it runs (variables, substitutions, braces) is never guessed at: it h
 import re
 from typing import NamedTuple
 
+from bridle.commands.limits import PIECES, TOO_BUSY
 from bridle.commands.quotes import Unclear, unescape
 from bridle.commands.shape import Word
 
@@ -104,12 +105,12 @@ class _Reading:
         text = self.text
         while self.at < len(text):
             found = _PIECE.match(text, self.at)
-            if found is not None:
+            if found is not None and len(self.pieces) < PIECES:
                 self._take(found)
             elif text[self.at] in BREAKS:
                 break
             else:
-                raise Unclear(_reason(text, self.at))
+                raise Unclear(_reason(text, self.at) if found is None else TOO_BUSY)
         raw = text[self.start : self.at]
         self._check_braces(raw)
         self._check_pattern(raw)
