@@ -75,7 +75,7 @@ def shown_commands():
 @pytest.mark.parametrize("line", shown_commands())
 def test_every_command_in_the_pages_is_one_that_the_program_knows(line):
     words = shlex.split(line)[1:]
-    depth = 2 if words[0] in ("sessions", "config", "approvals") else 1
+    depth = 2 if words[0] in ("sessions", "config", "approvals", "policy") else 1
     command = [sys.executable, "-m", "bridle", *words[:depth], "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

@@ -71,7 +71,9 @@ def idle(rule: Rule, tools: Iterable[str]) -> str:
         known = "" if rule.tool.startswith("mcp") else "; is it one of your own tools?"
         return f"names a tool that bridle does not bring along{known}" if known else ""
     if rule.tool == "shell" and _JOINS.search(_QUOTED.sub("", rule.pattern)):
-        return "never speaks: a rule is held against one command at a time, without its pipes"
+        if rule.verdict == "allow":
+            return "never speaks: a rule is held against one command at a time, without its pipes"
+        return "is hardly ever met: a rule is held against one command at a time; forbid each"
     if rule.tool in _ALIKE and rule.pattern.startswith("~"):
         return "never speaks: a path is held against it from the workspace's root"
     return ""

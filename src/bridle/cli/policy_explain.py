@@ -110,7 +110,7 @@ def explain_call(foresight: Foresight, call: ToolCall, mode: Mode) -> int:
     found = foresight.decide(call, mode)
     for line in explained(foresight, call, found, paint, width):
         click.echo(line)
-    level = foresight.level or "none"
+    level = foresight.sandbox.level
     count = f"{len(foresight.rules)} rule{'' if len(foresight.rules) == 1 else 's'}"
     click.echo(paint.dim(f"mode {mode} · sandbox {level} · {count} · {foresight.ground.root}"))
     return 0

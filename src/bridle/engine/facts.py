@@ -4,7 +4,7 @@ A command is understood by `commands`, a path by the ground it stands on; both a
 neither is asked for a tool that has neither. Decides nothing, and runs nothing.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bridle.errors import ToolError
 from bridle.policy import Act, Does, Facts, ToolPolicy
@@ -19,15 +19,25 @@ _UNSANDBOXED = "it would run outside the sandbox"
 _GROUNDLESS = "nothing is known of the folder that it would run in"
 
 
+class Confining(Protocol):
+    """A sandbox, as far as it matters here. Looking for its level may take a while."""
+
+    @property
+    def level(self) -> str: ...
+
+
 def facts_of(
     call: "ToolCall",
     tool: "Tool",
     ground: "Ground | None" = None,
     *,
     cwd: str = "",
-    sandboxed: bool = False,
+    sandboxed: "bool | str | Confining" = False,
 ) -> Facts:
-    """What is known of a call. `cwd` is where its words are read (default: the root)."""
+    """What is known of a call. `cwd` is where its words are read (default: the root).
+
+    `sandboxed` may be the level of a sandbox, or what has one; it is looked at for commands alone.
+    """
     policy = tool.policy
     if policy.runs:
         return _command(call, policy, ground, cwd, sandboxed)
@@ -45,13 +55,17 @@ def _subject(arguments: dict[str, Any]) -> str:
 
 
 def _command(
-    call: "ToolCall", policy: ToolPolicy, ground: "Ground | None", cwd: str, sandboxed: bool
+    call: "ToolCall",
+    policy: ToolPolicy,
+    ground: "Ground | None",
+    cwd: str,
+    sandbox: "bool | str | Confining",
 ) -> Facts:
     """A command line: as it was understood, and whether it asks to leave the sandbox."""
     text = call.arguments.get(policy.runs)
     leaves = call.arguments.get("sandbox") is False
     guard = _UNSANDBOXED if leaves else ""
-    sandboxed = sandboxed and not leaves
+    sandboxed = not leaves and _is_active(sandbox)
     if not isinstance(text, str):
         return Facts(policy, guard=guard, opaque="there is no command in it")
     if ground is None:
@@ -62,6 +76,12 @@ def _command(
     acts = found.acts or (Act((call.name,), text),)
     guards = "; ".join(filter(None, (guard, found.guard)))
     return Facts(policy, text, found.floor, acts, guards, found.opaque, sandboxed)
+
+
+def _is_active(sandbox: "bool | str | Confining") -> bool:
+    if isinstance(sandbox, bool):
+        return sandbox
+    return (sandbox if isinstance(sandbox, str) else sandbox.level) not in ("", "none")
 
 
 def _files(call: "ToolCall", tool: "Tool", ground: "Ground | None", cwd: str) -> Facts:

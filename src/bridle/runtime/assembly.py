@@ -1,7 +1,7 @@
 """Builds an engine: provider, tools, workspace, store, and the settings of a turn."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
@@ -14,11 +14,13 @@ from bridle.errors import ConfigError
 from bridle.policy import MODES, Mode, Rule, read_rule
 from bridle.promises.day import Day
 from bridle.promises.hooks import Hooks
+from bridle.promises.keeping import Keeper
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import Durability, Store
 from bridle.promises.tool import Files, Tool
 from bridle.runtime.adapters import known_secrets
 from bridle.runtime.adapters import provider as provider_of
+from bridle.runtime.grounding import Folder, Surroundings, surroundings, undo_of
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import as_tool
 from bridle.workspace.paths import Workspace
@@ -42,15 +44,16 @@ class EngineOptions(TypedDict, total=False):
     `PolicyEngine` of your own, asked after the floor and the deny rules; it lifts neither. `hooks`
     stand before and after tools, prompts and turns. `also` are more folders to work on. `sandbox`
     is what commands run in (auto, bubblewrap, landlock, none), `hosts` whom `web_fetch` may ask
-    (none: there is no such tool). `undo=False` keeps nothing of what turns change. A yes for the
-    session ends after `ask_grant_seconds`; a rule made of a yes is handed to `learn`, in its words.
+    (none: there is no such tool); both are for the built-in tools. `undo=False` keeps nothing of
+    what turns change, nor does a store of your own without a `state`. A yes for the session ends
+    after `ask_grant_seconds`; a rule made of a yes is handed to `learn`, in its words.
     """
 
     mode: Mode
     rules: Iterable[Rule | str]
     policy: PolicyEngine
     hooks: Hooks
-    also: Iterable[str | os.PathLike[str]]
+    also: Iterable[Folder]
     sandbox: Literal["auto", "bubblewrap", "landlock", "none"]
     hosts: Iterable[str]
     undo: bool
@@ -77,7 +80,7 @@ def build_engine(
     provider: Provider | str | None = None,
     *,
     tools: Iterable[Tool | Callable[..., Any]] | None = None,
-    workspace: str | os.PathLike[str] | Files | None = None,
+    workspace: Folder | Files | None = None,
     store: Store | None = None,
     **options: "Unpack[EngineOptions]",
 ) -> Engine:
@@ -90,13 +93,19 @@ def build_engine(
     model = _with_fallback(_resolved(provider), options.get("fallback"))
     small = options.get("small")
     kept = {key: options[key] for key in _KEPT if key in options}  # type: ignore[literal-required]
+    folder = _folder(workspace, options.get("also", ()))
+    around = surroundings(folder, options.get("state"), options.get("sandbox", "auto"))
+    named = _named(_builtin(around, options) if tools is None else tools)
     parts = Parts(
         model,
-        _named(tools),
+        named,
         store or JsonlStore(_state(options), options.get("durability", "disk")),
-        _folder(workspace),
+        folder,
         _rules(options.get("rules", ())),
         judge=options.get("policy"),
+        ground=around.ground,
+        sandbox=around.sandbox if tools is None and around.sandbox is not None else "",
+        keeper=_keeper(around, named, options, elsewhere=store is not None),
         system=options["system"] if "system" in options else default_system(),
         small=provider_of(small) if isinstance(small, str) else small,
         version=__version__,
@@ -178,11 +187,13 @@ def _with_fallback(first: Provider, second: Provider | str | None) -> Provider:
     return Fallback(first, provider_of(second) if isinstance(second, str) else second)
 
 
-def _named(tools: Iterable[Tool | Callable[..., Any]] | None) -> dict[str, Tool]:
-    if tools is None:
-        from bridle.tools.builtin import builtin_tools
+def _builtin(around: Surroundings, options: EngineOptions) -> tuple[Tool, ...]:
+    from bridle.tools.builtin import builtin_tools
 
-        tools = builtin_tools()
+    return builtin_tools(sandbox=around.sandbox, hosts=tuple(options.get("hosts", ())))
+
+
+def _named(tools: Iterable[Tool | Callable[..., Any]]) -> dict[str, Tool]:
     named: dict[str, Tool] = {}
     for tool in map(as_tool, tools):
         if tool.name in named:
@@ -191,10 +202,28 @@ def _named(tools: Iterable[Tool | Callable[..., Any]] | None) -> dict[str, Tool]
     return named
 
 
-def _folder(workspace: str | os.PathLike[str] | Files | None) -> Files:
+def _folder(workspace: Folder | Files | None, also: Iterable[Folder]) -> Files:
     if workspace is None or isinstance(workspace, str | os.PathLike):
-        return Workspace(Path(workspace) if workspace else Path.cwd())
+        others = tuple(map(Path, (also,) if isinstance(also, str) else also))
+        return Workspace(Path(workspace) if workspace else Path.cwd(), also=others)
+    if tuple(also):
+        raise ConfigError(
+            "more folders go with the path of a folder, and the workspace is an object",
+            hint="Hand in the folder's path, or a Workspace that has them.",
+        )
     return workspace
+
+
+def _keeper(
+    around: Surroundings, tools: Mapping[str, Tool], options: EngineOptions, *, elsewhere: bool
+) -> Keeper | None:
+    """Who keeps what turns change, where there are tools that change files, and a place for it."""
+    policies = [tool.policy for tool in tools.values()]
+    changing = any((one.files and not one.read_only) or one.runs for one in policies)
+    placeless = elsewhere and "state" not in options
+    if around.workspace is None or not changing or placeless or not options.get("undo", True):
+        return None
+    return undo_of(around.workspace, _state(options), tools)
 
 
 def _state(options: EngineOptions) -> Path:

@@ -14,7 +14,7 @@ from bridle.messages import ToolCall
 from bridle.policy import Decision, Facts, Mode, Rule, ToolPolicy, decide
 from bridle.promises.ground import Ground
 from bridle.promises.tool import Tool, ToolContext, ToolResult
-from bridle.runtime.grounding import ground_of, level_of
+from bridle.runtime.grounding import LaterGround, own_places, sandbox_of
 from bridle.workspace.paths import Workspace
 
 _SUBJECTS = {"web_fetch": "url", "fetch": "url"}
@@ -39,13 +39,10 @@ class Foresight:
         sandbox: str = "auto",
     ) -> None:
         self.rules = tuple(rules)
-        self.ground: Ground = ground_of(Workspace(root), also)
-        self._sandbox = sandbox
-
-    @cached_property
-    def level(self) -> str:
-        """The sandbox that commands would run in on this machine; empty where there is none."""
-        return level_of(self._sandbox)
+        workspace = Workspace(root, also=tuple(map(str, also)))
+        own = own_places(os.environ)
+        self.sandbox = sandbox_of(workspace, own, sandbox)
+        self.ground: Ground = LaterGround(workspace, own, self.sandbox)
 
     @cached_property
     def tools(self) -> dict[str, Tool]:
@@ -60,7 +57,7 @@ class Foresight:
         """What would be decided, with these rules beside the standing ones."""
         tool = self.tools.get(call.name) or _Unknown(call.name)
         folder = os.path.normpath(Path(self.ground.root, cwd))
-        sandboxed = mode == "auto" and bool(tool.policy.runs) and bool(self.level)
+        sandboxed = self.sandbox if mode == "auto" else False  # it takes 10 ms to look for one
         facts = facts_of(call, tool, self.ground, cwd=folder, sandboxed=sandboxed)
         return Foreseen(facts, decide(call, facts, self.rules + rules, mode))
 
