@@ -21,6 +21,7 @@ FLOW = frozenset(
         *("!", "}"),
     )
 )
+_NUMBER = re.compile(r"[0-9]+")
 _ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\+?=|\[)")
 KINDS: dict[str, RedirectKind] = {
     "<": "read",
@@ -253,7 +254,7 @@ def _redirect(operator: str, kind: RedirectKind, target: Word, handle: int | Non
             target = Word(target.text + "\n")
     elif target.globs:
         raise Unclear("it redirects to a pattern")
-    elif kind == "copy" and target.text != "-" and not target.text.isdigit():
+    elif kind == "copy" and target.text != "-" and not _NUMBER.fullmatch(target.text):
         odd = not target.text or target.text[0].isdigit() or target.text[-1] == "-"
         if operator == "<&" or handle is not None or odd:
             raise Unclear("it copies a handle that is not a number")

@@ -12,7 +12,8 @@ RedirectKind = Literal["read", "write", "append", "text", "copy"]
 class Word(Struct, frozen=True, gc=False, omit_defaults=True):
     """One word with its quotes and escapes taken off. `globs`: it has unquoted `*`, `?` or `[`.
 
-    In a word that globs, quoted characters that would glob are written `[*]`, `[?]`, `[[]`.
+    In a word that globs, no quoted character would glob: such a word is not `known`. `**` in it is
+    what `*` is, and where nothing fits, the word stays as it is.
     `tilde`: it begins with an unquoted `~` that stands for a home folder. Not `known`: it has an
     expansion in it, and `text` is the word as it is spelled, quotes and all (`"$HOME"/*`), so that
     what is forbidden is seen in it.
@@ -40,9 +41,10 @@ class Simple(Struct, frozen=True, gc=False, omit_defaults=True):
 
     `opaque` says what in it cannot be known before it runs (an expansion, say); the words are then
     as far as they are known. `follows` is how it hangs together with the one before.
-    `depth` is how many subshells or substitutions it stands in; a `cd` in one ends with it.
-    `scope` numbers the subshell it runs in (0: the shell itself), `piped`: it is part of a pipe, so
-    that what it does to the shell (`cd`) is lost.
+    `scope` has the numbers of the subshells it runs in, the outermost first (none: the shell
+    itself); a `cd` ends with its subshell. Each part of a pipe has one of its own, and so has a list
+    that runs in the background. `piped`: it is, by itself, a part of a pipe. What a group or a
+    subshell redirects is a command without words, before the first command of the group.
     """
 
     words: tuple[Word, ...] = ()

@@ -14,6 +14,7 @@ from bridle.commands.words import Read, unview, word_at
 _GAP = re.compile(r"(?:[ \t]++|(?<=[ \t\n])\\\n(?![ \t]*+(?:\#|\Z)))*+(?:\#[^\n]*+)?")
 _OPERATOR = re.compile(r"&>>|&>|&&|&|\|\||\|&|\||;|<<<|<<-|<<|<>|<&|<|>>|>\||>&|>|\(|\)|\n")
 _UNSEEN = re.compile(r"[<>]\(|\(\(|;[;&]|\|\|\||&&&")
+_NUMBER = re.compile(r"[0-9]+")
 _MARK = re.compile(r"[A-Za-z0-9_.+-]+")
 _LIVE = re.compile(r"[$`\\]")
 _NOTHING = Word("")
@@ -81,7 +82,7 @@ def _worded(text: str, read: Read, at: int, awaiting: bool) -> Token:
     if awaiting and "\n" in raw:
         raise Unclear("it holds a quote over several lines beside a here-text")
     if text[read.end : read.end + 1] in ("<", ">"):
-        if raw.isdigit():
+        if _NUMBER.fullmatch(raw):
             if len(raw) > 1:
                 raise Unclear("it redirects a handle of more than one digit")
             return Token(HANDLE, at, read.end, Word(raw))
