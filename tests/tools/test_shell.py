@@ -14,7 +14,8 @@ import pytest
 from bridle.errors import ToolError
 from bridle.events import Event, ToolOutputDelta
 from bridle.promises.tool import ToolContext, ToolResult
-from bridle.tools.shell import OUTPUT, Output, Shell
+from bridle.tools.output import OUTPUT, Output
+from bridle.tools.shell import Shell
 from bridle.workspace.paths import Workspace
 
 
@@ -35,6 +36,9 @@ def alive(pid: int) -> bool:
     return Path("/proc").exists() is False
 
 
+ENDED: dict[str, Any] = {"exit_code": 0, "output": "", "timed_out": False, "sandbox": "none"}
+
+
 def pids(text: str) -> list[int]:
     return [int(found) for found in re.findall(r"pid (\d+)", text)]
 
@@ -45,10 +49,10 @@ def test_a_command_gives_its_output_and_its_exit_code(tmp_path: Path) -> None:
     assert run(tmp_path, "ls; pwd; echo oops >&2") == ToolResult(
         True,
         f"a\n{tmp_path}\noops\n[exit code 0]",
-        {"exit_code": 0, "output": f"a\n{tmp_path}\noops\n", "timed_out": False},
+        {**ENDED, "output": f"a\n{tmp_path}\noops\n"},
     )
     assert run(tmp_path, "printf x; exit 3") == ToolResult(
-        False, "x\n[exit code 3]", {"exit_code": 3, "output": "x", "timed_out": False}
+        False, "x\n[exit code 3]", {**ENDED, "exit_code": 3, "output": "x"}
     )
     assert run(tmp_path, "true").text == "(no output)\n[exit code 0]"
     assert run(tmp_path, "kill -SEGV $$").text == "(no output)\n[ended by signal SIGSEGV]"

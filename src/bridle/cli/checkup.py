@@ -51,6 +51,7 @@ def examine() -> Iterator[Finding]:
     yield _state()
     yield _program("git", shutil.which("git"), "only repositories need it")
     yield _program("ripgrep", find_ripgrep(), "searching works, only slower")
+    yield _sandbox()
     yield from _model(loaded.settings if loaded else Settings())
 
 
@@ -94,6 +95,23 @@ def _program(topic: str, path: str | None, without: str) -> Finding:
     except (OSError, subprocess.TimeoutExpired):
         said = "does not answer"
     return Finding(topic, f"{said} at {path}", True)
+
+
+def _sandbox() -> Finding:
+    """The level that commands run at, and why not a better one."""
+    from bridle.workspace import bubblewrap
+    from bridle.workspace.sandbox import VARIABLE, probe
+
+    try:
+        level, why = probe(os.environ.get(VARIABLE, ""))
+    except ConfigError as error:
+        return Finding("sandbox", error.message, False, error.hint)
+    advice = ""
+    if level == "none":
+        advice = "Commands run with all your rights; what is not understood is always asked about."
+    elif level == "landlock" and not bubblewrap.program():
+        advice = "With bubblewrap (bwrap) installed, commands also get processes of their own."
+    return Finding("sandbox", f"{level}: {why}", level != "none" or None, advice)
 
 
 def _model(settings: Settings) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from bridle.messages import File, Image
 from bridle.policy import Mode, ToolPolicy
 
 Deps = TypeVar("Deps")
+CWD = "shell.cwd"  # in a context's memory: where the next command starts (absolute)
 
 
 class Files(Protocol):
@@ -79,7 +80,7 @@ class ToolContext(Struct, Generic[Deps]):
     `say` is output while the tool runs. `memory` lasts as long as the session is open; `at_close`
     is handed what has to be ended with it. `folder` is the session's own, outside the workspace
     (empty: there is none). `word` is what the person said when this call was asked about; `mode`
-    is the session's.
+    is the session's. `clean` takes secrets out of text that is kept elsewhere than in the log.
     """
 
     workspace: Files
@@ -95,6 +96,7 @@ class ToolContext(Struct, Generic[Deps]):
     folder: str = ""
     word: str = ""
     mode: Mode = "ask"
+    clean: Callable[[str], str] = lambda text: text
 
     def say(self, text: str) -> None:
         """Show some output while the tool is still running."""

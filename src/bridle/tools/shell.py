@@ -1,89 +1,52 @@
-"""The tool `shell`: a command in a fixed shell, in the workspace, with a clean environment.
+"""The tool `shell`: a command in a fixed shell, in the workspace, in the sandbox that there is.
 
-Output is said as it comes, and bounded: the beginning and the end are kept. Whether a command may
-run is the gate's to say, not this module's.
+Output is said as it comes, and bounded: the beginning and the end are given, all of it is kept in
+the session's folder. The folder in which a command ends is where the next one starts. Whether a
+command may run is the gate's to say, not this module's.
 """
 
 import asyncio
-import codecs
-import signal
-from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.promises.tool import ToolContext, ToolResult
-from bridle.tools.process import Ended, Program, clean_environment
+from bridle.tools.ending import result, told
+from bridle.tools.jobs import Job
+from bridle.tools.output import Kept, Output, kept_path
+from bridle.tools.process import Program
 from bridle.tools.prose import Prose
+from bridle.tools.room import Room, Whereabouts, cwd_of, remember, room_of
+from bridle.tools.threads import in_thread
+from bridle.workspace.sandbox import Sandbox, Start, supervised
 
 TIMEOUT = 120.0  # seconds, when the model names none
 LONGEST = 3600.0
-OUTPUT = 30_000  # characters that are kept, and that are said while it runs
-_SHELLS = ("/bin/bash", "/bin/sh")
+_BASH = "/bin/bash"
+_SH = "/bin/sh"
 
 
-class Output:
-    """The beginning and the end of what a program says, in bounded memory."""
+class _Run(NamedTuple):
+    """One command, about to run."""
 
-    def __init__(self, say: Any, limit: int = OUTPUT) -> None:
-        self._say = say
-        self._head_room = limit * 2 // 3
-        self._tail_most = limit - self._head_room
-        self._head: list[str] = []
-        self._tail: deque[str] = deque()
-        self._tail_size = 0
-        self._left_out = 0
-        self._said = 0
-        self._limit = limit
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-
-    def take(self, data: bytes, final: bool = False) -> bool:
-        """Take some more; there is never enough."""
-        text = self._decode(data, final)
-        self._speak(text)
-        head, rest = text[: self._head_room], text[self._head_room :]
-        if head:
-            self._head.append(head)
-            self._head_room -= len(head)
-        if rest:
-            self._tail.append(rest)
-            self._tail_size += len(rest)
-            self._trim()
-        return True
-
-    def _speak(self, text: str) -> None:
-        room = self._limit - self._said
-        if not text or room < 0:
-            return
-        self._said += len(text)
-        fits = len(text) <= room
-        self._say(text if fits else f"{text[:room]}\n[… more output, not shown here]\n")
-
-    def _trim(self) -> None:
-        while self._tail_size > self._tail_most:
-            over = self._tail_size - self._tail_most
-            first = self._tail[0]
-            if len(first) <= over:
-                self._tail.popleft()
-            else:
-                self._tail[0] = first[over:]
-            gone = min(len(first), over)
-            self._tail_size -= gone
-            self._left_out += gone
+    command: str
+    cwd: str
+    room: Room
+    sandbox: Sandbox | None
 
     @property
-    def text(self) -> str:
-        """What is kept, with a line that says how much is not."""
-        gap = f"\n[… {self._left_out:,} characters are left out here …]\n" if self._left_out else ""
-        return "".join(self._head) + gap + "".join(self._tail)
+    def level(self) -> str:
+        return self.sandbox.level if self.sandbox else "none"
 
 
 class Shell:
-    """Runs a command."""
+    """Runs a command. Without a sandbox it runs unconfined; it is ended all the same."""
 
     name = "shell"
     description = Prose("shell")
-    policy = ToolPolicy(risk="high")
+    policy = ToolPolicy(risk="high", runs="command")
     parameters: dict[str, Any] = {
         "type": "object",
         "properties": {
@@ -94,25 +57,105 @@ class Shell:
                 "maximum": LONGEST,
                 "description": "Seconds after which it is ended. Default: 120.",
             },
+            "background": {
+                "type": "boolean",
+                "description": "Start it, give its id at once, and let it run. Default: false.",
+            },
+            "sandbox": {
+                "type": "boolean",
+                "description": "false only when the sandbox was in the way of this very command; "
+                "a person is always asked. Default: true.",
+            },
         },
         "required": ["command"],
         "additionalProperties": False,
     }
 
+    def __init__(self, sandbox: Sandbox | None = None) -> None:
+        self._sandbox = sandbox
+
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
-        """Run it to its end, or to the end of its time."""
-        output = Output(context.say)
-        program = Program(
-            [_shell(), "-c", arguments["command"]], context.workspace.root, output.take
-        )
-        timeout = _seconds(arguments, context)
-        ended = await program.run(timeout, clean_environment())
-        output.take(b"", final=True)
-        return _result(output.text, ended, timeout)
+        """Run it to its end or to the end of its time, or start it in the background."""
+        room = room_of(context, self._sandbox)
+        sandbox = self._sandbox if arguments.get("sandbox", True) else None
+        run = _Run(arguments["command"], cwd_of(context), room, sandbox)
+        kept = Kept(kept_path(context.folder, context.call_id), context.clean)
+        if arguments.get("background", False):
+            return await _begun(run, kept, arguments.get("timeout"))
+        return await _to_the_end(run, kept, context, _seconds(arguments, context))
 
 
-def _shell() -> str:
-    return next((path for path in _SHELLS if Path(path).exists()), _SHELLS[-1])
+async def _to_the_end(
+    run: _Run, kept: Kept, context: ToolContext[Any], seconds: float
+) -> ToolResult:
+    output = Output(context.say, keep=kept.add)
+    mended = await run.room.before()
+    try:
+        with Whereabouts() as report:
+            ended = await _program(run, output, report).run(seconds, _environment(run))
+            moved = remember(context, report.heard())
+    except BaseException:
+        kept.drop()
+        run.room.watched.mend()
+        raise
+    output.take(b"", final=True)
+    mended = mended.and_then(await in_thread(run.room.watched.mend))
+    whole, notes = told(output.text, ended, run.level, seconds)
+    notes += [moved, await _kept_note(output, kept, context.call_id)]
+    data = {
+        "exit_code": ended.code,
+        "output": output.text,
+        "timed_out": ended.timed_out,
+        "sandbox": run.level,
+    }
+    return result(ended.code == 0, (whole, notes), data, mended)
+
+
+async def _kept_note(output: Output, kept: Kept, call_id: str) -> str:
+    """All of a long output is kept, and the model is told how to look at it."""
+    if output.left_out == 0:
+        kept.drop()
+        return ""
+    if not await in_thread(kept.finish):
+        return ""
+    return f"the whole output is kept: shell_output with id {call_id!r} and a line number reads it"
+
+
+async def _begun(run: _Run, kept: Kept, seconds: float | None) -> ToolResult:
+    """In the background: its id, at once."""
+    mended = await run.room.before()
+
+    async def work(job: Job) -> None:
+        try:
+            with Whereabouts() as report:
+                job.ended = await _program(run, job, report).run(seconds, _environment(run))
+        except ToolError as error:
+            job.trouble = error.message
+        finally:
+            job.take(b"", final=True)
+            kept.finish()
+            job.mended = run.room.watched.mend()
+
+    job = run.room.jobs.begin(lambda name: Job(name, kept, run.level, seconds), work)
+    note = f"{job.name} runs in the background; shell_output reads it, shell_stop ends it"
+    return result(True, ("", [note]), {"job": job.name, "sandbox": run.level}, mended)
+
+
+def _program(run: _Run, output: Output | Job, report: Whereabouts) -> Program:
+    words = [_SH, "-c", run.command]
+    if Path(_BASH).exists():
+        words = [_BASH, *report.words(run.command)]
+
+    def start(argv: Sequence[str], lifeline: int) -> Start:
+        if run.sandbox is None:
+            return supervised(argv, lifeline)
+        return run.sandbox.start(argv, run.cwd, lifeline)
+
+    return Program(words, run.cwd, output.take, starter=start, handles=(report.handle,))
+
+
+def _environment(run: _Run) -> dict[str, str]:
+    return run.room.environment(run.level != "none")
 
 
 def _seconds(arguments: dict[str, Any], context: ToolContext[Any]) -> float:
@@ -120,25 +163,3 @@ def _seconds(arguments: dict[str, Any], context: ToolContext[Any]) -> float:
     if context.deadline is None:
         return asked
     return max(min(asked, context.deadline - asyncio.get_running_loop().time()), 0.0)
-
-
-def _result(output: str, ended: Ended, timeout: float) -> ToolResult:
-    if ended.timed_out:
-        how = f"timed out after {timeout:g} s; the command and its children were ended"
-    elif ended.code is not None and ended.code < 0:
-        how = f"ended by signal {_signal_name(-ended.code)}"
-    else:
-        how = f"exit code {ended.code}"
-    if ended.left_behind:
-        how += "; a process that left the group still runs"
-    separator = "" if output.endswith("\n") or not output else "\n"
-    text = f"{output or '(no output)' + chr(10)}{separator}[{how}]"
-    data = {"exit_code": ended.code, "output": output, "timed_out": ended.timed_out}
-    return ToolResult(ended.code == 0, text, data)
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return str(number)

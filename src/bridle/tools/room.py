@@ -1,0 +1,131 @@
+"""What the shell of one session remembers between its commands.
+
+The folder in which the last one ended, the temporary folder, the protected files, the jobs in the
+background. Lives in the memory that a session hands to its tools, and is closed with it.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bridle.errors import ToolError
+from bridle.promises.tool import ToolContext
+from bridle.tools.jobs import Jobs
+from bridle.tools.process import clean_environment
+from bridle.tools.threads import in_thread
+from bridle.workspace.sandbox import Sandbox
+from bridle.workspace.temporary import private_folder
+from bridle.workspace.watched import Mended, Watched
+
+CWD = "shell.cwd"  # in the session's memory: where the next command starts (absolute)
+_ROOM = "shell"
+_HIGH = 100  # the report comes through a handle above those that scripts use
+_LONGEST = 4096
+
+
+class Room:
+    """The shell's own things in one session."""
+
+    def __init__(self, root: str, sandbox: Sandbox | None) -> None:
+        self.root = root
+        self.watched = Watched(root)
+        self.jobs = Jobs()
+        self.temp = sandbox.temp if sandbox is not None else private_folder(self)
+
+    async def before(self) -> Mended:
+        """Note what protected files hold, before a command. What a job did to them is mended."""
+        if self.jobs.running:
+            return await in_thread(self.watched.mend)
+        await in_thread(self.watched.look)
+        return Mended()
+
+    async def close(self) -> None:
+        """End what runs in the background."""
+        await self.jobs.close()
+
+    def environment(self, confined: bool) -> dict[str, str]:
+        """What a command may know. Caches that it has to write lie in its own folder."""
+        found = {**clean_environment(), "TMPDIR": self.temp}
+        if confined:
+            found |= {"GOCACHE": f"{self.temp}/go-build", "npm_config_cache": f"{self.temp}/npm"}
+        return found
+
+
+def room_of(context: ToolContext[Any], sandbox: Sandbox | None) -> Room:
+    """The room of this session, made when it is first needed."""
+    room = context.memory.get(_ROOM)
+    if not isinstance(room, Room):
+        room = context.memory[_ROOM] = Room(context.workspace.root, sandbox)
+        context.at_close(room.close)
+    return room
+
+
+def jobs_of(context: ToolContext[Any]) -> Jobs:
+    """The jobs of this session; none where no command was run yet."""
+    room = context.memory.get(_ROOM)
+    return room.jobs if isinstance(room, Room) else Jobs()
+
+
+def cwd_of(context: ToolContext[Any]) -> str:
+    """Where the next command starts. Raise `ToolError` where that folder is gone."""
+    root = context.workspace.root
+    cwd = context.memory.get(CWD, root)
+    if not isinstance(cwd, str) or not _is_inside(cwd, root):
+        context.memory.pop(CWD, None)
+        raise ToolError(
+            "Not run: the folder in which the last command ended is gone. "
+            "The next command starts in the workspace's folder."
+        )
+    return cwd
+
+
+class Whereabouts:
+    """A handle through which the shell says, at its end, in which folder it is."""
+
+    def __init__(self) -> None:
+        self._reader, writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        import fcntl
+
+        self.handle = fcntl.fcntl(writer, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+        os.close(writer)
+
+    def __enter__(self) -> "Whereabouts":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._reader)
+        os.close(self.handle)
+
+    def words(self, command: str) -> list[str]:
+        """The words after `bash` that run this command, and report."""
+        trap = f"trap 'pwd -P >&{self.handle}' EXIT"
+        script = f'{trap}; __command=$1; shift; eval "$__command"'
+        return ["--noprofile", "--norc", "-c", script, "bash", command]
+
+    def heard(self) -> str:
+        """The folder that was said; empty when nothing was."""
+        with suppress(OSError):
+            said = os.read(self._reader, _LONGEST + 1)
+            if said.endswith(b"\n") and said.startswith(b"/"):
+                return os.fsdecode(said[:-1])
+        return ""
+
+
+def remember(context: ToolContext[Any], said: str) -> str:
+    """Keep the folder in which a command ended; a word where it is not inside the workspace."""
+    root = context.workspace.root
+    if not said or said == context.memory.get(CWD, root):
+        return ""
+    if _is_inside(said, root):
+        context.memory[CWD] = said
+        return f"the next command starts in {os.path.relpath(said, root)}"
+    context.memory.pop(CWD, None)
+    return "it ended outside the workspace; the next command starts in the workspace's folder"
+
+
+def _is_inside(path: str, root: str) -> bool:
+    real = os.path.realpath(path)
+    within = real == root or real.startswith(root.rstrip("/") + "/")
+    return within and real == path and Path(real).is_dir()

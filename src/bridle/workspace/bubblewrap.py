@@ -1,0 +1,86 @@
+"""bubblewrap: a command in a file system, a network and a space of processes of its own.
+
+Only what is named is there: what is not mounted cannot be read, and what a mount covers cannot be
+changed. When bridle dies, so does everything in it. Puts together the words for `bwrap`, and finds
+out whether they work here; says nothing of which folders they are for.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+_SPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+_KEPT = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID")  # of root, where it is root
+_PROBE_SECONDS = 5
+
+
+@cache
+def program() -> str:
+    """Where bwrap is; empty where it is not."""
+    return shutil.which("bwrap") or ""
+
+
+@cache
+def trouble() -> str:
+    """Why bubblewrap cannot be used here, found by using it; empty where it works."""
+    if not program():
+        return "bubblewrap is not installed"
+    argv = [*beginning(network=False), *_bound("--ro-bind", ("/",)), *_own(), "--", "/bin/sh"]
+    try:
+        done = subprocess.run(
+            [*argv, "-c", "exit 7"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PROBE_SECONDS,
+            text=True,
+            errors="replace",
+            env={"PATH": "/usr/bin:/bin"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap does not run here: {error}"
+    if done.returncode == 7:
+        return ""
+    said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    return f"bubblewrap does not work here: {said}"
+
+
+def beginning(*, network: bool) -> list[str]:
+    """What every run has in common: spaces of its own, no rights, an end with its parent."""
+    rights = ["--cap-drop", "ALL"]
+    if os.geteuid() == 0:
+        rights += [word for name in _KEPT for word in ("--cap-add", name)]
+    net = [] if network else ["--unshare-net"]
+    return [program(), "--die-with-parent", *_SPACES, *net, *rights]
+
+
+def mounts(
+    readable: Iterable[str],
+    writable: Iterable[str],
+    closed: Iterable[str],
+    covered: Iterable[str],
+) -> list[str]:
+    """The words for a file system: what is read, written, read but never written, and covered."""
+    seen = list(dict.fromkeys(readable))
+    links = [path for path in seen if Path(path).is_symlink()]
+    words = [*_own(), *_bound("--ro-bind-try", (path for path in seen if path not in links))]
+    for path in links:
+        words += ["--symlink", os.readlink(path), path]  # noqa: PTH115 - the words of the link
+    words += _bound("--bind", writable)
+    words += _bound("--ro-bind-try", closed)
+    for path in covered:
+        if Path(path).is_dir():
+            words += ["--tmpfs", path]
+        else:
+            words += ["--ro-bind", "/dev/null", path]
+    return words
+
+
+def _bound(how: str, paths: Iterable[str]) -> list[str]:
+    return [word for path in paths for word in (how, path, path)]
+
+
+def _own() -> Sequence[str]:
+    return ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")

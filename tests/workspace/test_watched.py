@@ -1,0 +1,200 @@
+"""Protected files are as they were, whatever a command did to them."""
+
+import stat
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from bridle.workspace.watched import Mended, Watched
+
+
+@pytest.fixture
+def root(tmp_path):
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    hook = tmp_path / ".git/hooks/pre-commit"
+    hook.write_bytes(b"#!/bin/sh\n\xff\n")
+    hook.chmod(0o755)
+    (tmp_path / ".bridle").mkdir()
+    (tmp_path / ".bridle/policy.yaml").write_text("- deny: shell(curl *)\n")
+    return tmp_path
+
+
+def snapshot(root):
+    found = {}
+    for top in (".git/hooks", ".git/config", ".bridle"):
+        path = root / top
+        for one in [path, *(path.rglob("*") if path.is_dir() else ())]:
+            status = one.lstat()
+            kind = stat.S_IFMT(status.st_mode)
+            data = str(one.readlink()) if one.is_symlink() else ""
+            found[str(one)] = (kind, stat.S_IMODE(status.st_mode), data)
+            if one.is_file() and not one.is_symlink():
+                found[str(one)] += (one.read_bytes(),)
+    return found
+
+
+CHANGES = {
+    "a hook is written": ("echo x > .git/hooks/pre-push", [".git/hooks/pre-push"]),
+    "a hook is changed": ("echo x >> .git/hooks/pre-commit", [".git/hooks/pre-commit"]),
+    "a hook is removed": ("rm .git/hooks/pre-commit", [".git/hooks/pre-commit"]),
+    "a mode is changed": ("chmod 600 .git/hooks/pre-commit", [".git/hooks/pre-commit"]),
+    "a sample is switched on": (
+        "chmod +x .git/hooks/pre-push.sample; mv .git/hooks/pre-push.sample .git/hooks/pre-push",
+        [".git/hooks/pre-push", ".git/hooks/pre-push.sample"],
+    ),
+    "a program is configured": (
+        "git config core.fsmonitor ./evil.sh",
+        [".git/config"],
+    ),
+    "hooks are taken elsewhere": ("git config core.hooksPath .hooks", [".git/config"]),
+    "the configuration is removed": ("rm .git/config", [".git/config"]),
+    "the configuration becomes a link": (
+        "echo '[core]' > c; rm .git/config; ln -s ../c .git/config",
+        [".git/config"],
+    ),
+    "a policy is changed": ("echo > .bridle/policy.yaml", [".bridle/policy.yaml"]),
+    "a folder is new": (
+        "mkdir .bridle/more; echo x > .bridle/more/y",
+        [".bridle/more", ".bridle/more/y"],
+    ),
+    "a folder is gone": ("rm -r .bridle", [".bridle", ".bridle/policy.yaml"]),
+    "a folder becomes a file": (
+        "rm -r .bridle; echo x > .bridle",
+        [".bridle", ".bridle/policy.yaml"],
+    ),
+    "a pipe stands there": ("mkfifo .bridle/p", [".bridle/p"]),
+}
+
+
+@pytest.mark.parametrize(("command", "names"), CHANGES.values(), ids=CHANGES)
+def test_what_a_command_changed_is_put_back(root, command, names):
+    before = snapshot(root)
+    watched = Watched(str(root))
+    watched.look()
+    subprocess.run(["sh", "-ec", command], cwd=root, check=True)
+    assert snapshot(root) != before
+    assert watched.mend() == Mended(tuple(names))
+    assert snapshot(root) == before
+    assert watched.mend() == Mended()
+
+
+def test_hooks_that_became_a_link_are_a_folder_again_and_nothing_is_written_through_it(root):
+    before = snapshot(root)
+    (root / "trap").mkdir()
+    (root / "trap/pre-commit").write_text("theirs")
+    watched = Watched(str(root))
+    watched.look()
+    subprocess.run(["sh", "-ec", "rm -r .git/hooks; ln -s ../trap .git/hooks"], cwd=root)
+    assert watched.mend().lost == ()
+    assert snapshot(root) == before
+    assert (root / "trap/pre-commit").read_text() == "theirs"
+    assert [path.name for path in (root / "trap").iterdir()] == ["pre-commit"]
+
+
+HARMLESS = {
+    "nothing": "true",
+    "a touch": "touch .git/config .git/hooks/pre-commit",
+    "a commit": "git -c user.name=n -c user.email=e@x commit -q --allow-empty -m x",
+    "a remote": "git remote add origin https://example.com/x.git",
+    "a branch that follows": "git remote add o ../x; git config branch.a.remote o",
+    "a name": "git config user.name n",
+    "other files": "echo x > a; mkdir .git/extra",
+}
+
+
+@pytest.mark.parametrize("command", HARMLESS.values(), ids=HARMLESS)
+def test_what_can_run_nothing_is_let_be(root, command):
+    watched = Watched(str(root))
+    watched.look()
+    subprocess.run(["sh", "-ec", command], cwd=root, check=True)
+    before = snapshot(root)
+    assert watched.mend() == Mended()
+    assert snapshot(root) == before
+
+
+HOSTILE = (
+    "git remote set-url origin https://example.com/evil.git",
+    "git config remote.origin.pushurl https://example.com/evil.git",
+    "git remote remove origin",
+    "git remote add evil 'ext::sh -c evil'",
+    "git config url.https://evil/.insteadOf https://example.com/",
+    "git config alias.status '!evil'",
+    "git config include.path ../evil",
+    "printf '[core] fsmonitor = evil\\n' >> .git/config",
+)
+
+
+@pytest.mark.parametrize("command", HOSTILE)
+def test_a_configuration_that_runs_or_redirects_is_put_back(root, command):
+    add = ["git", "remote", "add", "origin", "https://example.com/x.git"]
+    subprocess.run(add, cwd=root, check=True)
+    watched = Watched(str(root))
+    watched.look()
+    before = snapshot(root)
+    subprocess.run(["sh", "-ec", command], cwd=root, check=True)
+    assert watched.mend() == Mended((".git/config",))
+    assert snapshot(root) == before
+
+
+def test_a_new_repository_is_let_be_and_one_with_a_hook_is_not(tmp_path):
+    watched = Watched(str(tmp_path))
+    watched.look()
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    assert watched.mend() == Mended()
+    (tmp_path / ".git/hooks/post-checkout").write_text("evil")
+    assert watched.mend() == Mended((".git/hooks/post-checkout",))
+    assert (tmp_path / ".git/config").exists()
+
+
+def test_a_git_folder_that_is_gone_is_told(root):
+    watched = Watched(str(root))
+    watched.look()
+    subprocess.run(["rm", "-r", ".git"], cwd=root, check=True)
+    found = watched.mend()
+    assert (found.restored, ".git/config" in found.lost) == ((), True)
+    assert not (root / ".git").exists()
+
+
+def test_the_configuration_of_a_submodule_is_protected(root):
+    module = root / ".git/modules/lib"
+    (module / "hooks").mkdir(parents=True)
+    (module / "objects").mkdir()
+    (module / "HEAD").write_text("ref: refs/heads/main\n")
+    (module / "config").write_text("[core]\n\tbare = false\n")
+    watched = Watched(str(root))
+    watched.look()
+    (module / "config").write_text("[core]\n\tfsmonitor = evil\n")
+    (module / "hooks/post-checkout").write_text("evil")
+    (module / "objects/pack").write_text("x")
+    assert set(watched.mend().restored) == {
+        ".git/modules/lib/config",
+        ".git/modules/lib/hooks/post-checkout",
+    }
+    assert (module / "config").read_text() == "[core]\n\tbare = false\n"
+    assert (module / "objects/pack").exists()
+
+
+def test_what_the_person_changes_between_commands_stays(root):
+    watched = Watched(str(root))
+    watched.look()
+    (root / ".git/hooks/pre-push").write_text("mine")
+    watched.look()
+    assert watched.mend() == Mended()
+    assert (root / ".git/hooks/pre-push").read_text() == "mine"
+
+
+@given(some.binary(max_size=400))
+def test_no_bytes_of_a_configuration_break_it(tmp_path_factory, data):
+    root = tmp_path_factory.mktemp("w")
+    (root / ".git").mkdir()
+    config = root / ".git/config"
+    config.write_bytes(b"[core]\n\tbare = false\n")
+    watched = Watched(str(root))
+    watched.look()
+    config.write_bytes(data)
+    found = watched.mend()
+    assert found in (Mended(), Mended((".git/config",)))
+    if found:
+        assert config.read_bytes() == b"[core]\n\tbare = false\n"
