@@ -13,6 +13,7 @@ MOST_NAMES = 1_000
 MOST_LOOKS = 20_000  # entries of folders that are looked at for one pattern
 _WILD = re.compile(r"[*?\[]")
 _QUOTED = re.compile(r"\[[*?\[]\]")
+_CLASS = re.compile(r"\[[^/]*\[[.:=]")
 _LONGEST = 4096
 
 
@@ -42,8 +43,9 @@ def expand(pattern: str, cwd: str) -> tuple[str, ...] | None:
 
 def _is_plain(pattern: str) -> bool:
     """Is there one way to read it? Not with escapes, classes of characters, or without end."""
-    odd = "\\" in pattern or "\0" in pattern or any(one in pattern for one in ("[:", "[.", "[="))
-    return bool(pattern) and not odd and len(pattern) <= _LONGEST
+    if not pattern or len(pattern) > _LONGEST or "\\" in pattern or "\0" in pattern:
+        return False
+    return _CLASS.search(pattern) is None
 
 
 def _step(words: list[str], part: str, slashes: str, cwd: str, looks: list[int]) -> Iterator[str]:

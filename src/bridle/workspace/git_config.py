@@ -12,6 +12,9 @@ _HEADER = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n\0]|\\[^\n\0])*)")
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(=?)")
 _BLANK = re.compile(r"(?:[ \t\r\n\f\v]|[#;][^\n]*)*")
 _PIECE = re.compile(r'[^\\"\n#;]+|\\\n|\\[tbn\\"]|["#;\n]')
+_COMMENT = re.compile(r"[^\n]*")
+_BARE_KEY = re.compile(r"[ \t\r]*(?=\n|\Z)")
+_SPACE = " \t\r\f\v"
 _ESCAPES = {"\\t": "\t", "\\b": "\b", "\\n": "\n", "\\\\": "\\", '\\"': '"', "\\\n": ""}
 
 
@@ -58,7 +61,7 @@ def _section(header: re.Match[str]) -> tuple[str, str | None]:
 
 def _line_end(text: str, at: int) -> int:
     """After a key without a value nothing may follow on its line."""
-    found = re.compile(r"[ \t\r]*(?=\n|\Z)").match(text, at)
+    found = _BARE_KEY.match(text, at)
     if found is None:
         raise ValueError(f"something after a key at {at}")
     return found.end()
@@ -66,8 +69,7 @@ def _line_end(text: str, at: int) -> int:
 
 def _value(text: str, at: int) -> tuple[str, int]:
     """The value that begins there, and where it ends."""
-    pieces: list[str] = []
-    quoted = False
+    value = _Value()
     while at < len(text):
         found = _PIECE.match(text, at)
         if found is None:
@@ -75,15 +77,46 @@ def _value(text: str, at: int) -> tuple[str, int]:
         piece, at = found[0], found.end()
         if piece == "\n":
             break
-        if piece == '"':
-            quoted = not quoted
-        elif piece in "#;" and not quoted:
-            at = _end(re.compile(r"[^\n]*"), text, at)
+        if piece in "#;" and not value.quoted:
+            at = _end(_COMMENT, text, at)
         else:
-            pieces.append(_ESCAPES.get(piece, piece))
-    if quoted:
+            value.add(piece)
+    if value.quoted:
         raise ValueError("a quote that does not end")
-    return "".join(pieces).strip(), at
+    return value.text, at
+
+
+class _Value:
+    """A value as it is put together: white space counts inside quotes, and between words."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.quoted = False
+        self._spaces = 0
+
+    def add(self, piece: str) -> None:
+        """One more piece: a quote, an escape, or characters that stand for themselves."""
+        if self.quoted or piece[0] in '"\\':
+            self._flush()
+        if piece == '"':
+            self.quoted = not self.quoted
+        elif self.quoted or piece[0] == "\\":
+            self.text += _ESCAPES.get(piece, piece)
+        else:
+            self._add_plain(piece)
+
+    def _add_plain(self, piece: str) -> None:
+        if self.text:
+            self._spaces += len(piece) - len(piece.lstrip(_SPACE))
+        words = piece.strip(_SPACE)
+        if words:
+            self._flush()
+            self.text += words
+            self._spaces = len(piece) - len(piece.rstrip(_SPACE))
+
+    def _flush(self) -> None:
+        self.text += " " * self._spaces
+        self._spaces = 0
 
 
 def is_harmless(setting: Setting) -> bool:

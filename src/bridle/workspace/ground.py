@@ -70,6 +70,8 @@ class Ground:
         whole = path if path.startswith("/") else f"{cwd or self.root}/{path}"
         if not whole.startswith("/") or not _is_possible(whole):
             return Place(path, False, "deny", "deny", "it is no path that the system knows")
+        if path in DEVICES:  # by this name; what its links lead to is another for each process
+            return Place(path, False, temporary=True)
         found = self._follow(whole)
         if found.path in DEVICES or _is_below(found.path, self._temporary):
             return Place(found.path, False, temporary=True)
@@ -84,7 +86,11 @@ class Ground:
 
     def is_tame(self, cwd: str) -> bool:
         """Can git read the repository of that folder without its configuration running code?"""
-        return self._repositories.is_tame(follow("/", cwd or self.root).path)
+        return not self.why_wild(cwd)
+
+    def why_wild(self, cwd: str) -> str:
+        """What in the repository of that folder could run code, in words; empty where nothing."""
+        return self._repositories.why_wild(follow("/", cwd or self.root).path)
 
     def _follow(self, whole: str) -> Found:
         """The roots are real paths, so the way to them need not be walked."""

@@ -66,6 +66,6 @@ def _look(path: str) -> tuple[os.stat_result | None, str | None, str]:
         target = str(Path(path).readlink()) if stat.S_ISLNK(status.st_mode) else None
     except (FileNotFoundError, NotADirectoryError):
         return None, None, ""
-    except OSError:
+    except (OSError, ValueError):
         return None, None, "it cannot be looked at"
     return status, target, ""

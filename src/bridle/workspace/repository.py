@@ -41,18 +41,24 @@ class Repositories:
 
     def is_tame(self, folder: str) -> bool:
         """Can git be run in that folder, a real path, to read?"""
+        return not self.why_wild(folder)
+
+    def why_wild(self, folder: str) -> str:
+        """What in the folder's repository could run code, in words for a person; empty if none."""
         known = self._known.get(folder)
         if known is not None and all(_mark(path) == mark for path, mark in known.items()):
-            return True
+            return ""
         self._known.pop(folder, None)
         look = Look(self._home)
         try:
             look.at(folder)
-        except (Hostile, OSError, ValueError):
-            return False
+        except Hostile as error:
+            return str(error)
+        except (OSError, ValueError) as error:
+            return f"its configuration cannot be read: {error}"
         if len(self._known) < _MOST_REMEMBERED and look.is_settled:
             self._known[folder] = look.marks
-        return True
+        return ""
 
 
 class Look:
@@ -78,7 +84,7 @@ class Look:
             if folder == "/":
                 return
             folder = os.path.dirname(folder)  # noqa: PTH120 - a string in the hottest path
-        raise Hostile("too deep")
+        raise Hostile("the folder lies too deep")
 
     def _is_found(self, folder: str) -> bool:
         """Look at what git would take for a repository here; true where it would look no further.
@@ -100,7 +106,7 @@ class Look:
         word, _, path = self._text(file).partition(":")
         path = path.strip("\r\n ")
         if word != "gitdir" or not path:
-            raise Hostile("a .git that says nothing")
+            raise Hostile("its `.git` is a file that does not say where it leads")
         return os.path.normpath(os.path.join(os.path.dirname(file), path))  # noqa: PTH118, PTH120 - as git does
 
     def _repository(self, place: str, worktree: str | None) -> bool:
@@ -109,14 +115,14 @@ class Look:
             return True
         self._seen.add(place)
         if len(self._seen) > _MOST_REPOSITORIES:
-            raise Hostile("too many repositories")
+            raise Hostile("it has too many submodules to look at")
         common = self._common(place)
         hooks = [f"{common}/hooks"]
         for file in dict.fromkeys([f"{common}/config", f"{place}/config.worktree"]):
             for setting in self._settings(file):
                 hooks += self._judge(setting, place, worktree)
         if any(self._exists(f"{folder}/{hook}") for folder in hooks for hook in _HOOKS):
-            raise Hostile("a hook that runs when git reads")
+            raise Hostile("it has a hook that runs also when git only reads")
         if worktree is not None:
             self._submodules(place, worktree)
         return self._exists(f"{place}/HEAD") and self._exists(f"{common}/objects")
@@ -139,16 +145,16 @@ class Look:
         if name == ("core", None, "worktree"):
             there = os.path.realpath(os.path.join(place, setting.value or ""))  # noqa: PTH118 - as git does
             if worktree is None or there != os.path.realpath(worktree):
-                raise Hostile("a worktree elsewhere")
+                raise Hostile("core.worktree leads elsewhere")
         elif not is_harmless(setting):
-            raise Hostile(".".join(filter(None, name)))
+            raise Hostile(f"its configuration sets {'.'.join(filter(None, name))}")
         return []
 
     def _hooks(self, path: str, bases: list[str]) -> list[str]:
         if path.startswith("~/"):
             return [self._home + path[1:]]
         if path.startswith(("~", "%")):
-            raise Hostile("hooks nobody knows where")
+            raise Hostile("core.hooksPath leads nobody knows where")
         return [os.path.join(base, path) for base in bases]  # noqa: PTH118 - an absolute path wins
 
     def _submodules(self, place: str, worktree: str) -> None:
@@ -157,11 +163,11 @@ class Look:
         if not self._exists(index):
             return
         if any(name.startswith("sharedindex.") for name in os.listdir(place)):  # noqa: PTH208 - names alone
-            raise Hostile("an index in two parts")
+            raise Hostile("its index is in two parts")
         for path in gitlinks(self._bytes(index, _MOST_INDEX)):
             inner = os.path.normpath(f"{worktree}/{path}")
             if not inner.startswith(f"{worktree.rstrip('/')}/"):
-                raise Hostile("a submodule elsewhere")
+                raise Hostile("a submodule leads elsewhere")
             self._is_found(inner)
 
     def _status(self, path: str) -> os.stat_result | None:
@@ -187,10 +193,10 @@ class Look:
             status = os.fstat(handle)
             self.marks[path] = _times(status)
             if not stat.S_ISREG(status.st_mode) or status.st_size > most:
-                raise Hostile("no file that can be read")
+                raise Hostile("a file that git reads is too large, or no file")
             data = file.read(most + 1)
         if len(data) > most:
-            raise Hostile("a file without end")
+            raise Hostile("a file that git reads has no end")
         return data
 
 
