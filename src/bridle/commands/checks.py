@@ -1,0 +1,263 @@
+"""What a list of flags cannot say about a program: each check gives reasons to ask, or none.
+
+The table names them (`check="sed"`). They look at words; where a path leads is `reach.py`'s.
+"""
+
+import re
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+
+from bridle.commands import awk, sed
+from bridle.commands.find import PROBES
+from bridle.commands.options import Arg, Given
+from bridle.commands.reach import STREAMS, Reach, shown
+from bridle.commands.variables import why_not
+
+_HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^@/]*@)?([^:/?#]+)", re.IGNORECASE)
+_DEEP = "-r -R --recursive --dereference-recursive"
+
+
+def host_of(text: str) -> str:
+    """The host that an address names."""
+    found = _HOST.match(text)
+    return found[1].lower() if found else text
+
+
+def _sed(name: str, given: Given, reach: Reach) -> list[str]:
+    scripts = given.values("-e", "--expression")
+    if not scripts:
+        scripts = [arg.text for arg in given.operands[:1]]
+    in_place = given.has("-i --in-place")
+    files = given.operands if given.has("-e --expression") else given.operands[1:]
+    reasons = [reach.writes(arg) for arg in files] if in_place else []
+    if not all(sed.only_prints(script) for script in scripts):
+        reasons.append("the sed script is not one that is known to only print")
+    return reasons + (["edits files in place"] if in_place else [])
+
+
+def _awk(name: str, given: Given, reach: Reach) -> list[str]:
+    if not given.operands or not awk.only_prints(given.operands[0].text):
+        return ["the awk program is not one that is known to only print"]
+    return []
+
+
+def _jq(name: str, given: Given, reach: Reach) -> list[str]:
+    filters = given.operands[:1]
+    if any(re.search(r"\b(?:import|include|load\w*|input_filename)\b", f.text) for f in filters):
+        return [f"the {name} filter may read other files"]
+    return []
+
+
+_UNARY = frozenset(
+    [
+        "-e",
+        "-f",
+        "-d",
+        "-r",
+        "-w",
+        "-x",
+        "-s",
+        "-L",
+        "-h",
+        "-b",
+        "-c",
+        "-p",
+        "-S",
+        "-u",
+        "-g",
+        "-k",
+        "-O",
+        "-G",
+        "-N",
+    ]
+)
+_BINARY = frozenset(
+    ["=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "<", ">", "-nt", "-ot", "-ef"]
+)
+_OTHER = frozenset(["-z", "-n", "-t", "!", "(", ")", "-a", "-o", "]"])
+
+
+def _test(name: str, given: Given, reach: Reach) -> list[str]:
+    """`test` and `[`: files are looked at; `-v` and its like evaluate what they are given."""
+    words = given.operands
+    reasons = []
+    for at, arg in enumerate(words):
+        before = words[at - 1].text if at else ""
+        after = words[at + 1].text if at + 1 < len(words) else ""
+        if (
+            (before in _UNARY and arg.text not in _BINARY)
+            or before in ("-nt", "-ot", "-ef")
+            or after in ("-nt", "-ot", "-ef")
+        ):
+            reasons.append(reach.reads(arg))
+        elif re.fullmatch(r"-[A-Za-z]+", arg.text) and arg.text not in (_UNARY | _BINARY | _OTHER):
+            reasons.append(f"{name} {arg.text} is not known to be harmless")
+    return reasons
+
+
+def _printf(name: str, given: Given, reach: Reach) -> list[str]:
+    text = given.operands[0].text if given.operands else ""
+    return ["printf sets a variable"] if re.search(r"%[^%A-Za-z]*n", text) else []
+
+
+def _date(name: str, given: Given, reach: Reach) -> list[str]:
+    return ["sets the clock" for arg in given.operands if not arg.text.startswith("+")]
+
+
+def _dd(name: str, given: Given, reach: Reach) -> list[str]:
+    reasons = ["copies bytes"]
+    for arg in given.operands:
+        key, _, value = arg.text.partition("=")
+        if key == "if":
+            reasons.append(reach.reads(Arg(value, arg.known)))
+        elif key == "of":
+            reasons.append(reach.writes(Arg(value, arg.known)))
+            if value.startswith("/dev/") and value not in STREAMS:
+                reach.notes.forbid(f"writes to the device {shown(value)}")
+    return reasons
+
+
+def _recursive(name: str, given: Given, reach: Reach) -> list[str]:
+    """A search through a whole folder reads the credentials in it, too."""
+    if not given.has(_DEEP):
+        return []
+    folders = given.operands if given.has("-e -f --regexp --file") else given.operands[1:]
+    included = tuple(given.values("--include"))
+    for arg in folders or [Arg(".")]:
+        sweep(arg, included, reach)
+    return []
+
+
+def _unhidden(name: str, given: Given, reach: Reach) -> list[str]:
+    """rg leaves hidden and ignored files out, unless it is told not to."""
+    loose = "-u -uu -uuu --unrestricted -. --hidden --no-ignore --no-ignore-vcs --no-ignore-dot"
+    if given.has(loose):
+        first = 0 if given.has("-e -f --regexp --file --files") else 1
+        for arg in given.operands[first:] or [Arg(".")]:
+            sweep(arg, tuple(given.values("-g", "--glob")), reach)
+    return []
+
+
+def sweep(folder: Arg, names: tuple[str, ...], reach: Reach) -> None:
+    """Everything in a folder is read: note the credentials that lie in it."""
+    base = folder.text.rstrip("/")
+    prefix = "" if folder.text in (".", "./") else f"{base}/"
+    for pattern in (".*", "*"):
+        for found in reach.ground.expand(prefix + pattern, reach.folder) or ():
+            name = found.rpartition("/")[2]
+            if any(_alike(name, probe) for probe in PROBES) and _included(name, names):
+                reach.judged_read(reach.place(found))
+
+
+def _alike(name: str, probe: str) -> bool:
+    low = name.lower()
+    return low.startswith(probe) or low.endswith(probe.removeprefix("x"))
+
+
+def _included(name: str, names: tuple[str, ...]) -> bool:
+    wanted = [pattern for pattern in names if not pattern.startswith("!")]
+    return not wanted or any(fnmatchcase(name, pattern) for pattern in wanted)
+
+
+def _tame(name: str, given: Given, reach: Reach) -> list[str]:
+    """git, in a repository whose own configuration may run programs."""
+    if not given.operands or reach.ground.is_tame(reach.folder):
+        return []
+    return ["this repository's git configuration can run programs"]
+
+
+def _format(name: str, given: Given, reach: Reach) -> list[str]:
+    """`%G?` has git run a program that checks signatures."""
+    formats = given.values("--format", "--pretty")
+    return ["checks signatures with a program" for text in formats if "%G" in text]
+
+
+def _symbolic(name: str, given: Given, reach: Reach) -> list[str]:
+    return ["changes a reference"] if len(given.operands) > 1 else []
+
+
+_CODE_KEYS = re.compile(
+    r"(?:core\.(?:hookspath|editor|pager|sshcommand|fsmonitor|askpass|gitproxy|attributesfile)"
+    r"|alias\.|credential\.|filter\.|diff\..*|merge\..*|gpg\.|include|pager\.|sequence\.|url\."
+    r"|init\.templatedir|uploadpack\.|receive\.|protocol\.|http\.|remote\..*\.(?:vcs|uploadpack)"
+    r"|submodule\.|man\.|browser\.|difftool|mergetool|sendemail|interactive\.|trailer\.)",
+    re.IGNORECASE,
+)
+_WRITING = "--unset --unset-all --add --replace-all"
+_READING = "--get --get-all --get-regexp --get-urlmatch --list -l --show-origin --get-color"
+
+
+def _config(name: str, given: Given, reach: Reach) -> list[str]:
+    """`git config` reads with a flag or one word, and writes otherwise."""
+    alone = len(given.operands) == 1 and not given.strange and not given.has(_WRITING)
+    if (given.has(_READING) and not given.has(_WRITING)) or alone:
+        return []
+    keys = [arg.text for arg in given.operands]
+    if any(_CODE_KEYS.match(key) for key in keys):
+        reach.notes.forbid("sets a git option that runs programs")
+    elif given.has("--global --system"):
+        reach.notes.forbid("changes the person's own git configuration")
+    else:
+        reach.notes.guarded("changes the repository's git configuration")
+    return ["changes the git configuration"]
+
+
+def _interpreter(name: str, given: Given, reach: Reach) -> list[str]:
+    code = " ".join(given.values("-c", "-e", "-E", "-r", "--eval", "-p", "--print"))
+    if "socket" in code and re.search(r"dup2|pty|/bin/(?:ba)?sh|exec\b", code):
+        reach.notes.forbid("opens a shell to another machine")
+    return []
+
+
+def _goenv(name: str, given: Given, reach: Reach) -> list[str]:
+    return ["sets a variable" for arg in given.operands if "=" in arg.text]
+
+
+def _ps(name: str, given: Given, reach: Reach) -> list[str]:
+    """`ps e` shows what other programs have in their environment."""
+    loose = [a.text for a in given.operands if a.text.isalpha() and "e" in a.text.lower()]
+    return ["shows the environment of other programs"] if loose else []
+
+
+def _cd(name: str, given: Given, reach: Reach) -> list[str]:
+    return [] if given.operands else ["goes to the home folder, outside the workspace"]
+
+
+_OPTIONS = frozenset({"pipefail", "errexit", "nounset", "xtrace"})
+
+
+def _set(name: str, given: Given, reach: Reach) -> list[str]:
+    named = set(given.values("-o"))
+    if given.operands or not given.flags or not named <= _OPTIONS:
+        return ["changes what later commands do"]
+    return []
+
+
+def _assign(name: str, given: Given, reach: Reach) -> list[str]:
+    if not given.operands:
+        return [f"{name} shows or changes what the shell holds"]
+    pairs = [arg.text.partition("=") for arg in given.operands]
+    return [why_not(key, value) for key, _, value in pairs]
+
+
+CHECKS: dict[str, Callable[[str, Given, Reach], list[str]]] = {
+    "sed": _sed,
+    "awk": _awk,
+    "jq": _jq,
+    "test": _test,
+    "printf": _printf,
+    "date": _date,
+    "dd": _dd,
+    "recursive": _recursive,
+    "unhidden": _unhidden,
+    "tame": _tame,
+    "format": _format,
+    "symbolic": _symbolic,
+    "config": _config,
+    "interpreter": _interpreter,
+    "goenv": _goenv,
+    "ps": _ps,
+    "cd": _cd,
+    "set": _set,
+    "assign": _assign,
+}

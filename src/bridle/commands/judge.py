@@ -1,0 +1,283 @@
+"""What a command line would do, for the gate: parsed, unwrapped, followed, looked up, judged.
+
+Pure and never raises, whatever the text. What is not understood is said to be so, and what is
+forbidden is seen in it all the same, as far as it can be seen.
+"""
+
+from posixpath import normpath
+
+from bridle.commands import floor, known
+from bridle.commands.checks import sweep
+from bridle.commands.effects import Effect, effect_of
+from bridle.commands.folders import UNKNOWN, Folders, Whereabouts
+from bridle.commands.notes import Notes, spelled
+from bridle.commands.options import Arg, sort_words
+from bridle.commands.parse import parse
+from bridle.commands.program import flag_table
+from bridle.commands.programs import program_of
+from bridle.commands.reach import Reach
+from bridle.commands.shape import Redirect, Script, Simple, Understood, Word
+from bridle.commands.unwrap import unwrap
+from bridle.commands.variables import why_not
+from bridle.commands.wrappers import SHELLS, Wrapped
+from bridle.policy import Act, Does
+from bridle.promises.ground import Ground
+
+SHELL = ("shell",)
+_DEEPEST = 12  # programs inside one another
+_RANK: dict[Does, int] = {"reads": 0, "edits": 1, "builds": 2, "changes": 3}
+_MOVERS = frozenset({"pushd", "popd", "source", ".", "eval", "builtin", "command"})
+_ECHOES = frozenset({"echo", "printf"})
+
+
+def judge(command: str, cwd: str, ground: Ground) -> Understood:
+    """What that command line would do in that folder."""
+    script = parse(command)
+    if script.refused:
+        return Understood(floor=script.refused, cwd=cwd)
+    notes = Notes()
+    if floor.is_bomb(command):
+        notes.forbid("it starts itself over and over")
+    where = _Judging(ground, notes).script(script, (cwd,), 0)
+    if notes.acts and notes.acts[0].subject != command:
+        first = notes.acts[0]
+        notes.acts[0] = Act(
+            first.names,
+            first.subject,
+            first.does,
+            first.reason,
+            (*first.also, command),
+            first.is_path,
+            first.minor,
+        )
+    return notes.told(where[0] if len(where) == 1 and where[0] else cwd)
+
+
+class _Judging:
+    """One command line on its way through; knows what the last command was that fed this one."""
+
+    def __init__(self, ground: Ground, notes: Notes) -> None:
+        self._ground = ground
+        self._notes = notes
+        self._source = ""  # the program at the other end of the pipe
+        self._fed: list[Arg] = []  # the words that come through it, where they are known
+        self._last: list[Arg] = []
+
+    def script(self, script: Script, folders: Folders, depth: int) -> Folders:
+        """Judge every command in it; where the shell stands at the end."""
+        if script.opaque:
+            self._notes.unclear(script.opaque)
+        where = Whereabouts(self._ground, folders)
+        outer = self._source, self._fed
+        for simple in script.commands:
+            at = where.before(simple)
+            self._connect(simple, outer)
+            for folder in at:
+                self._simple(simple, folder, depth)
+            self._follow(simple, at, where)
+        self._source, self._fed = outer
+        return where.last()
+
+    def _connect(self, simple: Simple, outer: tuple[str, list[Arg]]) -> None:
+        """What comes through the pipe, if there is one."""
+        if simple.follows != "|":
+            self._source, self._fed = outer
+            return
+        name = self._last[0].text.rpartition("/")[2] if self._last else "?"
+        if name not in ("tee", "cat", "sudo") or not self._source:
+            self._source = name
+        self._fed = self._last[1:] if name in _ECHOES else []
+
+    def _simple(self, simple: Simple, folder: str, depth: int) -> None:
+        if simple.opaque:
+            self._notes.unclear(simple.opaque)
+        if folder == UNKNOWN:
+            self._notes.unclear("the folder in which it runs cannot be known")
+        reach = Reach(self._ground, folder or self._ground.root, self._notes)
+        for redirect in simple.redirects:
+            self._redirect(redirect, reach)
+        self._assign(simple.assignments)
+        args = self._expanded(simple.words, reach)
+        self._last = args
+        if args:
+            self._command(args, reach, depth)
+            self._heredoc(simple, args[0].text, reach, depth)
+
+    def _redirect(self, redirect: Redirect, reach: Reach) -> None:
+        if redirect.kind in ("text", "copy"):
+            return
+        for arg in self._expanded((redirect.target,), reach):
+            if redirect.kind != "read":
+                reach.writes(arg, minor=False)
+            elif reason := reach.reads(arg):
+                self._notes.act(Act(("read",), arg.text, "changes", reason, is_path=True))
+
+    def _assign(self, assignments: tuple[tuple[str, str], ...]) -> None:
+        for name, value in assignments:
+            if reason := why_not(name, value):
+                self._notes.act(Act(SHELL, f"{name}={value}", "changes", reason))
+
+    def _heredoc(self, simple: Simple, name: str, reach: Reach, depth: int) -> None:
+        """Text that a shell is given to read is a script."""
+        if name.rpartition("/")[2] in SHELLS:
+            for redirect in simple.redirects:
+                if redirect.kind == "text":
+                    self._text(Arg(redirect.target.text, False), reach, depth + 1)
+
+    def _expanded(self, words: tuple[Word, ...], reach: Reach) -> list[Arg]:
+        """The words that the program would get."""
+        found: list[Arg] = []
+        for word in words:
+            if not (word.globs or word.tilde) or not word.known:
+                found.append(Arg(word.text, word.known))
+                continue
+            text = word.text
+            if word.tilde:
+                if text[1:2] not in ("", "/"):
+                    self._notes.unclear(f"whose folder {text[:40]} is cannot be known")
+                    found.append(Arg(text, False))
+                    continue
+                text = self._ground.home + text[1:]
+            found += self._globbed(text, reach) if word.globs else [Arg(text)]
+        return found
+
+    def _globbed(self, pattern: str, reach: Reach) -> list[Arg]:
+        names = self._ground.expand(pattern, reach.folder)
+        if names is None:
+            self._notes.unclear(f"what {pattern[:60]} stands for cannot be said")
+            return [Arg(pattern, False, pattern)]
+        return [Arg(name, True, pattern) for name in names] or [Arg(pattern, True, pattern)]
+
+    def _command(self, args: list[Arg], reach: Reach, depth: int) -> None:
+        if depth > _DEEPEST:
+            self._notes.forbid("too many programs run one another")
+            return
+        text = spelled(arg.text for arg in args)
+        first, rest = args[0], args[1:]
+        if not first.known or first.pattern:
+            self._notes.unclear("which program it runs cannot be known")
+            self._notes.act(Act(SHELL, text, reason="which program it runs cannot be known"))
+            return
+        name, least = program_of(first.text, reach)
+        self._look(name, rest, reach)
+        also: tuple[str, ...] = (
+            () if name == first.text else (spelled([name, *(arg.text for arg in rest)]),)
+        )
+        wrapped = unwrap(name, rest)
+        if wrapped is not None:
+            self._wrapped(wrapped, name, Act(SHELL, text, also=also), reach, depth)
+            return
+        entry, own = known.find_entry(name, rest)
+        if entry is None:
+            effect = Effect("changes", f"{name[:60]} is not a program that is known")
+        else:
+            effect = effect_of(name, entry, list(own), reach)
+            if entry.verbs and rest and rest[0].text.startswith("-"):
+                verb = sort_words(rest, flag_table(entry.flags), stop=True).operands
+                also += (spelled([name, *(arg.text for arg in verb)]),)
+        if least is not None and _RANK[least.does] > _RANK[effect.does]:
+            effect = least
+        self._notes.act(Act(SHELL, text, effect.does, effect.reason, also))
+
+    def _look(self, name: str, rest: list[Arg], reach: Reach) -> None:
+        floor.look(name, rest, reach)
+        floor.look_made(name, rest, self._notes)
+        if self._source:
+            floor.look_piped(name, rest, self._source, self._notes)
+
+    def _wrapped(self, inside: Wrapped, name: str, act: Act, reach: Reach, depth: int) -> None:
+        """A command that runs others: the wrapper is an act, and so is what it runs."""
+        notes = self._notes
+        effect = Effect(inside.does, inside.reason)
+        if inside.own is not None and (entry := known.find(name)) is not None:
+            own = effect_of(name, entry, list(inside.own), reach)
+            effect = own if _RANK[own.does] > _RANK[effect.does] else effect
+        if inside.opaque:
+            notes.unclear(inside.opaque)
+        minor = inside.sure and effect.does == "reads"
+        notes.act(Act(SHELL, act.subject, effect.does, effect.reason, act.also, False, minor))
+        self._assign(inside.assignments)
+        reach = self._inside(inside, reach)
+        muted, notes.muted = notes.muted, notes.muted or not inside.sure
+        for words in inside.commands:
+            if inside.elsewhere:
+                self._elsewhere(list(words))
+            else:
+                fed = self._fed if name == "xargs" else []
+                self._command([*words, *fed], reach, depth + 1)
+        for text in inside.texts:
+            if inside.elsewhere:
+                for simple in parse(text.text).commands:
+                    self._elsewhere([Arg(word.text, word.known) for word in simple.words])
+            else:
+                self._text(text, reach, depth + 1)
+        notes.muted = muted
+
+    def _inside(self, inside: Wrapped, reach: Reach) -> Reach:
+        """Where the inner command runs, and which files it may be handed."""
+        for folder in inside.sweeps:
+            sweep(folder, inside.names, reach)
+        if inside.folder is None:
+            return reach
+        if reason := reach.reads(inside.folder):
+            self._notes.act(Act(("read",), inside.folder.text, "changes", reason, is_path=True))
+        if not inside.folder.known:
+            self._notes.unclear("the folder in which it runs cannot be known")
+        return Reach(
+            self._ground,
+            normpath(f"{reach.folder}/{inside.folder.text}")
+            if not inside.folder.text.startswith("/")
+            else inside.folder.text,
+            self._notes,
+        )
+
+    def _elsewhere(self, args: list[Arg]) -> None:
+        """A command on another machine: only there to be forbidden."""
+        if args:
+            floor.look_elsewhere(args[0].text, args[1:], self._notes)
+            self._notes.act(Act(SHELL, spelled(arg.text for arg in args), minor=True))
+
+    def _text(self, arg: Arg, reach: Reach, depth: int) -> None:
+        """Text for a shell, judged like a command line of its own."""
+        if depth > _DEEPEST:
+            self._notes.forbid("too many programs run one another")
+            return
+        text = arg.text
+        if not arg.known:
+            self._notes.unclear("it runs text that is not known before")
+            if text[:1] == text[-1:] == '"':
+                text = text[1:-1]
+        if floor.is_bomb(text):
+            self._notes.forbid("it starts itself over and over")
+        script = parse(text)
+        if script.refused:
+            self._notes.forbid(script.refused)
+        self.script(script, (reach.folder,), depth)
+
+    def _follow(self, simple: Simple, at: Folders, where: Whereabouts) -> None:
+        """After a `cd` later commands run elsewhere."""
+        words = simple.argv
+        if not words:
+            return
+        if (words[0] in _MOVERS and any("cd" in w or "pushd" in w for w in words[1:])) or words[
+            0
+        ] in ("pushd", "popd", "source", "."):
+            where.moved(simple, None)
+        elif words[0] == "cd":
+            where.moved(simple, self._target(simple, at, where))
+
+    def _target(self, simple: Simple, at: Folders, where: Whereabouts) -> Folders | None:
+        """Where a `cd` leads, or None where that cannot be said."""
+        found: list[str] = []
+        for folder in at:
+            reach = Reach(self._ground, folder or self._ground.root, self._notes)
+            args = [a for a in self._expanded(simple.words[1:], reach) if a.text not in _CD_FLAGS]
+            if folder == UNKNOWN or len(args) > 1 or any(not a.known for a in args):
+                return None
+            if args and args[0].text == "-":
+                return None
+            found += where.to(folder, args[0].text if args else self._ground.home)
+        return tuple(dict.fromkeys(found))
+
+
+_CD_FLAGS = frozenset({"-P", "-L", "-e", "--"})

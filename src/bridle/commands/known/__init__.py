@@ -1,0 +1,81 @@
+"""The table of known programs: data, with examples that a test runs.
+
+Read when a command is first judged, not before.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import import_module
+
+from msgspec.structs import replace
+
+from bridle.commands.options import Arg
+from bridle.commands.program import Known
+
+_VERSION = re.compile(
+    r"((?:python|pip|pypy|perl|php|lua|ruby|node|gcc|g\+\+|clang|clang\+\+)3?)-?[\d.]*"
+)
+_TABLES = (
+    "looking",
+    "text",
+    "scripts",
+    "system",
+    "shell",
+    "vcs",
+    "builds",
+    "languages",
+    "changing",
+    "network",
+)
+
+
+@lru_cache(maxsize=1)
+def table() -> dict[str, Known]:
+    """Every entry, by the name of the program."""
+    found: dict[str, Known] = {}
+    for name in _TABLES:
+        found |= import_module(f"{__name__}.{name}").TABLE
+    return found
+
+
+def modules() -> dict[str, Known]:
+    """Entries for what `python -m` runs, where no program has that name."""
+    found: dict[str, Known] = import_module(f"{__name__}.languages").MODULES
+    return found
+
+
+@lru_cache(maxsize=1024)
+def find(name: str) -> Known | None:
+    """What is known of the program of that name (`python3.12` is a `python3`)."""
+    entry = table().get(name)
+    if entry is None and (found := _VERSION.fullmatch(name)):
+        entry = table().get(found[1]) or table().get(found[1].removesuffix("3"))
+    return entry
+
+
+def find_entry(name: str, words: Sequence[Arg]) -> tuple[Known | None, Sequence[Arg]]:
+    """What is known of a program, and the words that are its own: `python -m x` is an `x`."""
+    entry = find(name)
+    if entry is None or entry is not table()["python"]:
+        return entry, words
+    isolated = False
+    for at, word in enumerate(words):
+        if word.text == "-m" and at + 1 < len(words):
+            return _module(words[at + 1].text, isolated) or entry, words[at + 2 :]
+        if word.text not in _CALM:
+            break
+        isolated = isolated or word.text == "-I"
+    return entry, words
+
+
+_CALM = frozenset({"-u", "-B", "-I", "-O", "-q", "-s", "-E"})
+
+
+@lru_cache(maxsize=256)
+def _module(name: str, isolated: bool) -> Known | None:
+    """A module that python runs: one of its own in the folder may stand in for any."""
+    entry = table().get(name) or modules().get(name)
+    if entry is None or entry.does == "changes" or isolated:
+        return entry
+    return replace(entry, does="builds", reason="python may run code of the workspace")

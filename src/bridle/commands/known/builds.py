@@ -1,0 +1,365 @@
+"""Test runners, compilers and linters: they run the workspace's own code, which one yes covers.
+
+Their flags are many and mostly harmless beside what they run anyway; those that reach outside are
+caught by where their paths lead. A strange flag asks here, too, so the lists are long.
+"""
+
+from bridle.commands.program import Known
+
+_RUNS = "runs the workspace's own code"
+
+
+def _builds(
+    flags: str,
+    operands: str = "work*",
+    *,
+    alone: str = "--version",
+    runs: tuple[str, ...] = (),
+    asks: tuple[str, ...] = (),
+    single: bool = False,
+) -> Known:
+    return Known("builds", flags, operands, _RUNS, runs, asks, alone=alone, single=single)
+
+
+def _verbs(
+    verbs: dict[str, Known],
+    flags: str = "",
+    *,
+    alone: str = "--version",
+    asks: tuple[str, ...] = (),
+) -> Known:
+    return Known("changes", flags, "text*", _RUNS, (), asks, verbs, alone=alone)
+
+
+_PYTEST = (
+    "-v -q -x -s -l -r= -k= -m= -n= -p= --maxfail= --lf --ff --nf --sw --last-failed "
+    "--failed-first --stepwise --tb= --durations= --durations-min= --co --collect-only "
+    "--no-header --no-summary --capture= --showlocals --cov? --cov-report? --cov-branch "
+    "--cov-fail-under= --no-cov --strict-markers --strict-config --color= --ignore=work "
+    "--ignore-glob= --deselect= --timeout= --exitfirst --verbose --quiet --disable-warnings -W= "
+    "--markers --fixtures --setup-show --junitxml=write --junit-xml=write --basetemp=write "
+    "--rootdir=work --numprocesses= --dist= --cache-clear --pyargs --import-mode= --random-order "
+    "--benchmark-only --benchmark-skip --doctest-modules --full-trace --log-cli-level= "
+    "--snapshot-update --reruns= --version -h --help"
+)
+_CARGO = (
+    "-q -v -r -p= -j= -F= --release --all --workspace --package= --exclude= --lib --bins --bin= "
+    "--tests --test= --examples --example= --benches --bench= --all-targets --features= "
+    "--all-features --no-default-features --no-run --no-fail-fast --locked --offline --frozen "
+    "--verbose --quiet --color= --message-format= --jobs= --target= --profile= --doc --keep-going "
+    "--manifest-path=work --target-dir=write"
+)
+_GO = (
+    "-v -x -n -a -race -cover -short -json -failfast -count= -run= -bench= -benchmem -benchtime= "
+    "-timeout= -parallel= -cpu= -p= -tags= -coverprofile=write -covermode= -coverpkg= -skip= "
+    "-o=write -ldflags= -gcflags= -trimpath -shuffle= -list= -fuzz= -fuzztime= -mod= -buildvcs="
+)
+_RUFF = (
+    "--fix --no-fix --diff --show-fixes --select= --ignore= --extend-select= --config=work "
+    "--quiet -q -v --verbose --exit-zero --statistics --output-format= --target-version= "
+    "--line-length= --check --preview --no-cache --exclude= --force-exclude --stdin-filename= "
+    "--unsafe-fixes"
+)
+_NPM_TASKS = {
+    task: _builds("-s --silent -w= --workspace= --workspaces --if-present", "text*")
+    for task in ("test", "t", "run", "run-script", "start", "build", "lint", "ci-test")
+}
+_NODE_RUNNERS = _verbs(
+    {
+        **_NPM_TASKS,
+        "install": Known(reason="installs packages over the network"),
+        "exec": Known(reason="may download and run a package"),
+    },
+    "-s --silent --prefix=cd -C=cd --dir=cd -w= --workspace= -r --recursive --filter= --cwd=cd",
+    alone="--version -v",
+    asks=("npm install", "npm install x", "npm publish", "npm ls", "npm exec x"),
+)
+_MAVEN = (
+    "-q -B -o -e -X -T= -pl= -am -D= -P= -f=work -U -ntp --batch-mode --offline --quiet "
+    "--no-transfer-progress -Dtest= -DskipTests"
+)
+_GRADLE = (
+    "-q -i -s -x= -p=cd --offline --info --stacktrace --quiet --no-daemon --daemon --tests= "
+    "--parallel --continue --console= --rerun-tasks --build-cache --no-build-cache "
+    "--warning-mode="
+)
+
+TABLE = {
+    "pytest": _builds(
+        _PYTEST,
+        asks=("pytest --pdb", "pytest /etc", "pytest --rootdir=/x", "pytest --junitxml=/x.xml"),
+    ),
+    "tox": _builds("-e= -p= -q -v -r -l --notest --recreate", "text*", asks=("tox -c /x",)),
+    "nox": _builds(
+        "-s= -l -r -k= -t= -p= --sessions= --list --reuse-existing-virtualenvs",
+        "text*",
+        asks=("nox -f /x.py",),
+    ),
+    "coverage": _verbs(
+        {
+            "run": _builds("-m= -a --branch --append --source= --omit= --include= -p", "text*"),
+            "report": _builds("-m --show-missing --skip-covered --fail-under= --omit= --include="),
+            "html": _builds("-d=write --directory=write"),
+            "xml": _builds("-o=write"),
+            "combine": _builds(""),
+            "json": _builds("-o=write"),
+        }
+    ),
+    "unittest": _builds("-v -q -f -b -k= --failfast --locals", "text*", alone=""),
+    "make": _builds(
+        "-j? -k -B -s -n -i -C=cd -f=work -l? -O? -w --jobs? --keep-going --always-make --silent "
+        "--dry-run --just-print --directory=cd --file=work --no-print-directory --version",
+        "text*",
+        asks=("make -f /etc/x", "make -C /etc", "make --eval=x", "make SHELL=/x"),
+    ),
+    "ninja": _builds("-C=cd -j= -k= -v -n -t= -d= --quiet", "text*", asks=("ninja -C /x",)),
+    "cmake": _builds(
+        "--build=work -j? --parallel? --target= -t= --config= -S=work -B=work -G= -D= --preset= "
+        "-v --verbose",
+        "work*",
+        asks=("cmake -P x.cmake", "cmake -E rm x"),
+    ),
+    "ctest": _builds(
+        "-j= -R= -E= -V -VV -N -C= --output-on-failure --test-dir=work --verbose",
+        "text*",
+        asks=("ctest -S x",),
+    ),
+    "meson": _verbs(
+        {
+            "test": _builds("-C=cd -v --verbose --suite= --print-errorlogs", "text*"),
+            "compile": _builds("-C=cd -j= -v", "text*"),
+        }
+    ),
+    "cargo": _verbs(
+        {
+            **{
+                verb: _builds(_CARGO, "text*", alone="")
+                for verb in (
+                    "build",
+                    "test",
+                    "check",
+                    "clippy",
+                    "bench",
+                    "doc",
+                    "b",
+                    "t",
+                    "c",
+                    "nextest",
+                )
+            },
+            "fmt": _builds("--check --all -v -q -p= --package=", "text*", alone=""),
+            "run": _builds(_CARGO, "text*", alone=""),
+            "install": Known(reason="installs packages over the network"),
+            "publish": Known(reason="publishes over the network"),
+        },
+        "-q -v --color= --locked --offline --frozen",
+        alone="--version -V",
+        asks=(
+            "cargo install x",
+            "cargo --config x build",
+            "cargo publish",
+            "cargo add x",
+            "cargo +nightly build",
+            "cargo test --target-dir=/x",
+        ),
+    ),
+    "rustfmt": _builds("--check --edition= -l -q --color="),
+    "rustc": Known(operands="work*", alone="--version -V -vV", asks=("rustc x.rs -o /x",)),
+    "go": _verbs(
+        {
+            **{
+                verb: _builds(_GO, "text*", alone="", single=True)
+                for verb in ("build", "test", "vet", "fmt", "run", "generate")
+            },
+            "version": Known("reads", "-m -v", "", single=True),
+            "env": Known("reads", "-json", "text*", single=True, check="goenv"),
+            "list": _builds("-m -json -f= -deps -test -e", "text*", alone="", single=True),
+            "mod": Known(reason="may fetch modules over the network"),
+            "get": Known(reason="fetches modules over the network"),
+            "install": Known(reason="installs programs"),
+        },
+        alone="version",
+        asks=(
+            "go env -w GOFLAGS=-x",
+            "go get x",
+            "go test -exec ./x",
+            "go build -toolexec=./x",
+            "go vet -vettool=./x",
+        ),
+    ),
+    "gofmt": _builds("-l -d -s -w -e"),
+    "npm": _NODE_RUNNERS,
+    "pnpm": _NODE_RUNNERS,
+    "yarn": _NODE_RUNNERS,
+    "bun": _NODE_RUNNERS,
+    "jest": _builds(
+        "-t= -u -i --watch --watchAll= --coverage --ci --silent --verbose --bail? --runInBand "
+        "--maxWorkers= --testPathPattern= --testNamePattern= --passWithNoTests --no-cache "
+        "--onlyChanged --json",
+        "work*",
+        asks=("jest --config=/x", "jest --globalSetup=/x"),
+    ),
+    "vitest": _builds(
+        "-t= -u --run --watch --coverage --reporter= --silent",
+        "text*",
+        asks=("vitest --config /x",),
+    ),
+    "mocha": _builds(
+        "-g= -b -R= -t= --grep= --bail --reporter= --timeout= --recursive --exit",
+        asks=("mocha -r /x",),
+    ),
+    "playwright": _verbs(
+        {"test": _builds("-g= --headed --project= --reporter= --workers=", "text*")}
+    ),
+    "tsc": _builds(
+        "-p=work -b -w --noEmit --watch --project=work --build --pretty --skipLibCheck --strict "
+        "--incremental --listFiles --outDir=write",
+        asks=("tsc --outDir /x",),
+    ),
+    "eslint": _builds(
+        "--fix --ext= --quiet --cache --max-warnings= --format= -f= --no-error-on-"
+        "unmatched-pattern --color --no-color",
+        asks=("eslint --rulesdir /x",),
+    ),
+    "prettier": _builds(
+        "--check -c -l --list-different --write -w --log-level= --ignore-unknown",
+        asks=("prettier --plugin=/x .",),
+    ),
+    "biome": _verbs({v: _builds("--write --apply") for v in ("check", "lint", "format", "ci")}),
+    "ruff": _verbs(
+        {"check": _builds(_RUFF, alone=""), "format": _builds(_RUFF, alone="")},
+        alone="--version version",
+    ),
+    "black": _builds(
+        "--check --diff -q -v -l= -t= --quiet --verbose --line-length= --fast --color --exclude= "
+        "--target-version=",
+        asks=("black /etc/x.py", "black --config /x ."),
+    ),
+    "isort": _builds("--check --check-only --diff -q -v --profile= --profile -c --only-modified"),
+    "mypy": _builds(
+        "--strict -p= -m= -v --ignore-missing-imports --no-error-summary --pretty "
+        "--show-error-codes --python-version= --no-incremental --follow-imports= "
+        "--config-file=work --warn-unreachable --namespace-packages --explicit-package-bases",
+        asks=("mypy --config-file=/x .", "mypy --install-types x"),
+    ),
+    "pyright": _builds("-p=work --project=work --stats --verbose --outputjson --warnings"),
+    "flake8": _builds(
+        "--max-line-length= --select= --ignore= --extend-ignore= --exclude= --count --statistics "
+        "-q -v --show-source --max-complexity="
+    ),
+    "pylint": _builds("-E -j= --disable= --enable= --errors-only --score= -r= --output-format="),
+    "bandit": _builds("-r -q -ll -lll -s= --severity-level="),
+    "lint-imports": _builds("--verbose --no-cache"),
+    "pre-commit": _verbs({"run": _builds("-a --all-files --files -v", "text*")}),
+    "shellcheck": Known(
+        "reads",
+        "-s= -e= -f= -S= -i= -o= -C? --shell= --exclude= --format= --severity=",
+        "read*",
+        alone="--version",
+        runs=("shellcheck -s bash run.sh",),
+        asks=("shellcheck -x run.sh",),
+    ),
+    "mvn": _builds(_MAVEN, "text*", alone="--version -v", asks=("mvn -s /x test",)),
+    "mvnw": _builds(_MAVEN, "text*"),
+    "gradle": _builds(_GRADLE, "text*", alone="--version -v", asks=("gradle -I /x build",)),
+    "gradlew": _builds(_GRADLE, "text*"),
+    "configure": _builds("--prefix=text --enable-debug", "text*"),
+    "dotnet": _verbs(
+        {
+            v: _builds(
+                "-c= --configuration= --no-build --no-restore -v= --verbosity= --filter= --nologo "
+                "-f= --framework="
+            )
+            for v in ("build", "test", "run", "format", "clean")
+        },
+        alone="--version --info",
+    ),
+    "mix": _verbs(
+        {
+            v: _builds("--trace --cover --failed --stale --only= --check-formatted")
+            for v in ("test", "compile", "format", "credo", "dialyzer")
+        }
+    ),
+    "rspec": _builds("-f= -e= -t= -fd --format= --example= --tag= --fail-fast --only-failures"),
+    "rake": _builds("-T -s -q -t --trace --tasks", "text*"),
+    "rubocop": _builds("-a -A -f= --format= --only= --autocorrect -D"),
+    "phpunit": _builds("--filter= --testdox --group= --stop-on-failure --colors? --testsuite="),
+    "phpstan": _verbs({"analyse": _builds("-l= --level= --no-progress -c=work")}),
+    "swift": _verbs(
+        {v: _builds("-c= -v --filter= --parallel", "text*") for v in ("build", "test")}
+    ),
+    "zig": _verbs(
+        {v: _builds("-Doptimize=", "text*", single=True) for v in ("build", "test", "fmt")},
+        alone="version",
+    ),
+    "bazel": _verbs(
+        {
+            v: _builds("-c= --config= --test_output= --keep_going -k", "text*")
+            for v in ("build", "test", "query")
+        }
+    ),
+    "gcc": Known(operands="work*", flags="-o=write", reason="compiles", alone="--version -v"),
+    "django-admin": _verbs(
+        {"test": _builds("-v= --keepdb --parallel?", "text*"), "check": _builds("")}
+    ),
+    "hadolint": Known("reads", "-f= --format= --ignore=", "read*"),
+    "sphinx-build": _builds("-b= -W -q -n -E -a", "work write text*"),
+    "mkdocs": _verbs({"build": _builds("-q -s --strict -d=write", "text*")}),
+}
+TABLE["py.test"] = TABLE["pytest"]
+for _name in ("g++", "clang", "clang++", "cc"):
+    TABLE[_name] = TABLE["gcc"]
+BUILDS = (
+    "pytest",
+    "pytest -x -q tests",
+    "pytest tests/test_a.py::test_b -k 'a and b'",
+    "python -m pytest",
+    "python3 -m pytest -q",
+    "python -m unittest",
+    "make",
+    "make test -j4",
+    "make -C src check",
+    "npm test",
+    "npm run build",
+    "yarn test",
+    "pnpm run lint",
+    "cargo build --release",
+    "cargo test",
+    "cargo clippy --all-targets",
+    "cargo fmt --check",
+    "go build ./...",
+    "go test ./... -run X -v",
+    "go vet ./...",
+    "mvn -q test",
+    "gradle build",
+    "./gradlew test",
+    "ruff check .",
+    "black --check .",
+    "mypy src",
+    "flake8 src",
+    "eslint src --ext .ts",
+    "tsc --noEmit",
+    "prettier --check src",
+    "jest",
+    "vitest --run",
+    "cmake --build build",
+    "ninja -C src",
+    "ctest --output-on-failure",
+    "tox -e py311",
+    "dotnet test",
+    "mix test",
+    "bundle exec rspec",
+    "rake test",
+    "phpunit --filter x",
+    "uv run pytest",
+    "poetry run pytest -q",
+    "timeout 60 pytest",
+    "CI=1 npm test",
+    ".venv/bin/pytest -q",
+    "node_modules/.bin/jest",
+    "python -m mypy src",
+    "ruff format --check src && pytest",
+    "cd src && make",
+    "pytest | tail -20",
+    "pytest 2>&1 | grep -i fail",
+)

@@ -1,0 +1,45 @@
+"""Which program a first word names: itself, one of the system's by its path, or somebody's own."""
+
+import re
+from posixpath import normpath
+
+from bridle.commands.effects import Effect
+from bridle.commands.reach import Reach, shown
+
+_STANDARD = frozenset(
+    {
+        "/bin",
+        "/usr/bin",
+        "/usr/local/bin",
+        "/sbin",
+        "/usr/sbin",
+        "/usr/local/sbin",
+        "/opt/homebrew/bin",
+        "/opt/local/bin",
+    }
+)
+_LOCAL = re.compile(r"(?:.*/)?(?:\.?venv/bin|\.?env/bin|node_modules/\.bin|vendor/bin)").fullmatch
+_BUILDERS = frozenset({"gradlew", "mvnw", "configure"})
+
+
+def program_of(word: str, reach: Reach) -> tuple[str, Effect | None]:
+    """The program's name, and what it does at least, going by where it lies."""
+    if "/" not in word:
+        return word, None
+    path = normpath(word)
+    folder, _, name = path.rpartition("/")
+    if folder in _STANDARD:
+        return name, None
+    place = reach.place(word)
+    reach.runs_program(place)
+    if place.inside and _LOCAL(folder):
+        return name, Effect("builds", f"runs {shown(place.path)}, installed in the workspace")
+    if place.inside and name in _BUILDERS:
+        return name, Effect("builds", f"runs the workspace's own {name}")
+    if place.inside:
+        return word, Effect("changes", f"runs {shown(place.path)}, a program of the workspace")
+    real, _, named = place.path.rpartition("/")
+    if _LOCAL(folder) and real in _STANDARD:
+        return name, Effect("builds", f"runs {shown(word)}, installed in the workspace")
+    runs = Effect("changes", f"runs {shown(place.path)}, outside the workspace")
+    return (named if real in _STANDARD else name), runs

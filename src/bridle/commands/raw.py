@@ -1,0 +1,32 @@
+"""Words with an expansion in them: what they most likely stand for, so that the worst is seen.
+
+Never used to allow anything: such a word is opaque whatever this says.
+"""
+
+import re
+
+_HOME = re.compile(r"\$(?:HOME\b|\{HOME\b[^}]*\})")
+_HERE = re.compile(r"\$(?:PWD\b|\{PWD\b[^}]*\}|\(\s*pwd\s*\))|`\s*pwd\s*`")
+_TOP = re.compile(r"\$\(\s*git rev-parse --show-toplevel\s*\)")
+_OTHER = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|`[^`]*`|\$\w+|\$[@*#?!$-]")
+_QUOTES = str.maketrans("", "", "\"'\\")
+
+
+def likely(spelling: str, home: str, folder: str, root: str) -> str:
+    """What the word stands for, if it has nothing in it but `$HOME`, `$PWD` and their like."""
+    text = _filled(spelling, home, folder, root)
+    return "" if "$" in text or "`" in text else text
+
+
+def emptied(spelling: str, home: str, folder: str, root: str) -> str:
+    """What the word is when every variable in it turns out to be empty."""
+    return _OTHER.sub("", _filled(spelling, home, folder, root))
+
+
+def _filled(spelling: str, home: str, folder: str, root: str) -> str:
+    text = spelling.translate(_QUOTES)
+    if text.startswith("~/") or text == "~":
+        text = home + text[1:]
+    text = _HOME.sub(lambda _: home, text)
+    text = _TOP.sub(lambda _: root, text)
+    return _HERE.sub(lambda _: folder, text)
