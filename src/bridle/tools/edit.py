@@ -1,91 +1,160 @@
-"""The tool `edit`: an exact piece of a file replaced by another."""
+"""The tool `edit`: exact pieces of a file replaced by others, all of them or none."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.promises.tool import Files, ToolContext, ToolResult
+from bridle.tools.encoding import Coding, decode, shown
 from bridle.tools.nearby import like, missing, unified
 from bridle.tools.prose import Prose
+from bridle.tools.seen import Seen, mark_on_disk
 from bridle.tools.threads import in_thread
-from bridle.tools.write import encoded
+from bridle.workspace.text import one_line
 
 _PLACES = 10  # line numbers that are listed
 _AROUND = 3  # lines shown around the change
+_SAID = 4000  # characters of the difference that the model reads after several changes
+_MOST = 100  # changes at once
+
+_OLD = {"type": "string", "description": "The text to replace, exactly as it stands."}
+_NEW = {"type": "string", "description": "What shall stand there instead."}
+_ALL = {"type": "boolean", "description": "Replace every place. Default: false."}
+
+
+class Change(NamedTuple):
+    """One piece of text, and what shall stand there instead."""
+
+    old: str
+    new: str
+    everywhere: bool = False
 
 
 class Edit:
-    """Changes a part of a file of the workspace."""
+    """Changes parts of a file of the workspace."""
 
     name = "edit"
     description = Prose("edit")
-    policy = ToolPolicy(edits=True)
+    policy = ToolPolicy(edits=True, files=True)
     parameters: dict[str, Any] = {
         "type": "object",
         "properties": {
             "path": {"type": "string", "description": "The file."},
-            "old": {"type": "string", "description": "The text to replace, exactly as it stands."},
-            "new": {"type": "string", "description": "What shall stand there instead."},
-            "all": {"type": "boolean", "description": "Replace every place. Default: false."},
+            "old": _OLD,
+            "new": _NEW,
+            "all": _ALL,
+            "edits": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": _MOST,
+                "description": "Several changes instead of one, in order; all of them, or none.",
+                "items": {
+                    "type": "object",
+                    "properties": {"old": _OLD, "new": _NEW, "all": _ALL},
+                    "required": ["old", "new"],
+                    "additionalProperties": False,
+                },
+            },
         },
-        "required": ["path", "old", "new"],
+        "required": ["path"],
         "additionalProperties": False,
     }
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Change it, in a thread."""
-        old, new, everywhere = arguments["old"], arguments["new"], arguments.get("all", False)
-        return await in_thread(_edit, context.workspace, arguments["path"], (old, new), everywhere)
+        return await in_thread(_edit, context, arguments["path"], _changes(arguments))
 
 
-def _edit(files: Files, path: str, change: tuple[str, str], everywhere: bool) -> ToolResult:
-    where = files.relative(path)
-    text = _text(files, path)
-    old, new = _with_its_line_ends(text, *_sensible(where, change))
+def _changes(arguments: dict[str, Any]) -> list[Change]:
+    """What is asked for, in one form or the other."""
+    single = [name for name in ("old", "new", "all") if name in arguments]
+    if "edits" not in arguments:
+        if "old" not in arguments or "new" not in arguments:
+            raise ToolError("Say `old` and `new`, or a list of them as `edits`.")
+        given = [arguments]
+    elif single:
+        raise ToolError(f"Give either `edits` or `{single[0]}`, not both.")
+    else:
+        given = arguments["edits"]
+    changes = [Change(one["old"], one["new"], one.get("all", False)) for one in given]
+    for number, change in enumerate(changes, 1):
+        _refuse_senseless(change, _which(number, len(changes)))
+    return changes
+
+
+def _which(number: int, count: int) -> str:
+    return "" if count == 1 else f"Edit {number} of {count}: "
+
+
+def _refuse_senseless(change: Change, which: str) -> None:
+    if not change.old:
+        raise ToolError(f"{which}`old` is empty: say what to replace, or use write for the file.")
+    if change.old == change.new:
+        raise ToolError(f"{which}`old` and `new` are the same: nothing would change.")
+    Coding().encode(change.new, "")  # half of a surrogate pair is no text in any file
+
+
+def _edit(context: ToolContext[Any], path: str, changes: list[Change]) -> ToolResult:
+    files, seen = context.workspace, Seen(context)
+    where = one_line(files.relative(path), 200)
+    data = _bytes(files, path, where)
+    before, coding = decode(where, data)
+    seen.require(path, mark_on_disk(files, path, data))
+    text, places = before, 0
+    for number, change in enumerate(changes, 1):
+        try:
+            text, count = _changed(where, text, change)
+        except ToolError as error:
+            if len(changes) == 1:
+                raise
+            which = _which(number, len(changes))
+            raise ToolError(f"{which}{error.message}\nNothing was changed.") from error
+        places += count
+    written = coding.encode(text, where)
+    files.write(path, written)
+    seen.remember(path, mark_on_disk(files, path, written))
+    diff = unified(where, shown(before), shown(text))
+    said = _said(where, before, text, changes, places)
+    return ToolResult.success({"path": files.relative(path), "diff": diff}, text=said)
+
+
+def _bytes(files: Files, path: str, where: str) -> bytes:
+    if files.is_folder(path):
+        raise ToolError(f"`{where}` is a folder; name a file.")
+    if not files.exists(path):
+        raise missing(files, path)
+    return files.read(path)
+
+
+def _changed(where: str, text: str, change: Change) -> tuple[str, int]:
+    """The text with this change made, and in how many places."""
+    old, new = _with_its_line_ends(text, change.old, change.new)
     count = text.count(old)
     if count == 0:
         raise _not_found(where, text, old)
-    if count > 1 and not everywhere:
+    if count > 1 and not change.everywhere:
         raise _not_unique(where, text, old, count)
-    changed = text.replace(old, new)
-    files.write(path, encoded(changed))
-    at = text.index(old)
-    line = text.count("\n", 0, at) + 1
-    times = f"{count} places" if count > 1 else f"line {line}"
-    said = f"Changed `{where}` at {times}:\n{_around(changed, line, new.count(chr(10)) + 1)}"
-    return ToolResult.success({"path": where, "diff": unified(where, text, changed)}, text=said)
+    return text.replace(old, new), count
 
 
-def _text(files: Files, path: str) -> str:
-    if files.is_folder(path):
-        raise ToolError(f"`{files.relative(path)}` is a folder; name a file.")
-    if not files.exists(path):
-        raise missing(files, path)
-    data = files.read(path)
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise ToolError(
-            f"`{files.relative(path)}` is not valid UTF-8 (byte {error.start}); "
-            "edit changes text only."
-        ) from error
-
-
-def _sensible(where: str, change: tuple[str, str]) -> tuple[str, str]:
-    old, new = change
-    if not old:
-        raise ToolError(f"`old` is empty: say what to replace, or use write for all of `{where}`.")
-    if old == new:
-        raise ToolError("`old` and `new` are the same: nothing would change.")
-    return old, new
+def _said(where: str, before: str, after: str, changes: list[Change], places: int) -> str:
+    """What the model is told: the lines around one change, the difference for several."""
+    if len(changes) > 1 or places > 1:
+        how = f"Changed `{where}` at {places} places"
+        return f"{how}:\n{unified(where, shown(before), shown(after), limit=_SAID)}"
+    old, new = _with_its_line_ends(before, changes[0].old, changes[0].new)
+    line = before.count("\n", 0, before.index(old)) + 1
+    lines = _around(shown(after), line, new.count("\n") + 1)
+    return f"Changed `{where}` at line {line}:\n{lines}"
 
 
 def _with_its_line_ends(text: str, old: str, new: str) -> tuple[str, str]:
     """In a file whose lines end in CRLF, what was written with plain line ends is meant so."""
-    if old in text or "\r\n" not in text or "\r" in old:
+    if "\r\n" not in text or "\r" in old or "\r" in new:
         return old, new
-    windows = new if "\r" in new else new.replace("\n", "\r\n")
-    return old.replace("\n", "\r\n"), windows
+    if old in text and "\n" in old:  # a mixed file, and just these lines end plainly
+        return old, new
+    return old.replace("\n", "\r\n"), new.replace("\n", "\r\n")
 
 
 def _not_found(where: str, text: str, old: str) -> ToolError:

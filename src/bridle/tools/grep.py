@@ -1,12 +1,15 @@
 """The tool `grep`: lines that fit a regular expression. ripgrep where there is one, else Python.
 
-Both give the same shape, `path:line:text`, look at the same files and stop at the same limits.
+Both look at the same files and give the same lines in the same order, `path:line:text`. Files that
+hold credentials are left out, unless it is them that were asked for: then the gate has spoken.
 """
 
 import asyncio
 import re
+import stat
 import sys
 import time
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,17 +17,20 @@ from typing import Any
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.promises.tool import ToolContext, ToolResult
-from bridle.tools.glob import matcher, on_disk
+from bridle.tools.glob import matcher
+from bridle.tools.opening import on_disk, pinned, status
 from bridle.tools.process import Program, clean_environment
 from bridle.tools.prose import Prose
 from bridle.tools.threads import in_thread
 from bridle.workspace.paths import Workspace
 from bridle.workspace.patterns import Unsearchable, bounded_search
+from bridle.workspace.protected import care_of
 from bridle.workspace.text import one_line
 from bridle.workspace.tree import Tree
 
 MOST = 200  # lines, when the model names no limit
 SECONDS = 30.0
+GATHERED = 20_000  # lines that are put in order; beyond that, which come first is chance
 _COLUMNS = 500
 _FILE = 20 * 1024 * 1024  # bytes; larger files are not searched
 _FOUND = re.compile(rb"([^\0]*)\0(\d+):(.*)", re.DOTALL)
@@ -36,7 +42,7 @@ class Grep:
 
     name = "grep"
     description = Prose("grep")
-    policy = ToolPolicy(read_only=True, risk="low")
+    policy = ToolPolicy(read_only=True, risk="low", files=True)
     parameters: dict[str, Any] = {
         "type": "object",
         "properties": {
@@ -57,8 +63,7 @@ class Grep:
         """Search, and stop at the limit."""
         workspace = on_disk(context.workspace)
         path = workspace.relative(arguments.get("path", "."))
-        if not workspace.exists(path):
-            raise ToolError(f"`{one_line(path, 200)}` does not exist in the workspace.")
+        _refuse_odd(workspace, path)
         seconds = SECONDS
         if context.deadline is not None:
             seconds = min(seconds, context.deadline - asyncio.get_running_loop().time())
@@ -69,6 +74,15 @@ class Grep:
         else:
             await search.with_ripgrep(program)
         return search.result()
+
+
+def _refuse_odd(workspace: Workspace, path: str) -> None:
+    """Nothing can be searched but a file or a folder: a pipe would be waited for."""
+    found = status(workspace, path)
+    if found is None:
+        raise ToolError(f"`{one_line(path, 200)}` does not exist in the workspace.")
+    if not stat.S_ISDIR(found.st_mode) and not stat.S_ISREG(found.st_mode):
+        raise ToolError(f"`{one_line(path, 200)}` is a device, a pipe or a socket, not a file.")
 
 
 @cache
@@ -94,29 +108,32 @@ class _Search:
         self._ignore_case: bool = arguments.get("ignore_case", False)
         self._limit = int(arguments.get("limit", MOST))
         self._seconds = seconds
-        self._lines: list[str] = []
-        self._files: set[str] = set()
+        self._opens_secrets = bool(care_of(path).reading)
+        self._found: list[tuple[str, int, str]] = []
         self._notes: list[str] = []
 
     def result(self) -> ToolResult:
         """What was found, for the model and for the faces."""
-        lines = self._lines or [f"No line fits `{one_line(self._pattern)}`."]
-        text = "\n".join(lines + [f"[{note}]" for note in self._notes])
-        data = {"matches": len(self._lines), "files": len(self._files), "notes": self._notes}
-        return ToolResult.success(data, text=text)
+        found = sorted(self._found, key=_order)
+        notes = list(self._notes)
+        if len(found) > self._limit:
+            notes.append(f"only the first {self._limit}; narrow the search, or raise `limit`")
+        if len(found) >= GATHERED:
+            notes.append(f"over {GATHERED:,} lines fit; these need not be the first of them")
+        found = found[: self._limit]
+        lines = [_shown(*one) for one in found] or [f"No line fits `{one_line(self._pattern)}`."]
+        text = "\n".join(lines + [f"[{note}]" for note in notes])
+        files = len({path for path, _, _ in found})
+        return ToolResult.success(
+            {"matches": len(found), "files": files, "notes": notes}, text=text
+        )
 
-    def _add(self, path: str, number: int, line: str) -> bool:
-        """Keep a line of a file that is wanted. False: the limit is reached, and this is beyond."""
+    def _wants(self, path: str) -> bool:
+        """Is this file to be searched?"""
         if self._wanted is not None and not self._wanted(path):
-            return True
-        if len(self._lines) >= self._limit:
-            self._notes.append(f"only the first {self._limit}; narrow the search, or raise `limit`")
             return False
-        line = line.rstrip("\r\n")
-        shown = line if len(line) <= _COLUMNS else f"{line[:_COLUMNS]} [… long line]"
-        self._lines.append(f"{one_line(path, 1000)}:{number}:{shown}")
-        self._files.add(path)
-        return True
+        # Nothing is said of such a file: that a pattern fits it says what is in it.
+        return self._opens_secrets or not care_of(path).reading
 
     def _too_long(self) -> None:
         self._notes.append(f"stopped after {self._seconds:g} s; narrow the search")
@@ -124,37 +141,31 @@ class _Search:
     # --- ripgrep ---
 
     async def with_ripgrep(self, program: str) -> None:
-        """Let ripgrep search; what it says is read line by line."""
-        real = self._workspace.resolve_path(self._path)
-        if real is None:
-            raise ToolError(f"`{one_line(self._path, 200)}` leads out of the workspace.")
-        rest = bytearray()
+        """Let ripgrep search, as many files at once as it likes; what it says is put in order."""
         strange: list[bytes] = []
+        with pinned(self._workspace, self._path) as (place, target, handles):
+            heard = _Heard(self._path if target == "." else "", strange)
+            only = "" if self._workspace.is_folder(self._path) else self._path
 
-        def take(data: bytes) -> bool:
-            rest.extend(data)
-            *whole, last = rest.split(b"\n")
-            rest[:] = last
-            for line in whole:
-                if (found := _FOUND.fullmatch(line)) is None:
-                    strange[:] = [*strange, bytes(line)][:20]
-                elif not self._add(*_parsed(found)):
-                    return False
-            return True
+            def take(data: bytes) -> bool:
+                for path, number, line in heard.lines(data):
+                    if self._wants(only or path):
+                        self._found.append((only or path, number, line))
+                return len(self._found) < GATHERED
 
-        argv = [program, *self._flags(), "-e", self._pattern, "--", self._workspace.relative(real)]
-        run = Program(argv, self._workspace.root, take)
-        ended = await run.run(self._seconds, clean_environment())
+            argv = [program, *self._flags(), "-e", self._pattern, "--", target]
+            run = Program(argv, place, take, handles=handles)
+            ended = await run.run(self._seconds, clean_environment())
         if ended.timed_out:
             self._too_long()
-        if ended.code == 2 and not self._lines and strange:
+        if ended.code == 2 and not self._found and strange:
             why = b"\n".join(strange).decode(errors="replace")
             raise ToolError(f"The search cannot be made: {why.removeprefix('rg: ')}")
 
     def _flags(self) -> list[str]:
         flags = "--no-config --no-messages --no-heading --with-filename --line-number --null"
         files = "--hidden --no-require-git --no-ignore-global --no-ignore-exclude --no-ignore-dot"
-        found = [*flags.split(), *files.split(), "--color=never", "--sort=path"]
+        found = [*flags.split(), *files.split(), "--color=never", f"--max-count={self._limit + 1}"]
         found += [f"--max-columns={_COLUMNS * 4}", "--max-columns-preview", "--max-filesize=20M"]
         if self._ignore_case:
             found.append("--ignore-case")
@@ -173,9 +184,7 @@ class _Search:
             fits = bounded_search(self._pattern, ignore_case=self._ignore_case)
         except ValueError as error:
             raise ToolError(f"The pattern cannot be read: {error}.") from error
-        for file in self._candidates():
-            if self._wanted is not None and not self._wanted(file):
-                continue
+        for file in filter(self._wants, self._candidates()):
             if time.monotonic() > until:
                 return self._too_long()
             for number, line in enumerate(self._read(file), 1):
@@ -184,11 +193,13 @@ class _Search:
                 except Unsearchable:
                     self._notes.append(f"{one_line(file)}:{number} is too long to be searched")
                     break
-                if hit and not self._add(file, number, line):
+                if hit:
+                    self._found.append((file, number, line))
+                if len(self._found) > self._limit:
                     return None
         return None
 
-    def _candidates(self) -> Any:
+    def _candidates(self) -> Iterable[str]:
         if not self._workspace.is_folder(self._path):
             return [self._path]
         return Tree(self._workspace, self._path)
@@ -204,7 +215,32 @@ class _Search:
         return lines if lines[-1] else lines[:-1]
 
 
-def _parsed(found: re.Match[bytes]) -> tuple[str, int, str]:
-    path, number, line = found.groups()
-    name = path.decode(errors="replace").removeprefix("./")
-    return name, int(number), line.decode(errors="replace")
+class _Heard:
+    """What ripgrep says, line by line; what is no line of a file is kept apart."""
+
+    def __init__(self, folder: str, strange: list[bytes]) -> None:
+        self._prefix = "" if folder in ("", ".") else f"{folder}/"
+        self._strange = strange
+        self._rest = b""
+
+    def lines(self, data: bytes) -> Iterable[tuple[str, int, str]]:
+        """Path, number and text of the lines that are whole now."""
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        for line in whole:
+            if (found := _FOUND.fullmatch(line)) is None:
+                self._strange[:] = [*self._strange, line][:20]
+                continue
+            path = found[1].decode(errors="surrogateescape").removeprefix("./")
+            yield self._prefix + path, int(found[2]), found[3].decode(errors="replace")
+
+
+def _order(found: tuple[str, int, str]) -> tuple[list[tuple[bool, str]], int]:
+    """A folder's own files before its folders, both by name; then the lines."""
+    *folders, name = found[0].split("/")
+    return [*((True, folder) for folder in folders), (False, name)], found[1]
+
+
+def _shown(path: str, number: int, line: str) -> str:
+    line = line.rstrip("\r\n")
+    text = line if len(line) <= _COLUMNS else f"{line[:_COLUMNS]} [… long line]"
+    return f"{one_line(path, 1000)}:{number}:{text}"

@@ -1,22 +1,33 @@
-"""The tool `read`: a file's lines with their numbers, a folder's names, a small picture."""
+"""The tool `read`: a file's lines with their numbers, a folder's names, a small picture.
+
+A file is read in pieces, and no more of it is held than is shown. What was read is remembered, so
+that it may be changed.
+"""
 
 import base64
+import codecs
+import os
+from collections.abc import Iterator
+from io import FileIO
 from typing import Any
 
 from bridle.errors import ToolError
 from bridle.messages import Image
 from bridle.policy import ToolPolicy
 from bridle.promises.tool import Files, ToolContext, ToolResult
+from bridle.tools.encoding import HEAD, coding_of, decode, shown
 from bridle.tools.nearby import missing
+from bridle.tools.opening import LOOKED, first_entries, opened
 from bridle.tools.prose import Prose
+from bridle.tools.seen import WHOLE, Seen, mark_of, mark_of_large
 from bridle.tools.threads import in_thread
+from bridle.tools.window import Window
 from bridle.workspace import pictures
 from bridle.workspace.text import one_line
 
-MOST_BYTES = 20 * 1024 * 1024
+FURTHEST = 1 << 30  # bytes of a file that are looked through for a line
 LINES = 2000
-_LINE = 2000  # characters of one line
-_TEXT = 100_000  # characters of one answer
+_PIECE = 1 << 18
 _NAMES = 1000
 
 
@@ -25,7 +36,7 @@ class Read:
 
     name = "read"
     description = Prose("read")
-    policy = ToolPolicy(read_only=True, risk="low")
+    policy = ToolPolicy(read_only=True, risk="low", files=True)
     parameters: dict[str, Any] = {
         "type": "object",
         "properties": {
@@ -39,89 +50,142 @@ class Read:
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Read it, in a thread: the file may be large or far away."""
-        first, count = int(arguments.get("offset", 1)), int(arguments.get("limit", LINES))
-        return await in_thread(_read, context.workspace, arguments["path"], first, count)
+        window = Window(int(arguments.get("offset", 1)), int(arguments.get("limit", LINES)))
+        return await in_thread(_read, context, arguments["path"], window)
 
 
-def _read(files: Files, path: str, first: int, count: int) -> ToolResult:
+def _read(context: ToolContext[Any], path: str, window: Window) -> ToolResult:
+    files, seen = context.workspace, Seen(context)
     if files.is_folder(path):
         return _folder(files, path)
     if not files.exists(path):
         raise missing(files, path)
-    data = files.read(path, MOST_BYTES + 1)
-    media = pictures.media_type_of(data)
-    if media:
-        return _image(files.relative(path), data, media)
-    return _lines(files.relative(path), data, first, count)
+    seen.forget(path)
+    with opened(files, path) as file:
+        before = os.fstat(file.fileno())
+        reading = _Reading(files.relative(path), file, before.st_size)
+        result = reading.result(window)
+        changed = _state(os.fstat(file.fileno())) != _state(before)
+    if changed:
+        said = "[the file changed while it was read: read it again before you change it]"
+        return ToolResult(True, f"{result.text}\n{said}", result.data, media=result.media)
+    seen.remember(path, reading.mark or mark_of_large(before))
+    return result
+
+
+def _state(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _folder(files: Files, path: str) -> ToolResult:
-    names = files.names(path)
-    shown = [one_line(name, 300) for name in names[:_NAMES]]
-    if len(names) > _NAMES:
-        shown.append(f"[… and {len(names) - _NAMES:,} more]")
-    text = "\n".join(shown) or "(the folder is empty)"
-    return ToolResult.success({"path": files.relative(path), "names": len(names)}, text=text)
+    """Its names, in order; of a folder beyond all bounds, those that the system names first."""
+    entries, count = first_entries(files, path, _NAMES)
+    found = [one_line(entry.shown, 300) for entry in entries]
+    if count > LOOKED:
+        found.append(f"[… and more: the folder has over {LOOKED:,} entries; use glob]")
+    elif count > _NAMES:
+        found.append(f"[… and {count - _NAMES:,} more; use glob]")
+    text = "\n".join(found) or "(the folder is empty)"
+    return ToolResult.success({"path": files.relative(path), "names": count}, text=text)
 
 
-def _image(path: str, data: bytes, media: str) -> ToolResult:
-    if len(data) > pictures.MOST_BYTES:
-        raise ToolError(f"`{path}` is a picture of {len(data):,} bytes: too large to be shown.")
-    text = f"`{path}` is a picture ({media}, {len(data):,} bytes); it is attached."
-    picture = Image(media, base64.b64encode(data).decode())
-    return ToolResult(True, text, {"path": path, "media": media}, media=(picture,))
+class _Reading:
+    """One file, open. `mark` names its content where all of it was read."""
+
+    def __init__(self, path: str, file: FileIO, size: int) -> None:
+        self._path = path
+        self._file = file
+        self._size = size
+        self._notes: list[str] = []
+        self.mark = ""
+
+    def result(self, window: Window) -> ToolResult:
+        """Its picture, or its lines."""
+        head = self._file.read(HEAD)
+        if media := pictures.media_type_of(head):
+            return self._picture(head, media)
+        if self._size <= WHOLE:
+            data = head + _gather(self._file, WHOLE + 1 - len(head))
+            if len(data) <= WHOLE:
+                return self._lines(window, self._whole(data), whole=True)
+            head = data
+        return self._lines(window, self._pieces(head), whole=False)
+
+    def _picture(self, head: bytes, media: str) -> ToolResult:
+        data = head + _gather(self._file, pictures.MOST_BYTES + 1 - len(head))
+        path = one_line(self._path, 200)
+        if len(data) > pictures.MOST_BYTES:
+            raise ToolError(f"`{path}` is a picture of {self._size:,} bytes: too large to be shown")
+        self.mark = mark_of(data)
+        text = f"`{path}` is a picture ({media}, {len(data):,} bytes); it is attached."
+        picture = Image(media, base64.b64encode(data).decode())
+        return ToolResult(True, text, {"path": self._path, "media": media}, media=(picture,))
+
+    def _whole(self, data: bytes) -> Iterator[str]:
+        self.mark = mark_of(data)
+        text, coding = decode(self._path, data)
+        if coding.note:
+            self._notes.append(coding.note)
+        text = shown(text)
+        for start in range(0, len(text), _PIECE):
+            yield text[start : start + _PIECE]
+
+    def _pieces(self, head: bytes) -> Iterator[str]:
+        """A large file, piece by piece, as far as anybody looks."""
+        coding = coding_of(self._path, head, self._size)
+        if coding.note:
+            self._notes.append(coding.note)
+        decoder = codecs.getincrementaldecoder(coding.codec)("replace")
+        yield decoder.decode(head[len(coding.mark) :])
+        looked = len(head)
+        while data := self._file.read(_PIECE):
+            looked += len(data)
+            if looked > FURTHEST:
+                self._notes.append(f"no further than {FURTHEST >> 30} GB are looked through")
+                return
+            if coding.codec == "utf-8" and (at := data.find(0)) >= 0:
+                yield decoder.decode(data[:at], True)
+                self._notes.append(f"binary data begins at byte {looked - len(data) + at:,}")
+                return
+            yield decoder.decode(data)
+        yield decoder.decode(b"", True)
+
+    def _lines(self, window: Window, pieces: Iterator[str], *, whole: bool) -> ToolResult:
+        ended = True
+        for piece in pieces:
+            window.take(piece)
+            if window.full and not whole:
+                ended = False
+                break
+        lines = window.end() if ended else window.lines
+        total = window.number if ended else None
+        if total is not None and window.first > max(total, 1):
+            notes = "".join(f" [{note}]" for note in self._notes)
+            path = one_line(self._path, 200)
+            raise ToolError(
+                f"`{path}` has {total:,} lines; line {window.first:,} is beyond its end.{notes}"
+            )
+        said = lines or ["(the file is empty)"]
+        text = "\n".join(said + [f"[{note}]" for note in self._said(window, total)])
+        data = {"path": self._path, "from": window.first, "to": window.last, "lines": total}
+        return ToolResult.success(data, text=text)
+
+    def _said(self, window: Window, total: int | None) -> list[str]:
+        """What has to be known of the lines."""
+        notes = list(self._notes)
+        if window.crlf:
+            notes.append("lines end in CRLF")
+        if total is None or window.last < total:
+            whole = f"{total:,}" if total is not None else f"a file of {self._size:,} bytes"
+            which = f"lines {window.first}-{window.last} of {whole}"
+            notes.append(f"{which}; go on with offset={window.last + 1}")
+        return notes
 
 
-def decoded(path: str, data: bytes) -> tuple[str, str]:
-    """The text of a file, and what has to be said about it. Raise `ToolError` for binary data."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", errors="replace"), "the file is UTF-16"
-    if b"\0" in data[:8192]:
-        raise ToolError(
-            f"`{path}` is a binary file ({len(data):,} bytes); it is not shown. "
-            "Use shell with a program that knows the format."
-        )
-    try:
-        return data.decode("utf-8-sig"), ""
-    except UnicodeDecodeError as error:
-        note = f"the file is not valid UTF-8 (byte {error.start}); bad bytes are shown as \ufffd"
-        return data.decode("utf-8", errors="replace"), note
-
-
-def _lines(path: str, data: bytes, first: int, count: int) -> ToolResult:
-    cut = len(data) > MOST_BYTES
-    text, note = decoded(path, data[:MOST_BYTES])
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    if first > max(len(lines), 1):
-        raise ToolError(f"`{path}` has {len(lines):,} lines; line {first:,} is beyond its end.")
-    shown, last = _numbered(lines, first, min(first + count - 1, len(lines)))
-    notes = [note] if note else []
-    if "\r\n" in text:
-        notes.append("lines end in CRLF")
-    if cut:
-        notes.append(f"only the first {MOST_BYTES // (1 << 20)} MB are read")
-    if last < len(lines):
-        notes.append(f"lines {first}-{last} of {len(lines):,}; go on with offset={last + 1}")
-    if not lines:
-        shown = ["(the file is empty)"]
-    text = "\n".join(shown + [f"[{note}]" for note in notes])
-    return ToolResult.success(
-        {"path": path, "from": first, "to": last, "lines": len(lines)}, text=text
-    )
-
-
-def _numbered(lines: list[str], first: int, last: int) -> tuple[list[str], int]:
-    """Lines with their numbers, as many as fit, and the number of the last one."""
-    shown: list[str] = []
-    size = 0
-    for number in range(first, last + 1):
-        line = lines[number - 1].removesuffix("\r")
-        if len(line) > _LINE:
-            line = f"{line[:_LINE]}[… the line has {len(line):,} characters]"
-        size += len(line) + 8
-        if size > _TEXT and shown:
-            return shown, number - 1
-        shown.append(f"{number:>6}\t{line}")
-    return shown, last
+def _gather(file: FileIO, most: int) -> bytes:
+    """Up to so many bytes more, without asking for their room beforehand."""
+    chunks: list[bytes] = []
+    while most > 0 and (chunk := file.read(min(most, 1 << 20))):
+        chunks.append(chunk)
+        most -= len(chunk)
+    return b"".join(chunks)

@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 
 from bridle.errors import ConfigError, OutsideWorkspace, ToolError
@@ -94,14 +95,20 @@ class Workspace:
     def read(self, path: str, limit: int | None = None) -> bytes:
         """The bytes of a file, or as many as `limit` says. Without it a huge file is refused."""
         most = READ_LIMIT if limit is None else limit
-        with self.reading(path) as spot, os.fdopen(open_file(spot), "rb", buffering=0) as file:
-            self._check_owner(path, os.fstat(file.fileno()))
+        with self.opened(path) as file:
             data = gather(file.fileno(), most if limit is not None else most + 1)
         if limit is None and len(data) > most:
             raise ToolError(
                 f"{_shown(path)} has more than {most // (1 << 20)} MB; it cannot be read at once."
             )
         return data
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator[FileIO]:
+        """A regular file, open, for those who read it piece by piece."""
+        with self.reading(path) as spot, os.fdopen(open_file(spot), "rb", buffering=0) as file:
+            self._check_owner(path, os.fstat(file.fileno()))
+            yield file
 
     def write(self, path: str, data: bytes) -> None:
         """Replace the file in one step; missing folders are made."""
