@@ -2,9 +2,8 @@
 
 Two families. *Streamed* events are said while something is under way; the log keeps them as
 `{"type": "event", "eventType": …}`. *Recorded* events are facts with a record type of their own.
-Field names are camelCase where they are written; events are facts, so they are past tense.
-Values that cannot hold themselves need no garbage collector (`gc=False`): a server with a thousand
-sessions would spend a quarter of its time there.
+Field names are camelCase where they are written. Values that cannot hold themselves need no garbage
+collector (`gc=False`): a server with a thousand sessions would spend a quarter of its time there.
 """
 
 from typing import Any, Literal
@@ -20,13 +19,7 @@ Reason = Literal["done", "failed", "timeout", "interrupted", "budget", "stuck", 
 
 
 class Streamed(
-    Struct,
-    frozen=True,
-    gc=False,
-    tag_field="eventType",
-    tag=True,
-    rename="camel",
-    omit_defaults=True,
+    Struct, frozen=True, gc=False, tag_field="eventType", rename="camel", omit_defaults=True
 ):
     """Said while something is under way."""
 
@@ -151,7 +144,7 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     `commands` are those that were understood, `paths` the files it would touch. `covers` is a class
     of calls (`builds`) that a yes covers for the session. `proposal` is the narrowest rule that
     would allow it, `times` how often the like was allowed before. Questions of one step with the
-    same `group` belong together.
+    same `group` belong together. `lasting`: a yes to it is a yes once, whatever else it says.
     """
 
     call: ToolCall
@@ -166,6 +159,7 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     proposal: str = ""
     times: int = 0
     group: str = ""
+    lasting: bool = False
 
 
 class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
@@ -185,6 +179,18 @@ class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
     cwd: str = ""
     rule: str = ""
     until: str = ""
+
+
+class Grant(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A yes for the session: `what` it covers, in words, and the `rule` that was made of it."""
+
+    id: str
+    what: str = ""
+    since: str = ""
+    until: str = ""
+    by: str = "me"
+    cwd: str = ""
+    rule: str = ""
 
 
 class GrantRevoked(Recorded, frozen=True, tag="grant_revoked"):
@@ -335,6 +341,7 @@ class Checkpoint(Recorded, frozen=True, tag="checkpoint"):
     a reply whose calls are not all answered, `outputs` the answers that it has, `intents` the calls
     that were begun, by call id: did they only read? `letters` are those that came last. `before` is
     what had been used when the running turn began, `steps` are the replies that it has had.
+    `grants` are from before they had an end; `times`: how often the like was allowed.
     """
 
     previous: str
@@ -357,6 +364,9 @@ class Checkpoint(Recorded, frozen=True, tag="checkpoint"):
     letters: tuple[str, ...] = ()
     before: ExecutionMetrics = ExecutionMetrics()
     steps: int = 0
+    mode: str = ""
+    granted: tuple[Grant, ...] = ()
+    times: tuple[tuple[str, int], ...] = ()
 
 
 class TurnEnded(Recorded, frozen=True, tag="turn_end"):

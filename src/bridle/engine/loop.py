@@ -6,7 +6,6 @@ where to say what happened. It knows nothing of sessions, stores, screens or soc
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -14,11 +13,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.engine.budget import Budget, estimate
+from bridle.engine.budget import estimate
 from bridle.engine.calls import Caller
-from bridle.engine.compact import NoRoom, Window
-from bridle.engine.gate import Gate, Parked
+from bridle.engine.compact import NoRoom
+from bridle.engine.gate import Parked
+from bridle.engine.plan import instructed
 from bridle.engine.pricing import Heard, priced
+from bridle.engine.turn import Turn
 from bridle.errors import (
     AgentError,
     BudgetReached,
@@ -28,7 +29,6 @@ from bridle.errors import (
     TimedOut,
 )
 from bridle.events import (
-    Event,
     Reason,
     ResponseCompleted,
     Streamed,
@@ -38,31 +38,11 @@ from bridle.events import (
 )
 from bridle.messages import Message, Part, Text, ToolCall
 from bridle.promises.codec import scrubbed
-from bridle.promises.provider import Provider, Request, RequestConfig
-from bridle.promises.tool import Tool, ToolContext
+from bridle.promises.provider import Request
 from bridle.usage import Usage
 
-Emit = Callable[[Event], None]
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _NOTHING = Usage()
-
-
-class Turn(Struct):
-    """Everything that a turn is handed."""
-
-    window: Window
-    provider: Provider
-    tools: Mapping[str, Tool]
-    gate: Gate
-    emit: Emit
-    budget: Budget
-    settled: Callable[[], Awaitable[None]]
-    context: Callable[[ToolCall], ToolContext[Any]]
-    config: RequestConfig = RequestConfig()
-    system: str = ""
-    offered: tuple[Tool, ...] = ()  # the tools as the model is told of them: encoded once
-    caller: Caller | None = None  # who runs its calls, once it runs
-    left: tuple[ToolCall, ...] = ()  # calls with which a turn goes on that was parked
 
 
 class Ending(Struct, frozen=True):
@@ -78,9 +58,7 @@ PARKED = Ending("parked", "the turn waits for a person's answer")
 
 async def run_turn(turn: Turn) -> Ending:
     """Run to the end. Raise what the provider raises; a limit is an ending, not an error."""
-    caller = turn.caller = Caller(
-        turn.tools, turn.gate, turn.emit, turn.settled, turn.context, turn.budget
-    )
+    caller = turn.caller = Caller(turn)
     try:
         if turn.left and (ending := await _obey(caller, turn.left)) is not None:
             return ending
@@ -102,7 +80,8 @@ async def _steps(turn: Turn, caller: Caller) -> Ending:
         except BudgetReached as limit:
             return Ending("budget", limit.message, limit.hint)
         try:
-            reply = await _answer(turn, Request(history, turn.offered, config, turn.system))
+            system = instructed(turn.system, turn.gate.mode())
+            reply = await _answer(turn, Request(history, turn.offered, config, system))
         finally:
             if turn.budget.day is not None:
                 await turn.budget.settle(turn.settled)
@@ -123,7 +102,7 @@ async def _obey(caller: Caller, calls: tuple[ToolCall, ...]) -> Ending | None:
     if caller.is_over or (task is not None and task.cancelling()):  # an interrupt, swallowed
         raise asyncio.CancelledError
     if caller.stuck:
-        return Ending("stuck", caller.stuck, "Look at the failing call, then say how to go on.")
+        return Ending("stuck", caller.stuck, "Look at that call, then say how to go on.")
     return None
 
 

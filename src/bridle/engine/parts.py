@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct
 
 from bridle.engine.budget import Limits
+from bridle.engine.facts import Confining
 from bridle.engine.redact import Redactor
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode, Rule
@@ -42,7 +43,8 @@ class Parts(Struct):
     person's own patterns (`redact`) and, unless `redact_tokens` is off, what looks like a token.
     `day` keeps the account for the limits of a day. `ground` is what commands and paths are judged
     by, `judge` the person's own policy engine, `hooks` and `keeper` stand around every effect.
-    `sandbox` is the level that commands would run at (empty: none).
+    `sandbox` is the level that commands would run at (empty: none), or what knows it. A yes for
+    the session ends after `ask_grant_seconds`; a rule that a person made of one goes to `learn`.
     """
 
     provider: Provider
@@ -54,6 +56,7 @@ class Parts(Struct):
     approver: Approver | None = None
     on_ask: OnAsk = "deny"
     ask_seconds: float = 86_400.0
+    ask_grant_seconds: float = 28_800.0
     limits: Limits = Limits()
     config: RequestConfig = RequestConfig()
     system: str = ""
@@ -69,7 +72,8 @@ class Parts(Struct):
     judge: PolicyEngine | None = None
     hooks: Hooks | None = None
     keeper: Keeper | None = None
-    sandbox: str = ""
+    sandbox: str | Confining = ""
+    learn: Callable[[str], None] | None = None
     redactor: Redactor | None = None
     offered: tuple[Tool, ...] = ()
 

@@ -5,10 +5,10 @@ Owns the life of a turn from its prompt to its end. Who sends, watches or asks i
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from bridle.engine.approvals import Approvals
 from bridle.engine.awaited import Results
+from bridle.engine.belongings import Belongings
 from bridle.engine.budget import Budget
 from bridle.engine.compact import Window
 from bridle.engine.deltas import Deltas
@@ -54,11 +54,11 @@ class Turns:
         emit = self._emit = deltas.add
         self._settled = log.settled
         self.approvals = Approvals(emit, parts, self._id, history)
-        self._gate = Gate(parts.rules, mode, self.approvals.ask, parts.redactor, history.grants)
+        self._gate = Gate(parts, mode, self.approvals.ask, history.grants)
         self._way: UnderWay | None = None  # the turn that runs, or the last one
         self._last = history.turn  # the newest number that a turn was given
         self.results = Results()
-        self._memory: dict[str, Any] = {}
+        self.belongings = Belongings(log, mode)
         self._aside: asyncio.Task[bool] | None = None  # what runs between two turns
         self._far = _EVERY
         read = history.metrics.context_tokens
@@ -201,7 +201,7 @@ class Turns:
 
     def _start(self, turn: int) -> None:
         last, history = self._way, self._history
-        way = self._way = UnderWay(turn, self._id, self.parts, history.before, self._memory)
+        way = self._way = UnderWay(turn, self._id, self.parts, history.before, self.belongings)
         self.busy, self.number = True, turn
         self._window.parts = self.parts
         if self.one_budget and last is not None:
@@ -215,10 +215,12 @@ class Turns:
         outcome = await way.carry(
             self._window,
             self._gate,
+            self.approvals,
             self._emit,
             self._settled,
             left_open(self._history),
         )
+        await way.end(outcome)
         if way.task is not None:  # otherwise it was given up, and has no say
             await self._finish(way, *outcome)
 

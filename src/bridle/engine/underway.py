@@ -7,13 +7,18 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from bridle.engine.approvals import Approvals
+from bridle.engine.around import Around, around
+from bridle.engine.belongings import Belongings
 from bridle.engine.budget import Budget
 from bridle.engine.compact import Window
 from bridle.engine.gate import Gate
-from bridle.engine.loop import PARKED, Ending, Turn, outcome, run_turn
+from bridle.engine.loop import PARKED, Ending, outcome, run_turn
 from bridle.engine.parts import Parts
+from bridle.engine.remarks import from_hook
+from bridle.engine.turn import Turn
 from bridle.engine.voice import Voice
-from bridle.errors import AgentError, TimedOut
+from bridle.errors import AgentError, HookDenied, TimedOut
 from bridle.events import Event
 from bridle.messages import ToolCall
 from bridle.promises.tool import ToolContext
@@ -28,12 +33,13 @@ class UnderWay:
     """One turn while it runs."""
 
     __slots__ = (
+        "_around",
         "before",
         "begun",
+        "belongings",
         "budget",
         "deadline",
         "inputs",
-        "memory",
         "number",
         "parking",
         "parts",
@@ -49,13 +55,14 @@ class UnderWay:
         session_id: str,
         parts: Parts,
         before: ExecutionMetrics,
-        memory: dict[str, Any],
+        belongings: Belongings,
     ) -> None:
         self.number = number
         self.session_id = session_id
         self.parts = parts
         self.before = before
-        self.memory = memory
+        self.belongings = belongings
+        self._around: Around | None = None
         self.task: asyncio.Task[None] | None = None
         self.begun = self.stopped = self.parking = False
         self.inputs: Turn | None = None
@@ -74,6 +81,7 @@ class UnderWay:
         self,
         window: Window,
         gate: Gate,
+        approvals: Approvals,
         emit: Callable[[Event], None],
         settled: Callable[[], Awaitable[None]],
         left: tuple[ToolCall, ...],
@@ -83,6 +91,7 @@ class UnderWay:
         parts = self.parts
         try:
             self.voice = Voice(emit)
+            self._around = around(parts, self.session_id, self.number, emit)
             self.inputs = Turn(
                 window,
                 parts.provider,
@@ -92,10 +101,13 @@ class UnderWay:
                 self.budget,
                 settled,
                 self._context,
+                self.belongings,
+                approvals,
                 parts.config,
                 parts.system,
                 parts.offered,
                 left=left,
+                around=self._around,
             )
             return await self._run(self.inputs), None
         except (Exception, asyncio.CancelledError) as raised:
@@ -108,13 +120,33 @@ class UnderWay:
             raise asyncio.CancelledError
         await inputs.settled()  # nothing happens before the prompt is safe
         if self.deadline is None:
-            return await run_turn(inputs)
+            return await self._begin(inputs)
         try:
             async with asyncio.timeout_at(self.deadline):
-                return await run_turn(inputs)
+                return await self._begin(inputs)
         except TimeoutError:
             limit = f"the limit of {self.parts.limits.seconds:g} seconds"
             raise TimedOut(f"{limit} is reached") from None
+
+    async def _begin(self, inputs: Turn) -> Ending:
+        """Hooks are heard before it begins; one that goes on has begun already."""
+        if self._around is not None and not inputs.left and self._around.listens("before_turn"):
+            remark = await self._around.hear("before_turn")
+            if remark.deny:
+                raise HookDenied(f"a hook refused the turn, and nothing was run: {remark.deny}")
+            inputs.system += from_hook(remark.word)
+        return await run_turn(inputs)
+
+    async def end(self, ended: Outcome) -> None:
+        """Have hooks hear how it ended. What they say is recorded, and changes nothing."""
+        ending = ended[0]
+        if self._around is None or ending.reason == "parked":
+            return
+        try:
+            ok = ending.reason == "done"
+            await self._around.hear("after_turn", result=ending.detail or ending.reason, ok=ok)
+        except asyncio.CancelledError:
+            pass  # somebody does not want to wait for them: the turn is over all the same
 
     @property
     def patience(self) -> float:
@@ -156,14 +188,21 @@ class UnderWay:
             self.voice.close()
 
     def _context(self, call: ToolCall) -> ToolContext[Any]:
-        parts = self.parts
+        parts, mine = self.parts, self.belongings
         assert self.voice is not None
-        return ToolContext(
+        tool = parts.tools.get(call.name)
+        context = ToolContext(
             parts.workspace,
             call.id,
             self.session_id,
             self.deadline,
             parts.deps,
-            self.voice,
-            memory=self.memory,
+            self.voice.of_a_person if tool is not None and tool.policy.asks else self.voice,
+            memory=mine.memory,
+            at_close=mine.at_close,
+            folder=mine.folder,
+            mode=mine.mode(),
         )
+        if parts.redactor is not None:
+            context.clean = parts.redactor.text
+        return context

@@ -1,0 +1,43 @@
+"""Everything that a turn is handed. A value that is put together elsewhere."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from bridle.engine.around import Around
+from bridle.engine.belongings import Belongings
+from bridle.engine.budget import Budget
+from bridle.engine.compact import Window
+from bridle.engine.gate import Gate
+from bridle.events import Event
+from bridle.messages import ToolCall
+from bridle.promises.provider import Provider, RequestConfig
+from bridle.promises.tool import Tool, ToolContext
+
+if TYPE_CHECKING:
+    from bridle.engine.approvals import Approvals
+    from bridle.engine.calls import Caller
+
+Emit = Callable[[Event], None]
+
+
+class Turn(Struct):
+    """Where a turn reads, whom it asks, what it runs, and where it says what happened."""
+
+    window: Window
+    provider: Provider
+    tools: Mapping[str, Tool]
+    gate: Gate
+    emit: Emit
+    budget: Budget
+    settled: Callable[[], Awaitable[None]]
+    context: Callable[[ToolCall], ToolContext[Any]]
+    belongings: Belongings
+    approvals: "Approvals"
+    config: RequestConfig = RequestConfig()
+    system: str = ""
+    offered: tuple[Tool, ...] = ()  # the tools as the model is told of them: encoded once
+    caller: "Caller | None" = None  # who runs its calls, once it runs
+    left: tuple[ToolCall, ...] = ()  # calls with which a turn goes on that was parked
+    around: Around | None = None  # hooks and the like, where there are any
