@@ -38,7 +38,8 @@ class Kept(Struct, frozen=True, gc=False, omit_defaults=True):
     """What one call changed; or what an undo put back, and the lines that it takes back.
 
     `at` is when, in seconds; `cut`: nobody saw the call's end, so that everything which changed
-    until somebody looked is counted as its doing.
+    until somebody looked is counted as its doing; `named`: it said beforehand which paths it
+    touches, so that it is certain who changed them.
     """
 
     token: str
@@ -51,6 +52,7 @@ class Kept(Struct, frozen=True, gc=False, omit_defaults=True):
     uncovered: tuple[str, ...] = ()
     takes: tuple[str, ...] = ()
     cut: bool = False
+    named: bool = False
 
 
 class Opened(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -92,9 +94,9 @@ class Journal:
 
     def read(self, offset: int = 0) -> list[Kept]:
         """The lines from there on. One that was never finished is passed over."""
-        data = self._shelf.found(_JOURNAL) or b""
+        data = self._shelf.found(_JOURNAL, offset) or b""
         found = []
-        for line in data[offset:].split(b"\n"):
+        for line in data.split(b"\n"):
             with suppress(msgspec.DecodeError, UnicodeDecodeError, ValueError):
                 found.append(_respelled(_kept(line), unspell))
         return found

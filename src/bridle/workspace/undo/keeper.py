@@ -171,17 +171,27 @@ class Undo:
             left = Restorer(self._observer.root, self._observer.objects).apply(plan.steps)
             changes = changes_of(plan.steps, left)
             takes = tuple(one.token for one in chosen)
-            done = Kept(token, time.time(), of.session, of.turn, kind, changes=changes, takes=takes)
-            self._observer.journal.add(done)
+            self._observer.journal.add(
+                Kept(
+                    token,
+                    time.time(),
+                    of.session,
+                    of.turn,
+                    kind,
+                    changes=changes,
+                    takes=takes,
+                    named=True,
+                )
+            )
         except OSError as error:
             where = f"`{as_text(error.filename)}` " if isinstance(error.filename, str) else "it "
+            os.close(begun.handle)  # whoever looks next finds out what became of it
             raise ToolError(
                 f"{where}could not be put back ({error.strerror}); everything is as it was",
                 error,
                 hint="Mend that, and say it again.",
             ) from error
-        finally:
-            self._observer.give_up(begun)
+        self._observer.give_up(begun)
         return left, token
 
     def _refuse_running(self, session_id: str, turn: int) -> None:

@@ -164,7 +164,7 @@ def named_changes(changes: Iterable[Change]) -> list[tuple[str, Change]]:
     holders = {one.path[:at] for one in changes for at, sign in enumerate(one.path) if sign == "/"}
     found = []
     for one in changes:
-        folder = (one.after if one.after.mode else one.before).is_folder
+        folder = all(state.is_folder or not state.mode for state in (one.before, one.after))
         if not folder or one.path not in holders:
             found.append((as_text(one.path) + ("/" if folder else ""), one))
     return found

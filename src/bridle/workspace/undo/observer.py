@@ -19,11 +19,12 @@ from bridle.workspace.undo.journal import Change, Journal, Kept, Opened
 from bridle.workspace.undo.objects import Objects
 from bridle.workspace.undo.reader import Limits
 from bridle.workspace.undo.shelf import Shelf
-from bridle.workspace.undo.snapshots import Look, ignored_words, look_at
+from bridle.workspace.undo.snapshots import Look, look_at
 
 _INDEX = "index"
 _LEFT_OUT = (IGNORED, "git", "state")
 _MOST_WORDS = 20  # things that are not covered, told of one by one
+_SHOWN = 3
 _GIT = (".git/HEAD", ".git/index", ".git/logs/HEAD")
 _OTHERS = "another session was at work here at the same time: its changes may be counted in"
 _OF_GIT = "commits, branches and what is staged (.git) are not kept"
@@ -53,8 +54,8 @@ class Observer:
         self._stamp = (-1, -1, -1)
         self._used = False
 
-    def look(self, known: Tree | None = None) -> tuple[Tree, list[str]]:
-        """All of the workspace, and what of it is ignored.
+    def look(self, known: Tree | None = None) -> tuple[Tree, Look]:
+        """All of the workspace, and what was left out of it.
 
         `known` is what a turn saw before: what was covered then still is. The index on disk is the
         tree that is returned.
@@ -66,7 +67,7 @@ class Observer:
         if not look.changed:
             tree = base
         self._store(tree)
-        return tree, look.ignored
+        return tree, look
 
     def _load(self) -> Tree:
         stamp = self.shelf.stamp(_INDEX)
@@ -113,8 +114,9 @@ class Observer:
         with self.shelf.locked():
             try:
                 kept, tree = self._ended(begun, cut)
+                self.journal.close(begun.opened.token)
             finally:
-                self.give_up(begun)
+                os.close(begun.handle)  # where it failed, the next one who looks tries again
         return kept, tree
 
     def give_up(self, begun: Begun) -> None:
@@ -124,12 +126,13 @@ class Observer:
 
     def _ended(self, begun: Begun, cut: bool) -> tuple[Kept, Tree | None]:
         opened = begun.opened
-        tree, ignored = (None, list[str]()) if begun.tree is None else self.look(begun.tree)
+        tree, look = (None, None) if begun.tree is None else self.look(begun.tree)
         changes, uncovered = self._compared(opened, begun.tree, tree)
+        uncovered += _missed(look)
         if begun.git != self._git():
             uncovered.append(_OF_GIT)
-        if (changes or uncovered) and (words := ignored_words(ignored)):
-            uncovered.append(one_line(words, 300))
+        if look is not None and look.ignored and (changes or uncovered):
+            uncovered.append(f"what git ignores is not kept: {_some(look.ignored)}")
         if any(one.token != opened.token for one in self.journal.under_way()[0]) and changes:
             uncovered.append(_OTHERS)
         return self._note(opened, changes, [*([_CUT] if cut else []), *uncovered], cut), tree
@@ -142,12 +145,16 @@ class Observer:
         ended = {one.token for one in self.journal.read()}
         for opened in sorted(dead, key=lambda one: one.at):
             if opened.token not in ended:
-                before = self.journal.tree(opened.token) if opened.whole else None
-                tree = self.look(before)[0] if before is not None else None
-                if not opened.whole or before is not None:
-                    changes, uncovered = self._compared(opened, before, tree)
-                    self._note(opened, changes, [_CUT, *uncovered], True)
+                self._end_dead(opened)
             self.journal.close(opened.token)
+
+    def _end_dead(self, opened: Opened) -> None:
+        before = self.journal.tree(opened.token) if opened.whole else None
+        if opened.whole and before is None:
+            return  # what it kept is damaged
+        tree = self.look(before)[0] if before is not None else None
+        changes, uncovered = self._compared(opened, before, tree)
+        self._note(opened, changes, [_CUT, *uncovered], True)
 
     def _note(self, opened: Opened, changes: list[Change], uncovered: list[str], cut: bool) -> Kept:
         kept = Kept(
@@ -160,6 +167,7 @@ class Observer:
             tuple(changes),
             tuple(uncovered),
             cut=cut,
+            named=not opened.whole,
         )
         if changes:
             self.journal.add(kept)
@@ -199,10 +207,11 @@ class Observer:
         return Change(path, was, now), f"{shown} {WORDS[why]}" if why else ""
 
     def _others(self, opened: Opened, was: Callable[[str], State]) -> Callable[[str], State]:
-        """What stood there, with what other sessions have changed there in the meantime."""
+        """What stood there, with what others have changed there in the meantime for certain."""
         later: dict[str, State] = {}
         for one in self.journal.read(opened.offset):
-            later.update((change.path, change.after) for change in one.changes)
+            if one.named:
+                later.update((change.path, change.after) for change in one.changes)
         return lambda path: later[path] if path in later else was(path)
 
     def _git(self) -> tuple[tuple[int, int], ...]:
@@ -213,6 +222,19 @@ class Observer:
                 status = Path(self.root, name).lstat()
                 found.append((status.st_ino, status.st_mtime_ns))
         return tuple(found)
+
+
+def _missed(look: Look | None) -> list[str]:
+    """What was not looked at, so that nobody knows whether it changed."""
+    whys: dict[str, list[str]] = {}
+    for path, why in look.missed if look is not None else ():
+        whys.setdefault(why, []).append(path)
+    return [f"{_some(paths)} {WORDS[why]}" for why, paths in whys.items()]
+
+
+def _some(paths: list[str]) -> str:
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return ", ".join(one_line(path, 120) for path in paths[:_SHOWN]) + more
 
 
 def _inside(root: str, state: str) -> tuple[str, ...]:

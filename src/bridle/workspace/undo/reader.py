@@ -26,7 +26,7 @@ class Limits(Struct, frozen=True):
     file: int = 10_000_000
     entries: int = 50_000
     fresh: int = 1_000_000_000
-    seconds: float = 30.0
+    seconds: float = 10.0
 
 
 USUAL = Limits()

@@ -112,13 +112,14 @@ class Shelf:
         os.close(handle)
         return -1
 
-    def found(self, name: str) -> bytes | None:
-        """What stands in a file; None where there is none."""
+    def found(self, name: str, offset: int = 0) -> bytes | None:
+        """What stands in a file, from there on; None where there is none."""
         try:
             handle = self.open(name)
         except FileNotFoundError:
             return None
         try:
+            os.lseek(handle, offset, os.SEEK_SET)
             return b"".join(iter(lambda: os.read(handle, _BLOCK), b""))
         finally:
             os.close(handle)

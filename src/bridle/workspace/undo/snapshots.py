@@ -23,7 +23,6 @@ _THROUGH = _FOLDER | getattr(os, "O_PATH", 0)  # passing through asks for no rig
 _DEEPEST = 100  # folders below each other; each holds a handle open
 _IGNORE = ".gitignore"
 _NOTHING = Folder(rules="-")
-_SHOWN = 3
 
 
 class Rules:
@@ -85,6 +84,7 @@ class Look:
         self._folders: dict[str, Folder] = {}
         self._seen = 0
         self.ignored: list[str] = []
+        self.missed: list[tuple[str, str]] = []  # folders that were not looked at, and why
         self.changed = False
 
     def at(self, root: str) -> Tree:
@@ -135,6 +135,7 @@ class Look:
 
     def _miss(self, path: str, why: str) -> None:
         self._folders[path] = Folder(why=why)
+        self.missed.append((f"{path}/" if path else "the workspace", why))
         self.changed = True
 
     def _names(
@@ -184,6 +185,8 @@ class Look:
             return Entry(0, why="git")
         if path in self._hidden:
             return Entry(0, why="state")
+        if item.name == _IGNORE:
+            return None  # it says what is kept, so it is kept itself
         is_folder = item.is_dir(follow_symlinks=False)
         ignored = rules.cover(path, is_folder) if was is None else was.why == IGNORED
         if not ignored:
@@ -239,12 +242,3 @@ def held(root: str, path: str) -> Iterator[tuple[int, str]]:
         yield handle, name
     finally:
         os.close(handle)
-
-
-def ignored_words(names: Sequence[str]) -> str:
-    """That some names are ignored, for a person; empty where none is."""
-    if not names:
-        return ""
-    first = ", ".join(names[:_SHOWN])
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"what git ignores is not kept: {first}{more}"

@@ -83,6 +83,7 @@ class Plan:
         for path, net in sorted(_net(chosen).items()):
             if net.before != net.after:
                 self._judge(path, net)
+        self._hold_back()
 
     def forced(self) -> None:
         """Put everything back, whoever changed it since."""
@@ -104,6 +105,18 @@ class Plan:
             self.conflicts.append(self._conflict(step, net.after, why))
         else:
             self.steps.append(step)
+
+    def _hold_back(self) -> None:
+        """What would have to be put below something that stays is held back as well."""
+        staying = {step.path for step in self._clashing if step.wanted.is_folder}
+        steps, self.steps = self.steps, []
+        for step in steps:
+            if not step.wanted.mode or not _holders(step.path) & staying:
+                self.steps.append(step)
+                continue
+            self._clashing.append(step)
+            why = "something else stands where its folder was"
+            self.conflicts.append(Conflict(as_text(step.path), why))
 
     def _say(self, words: str) -> None:
         if words not in self.uncovered:
@@ -167,6 +180,11 @@ def _net(chosen: Iterable[Kept]) -> dict[str, Net]:
     return found
 
 
+def _holders(path: str) -> set[str]:
+    """The folders that a path lies in."""
+    return {path[:at] for at, sign in enumerate(path) if sign == "/"}
+
+
 def _touches(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
@@ -184,7 +202,7 @@ def _kind(state: State) -> str:
 def restored(steps: Iterable[Step]) -> tuple[Restored, ...]:
     """The steps as a person is told of them; folders only where nothing in them is named."""
     steps = sorted(steps, key=lambda step: step.path)
-    holders = {one.path[:at] for one in steps for at, sign in enumerate(one.path) if sign == "/"}
+    holders = {holder for one in steps for holder in _holders(one.path)}
     return tuple(
         Restored(as_text(one.path) + ("/" if _is_folder(one) else ""), _how(one))
         for one in steps
@@ -193,7 +211,7 @@ def restored(steps: Iterable[Step]) -> tuple[Restored, ...]:
 
 
 def _is_folder(step: Step) -> bool:
-    return step.wanted.is_folder if step.wanted.mode else step.now.is_folder
+    return all(state.is_folder or not state.mode for state in (step.now, step.wanted))
 
 
 def _how(step: Step) -> Literal["comes back", "goes", "changes back"]:
