@@ -24,9 +24,9 @@ class Listed(list[One]):
 
 
 def gather(handle: int, most: int) -> bytes:
-    """Up to so many bytes of a file, all of one moment: or a file that only grew meanwhile.
+    """Up to so many bytes of a file that rests, as far as its times tell, or that only grows.
 
-    Raise `ToolError` for a file that is rewritten faster than it can be read.
+    One that changed meanwhile is read again. Raise `ToolError` where it does not come to rest.
     """
     for _ in range(_TRIES):
         before = os.fstat(handle)
