@@ -24,6 +24,10 @@ from bridle.workspace.sandbox import Sandbox, probe
 NOBODY = 65534
 LEVELS = ("landlock", "bubblewrap")
 USERS = ("own", "ordinary")
+_PROBE = (
+    "import os, sys, msgspec, bridle.workspace.sandbox as found; "
+    "sys.exit(0 if os.access(found.supervised([], 0).argv[0], os.X_OK) else 1)"
+)
 _PATHS = (str(Path(bridle.__file__).parent.parent), sysconfig.get_paths()["platlib"])
 
 
@@ -46,7 +50,7 @@ def _python_of_ordinary():
         return None
     for python in (sys.executable, "/usr/bin/python3"):
         words = [*as_ordinary(), python, "-s", "-B"]
-        probing = [*words, "-c", "import bridle.workspace.sandbox, msgspec"]
+        probing = [*words, "-c", _PROBE]
         done = subprocess.run(probing, env=_environment("/"), capture_output=True, timeout=30)
         if done.returncode == 0:
             return words

@@ -14,7 +14,7 @@ from bridle.workspace.watched import Mended, Watched
 def root(tmp_path):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     hook = tmp_path / ".git/hooks/pre-commit"
-    hook.write_bytes(b"#!/bin/sh\n\xff\n")
+    hook.write_bytes(b"#!/bin/sh\nexit 0\n\xff\n")
     hook.chmod(0o755)
     (tmp_path / ".bridle").mkdir()
     (tmp_path / ".bridle/policy.yaml").write_text("- deny: shell(curl *)\n")
@@ -25,7 +25,8 @@ def snapshot(root):
     found = {}
     for top in (".git/hooks", ".git/config", ".bridle"):
         path = root / top
-        for one in [path, *(path.rglob("*") if path.is_dir() else ())]:
+        there = path.is_symlink() or path.exists()
+        for one in [path, *(path.rglob("*") if path.is_dir() else ())][: None if there else 0]:
             status = one.lstat()
             kind = stat.S_IFMT(status.st_mode)
             data = str(one.readlink()) if one.is_symlink() else ""

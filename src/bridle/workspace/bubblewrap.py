@@ -75,7 +75,7 @@ def mounts(
             words += ["--tmpfs", path]
         else:
             words += ["--ro-bind", "/dev/null", path]
-    return words
+    return [*words, "--remount-ro", "/"]  # what is made beside the workspace would be lost
 
 
 def _bound(how: str, paths: Iterable[str]) -> list[str]:

@@ -48,14 +48,14 @@ def system_folders(as_root: bool) -> Iterator[str]:
     for folder in SYSTEM:
         if as_root and folder == "/etc":
             yield from _around("/etc", secret_settings())
-        elif Path(folder).exists():
+        elif os.access(folder, os.F_OK):
             yield folder
 
 
 def secret_settings() -> tuple[str, ...]:
     """What of /etc root can read, and a confined command shall not."""
     named = (f"/{part}" for part in system_paths() if part.startswith("etc/"))
-    return tuple(path for path in (*named, "/etc/ssh") if Path(path).exists())
+    return tuple(path for path in (*named, "/etc/ssh") if os.access(path, os.F_OK))
 
 
 def _around(folder: str, secret: Sequence[str]) -> Iterator[str]:
@@ -82,7 +82,7 @@ def tool_chains(environment: Mapping[str, str], hidden: Iterable[str]) -> list[s
     for path in filter(os.path.isabs, named):
         real = os.path.realpath(path)
         shows = real == "/" or any(is_within(one, real) for one in secret)
-        if not shows and Path(real).exists():
+        if not shows and os.access(real, os.F_OK):
             found |= {real: None, os.path.normpath(path): None}  # also by the name it is known by
     return [*found]
 
@@ -90,4 +90,4 @@ def tool_chains(environment: Mapping[str, str], hidden: Iterable[str]) -> list[s
 def private_places(environment: Mapping[str, str]) -> list[str]:
     """Where a person keeps keys and passwords, as far as they are there."""
     home = os.path.realpath(environment.get("HOME") or Path.home())
-    return [path for part in home_paths() if Path(path := f"{home}/{part}").exists()]
+    return [path for part in home_paths() if os.access(path := f"{home}/{part}", os.F_OK)]

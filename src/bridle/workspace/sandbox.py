@@ -172,7 +172,7 @@ class Sandbox:
         words = bubblewrap.mounts(
             [*(one for one in readable.system_folders(False)), *self._read],
             [*self._written, self.temp],
-            [one for one in closed if Path(one).exists() and not Path(one).is_symlink()],
+            [one for one in closed if os.access(one, os.F_OK) and not Path(one).is_symlink()],
             [*self._exposed, *readable.secret_settings()],
         )
         start = bubblewrap.beginning(network=self._network)
@@ -188,7 +188,7 @@ class Sandbox:
         found = readable.tool_chains(self._environment, self._hidden)
         found += [one for root in self._roots for one in elsewhere(root).readable]
         if self._network:
-            found += [one for one in readable.NAMES if Path(one).exists()]
+            found += [one for one in readable.NAMES if os.access(one, os.F_OK)]
         return found
 
     @cached_property
@@ -202,7 +202,8 @@ class Sandbox:
         return [
             one
             for one in secret
-            if any(readable.is_within(one, root) for root in self._roots) and Path(one).exists()
+            if any(readable.is_within(one, root) for root in self._roots)
+            and os.access(one, os.F_OK)
         ]
 
 
