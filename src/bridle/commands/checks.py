@@ -43,7 +43,10 @@ def _awk(name: str, given: Given, reach: Reach) -> list[str]:
 
 def _jq(name: str, given: Given, reach: Reach) -> list[str]:
     filters = given.operands[:1]
-    if any(re.search(r"\b(?:import|include|load\w*|input_filename)\b", f.text) for f in filters):
+    if any(
+        re.search(r"\b(?:import|include|modulemeta|load\w*|input_filename)\b", f.text)
+        for f in filters
+    ):
         return [f"the {name} filter may read other files"]
     return []
 
@@ -166,10 +169,13 @@ def _tame(name: str, given: Given, reach: Reach) -> list[str]:
     return ["this repository's git configuration can run programs"]
 
 
+_SIGNED = re.compile(r"%G|%\(signature").search
+
+
 def _format(name: str, given: Given, reach: Reach) -> list[str]:
     """`%G?` has git run a program that checks signatures."""
     formats = given.values("--format", "--pretty")
-    return ["checks signatures with a program" for text in formats if "%G" in text]
+    return ["checks signatures with a program" for text in formats if _SIGNED(text)]
 
 
 def _symbolic(name: str, given: Given, reach: Reach) -> list[str]:
@@ -189,11 +195,12 @@ _READING = "--get --get-all --get-regexp --get-urlmatch --list -l --show-origin 
 
 def _config(name: str, given: Given, reach: Reach) -> list[str]:
     """`git config` reads with a flag or one word, and writes otherwise."""
-    alone = len(given.operands) == 1 and not given.strange and not given.has(_WRITING)
+    words = [arg.text for arg in given.operands]
+    alone = len(words) == 1 and ("." in words[0] or words == ["list"])
+    alone = alone and not given.strange and not given.has(_WRITING)
     if (given.has(_READING) and not given.has(_WRITING)) or alone:
         return []
-    keys = [arg.text for arg in given.operands]
-    if any(_CODE_KEYS.match(key) for key in keys):
+    if any(_CODE_KEYS.match(word) for word in words):
         reach.notes.forbid("sets a git option that runs programs")
     elif given.has("--global --system"):
         reach.notes.forbid("changes the person's own git configuration")
@@ -211,6 +218,22 @@ def _interpreter(name: str, given: Given, reach: Reach) -> list[str]:
 
 def _goenv(name: str, given: Given, reach: Reach) -> list[str]:
     return ["sets a variable" for arg in given.operands if "=" in arg.text]
+
+
+_MAKE_PLAIN = re.compile(r"(?!SHELL|\.SHELLFLAGS|MAKE)[A-Za-z_]\w*[?+:]*=[\w.+,-][\w./+,-]*|[^=]*")
+
+
+def _make(name: str, given: Given, reach: Reach) -> list[str]:
+    """A variable on make's command line may be anything that a recipe runs."""
+    loose = [arg.text for arg in given.operands if not _MAKE_PLAIN.fullmatch(arg.text)]
+    return [f"make is given {shown(text)}" for text in loose]
+
+
+def _goals(name: str, given: Given, reach: Reach) -> list[str]:
+    words = [arg.text for arg in given.operands] + given.values("-D")
+    return [
+        f"{name} {shown(word)} may run anything" for word in words if ":" in word or "exec" in word
+    ]
 
 
 def _ps(name: str, given: Given, reach: Reach) -> list[str]:
@@ -256,6 +279,8 @@ CHECKS: dict[str, Callable[[str, Given, Reach], list[str]]] = {
     "config": _config,
     "interpreter": _interpreter,
     "goenv": _goenv,
+    "make": _make,
+    "goals": _goals,
     "ps": _ps,
     "cd": _cd,
     "set": _set,

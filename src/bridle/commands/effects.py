@@ -119,6 +119,12 @@ def _path_reason(kind: str, arg: Arg, given: Given, reach: Reach) -> str:
     return _KINDS[kind](arg, given, reach)
 
 
+def _out(arg: Arg, given: Given, reach: Reach) -> str:
+    """Where a build puts what it makes: its own affair, inside."""
+    reach.writes(arg)
+    return ""
+
+
 def _start(arg: Arg, given: Given, reach: Reach) -> str:
     """Where `find` begins to look; the marks of its grammar are no paths."""
     return "" if arg.text in ("(", ")", "!", ",") else reach.reads(arg)
@@ -198,6 +204,8 @@ _KINDS: dict[str, Callable[[Arg, Given, Reach], str]] = {
     "run": lambda arg, given, reach: reach.runs(arg),
     "cd": lambda arg, given, reach: "",
     "work": lambda arg, given, reach: reach.reads(arg),
+    "config": lambda arg, given, reach: f"sets {shown(arg.text)} for this command",
+    "out": _out,
     "start": _start,
     "goto": _goto,
     "rev": _rev,

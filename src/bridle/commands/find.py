@@ -4,12 +4,13 @@ The tests and the printing actions are in the table of known programs; here only
 """
 
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
 from bridle.commands.options import Arg
 from bridle.commands.wrappers import Words, Wrapped
 
 RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_NAMES = frozenset({"-name", "-iname"})
+_NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
 # Words that leave nearly everything in: a `find . -type f -delete` empties the folder.
 _PLAIN = frozenset(
     {
@@ -26,7 +27,7 @@ _PLAIN = frozenset(
         "-maxdepth",
     }
 )
-_FOLLOWS = frozenset({"-L", "-follow"})
+_LOOSE = frozenset({"-L", "-follow", "-regex", "-iregex"})  # links out, or nobody knows what
 # Names that credentials have: a pattern that fits one of them may hand it on.
 PROBES = (
     ".env",
@@ -56,7 +57,7 @@ def find_inner(args: list[Arg]) -> Wrapped | None:
     if deletes:
         commands += tuple((Arg("rm"), Arg("-r"), target) for target in targets)
     own = tuple(arg for arg in own if arg.text != "-delete")
-    clear = not deletes and _FOLLOWS.isdisjoint(texts) and not any("[" in name for name in names)
+    clear = not deletes and _LOOSE.isdisjoint(texts) and not any("[" in name for name in names)
     clear = clear and all(word.text == "{}" or "{}" not in word.text for w in inner for word in w)
     return Wrapped(
         commands,
@@ -107,7 +108,8 @@ def _tests(own: Words) -> tuple[tuple[str, ...], bool]:
     Alternatives (`-o`) and negations can let any name through: then no name counts.
     """
     texts = [arg.text for arg in own]
-    names = tuple(texts[i + 1] for i in range(len(texts) - 1) if texts[i] in _NAMES)
+    pairs = list(pairwise(texts))
+    names = tuple(value.rpartition("/")[2] for flag, value in pairs if flag in _NAMES)
     tests = any(t.startswith("-") and t not in _PLAIN and t != "-delete" for t in texts)
     if not {"-o", "-or", "!", "-not", ","}.isdisjoint(texts):
         positive = {"!", "-not", ","}.isdisjoint(texts) and texts.count("-o") < len(names)

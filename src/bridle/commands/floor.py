@@ -106,6 +106,8 @@ def look_elsewhere(name: str, args: list[Arg], notes: Notes) -> None:
 
 def look_piped(name: str, args: list[Arg], source: str, notes: Notes) -> None:
     """An interpreter at the end of a pipe runs what nobody has seen."""
+    if name == "xargs" and args and args[-1].text in ("-c", "-e", "-lc"):
+        notes.guarded("xargs has a shell run what it is piped, unseen")
     if name not in INTERPRETERS:
         return
     texts = [arg.text for arg in args]

@@ -4,7 +4,9 @@ import re
 from posixpath import normpath
 
 from bridle.commands.effects import Effect
+from bridle.commands.known import find
 from bridle.commands.reach import Reach, shown
+from bridle.commands.wrappers import WRAPPERS
 
 _STANDARD = frozenset(
     {
@@ -25,7 +27,7 @@ _BUILDERS = frozenset({"gradlew", "mvnw", "configure"})
 def program_of(word: str, reach: Reach) -> tuple[str, Effect | None]:
     """The program's name, and what it does at least, going by where it lies."""
     if "/" not in word:
-        return word, None
+        return _in_any_case(word)
     path = normpath(word)
     folder, _, name = path.rpartition("/")
     if folder in _STANDARD:
@@ -43,3 +45,11 @@ def program_of(word: str, reach: Reach) -> tuple[str, Effect | None]:
         return name, Effect("builds", f"runs {shown(word)}, installed in the workspace")
     runs = Effect("changes", f"runs {shown(place.path)}, outside the workspace")
     return (named if real in _STANDARD else name), runs
+
+
+def _in_any_case(word: str) -> tuple[str, Effect | None]:
+    """Where names are case-blind, `RM` is `rm`; nothing is allowed for such a spelling."""
+    low = word.lower()
+    if low == word or find(word) is not None or (find(low) is None and low not in WRAPPERS):
+        return word, None
+    return low, Effect("changes", f"{shown(word)} may be {shown(low)}")

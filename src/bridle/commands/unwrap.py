@@ -26,6 +26,8 @@ def unwrap(name: str, args: list[Arg]) -> Wrapped | None:
         return _xargs(args)
     if name in ("find", "gfind"):
         return find_inner(args)
+    if name == "git":
+        return _git(args)
     if name in ("fd", "fdfind"):
         return _after(args, ("-x", "-X", "--exec", "--exec-batch"), "runs a command on every file")
     if name == "trap":
@@ -51,7 +53,7 @@ def _wrapper(name: str, wrapper: Wrapper, args: list[Arg]) -> Wrapped | None:
         args = args[found + 1 :]
     if name == "command" and args and args[0].text in ("-v", "-V", "-pv", "-pV"):
         return None
-    given = sort_words(args, flag_table(wrapper.flags), stop=True)
+    given = sort_words(args, flag_table(wrapper.flags), stop=wrapper.skip < 90)
     assigned, inner = _assigned(given.operands) if wrapper.assigns else ((), given.operands)
     inner = inner[wrapper.skip :]
     texts = tuple(f.value for f in given.flags if f.value and f.name in wrapper.text.split())
@@ -72,7 +74,7 @@ def _built(
         texts = (*texts, Arg(" ".join(a.text for a in inner), all(a.known for a in inner)))
         inner = ()
     commands: tuple[Words, ...] = (inner,) if inner else ()
-    opaque = ""
+    opaque = "how env splits its words is not certain" if texts and name == "env" else ""
     if given.strange:
         opaque = f"{name} {given.strange[:60]} is not understood"
         words = tuple(given.operands)
@@ -152,6 +154,22 @@ def _xargs(args: list[Arg]) -> Wrapped | None:
         sure=False,
         reason=f"xargs runs {spelled([words[0].text])[:60]} with words that it reads",
     )
+
+
+def _git(args: list[Arg]) -> Wrapped | None:
+    """Aliases given with `-c`, and the verbs that run a command on every step."""
+    texts = [arg.text for arg in args]
+    inner = [
+        Arg(t.partition("=!")[2], a.known) for a, t in zip(args, texts, strict=True) if "=!" in t
+    ]
+    for at, text in enumerate(texts[:-1]):
+        if text in ("-x", "--exec", "--tree-filter", "--index-filter", "foreach"):
+            inner.append(args[at + 1])
+        elif text == "run" and "bisect" in texts:
+            inner.append(Arg(spelled(texts[at + 1 :])))
+    if not inner:
+        return None
+    return Wrapped(texts=tuple(inner), does="changes", sure=False, reason="git runs other programs")
 
 
 def _after(args: list[Arg], flags: tuple[str, ...], reason: str) -> Wrapped | None:

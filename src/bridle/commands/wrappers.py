@@ -110,9 +110,10 @@ WRAPPERS: dict[str, Wrapper] = {
     "exec": Wrapper("-c -l -a=", does="reads"),
     "caffeinate": Wrapper("-d -i -m -s -u -t=", does="reads"),
     "env": Wrapper(
-        "-i -0 -u= -C=cd --ignore-environment --unset= --chdir=cd --null",
+        "-i -0 -u= -C=cd --ignore-environment --unset= --chdir=cd --null -S= --split-string=",
         does="reads",
         assigns=True,
+        text="-S --split-string",
     ),
     "setsid": Wrapper("-c -w -f --wait --fork --ctty", reason="leaves the session it runs in"),
     "eval": Wrapper(does="reads", joined=True),

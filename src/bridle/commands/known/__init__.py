@@ -62,7 +62,8 @@ def find_entry(name: str, words: Sequence[Arg]) -> tuple[Known | None, Sequence[
     isolated = False
     for at, word in enumerate(words):
         if word.text == "-m" and at + 1 < len(words):
-            return _module(words[at + 1].text, isolated) or entry, words[at + 2 :]
+            module = _module(words[at + 1].text, isolated)
+            return (entry, words) if module is None else (module, words[at + 2 :])
         if word.text not in _CALM:
             break
         isolated = isolated or word.text == "-I"

@@ -4,6 +4,8 @@ Their flags are many and mostly harmless beside what they run anyway; those that
 caught by where their paths lead. A strange flag asks here, too, so the lists are long.
 """
 
+from msgspec.structs import replace
+
 from bridle.commands.program import Known
 
 _RUNS = "runs the workspace's own code"
@@ -13,22 +15,24 @@ def _builds(
     flags: str,
     operands: str = "work*",
     *,
-    alone: str = "--version",
-    runs: tuple[str, ...] = (),
+    alone: str = "",
     asks: tuple[str, ...] = (),
     single: bool = False,
+    check: str = "",
 ) -> Known:
-    return Known("builds", flags, operands, _RUNS, runs, asks, alone=alone, single=single)
+    return Known(
+        "builds", flags, operands, _RUNS, (), asks, alone=alone, single=single, check=check
+    )
 
 
 def _verbs(
     verbs: dict[str, Known],
     flags: str = "",
     *,
-    alone: str = "--version",
+    alone: str = "",
     asks: tuple[str, ...] = (),
 ) -> Known:
-    return Known("changes", flags, "text*", _RUNS, (), asks, verbs, alone=alone)
+    return Known("builds", flags, "", _RUNS, (), asks, verbs, alone=alone)
 
 
 _PYTEST = (
@@ -37,7 +41,7 @@ _PYTEST = (
     "--no-header --no-summary --capture= --showlocals --cov? --cov-report? --cov-branch "
     "--cov-fail-under= --no-cov --strict-markers --strict-config --color= --ignore=work "
     "--ignore-glob= --deselect= --timeout= --exitfirst --verbose --quiet --disable-warnings -W= "
-    "--markers --fixtures --setup-show --junitxml=write --junit-xml=write --basetemp=write "
+    "--markers --fixtures --setup-show --junitxml=out --junit-xml=out --basetemp=out "
     "--rootdir=work --numprocesses= --dist= --cache-clear --pyargs --import-mode= --random-order "
     "--benchmark-only --benchmark-skip --doctest-modules --full-trace --log-cli-level= "
     "--snapshot-update --reruns= --version -h --help"
@@ -47,12 +51,12 @@ _CARGO = (
     "--tests --test= --examples --example= --benches --bench= --all-targets --features= "
     "--all-features --no-default-features --no-run --no-fail-fast --locked --offline --frozen "
     "--verbose --quiet --color= --message-format= --jobs= --target= --profile= --doc --keep-going "
-    "--manifest-path=work --target-dir=write"
+    "--manifest-path=work --target-dir=out"
 )
 _GO = (
     "-v -x -n -a -race -cover -short -json -failfast -count= -run= -bench= -benchmem -benchtime= "
-    "-timeout= -parallel= -cpu= -p= -tags= -coverprofile=write -covermode= -coverpkg= -skip= "
-    "-o=write -ldflags= -gcflags= -trimpath -shuffle= -list= -fuzz= -fuzztime= -mod= -buildvcs="
+    "-timeout= -parallel= -cpu= -p= -tags= -coverprofile=out -covermode= -coverpkg= -skip= -o=out "
+    "-trimpath -shuffle= -list= -fuzz= -fuzztime= -mod= -buildvcs="
 )
 _RUFF = (
     "--fix --no-fix --diff --show-fixes --select= --ignore= --extend-select= --config=work "
@@ -64,15 +68,21 @@ _NPM_TASKS = {
     task: _builds("-s --silent -w= --workspace= --workspaces --if-present", "text*")
     for task in ("test", "t", "run", "run-script", "start", "build", "lint", "ci-test")
 }
-_NODE_RUNNERS = _verbs(
-    {
+_NODE_FLAGS = (
+    "-s --silent --prefix=cd -C=cd --dir=cd -w= --workspace= -r --recursive --filter= --cwd=cd"
+)
+# Without a verb `yarn` installs; `yarn --version` runs the yarn that the repository names.
+_NODE_RUNNERS = Known(
+    "changes",
+    _NODE_FLAGS,
+    "",
+    "installs packages over the network",
+    verbs={
         **_NPM_TASKS,
         "install": Known(reason="installs packages over the network"),
         "exec": Known(reason="may download and run a package"),
     },
-    "-s --silent --prefix=cd -C=cd --dir=cd -w= --workspace= -r --recursive --filter= --cwd=cd",
-    alone="--version -v",
-    asks=("npm install", "npm install x", "npm publish", "npm ls", "npm exec x"),
+    asks=("npm install", "npm install x", "npm publish", "npm ls", "npm exec x", "yarn", "pnpm -v"),
 )
 _MAVEN = (
     "-q -B -o -e -X -T= -pl= -am -D= -P= -f=work -U -ntp --batch-mode --offline --quiet "
@@ -99,17 +109,19 @@ TABLE = {
         {
             "run": _builds("-m= -a --branch --append --source= --omit= --include= -p", "text*"),
             "report": _builds("-m --show-missing --skip-covered --fail-under= --omit= --include="),
-            "html": _builds("-d=write --directory=write"),
-            "xml": _builds("-o=write"),
+            "html": _builds("-d=out --directory=out"),
+            "xml": _builds("-o=out"),
             "combine": _builds(""),
-            "json": _builds("-o=write"),
+            "json": _builds("-o=out"),
         }
     ),
-    "unittest": _builds("-v -q -f -b -k= --failfast --locals", "text*", alone=""),
+    "unittest": _builds("-v -q -f -b -k= --failfast --locals", "text*"),
     "make": _builds(
         "-j? -k -B -s -n -i -C=cd -f=work -l? -O? -w --jobs? --keep-going --always-make --silent "
         "--dry-run --just-print --directory=cd --file=work --no-print-directory --version",
         "text*",
+        alone="--version",
+        check="make",
         asks=("make -f /etc/x", "make -C /etc", "make --eval=x", "make SHELL=/x"),
     ),
     "ninja": _builds("-C=cd -j= -k= -v -n -t= -d= --quiet", "text*", asks=("ninja -C /x",)),
@@ -133,7 +145,7 @@ TABLE = {
     "cargo": _verbs(
         {
             **{
-                verb: _builds(_CARGO, "text*", alone="")
+                verb: _builds(_CARGO, "text*")
                 for verb in (
                     "build",
                     "test",
@@ -147,13 +159,12 @@ TABLE = {
                     "nextest",
                 )
             },
-            "fmt": _builds("--check --all -v -q -p= --package=", "text*", alone=""),
-            "run": _builds(_CARGO, "text*", alone=""),
+            "fmt": _builds("--check --all -v -q -p= --package=", "text*"),
+            "run": _builds(_CARGO, "text*"),
             "install": Known(reason="installs packages over the network"),
             "publish": Known(reason="publishes over the network"),
         },
         "-q -v --color= --locked --offline --frozen",
-        alone="--version -V",
         asks=(
             "cargo install x",
             "cargo --config x build",
@@ -164,16 +175,16 @@ TABLE = {
         ),
     ),
     "rustfmt": _builds("--check --edition= -l -q --color="),
-    "rustc": Known(operands="work*", alone="--version -V -vV", asks=("rustc x.rs -o /x",)),
+    "rustc": Known(operands="work*", asks=("rustc x.rs -o /x",)),
     "go": _verbs(
         {
             **{
-                verb: _builds(_GO, "text*", alone="", single=True)
+                verb: _builds(_GO, "text*", single=True)
                 for verb in ("build", "test", "vet", "fmt", "run", "generate")
             },
             "version": Known("reads", "-m -v", "", single=True),
             "env": Known("reads", "-json", "text*", single=True, check="goenv"),
-            "list": _builds("-m -json -f= -deps -test -e", "text*", alone="", single=True),
+            "list": _builds("-m -json -f= -deps -test -e", "text*", single=True),
             "mod": Known(reason="may fetch modules over the network"),
             "get": Known(reason="fetches modules over the network"),
             "install": Known(reason="installs programs"),
@@ -188,7 +199,7 @@ TABLE = {
         ),
     ),
     "gofmt": _builds("-l -d -s -w -e"),
-    "npm": _NODE_RUNNERS,
+    "npm": replace(_NODE_RUNNERS, alone="--version -v"),
     "pnpm": _NODE_RUNNERS,
     "yarn": _NODE_RUNNERS,
     "bun": _NODE_RUNNERS,
@@ -213,7 +224,7 @@ TABLE = {
     ),
     "tsc": _builds(
         "-p=work -b -w --noEmit --watch --project=work --build --pretty --skipLibCheck --strict "
-        "--incremental --listFiles --outDir=write",
+        "--incremental --listFiles --outDir=out",
         asks=("tsc --outDir /x",),
     ),
     "eslint": _builds(
@@ -227,7 +238,7 @@ TABLE = {
     ),
     "biome": _verbs({v: _builds("--write --apply") for v in ("check", "lint", "format", "ci")}),
     "ruff": _verbs(
-        {"check": _builds(_RUFF, alone=""), "format": _builds(_RUFF, alone="")},
+        {"check": _builds(_RUFF), "format": _builds(_RUFF)},
         alone="--version version",
     ),
     "black": _builds(
@@ -259,9 +270,9 @@ TABLE = {
         runs=("shellcheck -s bash run.sh",),
         asks=("shellcheck -x run.sh",),
     ),
-    "mvn": _builds(_MAVEN, "text*", alone="--version -v", asks=("mvn -s /x test",)),
-    "mvnw": _builds(_MAVEN, "text*"),
-    "gradle": _builds(_GRADLE, "text*", alone="--version -v", asks=("gradle -I /x build",)),
+    "mvn": _builds(_MAVEN, "text*", check="goals", asks=("mvn -s /x test", "mvn exec:exec")),
+    "mvnw": _builds(_MAVEN, "text*", check="goals"),
+    "gradle": _builds(_GRADLE, "text*", asks=("gradle -I /x build",)),
     "gradlew": _builds(_GRADLE, "text*"),
     "configure": _builds("--prefix=text --enable-debug", "text*"),
     "dotnet": _verbs(
@@ -272,7 +283,6 @@ TABLE = {
             )
             for v in ("build", "test", "run", "format", "clean")
         },
-        alone="--version --info",
     ),
     "mix": _verbs(
         {
@@ -298,14 +308,16 @@ TABLE = {
             for v in ("build", "test", "query")
         }
     ),
-    "gcc": Known(operands="work*", flags="-o=write", reason="compiles", alone="--version -v"),
+    "gcc": Known(operands="work*", flags="-o=out", reason="compiles", alone="--version -v"),
     "django-admin": _verbs(
         {"test": _builds("-v= --keepdb --parallel?", "text*"), "check": _builds("")}
     ),
     "hadolint": Known("reads", "-f= --format= --ignore=", "read*"),
     "sphinx-build": _builds("-b= -W -q -n -E -a", "work write text*"),
-    "mkdocs": _verbs({"build": _builds("-q -s --strict -d=write", "text*")}),
+    "mkdocs": _verbs({"build": _builds("-q -s --strict -d=out", "text*")}),
 }
+for _name in ("mypy", "black", "flake8", "eslint", "tsc", "prettier", "ninja", "cmake", "ctest"):
+    TABLE[_name] = replace(TABLE[_name], alone="--version", runs=(f"{_name} --version",))
 TABLE["py.test"] = TABLE["pytest"]
 for _name in ("g++", "clang", "clang++", "cc"):
     TABLE[_name] = TABLE["gcc"]

@@ -3,6 +3,7 @@
 from bridle.commands.program import Known
 
 _CODE = "runs a program"
+_OWN = "may run the project's own programs"
 _INSTALL = "installs packages over the network"
 
 
@@ -121,25 +122,26 @@ TABLE = {
                 "changes",
                 reason=_INSTALL,
                 verbs={
-                    "list": Known("reads", "--format="),
-                    "show": Known("reads", "", "text*"),
-                    "freeze": Known("reads"),
+                    "list": Known("builds", "--format=", "", _OWN),
+                    "show": Known("builds", "", "text*", _OWN),
+                    "freeze": Known("builds", "", "", _OWN),
                 },
             ),
             "tree": Known(reason=_INSTALL),
         },
-        runs=("uv --version", "uv pip list"),
-        asks=("uv sync", "uv add x", "uv pip install x"),
+        runs=("uv --version",),
+        asks=("uv pip list", "uv sync", "uv add x", "uv pip install x"),
     ),
     "poetry": Known(
         "changes",
         "",
         "text*",
         _INSTALL,
-        alone="--version -V",
-        verbs={"show": Known("reads", "--tree --no-dev", "text*"), "check": Known("reads")},
-        runs=("poetry show", "poetry --version"),
-        asks=("poetry install", "poetry add x"),
+        verbs={
+            "show": Known("builds", "--tree --no-dev", "text*", _OWN),
+            "check": Known("builds", "", "", _OWN),
+        },
+        asks=("poetry show", "poetry --version", "poetry install", "poetry add x"),
     ),
     "conda": Known(
         "changes",
@@ -161,22 +163,9 @@ TABLE = {
         runs=("gem list",),
         asks=("gem install x",),
     ),
-    "bundle": Known(
-        "changes", "", "text*", _INSTALL, alone="--version -v", asks=("bundle install",)
-    ),
-    "composer": Known(
-        "changes", "", "text*", _INSTALL, alone="--version", asks=("composer install",)
-    ),
-    "rustup": Known(
-        "changes",
-        "",
-        "text*",
-        _INSTALL,
-        alone="--version",
-        verbs={"show": Known("reads", "", "text*")},
-        runs=("rustup show",),
-        asks=("rustup update",),
-    ),
+    "bundle": Known("changes", "", "text*", _INSTALL, asks=("bundle install",)),
+    "composer": Known("changes", "", "text*", _INSTALL, asks=("composer install",)),
+    "rustup": Known("changes", "", "text*", _INSTALL, asks=("rustup update", "rustup show")),
     "nvm": Known("changes", "", "text*", asks=("nvm use 18",)),
     **{
         name: Known(

@@ -9,7 +9,7 @@ _FIND_TESTS = (
     "-nouser -nogroup -links= -inum= -samefile=read -lname= -ilname= -readable -writable "
     "-executable -true -false -maxdepth= -mindepth= -depth -d -xdev -mount -daystart -follow "
     "-noleaf -warn -nowarn -ignore_readdir_race -not -a -and -o -or -print -print0 -printf= -ls "
-    "-prune -quit -used= -fstype= -context="
+    "-fprint=write -fprint0=write -fls=write -prune -quit -used= -fstype= -context="
 )
 _FD = (
     "-H -I -u -s -i -g -F -a -l -p -0 -q -1 -t= -e= -E= -d= -c= -j= -S= --hidden --no-ignore "
@@ -89,9 +89,9 @@ TABLE = {
     ),
     "tree": Known(
         "reads",
-        "-a -d -f -i -L= -P= -I= -p -s -h -u -g -D -t -r -v -C -n -F -J -X -N -q --noreport "
-        "--dirsfirst --filesfirst --gitignore --du --prune --filelimit= --charset= --inodes --si "
-        "--sort= --metafirst --ignore-case --matchdirs --timefmt= --version --help",
+        "-a -d -f -i -L= -o=write -P= -I= -p -s -h -u -g -D -t -r -v -C -n -F -J -X -N -q "
+        "--noreport --dirsfirst --filesfirst --gitignore --du --prune --filelimit= --charset= "
+        "--inodes --si --sort= --metafirst --ignore-case --matchdirs --timefmt= --version --help",
         "read*",
         runs=("tree", "tree -L 2", "tree -a -I 'node_modules|.git' src", "tree --gitignore -d"),
         asks=("tree -o out.txt", "tree /etc", "tree -R -H x"),
@@ -186,13 +186,6 @@ TABLE = {
         "read*",
         runs=("tokei src",),
         asks=("tokei ~",),
-    ),
-    "cloc": Known(
-        "reads",
-        "--quiet --json --csv --vcs= --exclude-dir= --include-lang= --by-file",
-        "read*",
-        runs=("cloc src --quiet",),
-        asks=("cloc --config x", "cloc /etc"),
     ),
 }
 TABLE["fdfind"] = TABLE["fd"]

@@ -1,5 +1,7 @@
 """Programs that go out over the network. Even a name that is looked up carries something out."""
 
+from msgspec.structs import replace
+
 from bridle.commands.program import Known
 
 _NET = "goes out over the network"
@@ -28,7 +30,7 @@ _WGET = (
 def _net(
     operands: str, flags: str = "", reason: str = "", asks: tuple[str, ...] = (), check: str = ""
 ) -> Known:
-    return Known("changes", flags, operands, reason, (), asks, check=check, alone="--version -V")
+    return Known("changes", flags, operands, reason, (), asks, check=check)
 
 
 def _lookup(flags: str, *asks: str) -> Known:
@@ -124,3 +126,6 @@ TABLE = {
     "ifconfig": _net("text*", "", "network settings", asks=("ifconfig",)),
     "iptables": _net("text*", "", "network settings", asks=("iptables -L",)),
 }
+for _name in ("curl", "wget", "rsync", "docker", "podman", "docker-compose"):
+    TABLE[_name] = replace(TABLE[_name], alone="--version", runs=(f"{_name} --version",))
+TABLE["ssh"] = replace(TABLE["ssh"], alone="-V", runs=("ssh -V",))

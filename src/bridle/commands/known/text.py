@@ -30,11 +30,12 @@ _RG = (
     "--no-context-separator --version --help"
 )
 _SORT = (
-    "-b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z -k= -t= -S= --ignore-leading-blanks "
-    "--dictionary-order --ignore-case --general-numeric-sort --ignore-nonprinting --month-sort "
-    "--human-numeric-sort --numeric-sort --random-sort --reverse --sort= --version-sort --check? "
-    "--key= --merge --stable --buffer-size= --field-separator= --parallel= --unique "
-    "--zero-terminated --batch-size= --debug --version --help"
+    "-b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z -k= -t= -S= -o=write -T=write "
+    "--output=write --temporary-directory=write --ignore-leading-blanks --dictionary-order "
+    "--ignore-case --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort "
+    "--numeric-sort --random-sort --reverse --sort= --version-sort --check? --key= --merge "
+    "--stable --buffer-size= --field-separator= --parallel= --unique --zero-terminated "
+    "--batch-size= --debug --version --help"
 )
 _DIFF = (
     "-u -U= -c -C= -q -s -y -W= -w -b -B -i -E -N -a -p -F= -I= -Z -t -T -d -e -n -L= -# --normal "
@@ -270,7 +271,7 @@ TABLE = {
     "rev": Known("reads", "-0 --zero", "read*", runs=("rev README.md",), asks=("rev /etc/passwd",)),
     "shuf": Known(
         "reads",
-        "-e -i= -n= -r -z --echo --input-range= --head-count= --repeat",
+        "-e -i= -n= -r -z -o=write --output=write --echo --input-range= --head-count= --repeat",
         "read*",
         runs=("shuf -n 5 README.md",),
         asks=("shuf -o out x",),

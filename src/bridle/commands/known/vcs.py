@@ -118,10 +118,10 @@ _VERBS = {
     "symbolic-ref": _looks("-q --short --quiet", check="symbolic"),
     "version": _looks("--build-options", ""),
     "branch": _looks(
-        "-a -r -v -q -l -i --all --remotes --verbose --list --show-current --sort= --color? "
+        "-a -r -v -q -i --all --remotes --verbose --list --show-current --sort= --color? "
         "--no-color --column? --no-column --abbrev? --contains? --no-contains? --merged? "
         "--no-merged? --points-at= --format= --ignore-case",
-        needs="-l --list --contains --no-contains --merged --no-merged",
+        needs="--list --contains --no-contains --merged --no-merged",
         check="format",
     ),
     "tag": _looks(
@@ -211,8 +211,9 @@ _VERBS = {
 TABLE = {
     "git": Known(
         "reads",
-        "-C=cd --no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs "
-        "--noglob-pathspecs --icase-pathspecs --version --no-replace-objects -P",
+        "-C=cd -c=config --config-env=config --git-dir=config --work-tree=config "
+        "--exec-path=config --namespace=config --no-pager --no-optional-locks --literal-pathspecs "
+        "--glob-pathspecs --noglob-pathspecs --icase-pathspecs --version --no-replace-objects -P",
         verbs=_VERBS,
         check="tame",
         alone="--version -v",
@@ -271,6 +272,9 @@ TABLE = {
             "git clean -fdx",
             "git branch new",
             "git branch -D x",
+            "git branch -l x",
+            "git config edit",
+            "git -c a=b push x",
             "git tag v1",
             "git tag -d v1",
             "git diff --ext-diff",
@@ -316,6 +320,6 @@ TABLE = {
         asks=("gh pr list", "gh api /user"),
         alone="--version",
     ),
-    "hg": Known("changes", "", "text*", alone="--version", asks=("hg status",)),
+    "hg": Known("changes", "", "text*", asks=("hg status",)),
     "svn": Known("changes", "", "text*", alone="--version", asks=("svn status",)),
 }
