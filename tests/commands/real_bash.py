@@ -9,8 +9,11 @@ import random
 import shutil
 import subprocess
 
+# An end of a line is written as another character: bash writes in lines, and parts of a pipe would
+# write between those of one record.
 RECORDER = """() {
     [ "$1" = slurp ] && { IFS= read -r -d '' text; set -- "$@" "$text"; }
+    set -- "${@//$'\\n'/$'\\2'}"
     printf '%s\\0' "$#" "$@" >&20
     return "$STATUS"
 }"""
@@ -48,7 +51,7 @@ def run_line(line, folder, status=0, globs=True):
 
 def to_records(written):
     """Each record is a count and so many words."""
-    fields = written.decode().split("\0")
+    fields = written.decode().replace("\2", "\n").split("\0")
     records = []
     while len(fields) > 1:
         count = int(fields.pop(0))

@@ -7,7 +7,7 @@ of the grammar, looks inside of double quotes too, and takes time in proportion 
 import re
 
 from bridle.commands.limits import COMMANDS, TOKENS, TOO_MANY, OverLimit
-from bridle.commands.plain import FLOW, KINDS
+from bridle.commands.plain import FLOW, KINDS, Follows
 from bridle.commands.shape import Redirect, Simple, Word
 from bridle.commands.words import decode, unview
 
@@ -56,7 +56,7 @@ def _close(pieces: list[tuple[str, str]], found: list[Simple]) -> None:
         elif words or (raw not in FLOW and not _ASSIGNS.match(raw)):
             words.append(_word(raw, len(words)))
     if words or redirects:
-        follows = ";" if found else ""
+        follows: Follows = ";" if found else ""
         found.append(Simple(tuple(words), redirects=tuple(redirects), follows=follows, opaque=WHY))
     if len(found) > COMMANDS:
         raise OverLimit(TOO_MANY)
