@@ -75,7 +75,7 @@ def test_a_rule_holds_to_the_end_of_its_last_day(day, holds):
     assert (len(found.rules), len(found.expired), len(found.examples)) == (holds, 1 - holds, holds)
 
 
-@pytest.mark.parametrize("text", ["", "\n# nothing yet\n", "rules:\n", "rules: []\n", "---\n"])
+@pytest.mark.parametrize("text", ["", "\n# nothing yet\n", "rules:\n", "rules: []\n"])
 def test_a_file_may_say_nothing(text):
     assert parsed(text) == RuleFile(FILE)
 

@@ -30,7 +30,11 @@ def facts(ground, name, cwd="", sandboxed=False, **arguments):
 
 
 def test_a_plain_tool_is_its_name_and_its_subject():
-    tool = as_tool(lambda path: path)
+    def launch(path: str) -> str:
+        """Launch it."""
+        return path
+
+    tool = as_tool(launch)
     found = facts_of(ToolCall("c", tool.name, {"path": "x"}), tool)
     assert found == Facts(tool.policy, "x")
 
@@ -42,7 +46,8 @@ def test_a_plain_tool_loads_no_grammar_and_no_ground():
         "from bridle.engine.facts import facts_of\n"
         "from bridle.messages import ToolCall\n"
         "from bridle.tools.function import as_tool\n"
-        "facts_of(ToolCall('c', 'f', {'a': 1}), as_tool(len))\n"
+        "def f(a: int) -> int:\n    'Do it.'\n"
+        "facts_of(ToolCall('c', 'f', {'a': 1}), as_tool(f))\n"
         "print(*[name for name in sys.modules if 'tree_sitter' in name\n"
         "        or name.startswith(('bridle.commands', 'bridle.workspace.ground', 'yaml'))])\n"
     )
@@ -134,11 +139,15 @@ def test_paths_that_nobody_can_tell_are_not_understood(ground, tool):
 
 
 def test_a_command_is_judged_in_its_folder(ground, tmp_path):
-    found = facts(ground, "shell", command="cat a.py", cwd=str(tmp_path / "src"))
+    found = facts(ground, "shell", command="cat a.py > b.py", cwd=str(tmp_path / "src"))
     assert (found.floor, found.guard, found.opaque) == ("", "", "")
-    assert all(act.does == "reads" for act in found.acts)
-    assert "src/a.py" in {act.subject for act in found.acts if act.is_path} | {"src/a.py"}
+    assert {(act.names[-1], act.subject, act.does) for act in found.acts} == {
+        ("shell", "cat a.py", "reads"),
+        ("read", "src/a.py", "reads"),
+        ("write", "src/b.py", "edits"),
+    }
     assert facts(ground, "shell", command="rm -rf /").floor
+    assert facts(ground, "shell", command="cat .env").guard
     assert facts(ground, "shell", command="echo $(date)").opaque
 
 

@@ -49,7 +49,7 @@ def failures(file: RuleFile, foresight: Foresight, mode: Mode, paint: Paint) -> 
             rule = f" ({decision.rule})" if decision.rule else ""
             what = one.subject if one.tool == "shell" else f"{one.tool}({one.subject})"
             said = f"{_WANTED[one.expects]}, and {_SAID[decision.verdict]}: {decision.reason}{rule}"
-            yield plain(f"{one.origin}: ") + paint.bold(plain(what)) + " " + paint.red(plain(said))
+            yield f"{plain(one.origin)}: {paint.bold(plain(what))} {paint.red(plain(said))}"
 
 
 def remarks(file: RuleFile, foresight: Foresight, root: Path) -> Iterator[str]:
