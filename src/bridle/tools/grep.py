@@ -5,12 +5,14 @@ hold credentials are left out, unless it is them that were asked for: then the g
 """
 
 import asyncio
+import os
 import re
 import stat
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ SECONDS = 30.0
 GATHERED = 20_000  # lines that are put in order; beyond that, which come first is chance
 _COLUMNS = 500
 _FILE = 20 * 1024 * 1024  # bytes; larger files are not searched
-_FOUND = re.compile(rb"([^\0]*)\0(\d+):(.*)", re.DOTALL)
+Hit = tuple[int, str]  # the number of a line, and its text
 _PLAIN = re.compile(r"[\w.*?-]+")  # a name's pattern that means the same to ripgrep
 
 
@@ -109,24 +111,28 @@ class _Search:
         self._limit = int(arguments.get("limit", MOST))
         self._seconds = seconds
         self._opens_secrets = bool(care_of(path).reading)
-        self._found: list[tuple[str, int, str]] = []
+        self._hits: dict[str, list[Hit]] = {}  # by file
         self._notes: list[str] = []
 
     def result(self) -> ToolResult:
         """What was found, for the model and for the faces."""
-        found = sorted(self._found, key=_order)
         notes = list(self._notes)
-        if len(found) > self._limit:
+        count = sum(map(len, self._hits.values()))
+        if count > self._limit:
             notes.append(f"only the first {self._limit}; narrow the search, or raise `limit`")
-        if len(found) >= GATHERED:
+        if count >= GATHERED:
             notes.append(f"over {GATHERED:,} lines fit; these need not be the first of them")
-        found = found[: self._limit]
+        found = list(islice(self._in_order(), self._limit))
         lines = [_shown(*one) for one in found] or [f"No line fits `{one_line(self._pattern)}`."]
         text = "\n".join(lines + [f"[{note}]" for note in notes])
-        files = len({path for path, _, _ in found})
-        return ToolResult.success(
-            {"matches": len(found), "files": files, "notes": notes}, text=text
-        )
+        files = len({path for path, _ in found})
+        data = {"matches": len(found), "files": files, "notes": notes}
+        return ToolResult.success(data, text=text)
+
+    def _in_order(self) -> Iterator[tuple[str, Hit]]:
+        for path in sorted(self._hits, key=_order):
+            for hit in self._hits[path]:
+                yield path, hit
 
     def _wants(self, path: str) -> bool:
         """Is this file to be searched?"""
@@ -142,24 +148,17 @@ class _Search:
 
     async def with_ripgrep(self, program: str) -> None:
         """Let ripgrep search, as many files at once as it likes; what it says is put in order."""
-        strange: list[bytes] = []
         with pinned(self._workspace, self._path) as (place, target, handles):
-            heard = _Heard(self._path if target == "." else "", strange)
             only = "" if self._workspace.is_folder(self._path) else self._path
-
-            def take(data: bytes) -> bool:
-                for path, number, line in heard.lines(data):
-                    if self._wants(only or path):
-                        self._found.append((only or path, number, line))
-                return len(self._found) < GATHERED
-
+            heard = _Heard(self._path if target == "." else "", only, self._wants)
             argv = [program, *self._flags(), "-e", self._pattern, "--", target]
-            run = Program(argv, place, take, handles=handles)
+            run = Program(argv, place, heard.take, handles=handles)
             ended = await run.run(self._seconds, clean_environment())
+        self._hits = heard.hits()
         if ended.timed_out:
             self._too_long()
-        if ended.code == 2 and not self._found and strange:
-            why = b"\n".join(strange).decode(errors="replace")
+        if ended.code == 2 and not self._hits and heard.strange:
+            why = b"\n".join(heard.strange).decode(errors="replace")
             raise ToolError(f"The search cannot be made: {why.removeprefix('rg: ')}")
 
     def _flags(self) -> list[str]:
@@ -184,6 +183,7 @@ class _Search:
             fits = bounded_search(self._pattern, ignore_case=self._ignore_case)
         except ValueError as error:
             raise ToolError(f"The pattern cannot be read: {error}.") from error
+        count = 0
         for file in filter(self._wants, self._candidates()):
             if time.monotonic() > until:
                 return self._too_long()
@@ -194,8 +194,9 @@ class _Search:
                     self._notes.append(f"{one_line(file)}:{number} is too long to be searched")
                     break
                 if hit:
-                    self._found.append((file, number, line))
-                if len(self._found) > self._limit:
+                    self._hits.setdefault(file, []).append((number, line))
+                    count += 1
+                if count > self._limit:
                     return None
         return None
 
@@ -216,31 +217,61 @@ class _Search:
 
 
 class _Heard:
-    """What ripgrep says, line by line; what is no line of a file is kept apart."""
+    """What ripgrep says, gathered by file; what is no line of a file is kept apart.
 
-    def __init__(self, folder: str, strange: list[bytes]) -> None:
+    A file is judged when it is first named, and a line is made text when all is over: there may be
+    many more than are shown.
+    """
+
+    def __init__(self, folder: str, only: str, wants: Callable[[str], bool]) -> None:
         self._prefix = "" if folder in ("", ".") else f"{folder}/"
-        self._strange = strange
+        self._only = only
+        self._wants = wants
         self._rest = b""
+        self._files: dict[bytes, list[bytes] | None] = {}
+        self._count = 0
+        self.strange: list[bytes] = []
 
-    def lines(self, data: bytes) -> Iterable[tuple[str, int, str]]:
-        """Path, number and text of the lines that are whole now."""
+    def take(self, data: bytes) -> bool:
+        """Some more of it. False: that is enough."""
         *whole, self._rest = (self._rest + data).split(b"\n")
         for line in whole:
-            if (found := _FOUND.fullmatch(line)) is None:
-                self._strange[:] = [*self._strange, line][:20]
+            path, between, hit = line.partition(b"\0")
+            if not between:
+                self.strange = [*self.strange, line][:20]
                 continue
-            path = found[1].decode(errors="surrogateescape").removeprefix("./")
-            yield self._prefix + path, int(found[2]), found[3].decode(errors="replace")
+            if path not in self._files:
+                self._files[path] = [] if self._wants(self._name(path)) else None
+            if (hits := self._files[path]) is not None:
+                hits.append(hit)
+                self._count += 1
+        return self._count < GATHERED
+
+    def hits(self) -> dict[str, list[Hit]]:
+        """All of it, as text."""
+        return {
+            self._name(path): [_hit(line) for line in lines]
+            for path, lines in self._files.items()
+            if lines
+        }
+
+    def _name(self, path: bytes) -> str:
+        return self._only or self._prefix + os.fsdecode(path).removeprefix("./")
 
 
-def _order(found: tuple[str, int, str]) -> tuple[list[tuple[bool, str]], int]:
-    """A folder's own files before its folders, both by name; then the lines."""
-    *folders, name = found[0].split("/")
-    return [*((True, folder) for folder in folders), (False, name)], found[1]
+def _hit(line: bytes) -> Hit:
+    number, _, text = line.partition(b":")
+    return int(number) if number.isdigit() else 0, text.decode(errors="replace")
 
 
-def _shown(path: str, number: int, line: str) -> str:
+def _order(path: str) -> list[tuple[bool, str]]:
+    """A folder's own files before its folders, both by name."""
+    *folders, name = path.split("/")
+    return [*((True, folder) for folder in folders), (False, name)]
+
+
+def _shown(path: str, hit: Hit) -> str:
+    number, line = hit
     line = line.rstrip("\r\n")
     text = line if len(line) <= _COLUMNS else f"{line[:_COLUMNS]} [… long line]"
     return f"{one_line(path, 1000)}:{number}:{text}"
