@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from fnmatch import translate
 from functools import lru_cache
-from typing import Literal, cast
+from typing import Literal
 from unicodedata import normalize
 
 from msgspec import Struct
@@ -127,7 +127,7 @@ def read_rule(text: str, origin: str = "") -> Rule:
     if not pattern.strip():
         hint = f"Write `{verdict}: {tool}` for everything that {tool} does."
         raise ConfigError(f"{place}there is nothing between the parentheses", hint=hint)
-    return Rule(cast("Verdict", verdict), tool, pattern.strip(), origin)
+    return Rule(verdict, tool, pattern.strip(), origin)
 
 
 _RULE = re.compile(r"(\w+)\s*:\s*([\w.*?-]+)\s*(?:\((.*)\))?", re.DOTALL)

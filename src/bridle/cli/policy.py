@@ -11,7 +11,7 @@ from bridle.cli.options import MODES
 
 if TYPE_CHECKING:
     from bridle.config.policy import RuleFile
-    from bridle.policy import Rule
+    from bridle.policy import Mode, Rule
 
 _FOLDER = click.Path(exists=True, file_okay=False, resolve_path=True)
 
@@ -25,7 +25,7 @@ def command() -> None:
 @click.argument("file", required=False, type=click.Path(dir_okay=False))
 @click.option("--workspace", "-w", metavar="DIR", type=_FOLDER, help="Default: the current one.")
 @click.option("--mode", type=click.Choice(MODES), default="ask", show_default=True)
-def check(file: str | None, workspace: str | None, mode: str) -> int:
+def check(file: str | None, workspace: str | None, mode: "Mode") -> int:
     """Check rule files and run their examples: your own and the folder's, or FILE.
 
     Exit codes: 0 all is well, 1 an example comes out differently, 2 a file cannot be understood.
