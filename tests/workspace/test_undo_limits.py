@@ -10,6 +10,7 @@ import tempfile
 import pytest
 from undo_rig import HERE, Place, told
 
+from bridle.messages import ToolCall
 from bridle.workspace.undo import Limits, Restored
 
 
@@ -212,3 +213,9 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_covered():
             "True a",
         ],
     )
+
+
+def test_a_file_in_another_folder_is_not_kept_and_that_is_said(place, tmp_path):
+    path = str(tmp_path / "other" / "x.txt")
+    [change] = place.calls((ToolCall("c", "write", {"path": path, "content": ""}), lambda: None))
+    assert (told(change), change.uncovered) == ([], (f"{path} lies outside the workspace",))

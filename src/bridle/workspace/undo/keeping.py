@@ -13,12 +13,13 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
 
-from bridle.errors import ToolError
+from bridle.errors import OutsideWorkspace, ToolError
 from bridle.events import FileChange, FilesChanged
 from bridle.messages import ToolCall
 from bridle.promises.tool import Tool
 from bridle.workspace.handles import walked
 from bridle.workspace.paths import Workspace
+from bridle.workspace.text import one_line
 from bridle.workspace.undo.index import Tree, as_text
 from bridle.workspace.undo.journal import Change, Kept, Opened
 from bridle.workspace.undo.observer import Begun, Observer
@@ -36,19 +37,27 @@ class Touched:
         self._root = root
         self._tools = tools
 
-    def paths(self, call: ToolCall) -> list[str] | None:
-        """The paths from the root, with folders that would have to be made; None: any."""
+    def paths(self, call: ToolCall) -> tuple[list[str] | None, str]:
+        """The paths from the root, with folders that would have to be made; None: any.
+
+        And what lies outside, where it does, in words: a session may have more folders than one.
+        """
         tool = self._tools.get(call.name)
         if tool is None or not tool.policy.edits:
-            return None
+            return None, ""
+        outside = ""
+        found: list[str] = []
         try:
-            named = self._named(tool, call.arguments)
-            found = [path for one in named for path in self._reached(one)]
+            for one in self._named(tool, call.arguments):
+                try:
+                    found += self._reached(one)
+                except OutsideWorkspace:
+                    outside = f"{one_line(one, 120)} lies outside the workspace"
         except (ToolError, OSError, KeyError, TypeError):
-            return None
+            return None, ""
         # What is ignored is about to change: what was not, has to be kept first.
         changes_rules = any(path.rpartition("/")[2] == ".gitignore" for path in found)
-        return None if changes_rules else list(dict.fromkeys(found))
+        return None if changes_rules else list(dict.fromkeys(found)), outside
 
     def _named(self, tool: Tool, arguments: dict[str, Any]) -> Iterable[str]:
         touched: Callable[[dict[str, Any]], Iterable[str]] | None = getattr(tool, "touched", None)
@@ -116,7 +125,9 @@ class Keeping:
     def _begin(self, call: ToolCall) -> None:
         self._end_left()
         opened = Opened(os.urandom(10).hex(), 0.0, self._session, self._turn, call=call.id)
-        begun = self._observer.begin(opened, self._touched.paths(call), self._tree)
+        paths, outside = self._touched.paths(call)
+        begun = self._observer.begin(opened, paths, self._tree)
+        begun.outside = outside
         self._tree = begun.tree or self._tree
         self._begun[self._session, call.id] = begun
         if call.id in self._dropped:

@@ -38,6 +38,7 @@ class Begun(Struct):
     handle: int
     tree: Tree | None = None
     git: tuple[tuple[int, int], ...] = ()
+    outside: str = ""  # what it touches that is not looked at, in words
 
 
 class Observer:
@@ -129,6 +130,8 @@ class Observer:
         tree, look = (None, None) if begun.tree is None else self.look(begun.tree)
         changes, uncovered = self._compared(opened, begun.tree, tree)
         uncovered += _missed(look)
+        if begun.outside:
+            uncovered.append(begun.outside)
         if begun.git != self._git():
             uncovered.append(_OF_GIT)
         if look is not None and look.ignored and (changes or uncovered):
