@@ -43,23 +43,35 @@ def commands_of(text: str) -> tuple[Simple, ...]:
 
 
 def _close(pieces: list[tuple[str, str]], found: list[Simple]) -> None:
-    """Make a command of what stands between two ends."""
-    words: list[Word] = []
-    redirects: list[Redirect] = []
+    """Make a command of what stands between two ends. What stands there often is taken once."""
+    words: list[str] = []
+    redirects: dict[tuple[str, str], None] = {}
     operator = ""
     for kind, raw in pieces:
         if kind == "redirect":
             operator = raw
         elif operator:
-            redirects.append(Redirect(KINDS[operator], _word(raw, len(redirects))))
+            redirects[operator, raw] = None
             operator = ""
         elif words or (raw not in FLOW and not _ASSIGNS.match(raw)):
-            words.append(_word(raw, len(words)))
+            words.append(raw)
     if words or redirects:
-        follows: Follows = ";" if found else ""
-        found.append(Simple(tuple(words), redirects=tuple(redirects), follows=follows, opaque=WHY))
+        found.append(_simple(words, list(redirects), ";" if found else ""))
     if len(found) > COMMANDS:
         raise OverLimit(TOO_MANY)
+
+
+def _simple(words: list[str], redirects: list[tuple[str, str]], follows: Follows) -> Simple:
+    kept = words if len(words) <= TOKENS else [words[0], *dict.fromkeys(words[1:])]
+    return Simple(
+        tuple(_word(raw, number) for number, raw in enumerate(kept)),
+        redirects=tuple(
+            Redirect(KINDS[operator], _word(raw, number))
+            for number, (operator, raw) in enumerate(redirects)
+        ),
+        follows=follows,
+        opaque=WHY,
+    )
 
 
 def _word(raw: str, count: int) -> Word:

@@ -31,15 +31,21 @@ def parse(text: str) -> Script:
     """Every simple command in it. Never raises; what is over a limit is refused, unread."""
     try:
         check(text)
-        return _parsed(text)
     except OverLimit as limit:
         return Script(refused=str(limit))
+    return _parsed(text)
 
 
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> Script:
     """The same line is judged, asked about and explained: it is read once."""
-    viewed = view(text)
+    try:
+        return _read(text, view(text))
+    except OverLimit as limit:
+        return Script(refused=str(limit))
+
+
+def _read(text: str, viewed: str) -> Script:
     strange = not text.translate(_UNPRINTED).isprintable()
     try:
         tokens = tokens_of(viewed)
