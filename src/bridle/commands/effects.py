@@ -116,7 +116,7 @@ def _dealt(
 
 def _path_reason(kind: str, arg: Arg, given: Given, reach: Reach) -> str:
     """Why a word of that kind has to be asked about."""
-    return _KINDS[kind](arg, given, reach)
+    return KINDS[kind](arg, given, reach)
 
 
 def _out(arg: Arg, given: Given, reach: Reach) -> str:
@@ -195,7 +195,7 @@ def _is_remote(given: Given) -> bool:
     return any(":" in arg.text.split("/")[0] for arg in given.operands)
 
 
-_KINDS: dict[str, Callable[[Arg, Given, Reach], str]] = {
+KINDS: dict[str, Callable[[Arg, Given, Reach], str]] = {
     "text": lambda arg, given, reach: "",
     "read": lambda arg, given, reach: reach.reads(arg),
     "write": lambda arg, given, reach: reach.writes(arg),

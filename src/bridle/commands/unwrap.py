@@ -71,7 +71,7 @@ def _built(
     texts: tuple[Arg, ...],
 ) -> Wrapped:
     if wrapper.joined and inner:
-        texts = (*texts, Arg(" ".join(a.text for a in inner), all(a.known for a in inner)))
+        texts = (*texts, _joined(inner))
         inner = ()
     commands: tuple[Words, ...] = (inner,) if inner else ()
     opaque = "how env splits its words is not certain" if texts and name == "env" else ""
@@ -92,6 +92,13 @@ def _built(
         wrapper.elsewhere,
         name == "eval",
     )
+
+
+def _joined(words: Words) -> Arg:
+    """Words as one text for a shell. Names that a pattern gave may hold anything: not known."""
+    spelling = dict.fromkeys(word.pattern or word.text for word in words)
+    clear = all(word.known and not word.pattern for word in words)
+    return Arg(" ".join(word.text for word in words) if clear else " ".join(spelling), clear)
 
 
 def _assigned(operands: list[Arg]) -> tuple[tuple[tuple[str, str], ...], list[Arg]]:
