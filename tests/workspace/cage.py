@@ -33,8 +33,12 @@ _PATHS = (str(Path(bridle.__file__).parent.parent), sysconfig.get_paths()["platl
 
 def execute(root, level, command, **arguments):
     """Run a command there, in this process: the result."""
-    sandbox = Sandbox(str(root), level=level)
-    context = ToolContext(Workspace(root), "1")
+    return run(root, Sandbox(str(root), level=level), command, **arguments)
+
+
+def run(root, sandbox, command, /, also=(), **arguments):
+    """Run a command in that sandbox, in this process: the result."""
+    context = ToolContext(Workspace(root, also=also), "1")
     return asyncio.run(Shell(sandbox).execute({"command": command, **arguments}, context))
 
 

@@ -2,13 +2,14 @@
 
 import os
 import shutil
+import socket
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from cage import LEVELS, Ground, execute, lacks
+from cage import LEVELS, Ground, execute, lacks, run
 
 from bridle.errors import ConfigError
 from bridle.workspace import landlock, seccomp
@@ -58,8 +59,8 @@ def test_landlock_does_not_promise_what_it_cannot_keep(tmp_path):
     hidden = {"hidden": [str(state)], "level": "landlock"}
     assert Sandbox(str(tmp_path), **hidden).level == "landlock"
     state.mkdir()
-    found = Sandbox(str(tmp_path), **hidden).probed
-    assert found == Probed("none", f"{state} is inside the workspace, and Landlock cannot hide it")
+    with pytest.raises(ConfigError, match=f"{state} is inside the workspace, and Landlock cannot"):
+        assert Sandbox(str(tmp_path), **hidden).level
 
 
 def test_bubblewrap_hides_what_lies_in_the_workspace(tmp_path, monkeypatch):
@@ -221,3 +222,60 @@ def test_a_ground_for_tests_is_removed():
     made = Ground("own")
     made.close()
     assert not os.path.lexists(made.base)
+
+
+def test_a_command_holds_no_handle_of_ours(tmp_path, level):
+    """Its output, nothing to read, and the one through which it says where it is."""
+    found = ok(execute(tmp_path, level, "ls -l /proc/self/fd"))
+    targets = [line.rpartition(" -> ")[2] for line in found.splitlines() if " -> " in line]
+    pipes = {one for one in targets if one.startswith("pipe:")}
+    assert "/dev/null" in targets
+    assert len(pipes) == 2
+    assert [one for one in targets if one.startswith(("socket:", str(tmp_path.parent)))] == []
+
+
+def test_a_second_root_is_written_and_a_third_is_not(tmp_path, level):
+    root, second, third = (tmp_path / name for name in ("root", "second", "third"))
+    for folder in (root, second, third):
+        folder.mkdir()
+    sandbox = Sandbox(str(root), roots=[str(second)], level=level)
+    start = "echo x > ../second/x; echo x > ../third/x; ls ../second"
+    found = run(root, sandbox, start, also=[second])
+    assert found.data["output"].splitlines()[-1] == "x"
+    assert [len(list(folder.iterdir())) for folder in (second, third)] == [1, 0]
+
+
+def test_a_network_that_is_allowed_is_there(tmp_path, level):
+    sandbox = Sandbox(str(tmp_path), level=level, network=True)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        found = run(tmp_path, sandbox, f"(exec 3<>/dev/tcp/127.0.0.1/{port}) && echo in")
+        assert ok(found) == "in\n"
+
+
+def test_inside_bubblewrap_programs_reach_each_other(tmp_path):
+    """The network of its own has a loopback, and sockets with names work."""
+    if why := lacks("own", "bubblewrap"):
+        pytest.skip(why)
+    (tmp_path / "a.py").write_text(
+        "import socket\n"
+        "s = socket.create_server(('127.0.0.1', 0))\n"
+        "socket.create_connection(s.getsockname())\n"
+        "u = socket.socket(socket.AF_UNIX); u.bind('s'); u.listen()\n"
+        "socket.socket(socket.AF_UNIX).connect('s'); print('reached')\n"
+    )
+    assert ok(execute(tmp_path, "bubblewrap", f"{sys.executable} -W ignore a.py")) == "reached\n"
+
+
+def test_a_wrapping_that_does_not_work_here_is_not_used(tmp_path):
+    """Something that bwrap cannot mount: the best that is left is taken, or it says so."""
+    if why := lacks("own", "bubblewrap"):
+        pytest.skip(why)
+    root = tmp_path / "root"
+    root.mkdir()
+    sandbox = Sandbox(str(root))
+    root.rmdir()
+    assert sandbox.level in ("landlock", "none")
+    wanted = Sandbox(str(root), level="bubblewrap")
+    with pytest.raises(ConfigError, match="The sandbox bubblewrap cannot be used: bubblewrap does"):
+        assert wanted.level

@@ -5,6 +5,7 @@ background. Lives in the memory that a session hands to its tools, and is closed
 """
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,18 +28,27 @@ _LONGEST = 4096
 class Room:
     """The shell's own things in one session."""
 
-    def __init__(self, root: str, sandbox: Sandbox | None) -> None:
-        self.root = root
-        self.watched = Watched(root)
+    def __init__(self, roots: Sequence[str], sandbox: Sandbox | None) -> None:
+        self._watched = [Watched(root) for root in roots]
         self.jobs = Jobs()
         self.temp = sandbox.temp if sandbox is not None else private_folder(self)
 
     async def before(self) -> Mended:
         """Note what protected files hold, before a command. What a job did to them is mended."""
         if self.jobs.running:
-            return await in_thread(self.watched.mend)
-        await in_thread(self.watched.look)
+            return await in_thread(self.mend)
+        for watched in self._watched:
+            await in_thread(watched.look)
         return Mended()
+
+    def mend(self) -> Mended:
+        """Put back what was done to protected files."""
+        found = self._watched[0].mend()
+        for other in self._watched[1:]:
+            restored, lost = other.mend()
+            names = ((f"{other.root}/{one}" for one in part) for part in (restored, lost))
+            found = found.and_then(Mended(*map(tuple, names)))
+        return found
 
     async def close(self) -> None:
         """End what runs in the background."""
@@ -56,7 +66,8 @@ def room_of(context: ToolContext[Any], sandbox: Sandbox | None) -> Room:
     """The room of this session, made when it is first needed."""
     room = context.memory.get(_ROOM)
     if not isinstance(room, Room):
-        room = context.memory[_ROOM] = Room(context.workspace.root, sandbox)
+        roots = getattr(context.workspace, "roots", (context.workspace.root,))
+        room = context.memory[_ROOM] = Room(roots, sandbox)
         context.at_close(room.close)
     return room
 

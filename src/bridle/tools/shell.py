@@ -96,10 +96,10 @@ async def _to_the_end(
             moved = remember(context, report.heard())
     except BaseException:
         kept.drop()
-        run.room.watched.mend()
+        run.room.mend()
         raise
     output.take(b"", final=True)
-    mended = mended.and_then(await in_thread(run.room.watched.mend))
+    mended = mended.and_then(await in_thread(run.room.mend))
     whole, notes = told(output.text, ended, run.level, seconds)
     notes += [moved, await _kept_note(output, kept, context.call_id)]
     data = {
@@ -134,7 +134,7 @@ async def _begun(run: _Run, kept: Kept, seconds: float | None) -> ToolResult:
         finally:
             job.take(b"", final=True)
             kept.finish()
-            job.mended = run.room.watched.mend()
+            job.mended = run.room.mend()
 
     job = run.room.jobs.begin(lambda name: Job(name, kept, run.level, seconds), work)
     note = f"{job.name} runs in the background; shell_output reads it, shell_stop ends it"

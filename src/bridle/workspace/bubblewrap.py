@@ -28,10 +28,14 @@ def trouble() -> str:
     """Why bubblewrap cannot be used here, found by using it; empty where it works."""
     if not program():
         return "bubblewrap is not installed"
-    argv = [*beginning(network=False), *_bound("--ro-bind", ("/",)), *_own(), "--", "/bin/sh"]
+    return refusal([*beginning(network=False), *_bound("--ro-bind", ("/",)), *_own()])
+
+
+def refusal(words: list[str]) -> str:
+    """Why bwrap does not work with these words, found by running something; empty where it does."""
     try:
         done = subprocess.run(
-            [*argv, "-c", "exit 7"],
+            [*words, "--", "/bin/sh", "-c", "exit 7"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PROBE_SECONDS,

@@ -69,11 +69,15 @@ def probe(wanted: str = "") -> Probed:
             lacks.append(found.why)
     why = "; ".join(lacks)
     if wanted:
-        raise ConfigError(
-            f"The sandbox {wanted} cannot be used: {why}.",
-            hint=f"Leave {VARIABLE} empty for the best that there is, or set it to none.",
-        )
+        raise _not_to_be_had(wanted, why)
     return Probed("none", why)
+
+
+def _not_to_be_had(wanted: str, why: str) -> ConfigError:
+    return ConfigError(
+        f"The sandbox {wanted} cannot be used: {why}.",
+        hint=f"Leave {VARIABLE} empty for the best that there is, or set it to none.",
+    )
 
 
 def _bubblewrap() -> Probed:
@@ -119,14 +123,20 @@ class Sandbox:
 
     @cached_property
     def probed(self) -> Probed:
-        """The level that this workspace's commands run at, and why."""
+        """The level that this workspace's commands run at, and why.
+
+        Raise `ConfigError` where a person asked for one by name that is not to be had.
+        """
         if "/" in self._roots:
             return Probed("none", "the workspace is the whole file system")
         found = probe(self._wanted)
+        if found.level == "bubblewrap" and (said := bubblewrap.refusal(self._wrapping)):
+            found = Probed("none", said) if self._wanted else _landlock()
         if found.level == "landlock" and (inside := self._exposed):
-            return Probed(
-                "none", f"{inside[0]} is inside the workspace, and Landlock cannot hide it"
-            )
+            why = f"{inside[0]} is inside the workspace, and Landlock cannot hide it"
+            found = Probed("none", why)
+        if found.level == "none" and self._wanted not in ("", "none"):
+            raise _not_to_be_had(self._wanted, found.why)
         return found
 
     @cached_property
@@ -168,16 +178,20 @@ class Sandbox:
         reader, writer = os.pipe()
         with open(writer, "wb") as file:  # noqa: PTH123 - a handle, not a path
             file.write(self._filter)
+        inner = ["--chdir", cwd, "--seccomp", str(reader), "--", *argv]
+        return Start([*self._wrapping, *inner], (reader,), own_end=True)
+
+    @property
+    def _wrapping(self) -> list[str]:
+        """The words for bwrap, as things stand now: what is protected may be new."""
         closed = [f"{root}/{name}" for root in self._roots for name in _CLOSED]
         words = bubblewrap.mounts(
-            [*(one for one in readable.system_folders(False)), *self._read],
+            [*readable.system_folders(as_root=False), *self._read],
             [*self._written, self.temp],
             [one for one in closed if os.access(one, os.F_OK) and not Path(one).is_symlink()],
             [*self._exposed, *readable.secret_settings()],
         )
-        start = bubblewrap.beginning(network=self._network)
-        inner = ["--chdir", cwd, "--seccomp", str(reader), "--", *argv]
-        return Start([*start, *words, *inner], (reader,), own_end=True)
+        return [*bubblewrap.beginning(network=self._network), *words]
 
     @cached_property
     def _filter(self) -> bytes:

@@ -7,7 +7,7 @@ families can be made; a pair of connected ones (`socketpair`) always can. A prog
 machine than this one (32 bit) is refused everything: its calls have other numbers.
 """
 
-import platform
+import os
 import struct
 import sys
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ def machine() -> tuple[int, int] | None:
     """This machine, where its calls are known: its number, and its column in the tables."""
     if sys.platform != "linux" or sys.maxsize < 2**32:
         return None
-    return _MACHINES.get(platform.machine())
+    return _MACHINES.get(os.uname().machine)
 
 
 def compile_filter(families: Sequence[int] | None, *, truncates: bool = True) -> bytes:

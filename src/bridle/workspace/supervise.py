@@ -111,7 +111,7 @@ def _begin(spec: dict[str, object], argv: list[str], above: int) -> None:
 def _below() -> list[int]:
     """Everybody who descends from this process, and is not dead yet."""
     parents: dict[int, int] = {}
-    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():  # noqa: PTH112, PTH208 - pathlib takes 10 ms
+    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib takes 10 ms to import
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb", 0) as file:  # noqa: PTH123 - as above
@@ -128,8 +128,9 @@ def _below() -> list[int]:
     return found
 
 
-def _tell(number: int) -> None:
-    for pid in _below():
+def _tell(number: int, leader: int) -> None:
+    """Signal everybody; elsewhere than on Linux, the group of the command."""
+    for pid in _below() if sys.platform == "linux" else (-leader,):
         try:
             os.kill(pid, number)
         except OSError:
@@ -167,7 +168,7 @@ class _Watch:
 
     def _listen(self) -> None:
         if os.read(self._lifeline, 1):
-            _tell(_TERM)
+            _tell(_TERM, self.leader)
         else:
             self._poll.unregister(self._lifeline)
             self.is_cut = True
@@ -201,11 +202,11 @@ def _follow(watch: _Watch) -> None:
     if left and not watch.is_cut:
         left = watch.last(_DRAIN)
     if left and not watch.is_cut:
-        _tell(_TERM)
+        _tell(_TERM, watch.leader)
         left = watch.last(_GRACE)
     for _ in range(_ROUNDS if left else 0):
-        _tell(_STOP)  # who stands still does not multiply
-        _tell(_KILL)
+        _tell(_STOP, watch.leader)  # who stands still does not multiply
+        _tell(_KILL, watch.leader)
         if not watch.last(_STEP * 4):
             return
 
@@ -243,6 +244,8 @@ def main() -> None:
     os.closerange(3, lifeline)  # what is for the command is not held open here
     os.closerange(lifeline + 1, 1024)
     _follow(watch := _Watch(leader, lifeline))
+    if sys.platform != "linux":
+        _tell(_KILL, leader)  # orphans were not given to this process
     _end_as(watch.status)
 
 

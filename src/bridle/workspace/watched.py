@@ -18,7 +18,10 @@ from typing import NamedTuple
 
 from bridle.workspace.git_config import Setting, is_harmless, parse
 
-NAMES = (".git/config", ".git/config.worktree", ".git/hooks", ".git/modules", ".bridle")
+NAMES = (
+    *(".git/config", ".git/config.worktree", ".git/commondir", ".git/info/attributes"),
+    *(".git/hooks", ".git/modules", ".hg/hgrc", ".bridle"),
+)
 _MOST = 4000  # entries that are looked at
 _BYTES = 16 * 1024 * 1024  # that are held
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -55,7 +58,7 @@ class Watched:
     """The protected files of one workspace."""
 
     def __init__(self, root: str, names: Sequence[str] = NAMES) -> None:
-        self._root = root
+        self.root = self._root = root
         self._names = names
         self._before: dict[str, _Entry] = {}
         self._held = 0
