@@ -104,14 +104,21 @@ class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
 
     def speaks_of(self, act: Act) -> bool:
         """Is this rule about that act? One that forbids is also held against other spellings."""
-        if not any(_matches(self.tool, name, False, False) for name in act.names):
+        if self.tool not in act.names and not self._names(act):
             return False
         if self.pattern == "*":
             return True
         if self.verdict == "allow":
-            return _matches(self.pattern, act.subject, act.is_path, False)
-        spellings = (act.subject, *act.also)
-        return any(_matches(self.pattern, one, act.is_path, True) for one in spellings)
+            return _expression(self.pattern, act.is_path, False).fullmatch(act.subject) is not None
+        fits = _expression(self.pattern, act.is_path, True).fullmatch
+        return any(fits(_flat(one)) is not None for one in (act.subject, *act.also))
+
+    def _names(self, act: Act) -> bool:
+        """Does the pattern of the tool's name fit one of the act's?"""
+        if "*" not in self.tool and "?" not in self.tool:
+            return False
+        fits = _expression(self.tool, False, False).fullmatch
+        return any(fits(name) is not None for name in act.names)
 
 
 def read_rule(text: str, origin: str = "") -> Rule:
@@ -158,19 +165,18 @@ def decide(call: ToolCall, facts: Facts, rules: Sequence[Rule], mode: Mode) -> D
     if facts.floor:
         return Decision("deny", facts.floor, "floor")
     acts = facts.acts or (_only(call, facts),)
-    spoken = [_spoken(act, rules) for act in acts] if rules else [None] * len(acts)
-    said = min(filter(None, spoken), key=lambda rule: ORDER.index(rule.verdict), default=None)
+    spoken = [_spoken(act, rules) for act in acts] if rules else []
+    said = _strictest(spoken)
     if said is not None and said.verdict == "deny":
         return Decision("deny", _because("a rule forbids it", said), str(said))
     if mode == "plan" and not _reads(facts, acts):
         return Decision("deny", "plan mode only reads; nothing is changed until the plan is agreed")
     if said is not None and said.verdict == "ask":
         lasting = bool(facts.guard) or facts.policy.asks
-        asked = Decision("ask", _because("a rule says so", said), str(said), lasting=lasting)
-        return _answered(asked, facts, mode)
-    return _answered(
-        _unforbidden(call, facts, list(zip(acts, spoken, strict=True)), mode), facts, mode
-    )
+        found = Decision("ask", _because("a rule says so", said), str(said), lasting=lasting)
+    else:
+        found = _unforbidden(call, facts, acts, spoken, mode)
+    return found if found.verdict != "ask" or mode != "auto" else _answered(found, facts)
 
 
 def _only(call: ToolCall, facts: Facts) -> Act:
@@ -182,8 +188,12 @@ def _only(call: ToolCall, facts: Facts) -> Act:
 
 def _spoken(act: Act, rules: Sequence[Rule]) -> Rule | None:
     """The strictest rule about an act."""
-    found = [rule for rule in rules if rule.speaks_of(act)]
-    return min(found, key=lambda rule: ORDER.index(rule.verdict), default=None)
+    return _strictest([rule for rule in rules if rule.speaks_of(act)])
+
+
+def _strictest(rules: Sequence[Rule | None]) -> Rule | None:
+    found = [rule for rule in rules if rule is not None]
+    return min(found, key=lambda rule: ORDER.index(rule.verdict)) if found else None
 
 
 def _reads(facts: Facts, acts: tuple[Act, ...]) -> bool:
@@ -193,7 +203,11 @@ def _reads(facts: Facts, acts: tuple[Act, ...]) -> bool:
 
 
 def _unforbidden(
-    call: ToolCall, facts: Facts, acts: list[tuple[Act, Rule | None]], mode: Mode
+    call: ToolCall,
+    facts: Facts,
+    acts: tuple[Act, ...],
+    spoken: list[Rule | None],
+    mode: Mode,
 ) -> Decision:
     """No rule forbids it or has it asked: a guard, rules that allow, the tool's own policy."""
     if facts.policy.asks:
@@ -202,11 +216,13 @@ def _unforbidden(
         return Decision("ask", facts.guard, lasting=True)
     if facts.opaque:
         return Decision("ask", facts.opaque)
-    lone = all(act.minor for act, _ in acts)  # then it is part of nothing
-    open_acts = [act for act, rule in acts if rule is None and (lone or not act.minor)]
-    allowed = next((rule for _, rule in acts if rule is not None), None)
-    if not open_acts and allowed is not None:
-        return Decision("allow", _because("a rule says so", allowed), str(allowed))
+    major = [act for act in acts if not act.minor]  # a minor act that is part of nothing counts
+    open_acts = major or list(acts)
+    if allowed := _strictest(spoken):
+        ruled = [act for act, rule in zip(acts, spoken, strict=True) if rule is not None]
+        open_acts = [act for act in open_acts if act not in ruled]
+        if not open_acts:
+            return Decision("allow", _because("a rule says so", allowed), str(allowed))
     if facts.policy.requires_approval:
         return Decision("ask", f"{call.name} always asks")
     return _own(call, open_acts, mode)
@@ -218,17 +234,24 @@ def _because(words: str, rule: Rule) -> str:
 
 def _own(call: ToolCall, acts: list[Act], mode: Mode) -> Decision:
     """The tool's own policy, for the acts of which no rule spoke."""
-    free = {"reads", "edits"} if mode in ("edits", "auto") else {"reads"}
-    bound = [act for act in acts if act.does not in free]
+    bound = [act for act in acts if act.does not in _FREE[mode]]
     if not bound:
         edits = any(act.does == "edits" for act in acts)
-        return Decision(
-            "allow", "file edits inside the workspace may run" if edits else "it only reads"
-        )
+        return _EDITS if edits else _READS
     reason = next((act.reason for act in bound if act.reason), "") or _why(call, bound)
     if all(act.does == "builds" for act in bound):
         return Decision("ask", reason, covers="builds")
     return Decision("ask", reason)
+
+
+_FREE: dict[Mode, frozenset[Does]] = {
+    "plan": frozenset({"reads"}),
+    "ask": frozenset({"reads"}),
+    "edits": frozenset({"reads", "edits"}),
+    "auto": frozenset({"reads", "edits"}),
+}
+_READS = Decision("allow", "it only reads")
+_EDITS = Decision("allow", "file edits inside the workspace may run")
 
 
 def _why(call: ToolCall, acts: list[Act]) -> str:
@@ -237,23 +260,16 @@ def _why(call: ToolCall, acts: list[Act]) -> str:
     return f"{call.name} may change things"
 
 
-def _answered(decision: Decision, facts: Facts, mode: Mode) -> Decision:
+def _answered(asked: Decision, facts: Facts) -> Decision:
     """In `auto` the person has answered every ask beforehand, but for what only they can answer."""
-    if decision.verdict != "ask" or mode != "auto" or facts.policy.asks:
-        return decision
-    if decision.lasting:
-        return Decision("deny", f"{decision.reason}; that takes a person, not --yes", decision.rule)
+    if facts.policy.asks:
+        return asked
+    if asked.lasting:
+        return Decision("deny", f"{asked.reason}; that takes a person, not --yes", asked.rule)
     if facts.opaque and not facts.sandboxed:
         reason = f"{facts.opaque}; with --yes that runs only inside a sandbox, and none is active"
-        return Decision("deny", reason, decision.rule)
-    return Decision("allow", f"{decision.reason}; answered yes by --yes", decision.rule)
-
-
-def _matches(pattern: str, text: str, is_path: bool, loose: bool) -> bool:
-    """Does it fit? Loosely: whatever the case or the unicode form."""
-    if loose:
-        pattern, text = _flat(pattern), _flat(text)
-    return _expression(pattern, is_path).fullmatch(text) is not None
+        return Decision("deny", reason, asked.rule)
+    return Decision("allow", f"{asked.reason}; answered yes by --yes", asked.rule)
 
 
 def _flat(text: str) -> str:
@@ -261,7 +277,10 @@ def _flat(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _expression(pattern: str, is_path: bool) -> re.Pattern[str]:
+def _expression(pattern: str, is_path: bool, loose: bool) -> re.Pattern[str]:
+    """What fits the pattern; loosely: whatever the case or the unicode form, of flat text."""
+    if loose:
+        pattern = _flat(pattern)
     if not is_path:
         tail = pattern.endswith(" *")
         plain = (pattern[:-2] if tail else pattern).replace("[", "[[]")  # no classes of characters

@@ -56,7 +56,7 @@ class Foresight:
     ) -> Foreseen:
         """What would be decided, with these rules beside the standing ones."""
         tool = self.tools.get(call.name) or _Unknown(call.name)
-        folder = os.path.normpath(Path(self.ground.root, cwd))
+        folder = os.path.normpath(Path(self.ground.root, cwd)) if cwd else ""
         sandboxed = self.sandbox if mode == "auto" else False  # it takes 10 ms to look for one
         facts = facts_of(call, tool, self.ground, cwd=folder, sandboxed=sandboxed)
         return Foreseen(facts, decide(call, facts, self.rules + rules, mode))
