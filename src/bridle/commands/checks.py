@@ -213,7 +213,9 @@ def _interpreter(name: str, given: Given, reach: Reach) -> list[str]:
     code = " ".join(given.values("-c", "-e", "-E", "-r", "--eval", "-p", "--print"))
     if "socket" in code and re.search(r"dup2|pty|/bin/(?:ba)?sh|exec\b", code):
         reach.notes.forbid("opens a shell to another machine")
-    return []
+    if given.has("-c -e -E -r --eval -p --print"):
+        return ["runs code that is given to it as a word"]
+    return [] if given.operands else ["runs code"]
 
 
 def _goenv(name: str, given: Given, reach: Reach) -> list[str]:

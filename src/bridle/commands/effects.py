@@ -46,7 +46,8 @@ def effect_of(name: str, known: Known, args: list[Arg], reach: Reach) -> Effect:
 def _weighed(inner: Effect, reasons: list[str]) -> Effect:
     if not reasons:
         return inner
-    told = list(dict.fromkeys(([inner.reason] if inner.reason else []) + reasons))
+    own = [inner.reason] if inner.reason and inner.does == "changes" else []
+    told = list(dict.fromkeys(own + reasons))
     more = f" and {len(told) - 2} more" if len(told) > 2 else ""
     return Effect("changes", "; ".join(told[:2]) + more)
 

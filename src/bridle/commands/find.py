@@ -64,6 +64,7 @@ def find_inner(args: list[Arg]) -> Wrapped | None:
         does="reads" if clear else "changes",
         reason="deletes what it finds" if deletes else "" if clear else "runs a command on files",
         sure=clear,
+        muted=deletes,
         own=own,
         sweeps=starts,
         names=names,

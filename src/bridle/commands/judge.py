@@ -39,17 +39,7 @@ def judge(command: str, cwd: str, ground: Ground) -> Understood:
     if floor.is_bomb(command):
         notes.forbid("it starts itself over and over")
     where = _Judging(ground, notes).script(script, (cwd,), 0)
-    if notes.acts and notes.acts[0].subject != command:
-        first = notes.acts[0]
-        notes.acts[0] = Act(
-            first.names,
-            first.subject,
-            first.does,
-            first.reason,
-            (*first.also, command),
-            first.is_path,
-            first.minor,
-        )
+    notes.spelled_so(command)
     return notes.told(where[0] if len(where) == 1 and where[0] else cwd)
 
 
@@ -167,6 +157,7 @@ class _Judging:
         if wrapped is not None:
             self._wrapped(wrapped, name, Act(SHELL, text, also=also), reach, depth)
             return
+        at = len(self._notes.acts)
         entry, own = known.find_entry(name, rest)
         if entry is None:
             effect = Effect("changes", f"{name[:60]} is not a program that is known")
@@ -177,7 +168,7 @@ class _Judging:
                 also += (spelled([name, *(arg.text for arg in verb)]),)
         if least is not None and _RANK[least.does] > _RANK[effect.does]:
             effect = least
-        self._notes.act(Act(SHELL, text, effect.does, effect.reason, also))
+        self._notes.act(Act(SHELL, text, effect.does, effect.reason, also), at)
 
     def _look(self, name: str, rest: list[Arg], reach: Reach) -> None:
         floor.look(name, rest, reach)
@@ -188,6 +179,7 @@ class _Judging:
     def _wrapped(self, inside: Wrapped, name: str, act: Act, reach: Reach, depth: int) -> None:
         """A command that runs others: the wrapper is an act, and so is what it runs."""
         notes = self._notes
+        at = len(notes.acts)
         effect = Effect(inside.does, inside.reason)
         if inside.own is not None and (entry := known.find(name)) is not None:
             own = effect_of(name, entry, list(inside.own), reach)
@@ -195,10 +187,10 @@ class _Judging:
         if inside.opaque:
             notes.unclear(inside.opaque)
         minor = inside.sure and effect.does == "reads"
-        notes.act(Act(SHELL, act.subject, effect.does, effect.reason, act.also, False, minor))
+        notes.act(Act(SHELL, act.subject, effect.does, effect.reason, act.also, False, minor), at)
         self._assign(inside.assignments)
         reach = self._inside(inside, reach)
-        muted, notes.muted = notes.muted, notes.muted or not inside.sure
+        muted, notes.muted = notes.muted, notes.muted or inside.muted
         for words in inside.commands:
             if inside.elsewhere:
                 self._elsewhere(list(words))

@@ -6,6 +6,8 @@ Collects; decides nothing. The first reason of each kind is kept, for a person r
 import re
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from bridle.commands.shape import Understood
 from bridle.policy import Act
 
@@ -37,21 +39,21 @@ class Notes:
         self.muted = False  # what is found is only there to be forbidden
         self._seen: set[Act] = set()
 
-    def act(self, found: Act) -> None:
-        """Note an act, once."""
+    def act(self, found: Act, at: int | None = None) -> None:
+        """Note an act, once; `at` a place before others that belong to it."""
         if self.muted and not found.minor:
-            found = Act(
-                found.names,
-                found.subject,
-                found.does,
-                found.reason,
-                found.also,
-                found.is_path,
-                True,
-            )
+            found = replace(found, minor=True)
         if found not in self._seen:
             self._seen.add(found)
-            self.acts.append(found)
+            self.acts.insert(len(self.acts) if at is None else at, found)
+
+    def spelled_so(self, command: str) -> None:
+        """The whole line is another spelling of its first command: it can be forbidden as such."""
+        for at, found in enumerate(self.acts):
+            if "shell" in found.names:
+                if found.subject != command:
+                    self.acts[at] = replace(found, also=(*found.also, command))
+                return
 
     def forbid(self, reason: str) -> None:
         """It must never run."""

@@ -90,7 +90,7 @@ def _built(
         assigned,
         folder,
         wrapper.elsewhere,
-        name == "eval",
+        bool(opaque) or wrapper.elsewhere,
     )
 
 

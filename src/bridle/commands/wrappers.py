@@ -35,8 +35,9 @@ class Wrapper(Struct, frozen=True, gc=False, omit_defaults=True):
 class Wrapped(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a wrapper runs: commands, or text for a shell, and what it does itself.
 
-    Not `sure`: what stands inside is only there to be forbidden. `opaque` says what was not
-    understood. `here`: text that runs in this very shell. `folder`: it runs there. `own` are the
+    Not `sure`: there may be more to it. `muted`: what stands inside is a guess, or happens
+    elsewhere, and is only there to be forbidden. `opaque` says what was not
+    understood. `folder`: it runs there. `own` are the
     words of the wrapper without those of the inner command; `sweeps` are folders which may hand the
     inner command any file in them whose name fits one of `names`.
     """
@@ -50,7 +51,7 @@ class Wrapped(Struct, frozen=True, gc=False, omit_defaults=True):
     assignments: tuple[tuple[str, str], ...] = ()
     folder: Arg | None = None
     elsewhere: bool = False
-    here: bool = False
+    muted: bool = False
     own: Words | None = None
     sweeps: Words = ()
     names: tuple[str, ...] = ()

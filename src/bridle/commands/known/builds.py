@@ -164,7 +164,7 @@ TABLE = {
             "install": Known(reason="installs packages over the network"),
             "publish": Known(reason="publishes over the network"),
         },
-        "-q -v --color= --locked --offline --frozen",
+        "-q -v -V --version --color= --locked --offline --frozen",
         asks=(
             "cargo install x",
             "cargo --config x build",

@@ -2,13 +2,12 @@
 
 from bridle.commands.program import Known
 
-_CODE = "runs a program"
 _OWN = "may run the project's own programs"
 _INSTALL = "installs packages over the network"
 
 
 def _language(flags: str, alone: str = "--version -V", asks: tuple[str, ...] = ()) -> Known:
-    return Known("changes", flags, "run text*", _CODE, (), asks, check="interpreter", alone=alone)
+    return Known("changes", flags, "run text*", "", (), asks, check="interpreter", alone=alone)
 
 
 _PIP = Known(
