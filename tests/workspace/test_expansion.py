@@ -113,6 +113,7 @@ def test_a_pattern_that_multiplies_ends(tmp_path: Path) -> None:
     (tmp_path / "me").symlink_to(".")
     (tmp_path / "you").symlink_to(".")
     assert expand("/".join(["*"] * 40), str(tmp_path)) is None
+    assert expand("/".join([*["*"] * 9, *["."] * 500]), str(tmp_path)) is None
 
 
 PARTS = st.sampled_from(

@@ -30,6 +30,11 @@ def test_a_quoted_space_makes_a_program_of_a_switch() -> None:
     assert not is_harmless(setting)
 
 
+def test_a_value_of_many_pieces_takes_no_longer_than_its_length() -> None:
+    text = '[a]\n b = "' + '\\n""' * 100_000 + '"'
+    assert list(parse(text)) == [Setting("a", None, "b", "\n" * 100_000)]
+
+
 @pytest.mark.parametrize(
     "text",
     [

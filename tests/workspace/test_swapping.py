@@ -37,6 +37,15 @@ CALLS = [
 ]
 
 
+def doors(base):
+    """A field with a folder and a link that change places."""
+    field = Field(base)
+    (field.root / "folder").mkdir()
+    (field.root / "folder/secret").write_bytes(b"honest")
+    (field.root / "trap").symlink_to("../ws-evil")
+    return field
+
+
 @contextmanager
 def neighbour(field):
     """The process that swaps; it ends with the block."""
@@ -68,10 +77,7 @@ def attempt(field, verb, path):
 
 
 def test_no_file_call_gets_out_beside_a_process_that_swaps_links(tmp_path):
-    field = Field(tmp_path)
-    (field.root / "honest").mkdir()
-    (field.root / "honest/secret").write_bytes(b"honest")
-    (field.root / "trap").symlink_to("../ws-evil")
+    field = doors(tmp_path)
     before = field.kept()
     ends, read = Counter(), set()
     with neighbour(field):
@@ -94,9 +100,7 @@ def test_no_file_call_gets_out_beside_a_process_that_swaps_links(tmp_path):
 
 def test_places_are_told_beside_a_process_that_swaps_links(tmp_path):
     """Judging never fails; each answer is one that was true at some moment."""
-    field = Field(tmp_path)
-    (field.root / "honest").mkdir()
-    (field.root / "trap").symlink_to("../ws-evil")
+    field = doors(tmp_path)
     with neighbour(field):
         places = {field.ground.place("door/secret", "").path for _ in seeds(5_000)}
         field.ground.expand("*/*", "")

@@ -53,13 +53,19 @@ def _step(words: list[str], part: str, slashes: str, cwd: str, looks: list[int])
     fits = _matcher(part) if _WILD.search(part) else None
     for word in words:
         if fits is None:
-            looks[0] -= 1
+            _count(looks)
             if _is_there(_joined(cwd, word + part), bool(slashes)):
                 yield word + part + slashes
             continue
         for name in _names(_joined(cwd, word), looks):
             if fits(name) and (not slashes or _is_there(_joined(cwd, word + name), True)):
                 yield word + name + slashes
+
+
+def _count(looks: list[int]) -> None:
+    looks[0] -= 1
+    if looks[0] < 0:
+        raise _TooMuch
 
 
 def _joined(cwd: str, word: str) -> str:
@@ -79,9 +85,7 @@ def _names(folder: str, looks: list[int]) -> Iterator[str]:
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                looks[0] -= 1
-                if looks[0] < 0:
-                    raise _TooMuch
+                _count(looks)
                 yield entry.name
     except (OSError, ValueError):
         return

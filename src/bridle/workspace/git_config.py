@@ -90,9 +90,14 @@ class _Value:
     """A value as it is put together: white space counts inside quotes, and between words."""
 
     def __init__(self) -> None:
-        self.text = ""
         self.quoted = False
+        self._pieces: list[str] = []
         self._spaces = 0
+
+    @property
+    def text(self) -> str:
+        """What was put together so far."""
+        return "".join(self._pieces)
 
     def add(self, piece: str) -> None:
         """One more piece: a quote, an escape, or characters that stand for themselves."""
@@ -101,22 +106,26 @@ class _Value:
         if piece == '"':
             self.quoted = not self.quoted
         elif self.quoted or piece[0] == "\\":
-            self.text += _ESCAPES.get(piece, piece)
+            self._keep(_ESCAPES.get(piece, piece))
         else:
             self._add_plain(piece)
 
     def _add_plain(self, piece: str) -> None:
-        if self.text:
+        if self._pieces:
             self._spaces += len(piece) - len(piece.lstrip(_SPACE))
         words = piece.strip(_SPACE)
         if words:
             self._flush()
-            self.text += words
+            self._keep(words)
             self._spaces = len(piece) - len(piece.rstrip(_SPACE))
 
     def _flush(self) -> None:
-        self.text += " " * self._spaces
+        self._keep(" " * self._spaces)
         self._spaces = 0
+
+    def _keep(self, text: str) -> None:
+        if text:
+            self._pieces.append(text)
 
 
 def is_harmless(setting: Setting) -> bool:

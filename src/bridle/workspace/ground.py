@@ -53,7 +53,7 @@ class Ground:
         spelled = {os.path.abspath(one) for one in own}  # noqa: PTH100 - as given, links and all
         self._own = tuple(map(folded, spelled | {os.path.realpath(one) for one in spelled}))
         self._repositories = Repositories(self._home)
-        self._named = lru_cache(4096)(self._care_of_name)  # words alone: it cannot grow stale
+        self._named = lru_cache(1024)(self._care_of_name)  # words alone: it cannot grow stale
 
     @property
     def root(self) -> str:

@@ -60,7 +60,7 @@ def fold(name: str) -> str:
     return _SHORT_NAMES.get(name, name)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def folded(path: str) -> str:
     """A path, each of its names folded."""
     return "/".join(map(fold, path.split("/")))
@@ -143,7 +143,7 @@ _system = cache(lambda: _Table(names.SYSTEM))
 _HARMLESS = tuple(map(_name, names.HARMLESS.split()))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def care_of(path: str) -> Protection:
     """The care of a path from the root of a workspace, `/` between its names."""
     found = [fold(part) for part in path.split("/") if part not in ("", ".")]
@@ -173,14 +173,14 @@ def _in_git(below: Sequence[str], own: bool) -> Protection:
     return Protection("", "ask" if below else "deny", names.GIT_FILES_WHY)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def bare_folders(path: str) -> tuple[str, ...]:
     """The folders that would be repositories if this path were their `config` or their hooks."""
     found = path.split("/")
     return tuple("/".join(found[:at]) for at, part in enumerate(found) if fold(part) in _GIT_RUNS)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def care_outside(path: str, home: str) -> Protection:
     """The care of a real absolute path anywhere on the machine, for the person with that home."""
     found = [fold(part) for part in path.split("/") if part]

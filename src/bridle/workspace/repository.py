@@ -21,6 +21,7 @@ _MOST_BYTES = 1 << 20  # of a configuration
 _MOST_INDEX = 64 << 20
 _MOST_LEVELS = 64
 _MOST_REPOSITORIES = 100
+_MOST_LINKS = 1_000
 _MOST_REMEMBERED = 256
 _UNSETTLED = 2.0  # seconds in which a second change may leave no trace in a file's times
 _HOOKS = ("post-index-change", "reference-transaction")  # run also where git only reads
@@ -164,7 +165,10 @@ class Look:
             return
         if any(name.startswith("sharedindex.") for name in os.listdir(place)):  # noqa: PTH208 - names alone
             raise Hostile("its index is in two parts")
-        for path in gitlinks(self._bytes(index, _MOST_INDEX)):
+        links = gitlinks(self._bytes(index, _MOST_INDEX))
+        if len(links) > _MOST_LINKS:
+            raise Hostile("it has too many submodules to look at")
+        for path in links:
             inner = os.path.normpath(f"{worktree}/{path}")
             if not inner.startswith(f"{worktree.rstrip('/')}/"):
                 raise Hostile("a submodule leads elsewhere")
