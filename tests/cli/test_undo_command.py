@@ -1,6 +1,7 @@
 """`bridle undo`: shows, asks, puts back, tells the log; refuses where the person changed a file."""
 
 import asyncio
+import fcntl
 import json
 import os
 
@@ -190,6 +191,29 @@ def test_a_session_whose_log_is_gone_is_put_back_all_the_same(story):
     assert done.returncode == 0
     assert "the files are put back, but the session's log was not told" in done.stderr
     assert not (story.root / "b.txt").exists()
+
+
+def test_a_session_that_another_process_holds_is_put_back_and_that_is_said(story):
+    with story.bridle.logs()[0].open("rb") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        done = story.bridle.run("undo", "--yes")
+    assert done.returncode == 0
+    assert "the files are put back, but the session's log was not told" in done.stderr
+    assert story.files() == BEFORE
+    assert story.records("undo") == []
+
+
+def test_what_a_run_of_the_program_did_is_taken_back(bridle):
+    (bridle.workspace / "a.txt").write_text("one\n")
+    command = {"command": "rm a.txt && mkdir new && echo b > new/b.txt"}
+    script = bridle.script({"calls": [{"name": "shell", "arguments": command}]}, "done")
+    done = bridle.run("run", "--yes", "--model", script, "go")
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in bridle.workspace.iterdir()] == ["new"]
+    done = bridle.run("undo", "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in bridle.workspace.iterdir()] == ["a.txt"]
+    assert (bridle.workspace / "a.txt").read_text() == "one\n"
 
 
 def test_where_nothing_changed_there_is_nothing_to_undo(bridle):

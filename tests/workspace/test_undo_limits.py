@@ -219,3 +219,33 @@ def test_a_file_in_another_folder_is_not_kept_and_that_is_said(place, tmp_path):
     path = str(tmp_path / "other" / "x.txt")
     [change] = place.calls((ToolCall("c", "write", {"path": path, "content": ""}), lambda: None))
     assert (told(change), change.uncovered) == ([], (f"{path} lies outside the workspace",))
+
+
+@pytest.mark.parametrize("worktree", [False, True])
+def test_what_git_keeps_track_of_is_covered_whatever_is_ignored(tmp_path, worktree):
+    place = Place(tmp_path)
+    git = "git -c user.name=n -c user.email=e -c init.defaultBranch=main"
+    place.put(".gitignore", "*.log\nbuild/\n")
+    for name in ("kept.log", "build/deep/Makefile", "a.txt"):
+        place.put(name, "old\n")
+    place.run(f"{git} init -q; {git} add -f .; {git} commit -qm one")
+    if worktree:
+        place.run(f"{git} worktree add -q ../tree")
+        place = Place(tmp_path, name="tree")
+    for name in ("other.log", "build/out.o", "build/deep/out.o"):
+        place.put(name, "old\n")
+    for _ in range(2):  # the second time what is ignored is known, and not asked again
+        before = place.picture()
+        [change] = place.sh(
+            "for f in kept.log other.log build/deep/Makefile build/out.o build/deep/out.o a.txt; "
+            "do echo new >> $f; done; chmod 700 build"
+        )
+        files = [one for one, _ in told(change)]
+        assert files == ["a.txt", "build/deep/Makefile", "kept.log"]
+        assert change.uncovered == (
+            "what git ignores is not kept: other.log, build/out.o, build/deep/out.o",
+        )
+        assert place.undo.undo("s").done
+        changed = {path for path, seen in place.picture().items() if seen != before[path]}
+        assert changed == {"other.log", "build/out.o", "build/deep/out.o"}
+        place = Place(tmp_path, name=place.root.name)

@@ -25,6 +25,18 @@ def gitlinks(data: bytes) -> list[str]:
     raise ValueError("not an index")
 
 
+def tracked(data: bytes) -> list[str]:
+    """The paths of everything that git keeps track of."""
+    if data[:4] != b"DIRC" or data[4:8] not in (b"\0\0\0\2", b"\0\0\0\3", b"\0\0\0\4"):
+        raise ValueError("not an index")
+    for size in _HASHES:
+        try:
+            return [path.decode("utf-8", "surrogateescape") for _, path in _entries(data, size)]
+        except (ValueError, IndexError):
+            continue
+    raise ValueError("not an index")
+
+
 def _entries(data: bytes, hash_size: int) -> Iterator[tuple[int, bytes]]:
     """Mode and path of each entry."""
     version, count = data[7], int.from_bytes(data[8:12], "big")

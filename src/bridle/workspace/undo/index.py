@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 IGNORED = "ignored"
+TRACKED = "tracked"
 _FORMAT = 1
 _SUM = 16  # bytes of the checksum that an index begins with
 
@@ -60,7 +61,10 @@ ABSENT = State()
 
 
 class Entry(Struct, frozen=True, gc=False, array_like=True):
-    """A name in a folder: its state, and what the system said of it when that was found out."""
+    """A name in a folder: its state, and what the system said of it when that was found out.
+
+    A folder that is ignored and has files in it which git keeps track of has `TRACKED` as `object`.
+    """
 
     mode: int
     object: str = ""
@@ -72,7 +76,7 @@ class Entry(Struct, frozen=True, gc=False, array_like=True):
 
     @property
     def state(self) -> State:
-        return State(self.mode, self.object, self.why)
+        return State(self.mode, "" if stat.S_ISDIR(self.mode) else self.object, self.why)
 
 
 class Folder(Struct, frozen=True, gc=False, array_like=True):

@@ -49,9 +49,9 @@ class Reader:
         """
         kind = stat.S_IFMT(found.st_mode)
         if kind == stat.S_IFDIR:
-            if old is not None and old.mode == found.st_mode:
-                return old
-            return Entry(found.st_mode)
+            if old is None or not stat.S_ISDIR(old.mode):
+                return Entry(found.st_mode)
+            return old if old.mode == found.st_mode else Entry(found.st_mode, old.object)
         if kind == stat.S_IFREG:
             return self._file(folder, name, found)
         if kind == stat.S_IFLNK:

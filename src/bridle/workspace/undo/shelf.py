@@ -155,7 +155,11 @@ class Shelf:
 
     def link(self, name: str, other: str) -> None:
         """Another name for a file: it stays when the first is replaced."""
-        os.link(name, other, src_dir_fd=self.handle, dst_dir_fd=self.handle, follow_symlinks=False)
+        folder = self.handle
+        try:
+            os.link(name, other, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except OSError:  # not every file system has such a thing
+            self.place(other, self.found(name) or b"")
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder, sorted; not those of files that are being written."""

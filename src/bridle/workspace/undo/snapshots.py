@@ -14,7 +14,8 @@ from hashlib import blake2b
 from itertools import islice
 
 from bridle.workspace.tree import Ignored, parse_ignore
-from bridle.workspace.undo.index import IGNORED, Entry, Folder, Tree
+from bridle.workspace.undo.index import IGNORED, TRACKED, Entry, Folder, Tree
+from bridle.workspace.undo.kept_by_git import kept_by_git
 from bridle.workspace.undo.objects import Objects
 from bridle.workspace.undo.reader import Limits, Reader
 
@@ -35,10 +36,11 @@ class Rules:
         self._above: Rules | None = None
         self._object = ""
         self._parsed: Ignored | None = None
+        self._everything = False
 
     def within(self, folder: str, entry: Entry | None) -> "Rules":
         """The rules below a folder with this .gitignore."""
-        if entry is None or not stat.S_ISREG(entry.mode) or entry.why:
+        if entry is None or not stat.S_ISREG(entry.mode) or entry.why or self._everything:
             return self
         inner = Rules(self._objects)
         inner._base, inner._above, inner._object = folder, self, entry.object
@@ -46,9 +48,15 @@ class Rules:
         inner.name = blake2b(words, digest_size=8).hexdigest()
         return inner
 
+    def within_ignored(self) -> "Rules":
+        """The rules below a folder that is ignored: everything is."""
+        inner = Rules(self._objects)
+        inner.name, inner._everything = f"{self.name}*", True
+        return inner
+
     def cover(self, path: str, is_folder: bool) -> bool:
         """Is the path ignored?"""
-        return self._chain().covers(path, is_folder)
+        return self._everything or self._chain().covers(path, is_folder)
 
     def _chain(self) -> Ignored:
         if self._parsed is None:
@@ -83,12 +91,15 @@ class Look:
         self._reader = Reader(objects, limits)
         self._folders: dict[str, Folder] = {}
         self._seen = 0
+        self._root = ""
+        self._tracked: frozenset[str] | None = None
         self.ignored: list[str] = []
         self.missed: list[tuple[str, str]] = []  # folders that were not looked at, and why
         self.changed = False
 
     def at(self, root: str) -> Tree:
         """Everything below the root. Raise `OSError` where that itself cannot be looked at."""
+        self._root = root
         handle = os.open(root, _FOLDER)
         try:
             self._enter(handle, "", Rules(self._objects), 0)
@@ -113,7 +124,8 @@ class Look:
             self._folders[path] = Folder(rules.name, entries)
             self.changed = True
         for name in below:
-            self._descend(handle, f"{path}/{name}" if path else name, rules, depth + 1)
+            inner = rules.within_ignored() if entries[name].object == TRACKED else rules
+            self._descend(handle, f"{path}/{name}" if path else name, inner, depth + 1)
 
     def _descend(self, above: int, path: str, rules: Rules, depth: int) -> None:
         if depth > _DEEPEST:
@@ -155,9 +167,10 @@ class Look:
             was = known.get(name)
             if was is None or not trusted or (was.why and not was.mode):
                 left = self._left_out(prefix + name, item, rules, was if trusted else None)
-                if left is not None:
+                if left is not None and left.object != TRACKED:
                     entries[name] = left
                     continue
+                was = left or was
             try:
                 now = item.stat(follow_symlinks=False)
             except OSError:
@@ -180,7 +193,10 @@ class Look:
     def _left_out(
         self, path: str, item: "os.DirEntry[str]", rules: Rules, was: Entry | None
     ) -> Entry | None:
-        """What stands for a name that is not looked into; None for one that is."""
+        """What stands for a name that is not looked into; None for one that is.
+
+        A folder that is looked into for the files alone that git keeps track of is marked so.
+        """
         if item.name == ".git":
             return Entry(0, why="git")
         if path in self._hidden:
@@ -191,8 +207,16 @@ class Look:
         ignored = rules.cover(path, is_folder) if was is None else was.why == IGNORED
         if not ignored:
             return None
+        if was is None and path in self._kept_by_git():
+            return Entry(stat.S_IFDIR, TRACKED) if is_folder else None
         self.ignored.append(f"{path}/" if is_folder else path)
         return Entry(0, why=IGNORED)
+
+    def _kept_by_git(self) -> frozenset[str]:
+        """What git keeps track of, and the folders of it: no rule ignores that."""
+        if self._tracked is None:
+            self._tracked = kept_by_git(self._root)
+        return self._tracked
 
     def _ignore_file(
         self, handle: int, listed: "list[os.DirEntry[str]]", old: Folder
