@@ -50,9 +50,8 @@ class Whereabouts:
         state.ever = _both(state.ever, targets)
 
     def last(self) -> Folders:
-        """Where the shell itself stands in the end."""
-        state = self._states[()]
-        return _both(state.good, state.bad)
+        """Where the shell itself stands in the end, if nothing failed."""
+        return self._states[()].good
 
     def to(self, folder: str, path: str) -> Folders:
         """Where a `cd` leads from a folder: by its words, and with links followed."""

@@ -160,7 +160,7 @@ class _Judging:
         at = len(self._notes.acts)
         entry, own = known.find_entry(name, rest)
         if entry is None:
-            effect = Effect("changes", f"{name[:60]} is not a program that is known")
+            effect = least or Effect("changes", f"{name[:60]} is not a program that is known")
         else:
             effect = effect_of(name, entry, list(own), reach)
             if entry.verbs and rest and rest[0].text.startswith("-"):
