@@ -20,10 +20,10 @@ def main() -> None:
     root, count = sys.argv[1], int(sys.argv[2])
     foresight = Foresight(root)
     foresight.decide(ToolCall("", "shell", {"command": "ls"}))
-    spent, failed, allowed = [], 0, 0
+    spent, cpu, failed, allowed = [], [], 0, 0
     for line, changes in hostile(count):
         call = ToolCall("", "shell", {"command": line})
-        started = time.perf_counter()
+        began, started = time.thread_time(), time.perf_counter()
         try:
             verdict = foresight.decide(call).decision.verdict
         except Exception as error:  # whatever it is, it must not happen, and is counted
@@ -31,11 +31,15 @@ def main() -> None:
             print(f"{error!r} for {line[:200]!a}", file=sys.stderr)
             verdict = ""
         spent.append((time.perf_counter() - started) * 1000)
+        cpu.append((time.thread_time() - began) * 1000)
         allowed += changes and verdict == "allow"
     spent.sort()
+    cpu.sort()
     found = {
         "p99_ms": spent[int(len(spent) * 0.99)],
         "worst_ms": spent[-1],
+        "p99_cpu_ms": cpu[int(len(cpu) * 0.99)],
+        "worst_cpu_ms": cpu[-1],
         "mean_ms": sum(spent) / len(spent),
         "failed": failed,
         "allowed": allowed,
