@@ -6,12 +6,19 @@ from typing import Any
 
 import pytest
 from desk import Desk
+from hypothesis import given
+from hypothesis import strategies as st
 
+from bridle.errors import ToolError
 from bridle.promises.tool import Tool, ToolResult
 from bridle.tools.apply_patch import ApplyPatch
 from bridle.tools.edit import Edit
+from bridle.tools.encoding import decode, shown
+from bridle.tools.grep import Grep
+from bridle.tools.list import List
 from bridle.tools.read import Read
 from bridle.tools.write import Write
+from bridle.workspace.paths import Workspace
 
 
 @pytest.fixture
@@ -144,6 +151,17 @@ def test_edit_keeps_encoding_and_line_ends(desk: Desk, before: bytes, after: byt
     assert file.read_bytes() == after
 
 
+@given(st.one_of(st.binary(max_size=60), st.text(max_size=30).map(str.encode)))
+def test_what_is_read_as_text_is_written_back_byte_for_byte(data: bytes) -> None:
+    try:
+        text, coding = decode("f", data)
+    except ToolError as error:
+        assert "is a binary file" in error.message or "begins as utf-16" in error.message
+        return
+    assert coding.encode(text, "f") == data
+    assert len(shown(text).encode()) >= len(text)  # and it can be said
+
+
 def test_what_an_encoding_cannot_write_is_refused(desk: Desk) -> None:
     file = desk.put("f", "one ü\n".encode("latin-1"))
     said = desk.refused(Edit(), path="f", old="one", new="€")
@@ -188,6 +206,29 @@ def test_a_difference_is_bounded(desk: Desk) -> None:
     desk.put("g", "x\n" * 200_000)
     found = desk.run(Write(), path="g", content="y\n")
     assert found.data["diff"] == "(too large to compare: 200,000 and 1 lines)"
+
+
+def test_a_folder_that_the_person_added_is_worked_in_as_well(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    (other / "sub").mkdir()
+    file = other / "sub/f.txt"
+    file.write_text("one\n")
+    path = str(file)
+    assert "is outside" in desk.refused(Read(), path=path)
+    desk.workspace = Workspace(desk.root, also=[other])
+    assert "has not been read" in desk.refused(Edit(), path=path, old="one", new="two")
+    assert desk.run(Read(), path=path).text == "     1\tone"
+    assert desk.run(Edit(), path=path, old="one", new="two").ok
+    patch = f"--- {path}\n+++ {path}\n@@ -1 +1 @@\n-two\n+three\n"
+    assert ApplyPatch().touched({"patch": patch}) == (path,)
+    assert desk.run(ApplyPatch(), patch=patch).ok
+    assert file.read_text() == "three\n"
+    assert desk.run(List(), path=str(other)).text == "sub/\n  f.txt  6 B"
+    for ripgrep in (True, False):
+        found = desk.run(Grep(ripgrep=ripgrep), pattern="three", path=str(other))
+        assert found.text == f"{path}:1:three"
 
 
 @EACH

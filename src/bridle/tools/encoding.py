@@ -5,10 +5,14 @@ which is said aloud. A file that is UTF-8 but for some bad bytes stays UTF-8: th
 are, and shown as a replacement character.
 """
 
+import re
+
 from msgspec import Struct
 
 from bridle.errors import ToolError
 from bridle.workspace.text import one_line
+
+_BEYOND = re.compile("[^\x00-\x7f\udc80-\udcff]")  # what only UTF-8 can have been
 
 HEAD = 8192  # bytes in which a NUL makes a file binary
 
@@ -76,14 +80,10 @@ def _not_quite(body: bytes, mark: bytes, at: int) -> tuple[str, Coding]:
     """Text that is not valid UTF-8: Latin-1, or UTF-8 with some damage."""
     said = f"the file is not valid UTF-8 (byte {at + len(mark)})"
     text = body.decode("utf-8", "surrogateescape")
-    if mark or any(character > "\x7f" and not _is_bad(character) for character in text):
+    if mark or _BEYOND.search(text):
         note = f"{said}; bad bytes are shown as \ufffd"
         return text, Coding("utf-8", mark, note, "surrogateescape")
     return body.decode("latin-1"), Coding("latin-1", b"", f"{said}; it is read as Latin-1")
-
-
-def _is_bad(character: str) -> bool:
-    return "\udc80" <= character <= "\udcff"
 
 
 def shown(text: str) -> str:

@@ -3,7 +3,10 @@
 difflib is imported where it is needed: most calls go well, and starting is to be fast.
 """
 
+from collections.abc import Iterable
+from heapq import nlargest
 from itertools import islice
+from time import thread_time
 
 from bridle.errors import ToolError
 from bridle.promises.tool import Files
@@ -12,7 +15,8 @@ from bridle.workspace.text import one_line, shorten
 
 DIFF_SHOWN = 20_000  # characters
 _DIFF_LINES = 20_000  # lines on both sides; beyond that comparing takes too long
-_LINES_COMPARED = 20_000
+_ALIKE = 0.6
+_SECONDS = 0.5  # of our own time for comparing lines
 _NAMES_COMPARED = 2000
 _LINE_SHOWN = 160
 
@@ -53,13 +57,30 @@ def unified(path: str, old: str, new: str, *, limit: int = DIFF_SHOWN) -> str:
 
 def like(text: str, wanted: str) -> str:
     """Lines of the text that come near to what was looked for, with their numbers."""
-    import difflib
-
-    lines = [line[: 4 * _LINE_SHOWN] for line in split_lines(text)[:_LINES_COMPARED]]
-    sought = (line.strip()[: 4 * _LINE_SHOWN] for line in wanted.splitlines())
+    lines = [line[:_LINE_SHOWN].rstrip() for line in split_lines(text)]
+    sought = (line.strip()[:_LINE_SHOWN] for line in wanted.splitlines())
     first = next(filter(None, sought), "")
     same = [number for number, line in enumerate(lines, 1) if line.strip() == first and first]
     if not same:
-        close = set(difflib.get_close_matches(first, {line.strip() for line in lines}, 3, 0.6))
+        close = _close(first, dict.fromkeys(line.strip() for line in lines))
         same = [number for number, line in enumerate(lines, 1) if line.strip() in close]
-    return "\n".join(f"{number:>6}\t{lines[number - 1][:_LINE_SHOWN]}" for number in same[:5])
+    return "\n".join(f"{number:>6}\t{lines[number - 1]}" for number in same[:5])
+
+
+def _close(wanted: str, lines: Iterable[str]) -> set[str]:
+    """The three that are most like it, as far as there is time to compare."""
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    until = thread_time() + _SECONDS
+    found: list[tuple[float, str]] = []
+    for line in lines:
+        if thread_time() > until:
+            break
+        matcher.set_seq1(line)
+        # The quick ones first: they are never below the true one.
+        ways = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+        if all((ratio := way()) >= _ALIKE for way in ways):
+            found.append((ratio, line))
+    return {line for _, line in nlargest(3, found)}
