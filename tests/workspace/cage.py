@@ -9,10 +9,11 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from functools import cache
 from pathlib import Path
+
+import msgspec
 
 import bridle
 from bridle.errors import ConfigError
@@ -28,7 +29,7 @@ _PROBE = (
     "import os, sys, msgspec, bridle.workspace.sandbox as found; "
     "sys.exit(0 if os.access(found.supervised([], 0).argv[0], os.X_OK) else 1)"
 )
-_PATHS = (str(Path(bridle.__file__).parent.parent), sysconfig.get_paths()["platlib"])
+_PATHS = [str(Path(module.__file__).parent.parent) for module in (bridle, msgspec)]
 
 
 def execute(root, level, command, **arguments):

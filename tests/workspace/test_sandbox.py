@@ -1,5 +1,6 @@
 """The sandbox: what is there, what works inside, what it says; escapes are tried beside this."""
 
+import asyncio
 import os
 import shutil
 import socket
@@ -12,10 +13,11 @@ import pytest
 from cage import LEVELS, Ground, execute, lacks, run
 
 from bridle.errors import ConfigError
+from bridle.tools.process import Program
 from bridle.workspace import landlock, seccomp
 from bridle.workspace.elsewhere import Elsewhere, elsewhere
 from bridle.workspace.readable import tool_chains
-from bridle.workspace.sandbox import Probed, Sandbox, probe
+from bridle.workspace.sandbox import Probed, Sandbox, probe, supervised
 
 
 @pytest.fixture(params=LEVELS)
@@ -197,6 +199,33 @@ def test_no_tool_chain_shows_the_home_folder(tmp_path):
     environment = {"HOME": str(home), "PATH": ":".join(places), "GOPATH": str(home)}
     found = [one for one in tool_chains(environment, ()) if one.startswith(str(tmp_path))]
     assert found == [f"{home}/{part}" for part in (".pyenv", ".cargo/bin", "bin")]
+
+
+@pytest.mark.parametrize("abi", range(1, 7))
+def test_rules_for_an_older_kernel_hold_as_well(tmp_path, abi):
+    """What that kernel does not know of is left out, and cutting a file is refused otherwise."""
+    if why := lacks("own", "landlock"):
+        pytest.skip(why)
+    if abi > landlock.version():
+        pytest.skip("this kernel does not know so much")
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    outside.write_text("untouched")
+    system = ["/usr", "/bin", "/lib", "/lib64", "/etc"]
+    attributes, rules = landlock.ruleset(system, [str(root)], [], network=False, abi=abi)
+    confinement = attributes, rules, seccomp.compile_filter((), truncates=abi >= 3)
+    script = f"echo x > a; cat a; echo y >> {outside}; cat {outside}; truncate -s 0 {outside}"
+    said = []
+    program = Program(
+        ["/bin/sh", "-c", script],
+        str(root),
+        lambda data: said.append(data) is None,
+        starter=lambda argv, lifeline: supervised(argv, lifeline, confinement),
+    )
+    asyncio.run(program.run(20, {"PATH": "/usr/bin:/bin"}))
+    assert b"".join(said).startswith(b"x\n")
+    assert b"untouched" not in b"".join(said)
+    assert outside.read_text() == "untouched"
 
 
 def test_devices_are_never_made_and_rights_fit_the_kernel():

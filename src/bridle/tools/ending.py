@@ -10,7 +10,8 @@ from bridle.workspace.watched import Mended
 _SHOWN = 5  # protected files that are named
 _REFUSED = re.compile(
     r"permission denied|operation not permitted|read-only file ?system|network is unreachable|"
-    r"could not resolve|name resolution|EACCES|EPERM|EROFS|ENETUNREACH|"
+    r"could not resolve|name resolution|EACCES|EPERM|EROFS|ENETUNREACH|EAI_AGAIN|"
+    r"(?:failed|unable|couldn't|could not|cannot) (?:to )?connect|"
     r"address family not supported|device or resource busy",
     re.IGNORECASE,
 )
