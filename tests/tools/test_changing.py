@@ -82,6 +82,15 @@ def test_another_session_has_read_nothing(desk: Desk) -> None:
     assert other.refused(Write(), path="f.txt", content="x") == UNREAD
 
 
+def test_a_binary_file_that_was_looked_at_may_be_replaced(desk: Desk) -> None:
+    file = desk.put("f.txt", b"\0\1", read=False)
+    assert desk.refused(Write(), path="f.txt", content="x") == UNREAD
+    assert "is a binary file" in desk.refused(Read(), path="f.txt")
+    said = desk.run(Write(), path="f.txt", content="text\n").text
+    assert said == "Wrote `f.txt` (1 lines; it was a binary file)."
+    assert file.read_bytes() == b"text\n"
+
+
 def test_a_link_and_its_file_are_one(desk: Desk) -> None:
     (desk.root / "to").symlink_to("f.txt")
     desk.put("f.txt", "one\n")

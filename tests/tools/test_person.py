@@ -23,6 +23,7 @@ def desk(tmp_path: Path) -> Desk:
         ("", {}, "", "The person agreed."),
         (" blue ", {}, "blue", "The person answered: blue"),
         ("2", {"options": ["red", "blue"]}, "blue", "The person answered: blue"),
+        ("2", {"options": ["3", "2", "1"]}, "2", "The person answered: 2"),
         ("3", {"options": ["red", "blue"]}, "3", "The person answered: 3"),
         ("green", {"options": ["red", "blue"]}, "green", "The person answered: green"),
         (

@@ -16,6 +16,7 @@ from bridle.promises.tool import ToolResult
 from bridle.tools.glob import Glob, matcher
 from bridle.tools.grep import Grep, find_ripgrep
 from bridle.tools.list import List
+from bridle.workspace.tree import Tree
 from rig import seeds
 
 
@@ -177,6 +178,21 @@ def test_list_says_what_it_cannot_show(desk: Desk) -> None:
     (desk.root / "hollow").mkdir()
     empty = desk.run(List(), path="hollow").text
     assert empty == "(the folder is empty, or all of it is ignored)"
+
+
+def test_a_tree_without_end_is_looked_through_so_far_and_says_so(desk: Desk) -> None:
+    """(A13)"""
+    for number in range(30):
+        desk.put(f"many/{number:02}", "", read=False)
+    desk.put("many/.gitignore", "*\n", read=False)
+    desk.put("top", "", read=False)
+    tree = Tree(desk.workspace, most=10)
+    assert list(tree) == ["top"]
+    assert tree.stopped == "more than 10 entries; the rest was not looked at"
+    (desk.root / "many/.gitignore").unlink()
+    assert len(list(tree)) == 1 + 8
+    whole = Tree(desk.workspace, most=32)
+    assert (len(list(whole)), whole.stopped) == (31, "")
 
 
 def test_glob_tells_the_gate_where_a_pattern_of_its_own_looks() -> None:

@@ -262,6 +262,28 @@ def test_a_packed_answer_is_unpacked_within_bounds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kind", "body", "text"),
+    [
+        ("text/plain; charset=latin-1", b"gr\xfc\xdfe", "grüße"),
+        ("text/html", b"<meta charset='windows-1252'><p>\x80", "€"),
+        ("text/plain; charset=unicode_escape", b"\\u0041", "\\u0041"),
+        ("text/plain; charset=nonsense", "grüße".encode(), "grüße"),
+        ("application/json", b'{"a":1}', '{"a":1}'),
+    ],
+)
+def test_a_page_is_read_in_the_charset_that_it_names(
+    tmp_path: Path, kind: str, body: bytes, text: str
+) -> None:
+    async def work() -> None:
+        async with serving() as server:
+            server.pages["/"] = answer(body, kind=kind)
+            found = await fetched(fetcher(server), tmp_path, f"http://docs.example:{server.port}/")
+            assert found.text.partition("\n\n")[2] == text
+
+    run(work())
+
+
+@pytest.mark.parametrize(
     ("page", "words"),
     [
         (answer(b"%PDF", kind="application/pdf"), "is application/pdf, which is not text"),

@@ -4,6 +4,7 @@ The gate does the asking: the call is itself the question, and waits as every ap
 time it runs the answer is there. A person who says no is never heard of here.
 """
 
+import re
 from typing import Any
 
 from bridle.policy import ToolPolicy
@@ -46,7 +47,7 @@ class AskUser:
         """Tell the model what the person said."""
         word = context.word.strip()
         options: list[str] = arguments.get("options", [])
-        if word.isascii() and word.isdigit() and 1 <= int(word) <= len(options):
+        if word not in options and re.fullmatch("[1-6]", word) and int(word) <= len(options):
             word = options[int(word) - 1]  # chosen by its number
         data = {"question": arguments["question"], "answer": word}
         if not word:

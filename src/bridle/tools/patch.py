@@ -155,7 +155,7 @@ class _Parser:
     # --- names ---
 
     def _names(self, renamed: bool = False) -> tuple[str, str]:
-        raw = [self._line(ahead)[4:].split("\t")[0].rstrip(" ") for ahead in (0, 1)]
+        raw = [self._line(ahead)[4:].split("\t")[0] for ahead in (0, 1)]
         old, new = ("" if name == NOWHERE else self._plain(name) for name in raw)
         old, new = _stripped(old, new)
         if not old and not new:

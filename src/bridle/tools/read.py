@@ -64,7 +64,12 @@ def _read(context: ToolContext[Any], path: str, window: Window) -> ToolResult:
     with opened(files, path) as file:
         before = os.fstat(file.fileno())
         reading = _Reading(files.relative(path), file, before.st_size)
-        result = reading.result(window)
+        try:
+            result = reading.result(window)
+        except ToolError:
+            if reading.mark:  # all of it was read, and what it is was said
+                seen.remember(path, reading.mark)
+            raise
         changed = _state(os.fstat(file.fileno())) != _state(before)
     if changed:
         said = "[the file changed while it was read: read it again before you change it]"

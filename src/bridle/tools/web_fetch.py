@@ -7,6 +7,7 @@ proxy is used, for nobody could judge where it connects to.
 """
 
 import asyncio
+import re
 import socket
 import zlib
 from collections.abc import Awaitable, Callable, Iterable
@@ -33,6 +34,12 @@ MOST_BYTES = 2 * 1024 * 1024
 SHOWN = 40_000  # characters of one answer
 _REDIRECTS = (301, 302, 303, 307, 308)
 _TEXTS = ("json", "xml", "javascript", "yaml", "toml", "x-sh", "x-www-form-urlencoded")
+_SAID = re.compile(rb"""<meta[^>]{0,200}charset=["']?([\w-]{1,40})""", re.IGNORECASE)
+_CHARSETS = re.compile(  # those that pages are written in, and none that computes
+    r"utf-?(8|16|32)(-?[bl]e)?|(us-)?ascii|iso-?8859-?\d+|latin-?1|windows-125\d|cp125\d|koi8-[ru]"
+    r"|shift_jis|euc-(jp|kr)|gb(2312|k|18030)|big5",
+    re.IGNORECASE,
+)
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
@@ -213,7 +220,7 @@ async def _page(address: Address, response: "ClientResponse") -> Page:
         if len(body) > MOST_BYTES:
             is_cut = True
             break
-    kind, charset = response.content_type.lower(), response.charset or "utf-8"
+    kind, charset = response.content_type.lower(), (response.charset or "").lower()
     return Page(address, response.status, kind, charset, bytes(body[:MOST_BYTES]), is_cut)
 
 
@@ -257,10 +264,10 @@ def _is_text(kind: str) -> bool:
 
 
 def _text(page: Page) -> str:
-    try:
-        text = page.body.decode(page.charset, "replace")
-    except LookupError:
-        text = page.body.decode("utf-8", "replace")
+    charset = page.charset
+    if not charset and (said := _SAID.search(page.body[:2048])):
+        charset = said[1].decode()
+    text = page.body.decode(charset if _CHARSETS.fullmatch(charset) else "utf-8", "replace")
     if page.kind in ("text/html", "application/xhtml+xml"):
         return text_of(text, str(page.address))
     return text
