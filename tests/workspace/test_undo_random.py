@@ -4,13 +4,13 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
-from pathlib import Path
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from undo_rig import Place
 
+from bridle.errors import SessionError, ToolError
 from rig import SOAK
 
 NAMES = st.sampled_from(["a", "b", "c", "d"])
@@ -75,6 +75,47 @@ OPERATIONS = st.tuples(
 )
 
 
+def perform(root, operations):
+    for operation, *arguments in operations:
+        with suppress(OSError, shutil.Error):
+            operation(root, *arguments)
+
+
+SOME = st.lists(OPERATIONS, min_size=1, max_size=5)
+
+
+@settings(max_examples=1500 if SOAK else 40, deadline=None)
+@given(SOME, SOME, SOME, st.sampled_from([{}, {"keep_going": True}]))
+def test_what_a_person_changed_since_is_never_lost(first, turn, person, way):
+    """Undo does it all, or around that, or nothing; each path is the turn's or the person's."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(folder)
+        perform(place.root, first)
+        before = place.picture()
+        place.effects(lambda: perform(place.root, turn))
+        left = place.picture()
+        perform(place.root, person)
+        now = place.picture()
+        try:
+            outcome = place.undo.undo("s", **way)
+        except SessionError:
+            assert left == before
+            return
+        except ToolError:
+            assert place.picture() == now
+            return
+        found = place.picture()
+        if not outcome.done:
+            assert (found, outcome.conflicts != ()) == (now, True)
+            return
+        for path in {*before, *left, *now, *found}:
+            touched = before.get(path) != left.get(path)
+            theirs = now.get(path) != left.get(path)
+            wanted = before if touched and not theirs else now
+            stays = path in outcome.left or path in {one.path for one in outcome.conflicts}
+            assert found.get(path) == (now if stays else wanted).get(path), path
+
+
 class Turns(RuleBasedStateMachine):
     """Turns, undos and redos; the pictures after each are what has to come back."""
 
@@ -91,18 +132,13 @@ class Turns(RuleBasedStateMachine):
     @rule(calls=st.lists(st.lists(OPERATIONS, max_size=4), min_size=1, max_size=3))
     def turn(self, calls):
         before = self.place.picture()
-        self.place.effects(*[lambda call=call: self.perform(call) for call in calls])
+        self.place.effects(*[lambda call=call: perform(self.place.root, call) for call in calls])
         if self.place.picture() != before:
             self.pictures.append(self.place.picture())
             self.undone = []
         elif self.place.undo.turns("s") and self.place.undo.turns("s")[-1].turn == self.place.turn:
             self.pictures.append(before)  # there and back again within the turn
             self.undone = []
-
-    def perform(self, call):
-        for operation, *arguments in call:
-            with suppress(OSError, shutil.Error):
-                operation(Path(self.place.root), *arguments)
 
     @precondition(lambda self: len(self.pictures) > 1)
     @rule(elsewhere=st.booleans())
@@ -123,7 +159,7 @@ class Turns(RuleBasedStateMachine):
 
 
 Turns.TestCase.settings = settings(
-    max_examples=300 if SOAK else 25,
+    max_examples=300 if SOAK else 15,
     stateful_step_count=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),

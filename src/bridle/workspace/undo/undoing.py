@@ -131,8 +131,6 @@ class Plan:
         """Why the path may not be put back as things stand; empty where it may."""
         if step.now.why:
             return f"it {WORDS[step.now.why]}, so that this could not be taken back again"
-        if step.now.is_folder and net.after.is_folder:
-            return ""
         if step.now != net.after:
             return "it was changed since"
         return "somebody else changed it in the middle of it" if net.broken else ""
