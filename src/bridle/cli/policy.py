@@ -73,7 +73,8 @@ def explain(text: str | None, as_json: bool, **flags: Any) -> int:
 
     settings = load_settings({"mode": flags["mode"]}).settings
     root = Path(flags["workspace"] or Path.cwd())
-    foresight = Foresight(root, _rules(root, flags), sandbox=settings.sandbox)
+    rules = _rules(root, flags)
+    foresight = Foresight(root, rules, sandbox=settings.sandbox, hosts=settings.hosts)
     if as_json and text == "-":
         return answer_lines(foresight, sys.stdin.buffer, sys.stdout.buffer, settings.mode)
     if text is not None:

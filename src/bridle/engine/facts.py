@@ -44,7 +44,7 @@ def facts_of(
     if policy.files:
         return _files(call, tool, ground, cwd)
     if call.name == _FETCH:
-        return Facts(policy, acts=(_fetched(call, policy),))
+        return Facts(policy, acts=(_fetched(call, tool),))
     return Facts(policy, _subject(call.arguments))
 
 
@@ -129,14 +129,19 @@ def _care(place: "Place", reading: bool) -> str:
     return "ask" if "ask" in cares else ""
 
 
-def _fetched(call: "ToolCall", policy: ToolPolicy) -> Act:
-    """A page from elsewhere: the host is what matters."""
+def _fetched(call: "ToolCall", tool: "Tool") -> Act:
+    """A page from elsewhere: the host is what matters, as the tool itself reads it."""
+    url = call.arguments.get("url")
+    named = getattr(tool, "host_of", _host_of)
+    try:
+        host = named(call.arguments)
+    except (ToolError, KeyError, TypeError, ValueError):
+        host = ""
+    does: Does = "reads" if tool.policy.read_only else "changes"
+    return Act((_FETCH, "fetch"), host, does, also=(url,) if isinstance(url, str) else ())
+
+
+def _host_of(arguments: dict[str, Any]) -> str:
     from urllib.parse import urlsplit
 
-    url = call.arguments.get("url")
-    try:
-        host = (urlsplit(url).hostname or "") if isinstance(url, str) else ""
-    except ValueError:
-        host = ""
-    does: Does = "reads" if policy.read_only else "changes"
-    return Act((_FETCH, "fetch"), host, does, also=(url,) if isinstance(url, str) else ())
+    return urlsplit(arguments["url"]).hostname or ""

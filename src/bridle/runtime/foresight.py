@@ -37,8 +37,10 @@ class Foresight:
         *,
         also: Iterable[str | os.PathLike[str]] = (),
         sandbox: str = "auto",
+        hosts: Iterable[str] = (),
     ) -> None:
         self.rules = tuple(rules)
+        self._hosts = tuple(hosts)
         workspace = Workspace(root, also=tuple(map(str, also)))
         own = own_places(os.environ)
         self.sandbox = sandbox_of(workspace, own, sandbox)
@@ -49,7 +51,8 @@ class Foresight:
         """The tools that come with bridle, by name."""
         from bridle.tools.builtin import builtin_tools
 
-        return {tool.name: tool for tool in builtin_tools()}
+        tools = builtin_tools(sandbox=self.sandbox, hosts=self._hosts)
+        return {tool.name: tool for tool in tools}
 
     def decide(
         self, call: ToolCall, mode: Mode = "ask", rules: tuple[Rule, ...] = (), cwd: str = ""
