@@ -129,7 +129,8 @@ def test_a_killed_bridle_leaves_no_process(
 ) -> None:
     words = [sys.executable, "-c", DRIVER, str(tmp_path), level, command(mark)]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(words, **pipes) as bridle:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}  # who is killed leaves a folder there
+    with subprocess.Popen(words, env=environment, **pipes) as bridle:
         assert bridle.stdout is not None
         assert bridle.stdout.readline() == b"ready\n"
         assert alive(mark) >= 6

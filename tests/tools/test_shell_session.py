@@ -11,9 +11,8 @@ import pytest
 
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.promises.tool import CWD, ToolContext, ToolResult
 from bridle.tools.jobs import MOST
-from bridle.tools.room import CWD
 from bridle.tools.shell import Shell
 from bridle.tools.shell_output import ShellOutput
 from bridle.tools.shell_stop import ShellStop

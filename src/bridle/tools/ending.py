@@ -5,6 +5,7 @@ import signal
 
 from bridle.promises.tool import ToolResult
 from bridle.tools.process import Ended
+from bridle.workspace.text import one_line
 from bridle.workspace.watched import Mended
 
 _SHOWN = 5  # protected files that are named
@@ -63,7 +64,7 @@ def _undone(mended: Mended) -> str:
 
 
 def _names(mended: Mended) -> str:
-    found = (*mended.lost, *mended.restored)
+    found = [one_line(name, 200) for name in (*mended.lost, *mended.restored)]
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     return ", ".join(found[:_SHOWN]) + more
 

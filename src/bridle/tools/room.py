@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from bridle.errors import ToolError
-from bridle.promises.tool import ToolContext
+from bridle.promises.tool import CWD, ToolContext
 from bridle.tools.jobs import Jobs
 from bridle.tools.process import clean_environment
 from bridle.tools.threads import in_thread
 from bridle.workspace.sandbox import Sandbox
 from bridle.workspace.temporary import private_folder
+from bridle.workspace.text import one_line
 from bridle.workspace.watched import Mended, Watched
 
-CWD = "shell.cwd"  # in the session's memory: where the next command starts (absolute)
 _ROOM = "shell"
 _HIGH = 100  # the report comes through a handle above those that scripts use
 _LONGEST = 4096
@@ -131,7 +131,7 @@ def remember(context: ToolContext[Any], said: str) -> str:
         return ""
     if _is_inside(said, root):
         context.memory[CWD] = said
-        return f"the next command starts in {os.path.relpath(said, root)}"
+        return f"the next command starts in {one_line(os.path.relpath(said, root), 200)}"
     context.memory.pop(CWD, None)
     return "it ended outside the workspace; the next command starts in the workspace's folder"
 
