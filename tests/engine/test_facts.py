@@ -170,7 +170,15 @@ def test_without_a_ground_a_command_is_not_understood_and_paths_are_taken_at_the
     assert facts(None, "read", path="a").acts == (Act(("read",), "a", "reads", is_path=True),)
 
 
-def test_a_page_is_known_by_its_host():
-    for url, host in [("https://Example.com:8/x?y", "example.com"), ("http://[", ""), (5, "")]:
-        [act] = facts(None, "web_fetch", url=url).acts
-        assert (act.names, act.subject) == (("web_fetch", "fetch"), host)
+@pytest.mark.parametrize(
+    ("url", "host", "also"),
+    [
+        ("https://Example.com/x", "example.com", ("https://Example.com/x",)),
+        ("http://example.com:8", "example.com:8", ("example.com", "http://example.com:8")),
+        ("http://[", "", ("http://[",)),
+        (5, "", ()),
+    ],
+)
+def test_a_page_is_known_by_its_host(url, host, also):
+    found = facts(None, "web_fetch", url=url)
+    assert found.acts == (Act(("web_fetch", "fetch"), host, found.acts[0].does, also=also),)

@@ -4,6 +4,7 @@ A command is understood by `commands`, a path by the ground it stands on; both a
 neither is asked for a tool that has neither. Decides nothing, and runs nothing.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bridle.errors import ToolError
@@ -130,15 +131,23 @@ def _care(place: "Place", reading: bool) -> str:
 
 
 def _fetched(call: "ToolCall", tool: "Tool") -> Act:
-    """A page from elsewhere: the host is what matters, as the tool itself reads it."""
+    """A page from elsewhere: the host is what matters, as the tool itself reads it.
+
+    It can also be forbidden by the host without its port, and by the whole address.
+    """
+    plain = _told(_host_of, call)
+    host = _told(getattr(tool, "host_of", _host_of), call)
     url = call.arguments.get("url")
-    named = getattr(tool, "host_of", _host_of)
-    try:
-        host = named(call.arguments)
-    except (ToolError, KeyError, TypeError, ValueError):
-        host = ""
+    also = [one for one in (plain, url) if isinstance(one, str) and one not in ("", host)]
     does: Does = "reads" if tool.policy.read_only else "changes"
-    return Act((_FETCH, "fetch"), host, does, also=(url,) if isinstance(url, str) else ())
+    return Act((_FETCH, "fetch"), host, does, also=tuple(also))
+
+
+def _told(host_of: Callable[[dict[str, Any]], str], call: "ToolCall") -> str:
+    try:
+        return host_of(call.arguments)
+    except (ToolError, KeyError, TypeError, ValueError, AttributeError):
+        return ""
 
 
 def _host_of(arguments: dict[str, Any]) -> str:
