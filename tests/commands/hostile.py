@@ -156,6 +156,14 @@ visudo
 docker run --privileged x
 docker run -v /:/host x
 docker run -v ~/.ssh:/x y
+docker run -v $HOME/.ssh:/x y
+docker run --cap-add=SYS_ADMIN x
+sysctl -w kernel.x=1
+zpool destroy x
+rm -rf {/,x}
+rm -rf /{etc,usr}
+pkill -u me
+killall -u me
 docker run --mount type=bind,source=/,target=/h x
 docker run --pid=host x
 git config core.hooksPath x
@@ -381,34 +389,3 @@ git -C .. status
 ps eww
 """.strip().splitlines()
 """Not harmless for certain: they ask."""
-
-SPELLED = [
-    "ls\u200b -la",
-    "ls\u2028rm x",
-    "cat README.md\u00a0x",
-    "ls\nrm x",
-    "ls\rrm x",
-    "ls \\\n-la; rm x",
-    "ls\x00; rm x",
-    "cat <<EOF | sh\nls\nEOF",
-    "bash <<EOF\nls\nEOF",
-    "\u202els",
-]
-"""The same, where the letters themselves are the trick."""
-
-WRAPPERS = [
-    "sudo {}", "sudo -u root -n {}", "doas {}", "env {}", "env -i {}", "env LANG=C {}",
-    "nice -n 5 {}", "ionice -c 3 {}", "timeout 5 {}", "timeout -k 1 -s KILL 5 {}", "nohup {}",
-    "setsid {}", "stdbuf -oL {}", "time {}", "command {}", "exec {}", "chroot / {}", "busybox {}",
-    "xargs {}", "watch {}", "strace -f {}", "unshare -r {}", "uv run {}", "npx {}",
-    "timeout 5 nice env sudo {}",
-]  # fmt: skip
-"""A command put behind another one."""
-
-SEPARATORS = [
-    "ls; {}", "ls && {}", "ls || {}", "ls | {}", "ls & {}", "ls\n{}", "({})", "{{ {}; }}",
-    "{} &", "! {}", "ls $({})", "ls `{}`", "if true; then {}; fi", "for i in 1; do {}; done",
-    "while true; do {}; done", "f() {{ {}; }}; f", "case x in x) {};; esac", "{} # ls", "ls |& {}",
-    "cat <({})", 'echo "$({})"', "cd src && {}",
-]  # fmt: skip
-"""A command put beside or into another one."""

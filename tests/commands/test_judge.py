@@ -248,3 +248,23 @@ def test_a_few_variables_are_harmless(value):
 
 def test_nothing_to_run_is_nothing_known():
     assert [understood(line).acts for line in ("", "   ", "# ls", "\n")] == [()] * 4
+
+
+def test_a_folder_outside_is_asked_about_even_without_a_path():
+    assert understood("ls", cwd="/etc").acts[0].reason == "it runs outside the workspace"
+    assert understood("ls", cwd="/ws/src").acts == (shell("ls"),)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sysctl -a", "docker run --network host x", "pkill -u me node", "kill -1 1234", "fdisk -l",
+        "git rm -r --cached .", "rm -rf node_modules build", "find . -name '*.pyc' -delete",
+        "systemctl status x", "mount", "chmod -R u+w src", "cd build && rm -rf *", "rm -rf src/*",
+        "history", "kubectl exec x -- ls /etc", "ssh host 'cat /etc/passwd > /tmp/x'", "./reboot",
+        "rm -rf \"$X/build\"", "bash -c \"echo $(date)\"", "git clean -fdx", "git push --force",
+    ],
+)  # fmt: skip
+def test_what_is_only_unusual_asks_and_is_not_forbidden(line):
+    found = understood(line)
+    assert (found.floor, found.guard, verdict(line)) == ("", "", "ask")

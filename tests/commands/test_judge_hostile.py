@@ -2,7 +2,8 @@
 
 import pytest
 from deciding import decided, understood, verdict
-from hostile import ASKED, FLOOR, GUARDED, SEPARATORS, SPELLED, WRAPPERS
+from hostile import ASKED, FLOOR, GUARDED
+from surroundings import SEPARATORS, SPELLED, WRAPPERS
 
 from rig import SOAK
 

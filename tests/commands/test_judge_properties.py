@@ -3,9 +3,10 @@
 import string
 
 from deciding import decided, understood, verdict
-from hostile import ASKED, FLOOR, GUARDED, SEPARATORS, WRAPPERS
+from hostile import ASKED, FLOOR, GUARDED
 from hypothesis import given
 from hypothesis import strategies as st
+from surroundings import SEPARATORS, WRAPPERS
 
 from bridle.commands import awk, known, sed
 from bridle.commands.notes import spelled

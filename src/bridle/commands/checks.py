@@ -107,6 +107,24 @@ def _date(name: str, given: Given, reach: Reach) -> list[str]:
     return ["sets the clock" for arg in given.operands if not arg.text.startswith("+")]
 
 
+def _tar(name: str, given: Given, reach: Reach) -> list[str]:
+    """Listing an archive reads it; anything else is packing or unpacking."""
+    archives = [Arg(value) for value in given.values("-f", "--file")]
+    letters = "" if given.flags or not given.operands else given.operands[0].text
+    if letters and set(letters) <= set("tvzjJf") and letters.endswith("f"):
+        archives = given.operands[1:2]
+    lists = given.has("-t --list") or "t" in letters
+    if given.has("-c -x -r -u --extract --create") or not lists or not archives:
+        return [*(reach.writes(arg) for arg in archives), "packs or unpacks files"]
+    return [
+        "reads an archive elsewhere" if ":" in arg.text else reach.reads(arg) for arg in archives
+    ]
+
+
+def _unzip(name: str, given: Given, reach: Reach) -> list[str]:
+    return [] if given.has("-l -v -t -p") else ["unpacks files"]
+
+
 def _dd(name: str, given: Given, reach: Reach) -> list[str]:
     reasons = ["copies bytes"]
     for arg in given.operands:
@@ -273,6 +291,8 @@ CHECKS: dict[str, Callable[[str, Given, Reach], list[str]]] = {
     "printf": _printf,
     "date": _date,
     "dd": _dd,
+    "tar": _tar,
+    "unzip": _unzip,
     "recursive": _recursive,
     "unhidden": _unhidden,
     "tame": _tame,

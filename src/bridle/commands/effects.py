@@ -26,6 +26,8 @@ def effect_of(name: str, known: Known, args: list[Arg], reach: Reach) -> Effect:
     """What a program of the table does with the words after its name."""
     if known.alone and len(args) == 1 and args[0].text in known.alone.split():
         return Effect("reads")
+    if len(args) == 1 and known.does == "reads" and args[0].text in ("--help", "--version"):
+        return Effect("reads")
     if known.flags == "*":
         given = Given([], args)
     else:

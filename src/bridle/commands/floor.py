@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from bridle.commands.notes import Notes
 from bridle.commands.options import Arg
+from bridle.commands.raw import likely
 from bridle.commands.reach import Reach, shown
 from bridle.commands.wrappers import INTERPRETERS, SHELLS
 
@@ -36,17 +37,14 @@ ALWAYS: dict[str, str] = {
             "lvremove",
             "vgremove",
             "pvremove",
-            "zpool",
             "debugfs",
             "hdparm",
             "badblocks",
-            "diskutil",
-            "format",
         ),
         _DISK,
     ),
     **dict.fromkeys(("shutdown", "reboot", "halt", "poweroff", "kexec"), _OFF),
-    **dict.fromkeys(("insmod", "modprobe", "rmmod", "sysctl"), _KERNEL),
+    **dict.fromkeys(("insmod", "modprobe", "rmmod"), _KERNEL),
     **dict.fromkeys(
         (
             "useradd",
@@ -126,8 +124,11 @@ def look_made(name: str, args: list[Arg], notes: Notes) -> None:
     if name not in INTERPRETERS and name not in ("eval", "source", "."):
         return
     for arg in args:
-        if not arg.known and any(mark in arg.text for mark in ("$(", "`", "<(")):
+        if not arg.known and _MADE(arg.text):
             notes.guarded(f"{name} runs text that another command makes")
+
+
+_MADE = re.compile(r"[\"']?(?:\$\(|`|<\()").match
 
 
 def _is_deep(texts: list[str]) -> bool:
@@ -150,9 +151,15 @@ def _kill(texts: list[str], reach: Reach) -> None:
         reach.notes.forbid("ends every process, or the first one")
 
 
+_WHOSE = frozenset({"-u", "-U", "--euid", "--uid", "--user"})
+
+
 def _pkill(texts: list[str], reach: Reach) -> None:
-    everything = {"", ".", ".*", "-u", "-U", "--euid", "--uid", "--user"}
-    if not everything.isdisjoint(texts):
+    """Without a pattern, or with one for everything, all of a user's processes are meant."""
+    pairs = zip(["", *texts], texts, strict=False)
+    patterns = [t for before, t in pairs if not t.startswith("-") and before not in _WHOSE]
+    whose = any(t.split("=")[0] in _WHOSE for t in texts)
+    if (whose and not patterns) or any(t in ("", ".", ".*", "^") for t in patterns):
         reach.notes.forbid("ends every process of a user")
 
 
@@ -217,20 +224,21 @@ def _socat(texts: list[str], reach: Reach) -> None:
         reach.notes.forbid("opens a shell to another machine")
 
 
-_HOST_SPACES = re.compile(r"(?:--pid|--ipc|--userns|--network|--net|--uts)[= ]host(?:\s|$)")
+_HOST_SPACES = re.compile(
+    r"(?:--pid|--ipc|--userns)[= ]host(?:\s|$)|--privileged|--cap-add[= ](?:ALL|(?:CAP_)?SYS_)",
+    re.IGNORECASE,
+)
 _MOUNTS = re.compile(r"(?:^|\s)(?:-v|--volume|--mount)[= ]?(\S+)")
 
 
 def _container(texts: list[str], reach: Reach) -> None:
     joined = " ".join(texts)
-    if "--privileged" in joined or _HOST_SPACES.search(joined) or "--cap-add" in joined:
+    if _HOST_SPACES.search(joined):
         reach.notes.forbid("runs a container that is not kept from the machine")
     for mount in _MOUNTS.findall(joined):
         found = re.search(r"(?:source|src)=([^,]*)", mount)
         source = found[1] if found else mount.partition(":")[0]
-        source = source.translate(_QUOTES) or "/"
-        if source.startswith("~"):
-            source = reach.ground.home + source[1:]
+        source = likely(source, reach.ground.home, reach.folder, reach.ground.root)
         if source.startswith(("/", "..")) and not reach.place(source).inside:
             reach.notes.forbid(f"gives a container {shown(source)}, outside the workspace")
 
@@ -238,6 +246,19 @@ def _container(texts: list[str], reach: Reach) -> None:
 def _mount(texts: list[str], reach: Reach) -> None:
     if texts and texts != ["-l"]:
         reach.notes.forbid(_MOUNT)
+
+
+def _sysctl(texts: list[str], reach: Reach) -> None:
+    if any("=" in t or t in ("-w", "-p", "--write", "--load", "--system") for t in texts):
+        reach.notes.forbid(_KERNEL)
+
+
+_DISK_VERBS = re.compile(r"erase|partition|reformat|zero|secure|destroy|create|labelclear|unmount")
+
+
+def _disk_tool(texts: list[str], reach: Reach) -> None:
+    if any(_DISK_VERBS.match(t.lower()) for t in texts):
+        reach.notes.forbid(_DISK)
 
 
 def _fdisk(texts: list[str], reach: Reach) -> None:
@@ -283,6 +304,9 @@ _SPECIAL: dict[str, Callable[[list[str], Reach], None]] = {
     "nerdctl": _container,
     "mount": _mount,
     "fdisk": _fdisk,
+    "sysctl": _sysctl,
+    "zpool": _disk_tool,
+    "diskutil": _disk_tool,
     "shred": _shred,
     "chmod": _chattr,
     "chown": _chattr,

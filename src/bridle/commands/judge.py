@@ -10,11 +10,12 @@ from bridle.commands import floor, known
 from bridle.commands.checks import sweep
 from bridle.commands.effects import Effect, effect_of
 from bridle.commands.folders import UNKNOWN, Folders, Whereabouts
-from bridle.commands.notes import Notes, spelled
-from bridle.commands.options import Arg, sort_words
+from bridle.commands.notes import Notes
+from bridle.commands.options import Arg, retold, sort_words
 from bridle.commands.parse import parse
 from bridle.commands.program import flag_table
 from bridle.commands.programs import program_of
+from bridle.commands.raw import spread
 from bridle.commands.reach import Reach
 from bridle.commands.shape import Redirect, Script, Simple, Understood, Word
 from bridle.commands.unwrap import unwrap
@@ -38,9 +39,17 @@ def judge(command: str, cwd: str, ground: Ground) -> Understood:
     notes = Notes()
     if floor.is_bomb(command):
         notes.forbid("it starts itself over and over")
+    if cwd != ground.root and (reason := _stray(cwd, ground)):
+        notes.act(Act(("read",), cwd, "changes", reason, is_path=True))
     where = _Judging(ground, notes).script(script, (cwd,), 0)
     notes.spelled_so(command)
     return notes.told(where[0] if len(where) == 1 and where[0] else cwd)
+
+
+def _stray(cwd: str, ground: Ground) -> str:
+    """A command without a path still sees the folder that it runs in."""
+    place = ground.place(cwd, ground.root)
+    return "" if place.inside or place.temporary else "it runs outside the workspace"
 
 
 class _Judging:
@@ -118,8 +127,12 @@ class _Judging:
         """The words that the program would get."""
         found: list[Arg] = []
         for word in words:
-            if not (word.globs or word.tilde) or not word.known:
-                found.append(Arg(word.text, word.known))
+            if not word.known:
+                self._notes.unclear("a word in it is not known before it runs")
+                found += [Arg(text, False) for text in spread(word.text)]
+                continue
+            if not (word.globs or word.tilde):
+                found.append(Arg(word.text))
                 continue
             text = word.text
             if word.tilde:
@@ -142,7 +155,7 @@ class _Judging:
         if depth > _DEEPEST:
             self._notes.forbid("too many programs run one another")
             return
-        text = spelled(arg.text for arg in args)
+        text = retold(args)
         first, rest = args[0], args[1:]
         if not first.known or first.pattern:
             self._notes.unclear("which program it runs cannot be known")
@@ -150,9 +163,7 @@ class _Judging:
             return
         name, least = program_of(first.text, reach)
         self._look(name, rest, reach)
-        also: tuple[str, ...] = (
-            () if name == first.text else (spelled([name, *(arg.text for arg in rest)]),)
-        )
+        also: tuple[str, ...] = () if name == first.text else (retold([Arg(name), *rest]),)
         wrapped = unwrap(name, rest)
         if wrapped is not None:
             self._wrapped(wrapped, name, Act(SHELL, text, also=also), reach, depth)
@@ -165,7 +176,7 @@ class _Judging:
             effect = effect_of(name, entry, list(own), reach)
             if entry.verbs and rest and rest[0].text.startswith("-"):
                 verb = sort_words(rest, flag_table(entry.flags), stop=True).operands
-                also += (spelled([name, *(arg.text for arg in verb)]),)
+                also += (retold([Arg(name), *verb]),)
         if least is not None and _RANK[least.does] > _RANK[effect.does]:
             effect = least
         self._notes.act(Act(SHELL, text, effect.does, effect.reason, also), at)
@@ -227,7 +238,7 @@ class _Judging:
         """A command on another machine: only there to be forbidden."""
         if args:
             floor.look_elsewhere(args[0].text, args[1:], self._notes)
-            self._notes.act(Act(SHELL, spelled(arg.text for arg in args), minor=True))
+            self._notes.act(Act(SHELL, retold(args), minor=True))
 
     def _text(self, arg: Arg, reach: Reach, depth: int) -> None:
         """Text for a shell, judged like a command line of its own."""

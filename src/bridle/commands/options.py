@@ -4,9 +4,11 @@ Only flags that a table names are understood; a shortened long flag is a strange
 of what a flag does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
+
+from bridle.commands.notes import quoted
 
 
 class Arg(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -19,6 +21,11 @@ class Arg(Struct, frozen=True, gc=False, omit_defaults=True):
     text: str
     known: bool = True
     pattern: str = ""
+
+
+def retold(args: Iterable[Arg]) -> str:
+    """The canonical text of a command; what is not known stays as it is spelled."""
+    return " ".join([quoted(arg.text) if arg.known else arg.text for arg in args])
 
 
 class Flag(Struct, frozen=True, gc=False):

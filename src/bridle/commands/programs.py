@@ -21,7 +21,7 @@ _STANDARD = frozenset(
     }
 )
 _LOCAL = re.compile(r"(?:.*/)?(?:\.?venv/bin|\.?env/bin|node_modules/\.bin|vendor/bin)").fullmatch
-_BUILDERS = frozenset({"gradlew", "mvnw", "configure"})
+_BUILDERS = frozenset({"gradlew", "mvnw", "configure", "manage.py"})
 
 
 def program_of(word: str, reach: Reach) -> tuple[str, Effect | None]:

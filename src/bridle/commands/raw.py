@@ -9,6 +9,8 @@ _HOME = re.compile(r"\$(?:HOME\b|\{HOME\b[^}]*\})")
 _HERE = re.compile(r"\$(?:PWD\b|\{PWD\b[^}]*\}|\(\s*pwd\s*\))|`\s*pwd\s*`")
 _TOP = re.compile(r"\$\(\s*git rev-parse --show-toplevel\s*\)")
 _OTHER = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|`[^`]*`|\$\w+|\$[@*#?!$-]")
+_BRACES = re.compile(r"(.*?)(?<!\$)\{([^{}]*,[^{}]*)\}(.*)", re.DOTALL)
+_MOST = 16  # words that braces are spread into
 _QUOTES = str.maketrans("", "", "\"'\\")
 
 
@@ -21,6 +23,20 @@ def likely(spelling: str, home: str, folder: str, root: str) -> str:
 def emptied(spelling: str, home: str, folder: str, root: str) -> str:
     """What the word is when every variable in it turns out to be empty."""
     return _OTHER.sub("", _filled(spelling, home, folder, root))
+
+
+def spread(spelling: str) -> list[str]:
+    """The words that `a{b,c}` would be, as far as that is plain to see."""
+    found: list[str] = []
+    waiting = [spelling]
+    while waiting and len(found) + len(waiting) < _MOST:
+        text = waiting.pop(0)
+        match = _BRACES.fullmatch(text)
+        if match is None:
+            found.append(text)
+        else:
+            waiting += [match[1] + piece + match[3] for piece in match[2].split(",")]
+    return found + waiting
 
 
 def _filled(spelling: str, home: str, folder: str, root: str) -> str:

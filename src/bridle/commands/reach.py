@@ -16,6 +16,7 @@ STREAMS = frozenset({"-", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/null
 _SOURCES = frozenset({"/dev/zero", "/dev/urandom", "/dev/random"})
 _SOCKETS = ("/dev/tcp/", "/dev/udp/")
 _WIDE = re.compile(r"[*?.\[\]!]*[*?][*?.\[\]!]*").fullmatch  # a pattern that means "everything"
+_SYSTEM = ("/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/opt", "/root", "/usr", "/var")
 _SHOWN = 120  # characters of a path in a reason
 
 
@@ -147,7 +148,8 @@ class Reach:
         if not deep or not folder.strip():
             return
         place = self.place(folder)
-        if not place.temporary and (not place.inside or place.path == "."):
+        whole = place.path in (*_SYSTEM, self.ground.home) or (place.inside and place.path == ".")
+        if whole:
             self.notes.guarded(f"deletes {shown(place.path)} if a variable is empty")
 
     def _text(self, arg: Arg) -> str:

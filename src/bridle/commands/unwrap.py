@@ -80,6 +80,8 @@ def _built(
         words = tuple(given.operands)
         commands = tuple(words[i:] for i in range(min(_GUESSES, len(words))))
     folder = next((f.value for f in given.flags if f.kind == "=cd"), None)
+    if name == "npx" and given.has("--no-install --no"):
+        wrapper = WRAPPERS["bundle"]  # what the project has installed, and nothing else
     return Wrapped(
         commands,
         texts,

@@ -59,6 +59,8 @@ def find_entry(name: str, words: Sequence[Arg]) -> tuple[Known | None, Sequence[
     entry = find(name)
     if entry is None or entry is not table()["python"]:
         return entry, words
+    if words and words[0].text in ("manage.py", "./manage.py"):
+        return table()["manage.py"], words[1:]
     isolated = False
     for at, word in enumerate(words):
         if word.text == "-m" and at + 1 < len(words):

@@ -82,8 +82,9 @@ _NODE_RUNNERS = Known(
         "install": Known(reason="installs packages over the network"),
         "exec": Known(reason="may download and run a package"),
     },
-    asks=("npm install", "npm install x", "npm publish", "npm ls", "npm exec x", "yarn", "pnpm -v"),
+    asks=("npm install", "npm install x", "npm publish", "npm exec x", "yarn", "pnpm -v"),
 )
+_NPM_LIST = Known("reads", "-a -g -l --depth= --all --json --long --prod --omit= --global", "text*")
 _MAVEN = (
     "-q -B -o -e -X -T= -pl= -am -D= -P= -f=work -U -ntp --batch-mode --offline --quiet "
     "--no-transfer-progress -Dtest= -DskipTests"
@@ -157,6 +158,8 @@ TABLE = {
                     "t",
                     "c",
                     "nextest",
+                    "tree",
+                    "metadata",
                 )
             },
             "fmt": _builds("--check --all -v -q -p= --package=", "text*"),
@@ -199,7 +202,13 @@ TABLE = {
         ),
     ),
     "gofmt": _builds("-l -d -s -w -e"),
-    "npm": replace(_NODE_RUNNERS, alone="--version -v"),
+    "npm": replace(
+        _NODE_RUNNERS,
+        verbs={**_NODE_RUNNERS.verbs, "ls": _NPM_LIST, "list": _NPM_LIST},
+        alone="--version -v",
+        runs=("npm ls", "npm ls --depth=0", "npm --version"),
+        asks=("npm ci", "npm outdated", "npm view x"),
+    ),
     "pnpm": _NODE_RUNNERS,
     "yarn": _NODE_RUNNERS,
     "bun": _NODE_RUNNERS,
@@ -309,6 +318,14 @@ TABLE = {
         }
     ),
     "gcc": Known(operands="work*", flags="-o=out", reason="compiles", alone="--version -v"),
+    "manage.py": _verbs(
+        {
+            "test": _builds("-v= --keepdb --parallel? --failfast", "text*"),
+            "check": _builds("--deploy"),
+            "showmigrations": _builds("", "text*"),
+        },
+        asks=("./manage.py migrate", "python manage.py shell"),
+    ),
     "django-admin": _verbs(
         {"test": _builds("-v= --keepdb --parallel?", "text*"), "check": _builds("")}
     ),
@@ -364,6 +381,10 @@ BUILDS = (
     "rake test",
     "phpunit --filter x",
     "uv run pytest",
+    "./manage.py test",
+    "python manage.py test app",
+    "npx --no-install jest",
+    "cargo tree",
     "poetry run pytest -q",
     "timeout 60 pytest",
     "CI=1 npm test",

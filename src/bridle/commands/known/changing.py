@@ -1,12 +1,19 @@
 """Programs that change files: what they would write or delete is in the reason."""
 
 from bridle.commands.program import Known
+from bridle.policy import Does
 
 
 def _acts(
-    operands: str, flags: str = "", reason: str = "", asks: tuple[str, ...] = (), check: str = ""
+    operands: str,
+    flags: str = "",
+    reason: str = "",
+    asks: tuple[str, ...] = (),
+    check: str = "",
+    runs: tuple[str, ...] = (),
 ) -> Known:
-    return Known("changes", flags, operands, reason, (), asks, check=check)
+    does: Does = "reads" if runs else "changes"
+    return Known(does, flags, operands, reason, runs, asks, check=check)
 
 
 _COPY = (
@@ -102,13 +109,18 @@ TABLE = {
     ),
     "tar": _acts(
         "text*",
-        "-c -x -t -r -u -z -j -J -v -k -p -P -O -h -f=write -C=write --exclude= "
-        "--strip-components= --directory=write --file=write -a",
-        "packs or unpacks files",
+        "-c -x -t -r -u -z -j -J -v -k -p -P -O -h -f= -C=write --exclude= --list --extract "
+        "--create --gzip --verbose --strip-components= --directory=write --file= -a",
+        check="tar",
+        runs=("tar tf a.tar", "tar -tzf a.tgz", "tar -t -v -f a.tar src", "tar tvf a.tar | head"),
         asks=(
             "tar xf a.tar",
             "tar czf a.tgz src",
-            "tar tf a.tar",
+            "tar tf host:a.tar",
+            "tar -tf a.tar -I ./x",
+            "tar tf a.tar --to-command=./x",
+            "tar tf /etc/a.tar",
+            "tar t",
             "tar --checkpoint=1 --checkpoint-action=exec=x cf a b",
         ),
     ),
@@ -116,8 +128,9 @@ TABLE = {
     "unzip": _acts(
         "read text*",
         "-o -n -q -l -v -t -p -j -d=write -x=",
-        "unpacks files",
-        asks=("unzip a.zip", "unzip -d /etc a.zip"),
+        check="unzip",
+        runs=("unzip -l a.zip", "unzip -p a.zip x"),
+        asks=("unzip a.zip", "unzip -d /etc a.zip", "unzip -o -q a.zip"),
     ),
     "gzip": _acts("write*", "-d -k -f -c -r -l -t -v -9 -1", asks=("gzip x",)),
     "gunzip": _acts("write*", "-k -f -c -r", asks=("gunzip x.gz",)),

@@ -184,7 +184,7 @@ _VERBS = {
     "switch": _acts(_WORK),
     "restore": _acts(_WORK, "write*", "-s= -S -W -p -q --source= --staged --worktree"),
     "reset": _acts("moves the branch, and with --hard throws changes away"),
-    "rm": _acts("deletes files", "delete*", "-r -f -n -q --cached --force --ignore-unmatch"),
+    "rm": _acts("deletes files", "write*", "-r -f -n -q --cached --force --ignore-unmatch"),
     "mv": _acts("moves files", "write*", "-f -k -n -v"),
     "clean": _acts("deletes files that git does not know"),
     "merge": _acts(_HISTORY),
