@@ -54,6 +54,9 @@ FOR_ROOT = {
     "make a device": "mknod disk b 7 0 && echo GOT IN",
     "read the system's passwords": "cat /etc/shadow >/dev/null && echo GOT IN",
     "change root": "chroot / true && echo GOT IN",
+    "change the kernel": "cat /proc/sys/kernel/domainname > /proc/sys/kernel/domainname"
+    " && echo GOT IN",
+    "make the system writable": "mount -o remount,bind,rw /usr && echo GOT IN",
     "set the name of the machine": 'hostname "$(hostname)" && echo GOT IN',
 }
 

@@ -186,6 +186,22 @@ def test_what_the_person_changes_between_commands_stays(root):
     assert (root / ".git/hooks/pre-push").read_text() == "mine"
 
 
+def test_with_more_than_is_looked_at_nothing_is_taken_for_new(root):
+    """What comes into view when something before it goes is left where it is."""
+    folder = root / ".bridle"
+    for number in range(40):
+        (folder / f"{number:02d}").write_text(str(number))
+    watched = Watched(str(root), [".bridle"], most=20)
+    watched.look()
+    (folder / "03").unlink()
+    (folder / "04").write_text("changed")
+    assert watched.mend() == Mended((".bridle/03", ".bridle/04"))
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *(f"{number:02d}" for number in range(40)),
+        "policy.yaml",
+    ]
+
+
 @given(some.binary(max_size=400))
 def test_no_bytes_of_a_configuration_break_it(tmp_path_factory, data):
     root = tmp_path_factory.mktemp("w")

@@ -87,4 +87,5 @@ def _bound(how: str, paths: Iterable[str]) -> list[str]:
 
 
 def _own() -> Sequence[str]:
-    return ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
+    """Its own processes, devices and /tmp. In /proc/sys root could set what the kernel runs."""
+    return ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")

@@ -75,7 +75,7 @@ def tool_chains(environment: Mapping[str, str], hidden: Iterable[str]) -> list[s
     home = os.path.realpath(environment.get("HOME") or Path.home())
     named = [f"{home}/{part}" for part in _CHAINS]
     named += [environment.get(name, "") for name in _VARIABLES]
-    named += [sys.prefix, sys.base_prefix, sys.exec_prefix]
+    named += [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path]
     named += environment.get("PATH", "").split(":")
     secret = [home, *private_places(environment), *hidden]
     found: dict[str, None] = {}

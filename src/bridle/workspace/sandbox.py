@@ -171,7 +171,7 @@ class Sandbox:
             network=self._network,
             abi=abi,
         )
-        families = None if self._network else ()
+        families = seccomp.OPEN if self._network else ()
         return attributes, rules, seccomp.compile_filter(families, truncates=abi >= 3)
 
     def _in_bubblewrap(self, argv: Sequence[str], cwd: str) -> Start:
@@ -195,7 +195,7 @@ class Sandbox:
 
     @cached_property
     def _filter(self) -> bytes:
-        return seccomp.compile_filter(seccomp.LOCAL)
+        return seccomp.compile_filter(seccomp.OPEN if self._network else seccomp.LOCAL)
 
     @cached_property
     def _read(self) -> list[str]:

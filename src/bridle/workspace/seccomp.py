@@ -13,7 +13,8 @@ import sys
 from collections.abc import Sequence
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
-LOCAL = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
+LOCAL = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)  # in a network of its own
+OPEN = (AF_INET, AF_INET6, AF_NETLINK)  # in everybody's: none that other programs here listen on
 
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _EPERM, _ENOSYS = 1, 38
@@ -82,8 +83,8 @@ def machine() -> tuple[int, int] | None:
     return _MACHINES.get(os.uname().machine)
 
 
-def compile_filter(families: Sequence[int] | None, *, truncates: bool = True) -> bytes:
-    """The filter for this machine, which lets sockets of those families be made (None: of any).
+def compile_filter(families: Sequence[int], *, truncates: bool = True) -> bytes:
+    """The filter for this machine, which lets sockets of those families be made and no other.
 
     Without `truncates` a file cannot be cut by its name: for a Landlock that does not know of it.
     """
@@ -103,8 +104,7 @@ def compile_filter(families: Sequence[int] | None, *, truncates: bool = True) ->
     lines += _within(_CLONE[column], 0, _refuse_if(_HAS_BITS, _NEW_USER))
     typing = [line for one in _TYPING for line in _refuse_if(_EQUAL, one)]
     lines += _within(_IOCTL[column], 1, typing)
-    if families is not None:
-        lines += _within(_SOCKET[column], 0, _only(families))
+    lines += _within(_SOCKET[column], 0, _only(families))
     return b"".join([*lines, _line(_RETURN, _ALLOW)])
 
 

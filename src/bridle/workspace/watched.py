@@ -57,11 +57,13 @@ class Mended(NamedTuple):
 class Watched:
     """The protected files of one workspace."""
 
-    def __init__(self, root: str, names: Sequence[str] = NAMES) -> None:
+    def __init__(self, root: str, names: Sequence[str] = NAMES, most: int = _MOST) -> None:
         self.root = self._root = root
         self._names = names
+        self._most = most
         self._before: dict[str, _Entry] = {}
         self._held = 0
+        self._is_over = False  # there is more than is looked at
         self._lock = threading.Lock()  # commands may run side by side, in threads
 
     def look(self) -> None:
@@ -85,7 +87,10 @@ class Watched:
             self._before[path] = known
 
     def _mend(self) -> Mended:
+        before_was_over = self._is_over
         now = dict(self._found())
+        if before_was_over or self._is_over:  # what came into view need not be new
+            now = {path: found for path in self._before if (found := self._status(path))}
         changed = [path for path in sorted({*now, *self._before}) if self._differs(path, now)]
         restored: list[str] = []
         lost: list[str] = []
@@ -97,7 +102,11 @@ class Watched:
         """Everything protected that is there, folders before what is in them."""
         waiting = [*reversed(self._names), ".git"]
         seen = 0
-        while waiting and seen < _MOST:
+        self._is_over = False
+        while waiting:
+            if seen >= self._most:
+                self._is_over = True
+                return
             path = waiting.pop()
             with suppress(OSError), _Parent(self._root, path) as (handle, name):
                 status = os.stat(name, dir_fd=handle, follow_symlinks=False)
@@ -108,6 +117,11 @@ class Watched:
                         yield path, status
                 if is_folder and path != ".git":
                     waiting += [f"{path}/{one}" for one in _names_in(handle, name)]
+
+    def _status(self, path: str) -> os.stat_result | None:
+        with suppress(OSError), _Parent(self._root, path) as (handle, name):
+            return os.stat(name, dir_fd=handle, follow_symlinks=False)
+        return None
 
     def _bytes(self, path: str, status: os.stat_result) -> bytes | None:
         with suppress(OSError), _Parent(self._root, path) as (handle, name):
