@@ -75,7 +75,8 @@ def tool_chains(environment: Mapping[str, str], hidden: Iterable[str]) -> list[s
     home = os.path.realpath(environment.get("HOME") or Path.home())
     named = [f"{home}/{part}" for part in _CHAINS]
     named += [environment.get(name, "") for name in _VARIABLES]
-    named += [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path]
+    named += [sys.prefix, sys.base_prefix, sys.exec_prefix]
+    named += [path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))]
     named += environment.get("PATH", "").split(":")
     secret = [home, *private_places(environment), *hidden]
     found: dict[str, None] = {}
