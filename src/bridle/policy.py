@@ -281,14 +281,53 @@ def _expression(pattern: str, is_path: bool, loose: bool) -> re.Pattern[str]:
     """What fits the pattern; loosely: whatever the case or the unicode form, of flat text."""
     if loose:
         pattern = _flat(pattern)
-    if not is_path:
-        tail = pattern.endswith(" *")
-        plain = (pattern[:-2] if tail else pattern).replace("[", "[[]")  # no classes of characters
-        spelled = translate(plain)[:-2]  # without its end, which newer Pythons spell differently
-        return re.compile(spelled + ("(?: .*)?" if tail else ""), re.DOTALL)
-    pieces = re.split(r"(\*\*/|/\*\*$|\*\*|\*|\?)", pattern.removeprefix("./"))
-    words = "".join(_GLOBS.get(piece) or re.escape(piece) for piece in pieces)
-    return re.compile(words if "/" in pattern else f"(?:.*/)?{words}", re.DOTALL)
+    if is_path:
+        return re.compile(_path_expression(pattern), re.DOTALL)
+    tail = pattern.endswith(" *")
+    plain = (pattern[:-2] if tail else pattern).replace("[", "[[]")  # no classes of characters
+    spelled = translate(plain)[:-2]  # without its end, which newer Pythons spell differently
+    return re.compile(spelled + ("(?: .*)?" if tail else ""), re.DOTALL)
 
 
-_GLOBS = {"**/": "(?:.*/)?", "/**": "(?:/.*)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+def _path_expression(pattern: str) -> str:
+    """Component by component. Groups that give nothing back keep it quick on every path."""
+    whole = pattern if "/" in pattern else f"**/{pattern}"
+    within = re.sub(r"(?<=[^/*])\*\*+(?=[^/*])", "*", whole)  # `a**b` may be one name, or several
+    return "|".join(dict.fromkeys((_way(_spread(within)), _way(_spread(whole)))))
+
+
+def _spread(pattern: str) -> str:
+    """`**` as a component of its own: `src/**.py` is `src/**/*.py`."""
+    ahead = re.sub(r"\*\*(?=[^/])", "**/*", pattern.removeprefix("./"))
+    return re.sub(r"(?<=[^/])\*\*", "*/**", ahead)
+
+
+def _way(pattern: str) -> str:
+    stretches: list[list[str]] = [[]]  # the names between one `**` and the next
+    for number, name in enumerate(pattern.split("/")):
+        if name == "**":
+            stretches.append([])
+        elif name or number == 0:
+            stretches[-1].append(_component(name))
+    start, *rest = ["/".join(one) for one in stretches]
+    if not rest:
+        return start
+    below = "" if rest[-1] else "(?:/.*)?"  # `db/**` is `db` as well
+    found = [one for one in rest if one]
+    if not found:
+        return f"{start}{below}" if stretches[0] else ".*"
+    begin = f"{start}/" if stretches[0] else ""
+    return begin + "".join(map(_somewhere, found[:-1])) + f"(?:[^/]*/)*{found[-1]}{below}"
+
+
+def _somewhere(stretch: str) -> str:
+    return f"(?>(?:[^/]*/)*?{stretch}/)"
+
+
+def _component(name: str) -> str:
+    """One name of a path, in which `*` and `?` stand for anything but `/`."""
+    first, *rest = (re.escape(one).replace(r"\?", "[^/]") for one in re.split(r"\*+", name))
+    if not rest:
+        return first
+    *middle, last = rest
+    return first + "".join(f"(?>[^/]*?{one})" for one in middle) + f"[^/]*{last}"
