@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from bridle import __version__
@@ -52,6 +53,7 @@ def examine() -> Iterator[Finding]:
     yield _program("git", shutil.which("git"), "only repositories need it")
     yield _program("ripgrep", find_ripgrep(), "searching works, only slower")
     yield _sandbox()
+    yield from _hooks()
     yield from _model(loaded.settings if loaded else Settings())
 
 
@@ -112,6 +114,19 @@ def _sandbox() -> Finding:
     elif level == "landlock" and not bubblewrap.program():
         advice = "With bubblewrap (bwrap) installed, commands also get processes of their own."
     return Finding("sandbox", f"{level}: {why}", level != "none" or None, advice)
+
+
+def _hooks() -> Iterator[Finding]:
+    """The hooks that would run in the current folder; nothing where there are none."""
+    from bridle.cli.project import hooks
+
+    try:
+        found = hooks(Path(), quiet=True)
+    except ConfigError as error:
+        yield Finding("hooks", error.message, False, error.hint)
+        return
+    for one in found:
+        yield Finding("hook", f"{one.summary} ({one.origin})", True)
 
 
 def _model(settings: Settings) -> Iterator[Finding]:

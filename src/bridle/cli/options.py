@@ -50,6 +50,14 @@ _OPTIONS = [
         help="Another folder to work on; may be given again.",
     ),
     click.option(
+        "--worktree",
+        metavar="[NAME]",
+        is_flag=False,
+        flag_value="",
+        help="Work in a git worktree of its own, made where there is none of that name. "
+        "The prompt stands before it, or NAME is given.",
+    ),
+    click.option(
         "--rule",
         "rules",
         metavar="RULE",
@@ -96,5 +104,9 @@ def to_settings(flags: dict[str, Any]) -> dict[str, Any]:
         raise click.UsageError("--yes is --mode auto, and another mode was asked for as well")
     if flags.get("go_on") and flags.get("resume"):
         raise click.UsageError("--continue and --resume exclude each other")
+    if flags.get("worktree") is not None and flags.get("resume"):
+        raise click.UsageError(
+            "--resume goes on where the session was, and --worktree is for another place"
+        )
     found = {key: flags.get(flag) for flag, key in _KEYS.items()}
     return found | {"mode": "auto"} if flags.get("yes") else found

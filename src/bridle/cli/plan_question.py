@@ -16,7 +16,7 @@ from bridle.workspace.text import neutral
 
 PLAN, ASK = "exit_plan_mode", "ask_user"
 _GO = "[y] go  [y WORDS] go, with these changes  [n] no  or say what is wrong with it"
-_YES = re.compile(r"(?:y|yes|go|ok)(?:[\s,.:;!]+(.*))?", re.IGNORECASE | re.DOTALL)
+_YES = re.compile(r"(?:y|yes)(?:[\s,.:;!]+(.*))?|go|ok", re.IGNORECASE | re.DOTALL)
 _NO = re.compile(r"(?:n|no)(?:[\s,.:;!]+(.*))?", re.IGNORECASE | re.DOTALL)
 _HEADING = re.compile(r"#{1,6} ")
 

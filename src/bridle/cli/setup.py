@@ -8,16 +8,19 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
+from bridle.cli import project
 from bridle.cli.failure import complain
 from bridle.cli.find import find_session, newest_in
 from bridle.cli.options import to_settings
 from bridle.cli.style import Paint
+from bridle.cli.worktree import tell_neighbours, with_worktree, words_of
 from bridle.config import Loaded, Settings, load_settings, state_folder, vendor_of
 from bridle.config.places import policy_file
 from bridle.engine.engine import Engine
 from bridle.engine.parts import Approver
 from bridle.engine.session import Session
-from bridle.policy import Rule, read_rule
+from bridle.errors import ConfigError
+from bridle.policy import Mode, Rule, read_rule
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import SessionSummary
 from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
@@ -34,12 +37,17 @@ class Setup:
         self.loaded: Loaded = load_settings(to_settings(flags))
         self.settings: Settings = self.loaded.settings
         self.folder = SessionFolder(state_folder(os.environ))
+        flags = with_worktree(flags, self.folder.folder, _here)
         self.earlier = _earlier(self.folder, flags)
         self.imported = self.earlier is not None and is_imported(self.folder, self.earlier.id)
         self._named = bool(flags.get("workspace"))
         self.workspace = _workspace(None if self.imported else self.earlier, flags)
         self.also: tuple[str, ...] = tuple(flags.get("add_dir") or ())
         self.rules = _rules(self.workspace, flags.get("rules") or ())
+        self.hooks = project.hooks(self.workspace)
+        self.instructions = project.instructions(self.workspace)
+        asked_for = flags.get("mode") or flags.get("yes")
+        self.chosen_mode: Mode | None = self.settings.mode if asked_for else None
         for warning in self.loaded.warnings:
             complain(warning)
 
@@ -88,8 +96,10 @@ class Setup:
             options["small"] = self._other(settings.small_model)
         if settings.fallback_model:
             options["fallback"] = self._other(settings.fallback_model)
-        if "system" in extra:
-            options["system"] = extra["system"]
+        if self.hooks:
+            options["hooks"] = self.hooks
+        if told := "\n\n".join(filter(None, (self.instructions, extra.get("rule", "")))):
+            options["instructions"] = told
         return build_engine(provider, workspace=self.workspace, **options)
 
     def _other(self, name: str) -> Provider:
@@ -107,8 +117,15 @@ class Setup:
         return Paint(False) if self.settings.theme == "plain" else None
 
     @property
+    def apart(self) -> str:
+        """Where the session works, and how its changes come back, where it has a worktree."""
+        return words_of(self.workspace, self.folder.folder)
+
+    @property
     def moved(self) -> str:
         """A word about the folder where it is not what one would expect of the session."""
+        if self.apart:
+            return self.apart
         if self.imported:
             return f"working in {self.workspace}; the session was imported from elsewhere"
         own = self.earlier.workspace if self.earlier is not None and not self._named else ""
@@ -130,8 +147,13 @@ class Setup:
         return head_of(self.folder, self.earlier.id).seq if self.earlier is not None else 0
 
     async def session(self, engine: Engine) -> Session:
-        """The session to go on with, or a new one."""
-        return await engine.session(self.earlier.id if self.earlier is not None else None)
+        """The session to go on with, or a new one; told where another is at work beside it."""
+        earlier = self.earlier.id if self.earlier is not None else ""
+        tell_neighbours(self.folder, self.workspace, earlier)
+        session = await engine.session(earlier or None)
+        if self.chosen_mode is not None:
+            session.mode = self.chosen_mode  # what was asked for now comes before what the log says
+        return session
 
 
 def to_limits(settings: Settings) -> Limits:

@@ -92,11 +92,14 @@ def _show(one: "Counting", paint: Paint) -> None:
 
 
 def _check(files: "tuple[Counting, ...]", root: Path) -> None:
-    """Rules that cannot be understood would keep bridle from starting here: they are refused."""
+    """Rules and hooks that cannot be understood would keep bridle from starting: refused."""
+    from bridle.config.hooks import parse_hooks
     from bridle.config.marked import decoded
     from bridle.config.policy import parse_rules
-    from bridle.config.trust import POLICY
+    from bridle.config.trust import HOOKS, POLICY
 
     for one in files:
         if one.name == POLICY and not one.problem:
             parse_rules(decoded(one.data, root / POLICY, "rules"), root / POLICY)
+        if one.name == HOOKS and not one.problem:
+            parse_hooks(decoded(one.data, root / HOOKS, "hooks"), root / HOOKS)

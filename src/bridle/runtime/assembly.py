@@ -42,17 +42,20 @@ class EngineOptions(TypedDict, total=False):
     `rules` are rules or their words (`"allow: shell(git status)"`); files of rules are the command
     line's, and `bridle.config.policy.standing_rules(folder)` reads them. `policy` is a
     `PolicyEngine` of your own, asked after the floor and the deny rules; it lifts neither. `hooks`
-    stand before and after tools, prompts and turns. `also` are more folders to work on. `sandbox`
-    is what commands run in (auto, bubblewrap, landlock, none), `hosts` whom `web_fetch` may ask
-    (none: there is no such tool); both are for the built-in tools. `undo=False` keeps nothing of
-    what turns change, nor does a store of your own without a `state`. A yes for the session ends
-    after `ask_grant_seconds`; a rule made of a yes is handed to `learn`, in its words.
+    stand before and after tools, prompts and turns: functions (`bridle.hook`), objects, commands
+    (`bridle.config.hooks.standing_hooks(folder)` reads files of them), or `Hooks` of your own.
+    `instructions` is told to the model behind the usual system prompt; a `system` of your own takes
+    the place of both. `also` are more folders to work on. `sandbox` is what commands run in (auto,
+    bubblewrap, landlock, none), `hosts` whom `web_fetch` may ask (none: there is no such tool);
+    both are for the built-in tools. `undo=False` keeps nothing of what turns change, nor does a
+    store of your own without a `state`. A yes for the session ends after `ask_grant_seconds`; a
+    rule made of a yes is handed to `learn`, in its words.
     """
 
     mode: Mode
     rules: Iterable[Rule | str]
     policy: PolicyEngine
-    hooks: Hooks
+    hooks: Hooks | Iterable[Any] | Callable[..., Any]
     also: Iterable[Folder]
     sandbox: Literal["auto", "bubblewrap", "landlock", "none"]
     hosts: Iterable[str]
@@ -65,6 +68,7 @@ class EngineOptions(TypedDict, total=False):
     limits: Limits
     config: RequestConfig
     system: str
+    instructions: str
     deps: Any
     small: Provider | str
     fallback: Provider | str
@@ -106,7 +110,8 @@ def build_engine(
         ground=around.ground,
         sandbox=around.sandbox if tools is None and around.sandbox is not None else "",
         keeper=_keeper(around, named, options, elsewhere=store is not None),
-        system=options["system"] if "system" in options else default_system(),
+        hooks=_hooks(options.get("hooks"), folder.root),
+        system=default_system(folder.root, named, options),
         small=provider_of(small) if isinstance(small, str) else small,
         version=__version__,
         secrets=known_secrets(os.environ),
@@ -136,7 +141,6 @@ _KEPT = (
     "deps",
     "redact_tokens",
     "face",
-    "hooks",
 )
 
 
@@ -163,9 +167,22 @@ def _rules(given: Iterable[Rule | str]) -> tuple[Rule, ...]:
     return tuple(read_rule(one, "rules") if isinstance(one, str) else one for one in words)
 
 
-def default_system() -> str:
-    """What the model is told of its work when nothing else was said."""
-    return Path(__file__).with_name("system.md").read_text("utf-8")
+def default_system(root: str, tools: Iterable[str], options: EngineOptions) -> str:
+    """What the model is told of its work: as it was said, or the usual."""
+    if "system" in options:
+        return options["system"]
+    from bridle.runtime.prompts import system_prompt
+
+    return system_prompt(root, tools, options.get("instructions", ""))
+
+
+def _hooks(given: Any, root: str) -> Hooks | None:
+    """What was handed in as hooks, as one. Raise `ConfigError`."""
+    if given is None:
+        return None
+    from bridle.runtime.hooks import as_hooks
+
+    return as_hooks(given, root)
 
 
 def _resolved(provider: Provider | str | None) -> Provider:

@@ -1,0 +1,137 @@
+"""A hook that is a command: told on standard input, heard by its exit code and what it prints.
+
+It runs in the workspace with a clean environment, below a supervisor, so that nothing of it is left
+when it has ended, took too long or was interrupted, also when bridle is killed. 0 is fine, and a
+JSON object on standard output is heard; 2 denies, with the reason on standard error; anything else
+is a hook that broke.
+"""
+
+import asyncio
+import os
+import tempfile
+from contextlib import suppress
+from typing import IO, Any
+
+import msgspec
+
+from bridle.config.hooks import CommandLine
+from bridle.promises.hooks import Moment, Occasion, Remark
+from bridle.runtime.hooks import Broken, checked
+from bridle.tools.process import Ended, Program, clean_environment
+from bridle.workspace.sandbox import Start, supervised
+from bridle.workspace.text import neutral, one_line, shorten
+
+_MOST = 65_536  # bytes that a hook may print
+_MOST_RESULT = 1_000_000  # characters of a result that a hook is told
+_LINES, _REASON = 5, 2000  # of standard error that are a reason
+_DENIES = 2
+_SHELL = "/bin/sh"
+_HEARD = ("deny", "word", "arguments", "prompt")
+
+
+class CommandHook:
+    """One command of a file."""
+
+    def __init__(self, line: CommandLine, root: str) -> None:
+        self._line = line
+        self._root = root
+        self.on: tuple[Moment, ...] = line.moments
+        self.tools = line.tools
+        self.name = f"`{one_line(line.words, 60)}`"
+
+    async def speak(self, occasion: Occasion) -> Remark:
+        """Run it, and hear what it says. Raise `Broken`."""
+        run = _Run(self._line, self._root)
+        with tempfile.TemporaryFile() as told:
+            told.write(to_json(occasion))
+            told.flush()
+            ended = await run.through(told)
+        if run.is_too_much:
+            raise Broken(f"it printed more than {_MOST // 1024} KB")
+        if ended.timed_out:
+            raise Broken(f"it did not end within {self._line.seconds:g} seconds")
+        return understood(ended.code, bytes(run.printed), bytes(run.complained))
+
+
+class _Run:
+    """One run of the command: what it prints, and what it complains of."""
+
+    def __init__(self, line: CommandLine, root: str) -> None:
+        self._line = line
+        self._root = root
+        self.printed = bytearray()
+        self.complained = bytearray()
+
+    @property
+    def is_too_much(self) -> bool:
+        """Did it print more than anybody reads?"""
+        return len(self.printed) + len(self.complained) > _MOST
+
+    async def through(self, told: IO[bytes]) -> Ended:
+        """From its start to its end."""
+        loop = asyncio.get_running_loop()
+        reader, writer = os.pipe()
+        try:
+            os.set_blocking(reader, False)
+            loop.add_reader(reader, self._complaint, reader)
+            words = _words(self._line.run, told.fileno(), writer)
+            handles = (told.fileno(), writer)
+            program = Program(words, self._root, self._print, starter=_start, handles=handles)
+            return await program.run(self._line.seconds, clean_environment())
+        finally:
+            loop.remove_reader(reader)
+            self._complaint(reader)
+            os.close(writer)
+            os.close(reader)
+
+    def _print(self, data: bytes) -> bool:
+        self.printed += data[: _MOST + 1]
+        return not self.is_too_much
+
+    def _complaint(self, reader: int) -> None:
+        with suppress(BlockingIOError):
+            data = os.read(reader, _MOST)
+            self.complained += data[: _MOST + 1 - len(self.complained)]
+
+
+def _words(run: str | tuple[str, ...], told: int, complaints: int) -> list[str]:
+    """The command with its input and its complaints where they belong.
+
+    A shell takes handles of one digit alone by their number; by their names it takes any.
+    """
+    inner = [_SHELL, "-c", run] if isinstance(run, str) else list(run)
+    script = f'exec "$@" </dev/fd/{told} 2>/dev/fd/{complaints}'
+    return [_SHELL, "-c", script, "hook", *inner]
+
+
+def _start(words: Any, lifeline: int) -> Start:
+    return supervised(words, lifeline)
+
+
+def to_json(occasion: Occasion) -> bytes:
+    """What a command is told: every field, also those that say nothing."""
+    found = msgspec.structs.asdict(occasion)
+    found["result"] = shorten(occasion.result, _MOST_RESULT)
+    return msgspec.json.encode(found, enc_hook=str) + b"\n"
+
+
+def understood(code: int | None, printed: bytes, complained: bytes) -> Remark:
+    """What a command says by how it ended and what it printed. Raise `Broken`."""
+    if code == _DENIES:
+        return Remark(deny=_first_lines(complained) or "it gave no reason")
+    if code != 0:
+        how = "it was ended" if code is None else f"exit code {code}"
+        raise Broken(": ".join(filter(None, (how, _first_lines(complained)))))
+    text = printed.strip()
+    if not text.startswith(b"{"):
+        return Remark()
+    try:
+        said = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Broken(f"it printed what begins like JSON and is none: {error}") from error
+    return checked(Remark(**{key: said[key] for key in _HEARD if said.get(key) is not None}))
+
+
+def _first_lines(complained: bytes) -> str:
+    text = complained[:_REASON].decode("utf-8", "replace").strip()
+    return neutral("\n".join(text.splitlines()[:_LINES]))
