@@ -268,3 +268,27 @@ def test_a_folder_outside_is_asked_about_even_without_a_path():
 def test_what_is_only_unusual_asks_and_is_not_forbidden(line):
     found = understood(line)
     assert (found.floor, found.guard, verdict(line)) == ("", "", "ask")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat /dev/fd/../../../etc/passwd",
+        "ls > -",
+        "time cd .. && cat ../x",
+        "time cd src && cat ../x",
+        "printf %ln x",
+        "git diff /etc/passwd:x README.md",
+        "find -- . -fprint out",
+        "grep -C x /etc/passwd",
+        "test -f /etc/passwd",
+    ],
+)
+def test_what_only_looks_harmless_asks(line):
+    assert verdict(line) == "ask"
+
+
+def test_that_a_file_of_credentials_is_there_may_be_seen():
+    lines = ("ls -l .env", "test -f .env", "stat .env", "find .env", "[ -e .env ]")
+    assert [verdict(line) for line in lines] == ["allow"] * 5
+    assert verdict("ls -l .env", "deny: read(.env)") == "deny"

@@ -92,7 +92,7 @@ def _test(name: str, given: Given, reach: Reach) -> list[str]:
             or before in ("-nt", "-ot", "-ef")
             or after in ("-nt", "-ot", "-ef")
         ):
-            reasons.append(reach.reads(arg))
+            reasons.append(reach.reads(arg, inside=False))
         elif re.fullmatch(r"-[A-Za-z]+", arg.text) and arg.text not in (_UNARY | _BINARY | _OTHER):
             reasons.append(f"{name} {arg.text} is not known to be harmless")
     return reasons
@@ -100,7 +100,7 @@ def _test(name: str, given: Given, reach: Reach) -> list[str]:
 
 def _printf(name: str, given: Given, reach: Reach) -> list[str]:
     text = given.operands[0].text if given.operands else ""
-    return ["printf sets a variable"] if re.search(r"%[^%A-Za-z]*n", text) else []
+    return ["printf sets a variable"] if re.search(r"%[^%A-Za-z]*[hjlLtz]*n", text) else []
 
 
 def _date(name: str, given: Given, reach: Reach) -> list[str]:

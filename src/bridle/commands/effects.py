@@ -4,6 +4,7 @@ The table says which flags are harmless and what the operands are; here that is 
 was given. A program that only reads stays so only when every word of it is understood.
 """
 
+import re
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -13,6 +14,9 @@ from bridle.commands.options import Arg, Given, sort_words
 from bridle.commands.program import Known, flag_table, operand_kinds
 from bridle.commands.reach import Reach, shown
 from bridle.policy import Act, Does
+
+_PLAIN = ("", "?", "=", "==")
+_NUMBER = re.compile(r"[-+]?\d+(?:[kKMGTbB]|[kKMGT]?i?B)?").fullmatch
 
 
 class Effect(Struct, gc=False):
@@ -84,7 +88,7 @@ def _flag_reasons(given: Given, reach: Reach) -> list[str]:
     return [
         _path_reason(flag.kind[1:], flag.value, given, reach)
         for flag in given.flags
-        if flag.value is not None and len(flag.kind) > 2
+        if flag.value is not None and flag.kind not in _PLAIN
     ]
 
 
@@ -130,7 +134,7 @@ def _out(arg: Arg, given: Given, reach: Reach) -> str:
 
 def _start(arg: Arg, given: Given, reach: Reach) -> str:
     """Where `find` begins to look; the marks of its grammar are no paths."""
-    return "" if arg.text in ("(", ")", "!", ",") else reach.reads(arg)
+    return "" if arg.text in ("(", ")", "!", ",") else reach.reads(arg, inside=False)
 
 
 def _goto(arg: Arg, given: Given, reach: Reach) -> str:
@@ -141,8 +145,8 @@ def _goto(arg: Arg, given: Given, reach: Reach) -> str:
 
 def _rev(arg: Arg, given: Given, reach: Reach) -> str:
     """A commit or a path, or a path in a commit: whatever it is, it is read."""
-    _, colon, path = arg.text.partition(":")
-    if colon and path:
+    before, colon, path = arg.text.partition(":")
+    if colon and path and not before.startswith(("/", ".", "~")):
         top = Reach(reach.ground, reach.ground.root, reach.notes)
         return (reach if path.startswith(".") else top).reads(Arg(path, arg.known))
     return reach.reads(arg)
@@ -200,6 +204,8 @@ def _is_remote(given: Given) -> bool:
 
 KINDS: dict[str, Callable[[Arg, Given, Reach], str]] = {
     "text": lambda arg, given, reach: "",
+    "n": lambda arg, given, reach: "" if _NUMBER(arg.text) else f"{shown(arg.text)} is no number",
+    "look": lambda arg, given, reach: reach.reads(arg, inside=False),
     "read": lambda arg, given, reach: reach.reads(arg),
     "write": lambda arg, given, reach: reach.writes(arg),
     "delete": lambda arg, given, reach: reach.deletes(arg, deep=given.has("-r -R --recursive")),

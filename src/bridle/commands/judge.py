@@ -27,7 +27,7 @@ from bridle.promises.ground import Ground
 SHELL = ("shell",)
 _DEEPEST = 12  # programs inside one another
 _RANK: dict[Does, int] = {"reads": 0, "edits": 1, "builds": 2, "changes": 3}
-_MOVERS = frozenset({"pushd", "popd", "source", ".", "eval", "builtin", "command"})
+_MOVERS = frozenset({"pushd", "popd", "source", ".", "eval", "builtin", "command", "time"})
 _ECHOES = frozenset({"echo", "printf"})
 
 

@@ -67,7 +67,7 @@ def sort_words(
             given.operands.append(arg)
             if stop:
                 break
-        elif text == "--":
+        elif text == "--" and not single:
             break
         elif single or text[1] == "-":
             at += _long(arg, args[at : at + 2], table, given)

@@ -14,6 +14,7 @@ from bridle.promises.ground import Ground, Place
 
 STREAMS = frozenset({"-", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/null", "/dev/tty"})
 _SOURCES = frozenset({"/dev/zero", "/dev/urandom", "/dev/random"})
+_HANDLE = re.compile(r"/dev/fd/\d+").fullmatch
 _SOCKETS = ("/dev/tcp/", "/dev/udp/")
 _WIDE = re.compile(r"[*?.\[\]!]*[*?][*?.\[\]!]*").fullmatch  # a pattern that means "everything"
 _SYSTEM = ("/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/opt", "/root", "/usr", "/var")
@@ -40,14 +41,16 @@ class Reach:
         """Where a path leads from here."""
         return self.ground.place(text, self.folder)
 
-    def reads(self, arg: Arg) -> str:
-        """It reads that path."""
+    def reads(self, arg: Arg, *, inside: bool = True) -> str:
+        """It reads that path; not `inside`: only that it is there, not what is in it."""
         text = self._text(arg)
         if not text or self._is_stream(text) or text in _SOURCES:
             return ""
         place = self.place(text)
         also = (text,) if text != place.path else ()
         self.notes.act(Act(("read",), place.path, "reads", "", also, True, True))
+        if not inside and place.reading == "ask" and place.inside:
+            return ""
         return self.judged_read(place)
 
     def judged_read(self, place: Place) -> str:
@@ -63,7 +66,7 @@ class Reach:
     def writes(self, arg: Arg, *, minor: bool = True) -> str:
         """It writes that path."""
         text = self._text(arg)
-        if not text or self._is_stream(text):
+        if not text or (text != "-" and self._is_stream(text)):
             return ""
         place = self.place(text)
         reason = f"writes {shown(place.path)}"
@@ -161,7 +164,7 @@ class Reach:
     def _is_stream(self, text: str) -> bool:
         if text.startswith(_SOCKETS):
             self.notes.forbid(f"opens a network connection from the shell: {shown(text)}")
-        return text in STREAMS or text.startswith("/dev/fd/")
+        return text in STREAMS or _HANDLE(text) is not None
 
 
 def _why(place: Place) -> str:

@@ -333,7 +333,7 @@ TABLE = {
     "sphinx-build": _builds("-b= -W -q -n -E -a", "work write text*"),
     "mkdocs": _verbs({"build": _builds("-q -s --strict -d=out", "text*")}),
 }
-for _name in ("mypy", "black", "flake8", "eslint", "tsc", "prettier", "ninja", "cmake", "ctest"):
+for _name in ("mypy", "black", "eslint", "tsc", "prettier", "ninja", "cmake", "ctest"):
     TABLE[_name] = replace(TABLE[_name], alone="--version", runs=(f"{_name} --version",))
 TABLE["py.test"] = TABLE["pytest"]
 for _name in ("g++", "clang", "clang++", "cc"):

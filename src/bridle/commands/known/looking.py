@@ -33,7 +33,7 @@ TABLE = {
     "ls": Known(
         "reads",
         _LS,
-        "read*",
+        "look*",
         runs=(
             "ls",
             "ls -la",
@@ -44,6 +44,7 @@ TABLE = {
             "/bin/ls -l",
             "ls -- src",
             "ls *.py",
+            "ls -l .env",
             "ls -d */",
             "ls --group-directories-first -l",
         ),
@@ -73,6 +74,8 @@ TABLE = {
             "find . -fprint out",
             "find . -fprintf out %p",
             "find . -fls out",
+            "find -- . -fprint out",
+            "find . -- -fprint out",
             r"find . -ok cat {} \; -delete",
             r"find . -name '*.py' -exec sh -c 'cat {}' \;",
             "find ~ -type f",
@@ -92,7 +95,7 @@ TABLE = {
         "-a -d -f -i -L= -o=write -P= -I= -p -s -h -u -g -D -t -r -v -C -n -F -J -X -N -q "
         "--noreport --dirsfirst --filesfirst --gitignore --du --prune --filelimit= --charset= "
         "--inodes --si --sort= --metafirst --ignore-case --matchdirs --timefmt= --version --help",
-        "read*",
+        "look*",
         runs=("tree", "tree -L 2", "tree -a -I 'node_modules|.git' src", "tree --gitignore -d"),
         asks=("tree -o out.txt", "tree /etc", "tree -R -H x"),
     ),
@@ -100,7 +103,7 @@ TABLE = {
         "reads",
         "-L -f -c= -t -x -n -F -l -r -s --dereference --file-system --format= --printf= --terse "
         "--cached= --version --help",
-        "read*",
+        "look*",
         runs=("stat README.md", "stat -c '%s %n' src", "stat --format=%y README.md"),
         asks=("stat /etc/shadow", "stat --bogus x"),
     ),
@@ -110,7 +113,7 @@ TABLE = {
         "--block-size= --bytes --total --dereference-args --max-depth= --human-readable --inodes "
         "--count-links --dereference --null --separate-dirs --si --summarize --threshold= --time? "
         "--time-style= --exclude-from=read --exclude= --one-file-system --version --help",
-        "read*",
+        "look*",
         runs=("du -sh .", "du -h --max-depth=1", "du -sh src tests", "du -a src"),
         asks=("du -sh /", "du --files0-from=list", "du -sh ~"),
     ),
@@ -127,7 +130,7 @@ TABLE = {
         "reads",
         "-b -i -h -k -N -n -p -r -v -0 --brief --mime --mime-type --mime-encoding "
         "--no-dereference --keep-going --no-pad --raw --version --help",
-        "read*",
+        "look*",
         runs=("file README.md", "file -b --mime-type src/app.py", "file *"),
         asks=("file -C -m magic", "file -f names", "file -z x.gz", "file /etc/shadow"),
     ),
@@ -135,14 +138,14 @@ TABLE = {
         "reads",
         "-e -m -s -q -z -L -P --canonicalize-existing --canonicalize-missing --logical --physical "
         "--quiet --relative-to=read --relative-base=read --strip --no-symlinks --zero",
-        "read*",
+        "look*",
         runs=("realpath src", "realpath -m x/y"),
         asks=("realpath /etc/alternatives",),
     ),
     "readlink": Known(
         "reads",
         "-f -e -m -n -q -s -v -z --canonicalize --no-newline --quiet --silent --verbose --zero",
-        "read*",
+        "look*",
         runs=("readlink -f src",),
         asks=("readlink /proc/self/exe",),
     ),

@@ -36,8 +36,8 @@ TABLE = {
     ),
     "sed": Known(
         "reads",
-        "-n -E -r -s -u -z -e= -l= -i? --quiet --silent --expression= --regexp-extended "
-        "--separate --unbuffered --null-data --in-place? --posix --debug --version --help",
+        "-n -E -r -s -u -z -e= -i? --quiet --silent --expression= --regexp-extended --separate "
+        "--unbuffered --null-data --in-place? --posix --debug --version --help",
         "text read*",
         instead="-e --expression",
         check="sed",
@@ -70,6 +70,7 @@ TABLE = {
             "sed -n '/a/w out' x",
             "sed 5p /etc/passwd",
             "sed -s -i.bak s/a/b/ x",
+            "sed -l 'w out' x",
         ),
     ),
     "awk": Known(

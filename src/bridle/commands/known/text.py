@@ -3,31 +3,31 @@
 from bridle.commands.program import Known
 
 _GREP = (
-    "-E -F -G -P -i -y -v -w -x -c -l -L -q -s -n -H -h -o -b -a -I -r -U -z -Z -T -A= -B= -C= "
-    "-m= -e= -f=read -d= -D= -# --extended-regexp --fixed-strings --basic-regexp --perl-regexp "
+    "-E -F -G -P -i -y -v -w -x -c -l -L -q -s -n -H -h -o -b -a -I -r -U -z -Z -T -A=n -B=n -C=n "
+    "-m=n -e= -f=read -d= -D= -# --extended-regexp --fixed-strings --basic-regexp --perl-regexp "
     "--ignore-case --no-ignore-case --invert-match --word-regexp --line-regexp --count --color? "
-    "--colour? --files-with-matches --files-without-match --max-count= --only-matching --quiet "
+    "--colour? --files-with-matches --files-without-match --max-count=n --only-matching --quiet "
     "--silent --no-messages --byte-offset --with-filename --no-filename --label= --line-number "
-    "--initial-tab --null --after-context= --before-context= --context= --text --binary-files= "
+    "--initial-tab --null --after-context=n --before-context=n --context=n --text --binary-files= "
     "--exclude= --exclude-from=read --exclude-dir= --include= --recursive --line-buffered "
     "--null-data --regexp= --file=read --directories= --devices= --version --help"
 )
 _RG = (
-    "-e= -f=read -g= -i -S -s -F -w -x -v -c -l -n -N -o -p -q -r= -t= -T= -u -U -A= -B= -C= -m= "
-    "-M= -j= -d= -0 -H -I -a -P -E= -b -. -V --regexp= --file=read --glob= --iglob= --ignore-case "
-    "--smart-case --case-sensitive --fixed-strings --word-regexp --line-regexp --invert-match "
-    "--count --count-matches --files --files-with-matches --files-without-match --line-number "
-    "--no-line-number --only-matching --pretty --quiet --replace= --type= --type-not= --type-add= "
-    "--type-list --unrestricted --multiline --multiline-dotall --after-context= --before-context= "
-    "--context= --max-count= --max-columns= --max-columns-preview --max-depth= --max-filesize= "
-    "--threads= --null --null-data --with-filename --no-filename --text --pcre2 --engine= "
-    "--encoding= --byte-offset --hidden --no-hidden --no-ignore --no-ignore-vcs --no-ignore-dot "
-    "--no-ignore-parent --no-ignore-global --no-ignore-exclude --no-ignore-files "
-    "--ignore-file=read --json --stats --sort= --sortr= --heading --no-heading --column "
-    "--no-column --vimgrep --color= --colors= --trim --passthru --crlf --mmap --no-mmap "
-    "--one-file-system --no-messages --no-config --binary --line-buffered --block-buffered "
-    "--field-match-separator= --field-context-separator= --context-separator= "
-    "--no-context-separator --version --help"
+    "-e= -f=read -g= -i -S -s -F -w -x -v -c -l -n -N -o -p -q -r= -t= -T= -u -U -A=n -B=n -C=n "
+    "-m=n -M=n -j=n -d=n -0 -H -I -a -P -E= -b -. -V --regexp= --file=read --glob= --iglob= "
+    "--ignore-case --smart-case --case-sensitive --fixed-strings --word-regexp --line-regexp "
+    "--invert-match --count --count-matches --files --files-with-matches --files-without-match "
+    "--line-number --no-line-number --only-matching --pretty --quiet --replace= --type= "
+    "--type-not= --type-add= --type-list --unrestricted --multiline --multiline-dotall "
+    "--after-context=n --before-context=n --context=n --max-count=n --max-columns=n "
+    "--max-columns-preview --max-depth=n --max-filesize= --threads=n --null --null-data "
+    "--with-filename --no-filename --text --pcre2 --engine= --encoding= --byte-offset --hidden "
+    "--no-hidden --no-ignore --no-ignore-vcs --no-ignore-dot --no-ignore-parent "
+    "--no-ignore-global --no-ignore-exclude --no-ignore-files --ignore-file=read --json --stats "
+    "--sort= --sortr= --heading --no-heading --column --no-column --vimgrep --color= --colors= "
+    "--trim --passthru --crlf --mmap --no-mmap --one-file-system --no-messages --no-config "
+    "--binary --line-buffered --block-buffered --field-match-separator= "
+    "--field-context-separator= --context-separator= --no-context-separator --version --help"
 )
 _SORT = (
     "-b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z -k= -t= -S= -o=write -T=write "
@@ -81,7 +81,7 @@ TABLE = {
     ),
     "head": Known(
         "reads",
-        "-c= -n= -q -v -z -# --bytes= --lines= --quiet --silent --verbose --zero-terminated",
+        "-c=n -n=n -q -v -z -# --bytes=n --lines=n --quiet --silent --verbose --zero-terminated",
         "read*",
         runs=(
             "head README.md",
@@ -94,8 +94,8 @@ TABLE = {
     ),
     "tail": Known(
         "reads",
-        "-c= -n= -q -v -z -f -F -s= -# --bytes= --lines= --quiet --silent --verbose "
-        "--zero-terminated --follow? --retry --pid= --sleep-interval=",
+        "-c=n -n=n -q -v -z -f -F -s=n -# --bytes=n --lines=n --quiet --silent --verbose "
+        "--zero-terminated --follow? --retry --pid=n --sleep-interval=n",
         "read*",
         runs=("tail -n 20 README.md", "tail -20 README.md", "tail -n +5 README.md"),
         asks=("tail /var/log/syslog", "tail --bogus x"),
@@ -131,6 +131,8 @@ TABLE = {
             "grep --reg=x y",
             "grep foo .env",
             "grep -r key ~",
+            "grep -C x /etc/passwd",
+            "grep -A /etc/passwd x",
         ),
     ),
     "rg": Known(

@@ -87,9 +87,9 @@ _VERBS = {
         "--ignore-case --invert-match --word-regexp --line-number --count --files-with-matches "
         "--name-only --files-without-match --only-matching --quiet --extended-regexp "
         "--fixed-strings --perl-regexp --basic-regexp --and --or --not --all-match --cached "
-        "--untracked --max-depth= --heading --break --color? --no-color --show-function "
-        "--function-context --column --full-name --threads= --after-context= --before-context= "
-        "--context= --null --max-count=",
+        "--max-depth= --heading --break --color? --no-color --show-function --function-context "
+        "--column --full-name --threads= --after-context= --before-context= --context= --null "
+        "--max-count=",
         "text rev*",
         instead="-e",
     ),
