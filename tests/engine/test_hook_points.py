@@ -1,5 +1,7 @@
 """Hooks in a session: before and after a prompt, a turn and a tool. None lifts a deny."""
 
+import asyncio
+
 import pytest
 from standing import SaidHooks
 
@@ -242,6 +244,51 @@ def test_hooks_around_a_turn_speak_to_the_model_and_hear_how_it_ended():
     assert order == [TraceEvent, TraceEvent, TurnEnded]
     last = hooks.heard[-1]
     assert (last.moment, last.turn, last.ok) == ("after_turn", 1, True)
+
+
+def test_an_interrupted_turn_is_heard_and_a_parked_one_is_heard_when_it_ends():
+    async def story():
+        begun, hooks = asyncio.Event(), SaidHooks(before_turn=Remark(), after_turn=Remark())
+
+        async def execute(arguments, context):
+            begun.set()
+            await asyncio.Event().wait()
+
+        thing = Thing(execute, read_only=False)
+        rest = {"hooks": hooks, "on_ask": "park"}
+        async with make_engine([call("thing"), "ok"], thing, **rest) as engine:
+            session = await engine.session()
+            turn = await session.send("go")
+            assert (await session.wait(turn)).reason == "parked"
+            heard = [one.moment for one in hooks.heard]
+            (asked,) = session.history.pending.values()
+            await session.answer("call_1", True, shown=asked.shown, by="ann")
+            await begun.wait()
+            await session.interrupt()
+            return heard, [(one.moment, one.ok) for one in hooks.heard]
+
+    heard, whole = run(story())
+    assert heard == ["before_turn"]
+    assert whole == [("before_turn", True), ("after_turn", False)]
+
+
+def test_an_interrupt_does_not_wait_for_a_hook_that_hears_the_end():
+    async def story():
+        hearing, hooks = asyncio.Event(), SaidHooks(after_turn=Remark())
+
+        async def hear(occasion):
+            hearing.set()
+            await asyncio.Event().wait()
+
+        hooks.hear = hear
+        async with make_engine(["ok", "again"], hooks=hooks) as engine:
+            session = await engine.session()
+            turn = await session.send("go")
+            await hearing.wait()
+            await session.interrupt()
+            return (await session.wait(turn)).reason, session.is_busy
+
+    assert run(story()) == ("done", False)
 
 
 def test_questions_wait_for_the_hooks_of_their_own_call():

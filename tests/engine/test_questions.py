@@ -8,7 +8,7 @@ from bridle.promises.session import NO, YES, Answer
 from bridle.stores.jsonl import JsonlStore
 from bridle.workspace.ground import Ground
 from bridle.workspace.paths import Workspace
-from rig import Thing, call, calls, events, make_engine, results, run
+from rig import Thing, call, calls, events, make_engine, results, run, until
 
 
 def shell(done):
@@ -108,6 +108,26 @@ def test_one_answer_is_for_one_call_of_a_group(tmp_path):
     engine, session = run(work)
     assert done == [("write", "a"), ("write", "c")]
     assert [failed for _, _, failed in results(engine, session.id)] == [False, True, False]
+
+
+def test_the_answers_of_a_group_may_come_in_any_order(tmp_path):
+    async def whole():
+        done = []
+        wanted = [("write", {"path": one}) for one in "abc"]
+        script, tool = [calls(*wanted), "ok"], files(done, "write")
+        async with make_engine(script, tool, root=tmp_path, on_ask="wait") as engine:
+            session = await engine.session()
+            turn = await session.send("go")
+            await until(session, lambda event: isinstance(event, ApprovalAsked))
+            questions = list(session.history.pending.values())
+            for asked in reversed(questions):
+                assert done == []
+                yes = asked.call.id != "call_2"
+                await session.answer(asked.call.id, yes, shown=asked.shown, by="ann")
+            await session.wait(turn)
+            return len(questions), done
+
+    assert run(whole()) == (3, [("write", "a"), ("write", "c")])
 
 
 def test_what_does_not_belong_together_is_asked_one_after_the_other(tmp_path):

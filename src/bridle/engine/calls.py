@@ -199,7 +199,7 @@ class Caller(Passage):
                 changed = await around.kept(keeping, call)
                 if changed is not None and not self.is_over:
                     self._emit(changed)
-        if not around.listens("after_tool"):
+        if self.is_over or not around.listens("after_tool"):
             return result
         remark = await around.after(judged, self._clean(result.text), result.ok)
         self._add(call, from_hook(remark.word))

@@ -203,10 +203,11 @@ class Turns:
         last, history = self._way, self._history
         way = self._way = UnderWay(turn, self._id, self.parts, history.before, self.belongings)
         self.busy, self.number = True, turn
+        way.goes_on = history.steps > 0
         self._window.parts = self.parts
         if self.one_budget and last is not None:
             way.inherit(last)
-        elif history.steps:  # it was parked: its limits hold over all of it
+        elif way.goes_on:  # it was parked: its limits hold over all of it
             way.budget.resume(history.metrics.since(history.before), history.steps)
         way.task = asyncio.create_task(self._carry(way), name=f"bridle-turn-{self._id}")
 
@@ -220,7 +221,6 @@ class Turns:
             self._settled,
             left_open(self._history),
         )
-        await way.end(outcome)
         if way.task is not None:  # otherwise it was given up, and has no say
             await self._finish(way, *outcome)
 
@@ -238,6 +238,8 @@ class Turns:
         if (redactor := self.parts.redactor) is not None:
             redactor.error(error)
             ending = redactor.value(ending)
+        if way.is_heard:
+            await way.tell_end(ending)
         way.close()
         self.approvals.drop_all()
         self.number = 0  # from here on there is nothing left to interrupt

@@ -5,6 +5,7 @@ Knows what a turn is handed and nothing of prompts, watchers or other turns.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from bridle.engine.approvals import Approvals
@@ -39,6 +40,7 @@ class UnderWay:
         "belongings",
         "budget",
         "deadline",
+        "goes_on",
         "inputs",
         "number",
         "parking",
@@ -65,6 +67,7 @@ class UnderWay:
         self._around: Around | None = None
         self.task: asyncio.Task[None] | None = None
         self.begun = self.stopped = self.parking = False
+        self.goes_on = False  # was it parked before?
         self.inputs: Turn | None = None
         self.voice: Voice | None = None
         limits = parts.limits
@@ -130,23 +133,25 @@ class UnderWay:
 
     async def _begin(self, inputs: Turn) -> Ending:
         """Hooks are heard before it begins; one that goes on has begun already."""
-        if self._around is not None and not inputs.left and self._around.listens("before_turn"):
+        if self._around is not None and not self.goes_on and self._around.listens("before_turn"):
             remark = await self._around.hear("before_turn")
             if remark.deny:
                 raise HookDenied(f"a hook refused the turn, and nothing was run: {remark.deny}")
             inputs.system += from_hook(remark.word)
         return await run_turn(inputs)
 
-    async def end(self, ended: Outcome) -> None:
+    @property
+    def is_heard(self) -> bool:
+        """Is there a hook that hears how it ended?"""
+        return self._around is not None and self._around.listens("after_turn")
+
+    async def tell_end(self, ending: Ending) -> None:
         """Have hooks hear how it ended. What they say is recorded, and changes nothing."""
-        ending = ended[0]
         if self._around is None or ending.reason == "parked":
             return
-        try:
-            ok = ending.reason == "done"
-            await self._around.hear("after_turn", result=ending.detail or ending.reason, ok=ok)
-        except asyncio.CancelledError:
-            pass  # somebody does not want to wait for them: the turn is over all the same
+        said, ok = ending.detail or ending.reason, ending.reason == "done"
+        with suppress(asyncio.CancelledError):  # somebody does not want to wait: it is over
+            await self._around.hear("after_turn", result=said, ok=ok)
 
     @property
     def patience(self) -> float:
