@@ -32,7 +32,7 @@ _USUAL, _IGNORE = 0, 1
 _IGNORED_BY_PYTHON = (13, 25)  # PIPE, XFSZ
 _ASKED_TO_END = (1, 2, 15)  # HUP, INT, TERM: it ends when the command has
 _ROUNDS = 400  # of killing, for those who multiply meanwhile
-_PDEATHSIG, _SECCOMP, _DROP, _SUBREAPER, _NO_NEW_PRIVS = 1, 22, 24, 36, 38
+_PDEATHSIG, _DUMPABLE, _SECCOMP, _DROP, _SUBREAPER, _NO_NEW_PRIVS = 1, 4, 22, 24, 36, 38
 _ADD_RULE, _CREATE, _RESTRICT = 445, 444, 446
 _CAPABILITIES = 64
 _KEPT = (0, 1, 3, 4, 6, 7)  # chown, dac_override, fowner, fsetid, setgid, setuid
@@ -217,6 +217,8 @@ def _end_as(status: int | None) -> None:
         os._exit(1)
     number = os.waitstatus_to_exitcode(status)
     if number < 0:
+        if sys.platform == "linux":
+            _prctl(_DUMPABLE, 0)  # the command has left a core file, if there is to be one
         _take((-number,), _USUAL)
         os.kill(os.getpid(), -number)
     os._exit(number if number >= 0 else 128 - number)
