@@ -73,25 +73,39 @@ class _Run:
         reader, writer = os.pipe()
         try:
             os.set_blocking(reader, False)
-            loop.add_reader(reader, self._complaint, reader)
             words = _words(self._line.run, told.fileno(), writer)
             handles = (told.fileno(), writer)
             program = Program(words, self._root, self._print, starter=_start, handles=handles)
-            return await program.run(self._line.seconds, clean_environment())
+            work = program.run(self._line.seconds, clean_environment())
+            running = asyncio.ensure_future(work)
+            loop.add_reader(reader, self._complaint, reader, running)
+            return await self._over(running)
         finally:
             loop.remove_reader(reader)
-            self._complaint(reader)
+            self._complaint(reader, None)
             os.close(writer)
             os.close(reader)
+
+    async def _over(self, running: "asyncio.Future[Ended]") -> Ended:
+        """How it ended; one that complains without end is ended here."""
+        try:
+            return await running
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self.is_too_much or (task is not None and task.cancelling()):
+                raise
+            return Ended(None)
 
     def _print(self, data: bytes) -> bool:
         self.printed += data[: _MOST + 1]
         return not self.is_too_much
 
-    def _complaint(self, reader: int) -> None:
+    def _complaint(self, reader: int, running: "asyncio.Future[Ended] | None") -> None:
         with suppress(BlockingIOError):
             data = os.read(reader, _MOST)
             self.complained += data[: _MOST + 1 - len(self.complained)]
+        if running is not None and self.is_too_much:
+            running.cancel()
 
 
 def _words(run: str | tuple[str, ...], told: int, complaints: int) -> list[str]:
