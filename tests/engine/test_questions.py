@@ -170,8 +170,15 @@ def test_one_yes_covers_the_builds_of_a_folder_for_the_session(tmp_path):
 def test_builds_of_one_step_need_one_answer(tmp_path):
     done, person = [], Person()
     wanted = [("shell", {"command": one}) for one in ("make", "make test")]
-    run(story(tmp_path, [calls(*wanted), "ok"], person, shell(done)))
+    engine, session = run(story(tmp_path, [calls(*wanted), "ok"], person, shell(done)))
     assert (len(person.asked), done) == (1, ["make", "make test"])
+    answered = events(engine, session.id, ApprovalAnswered)
+    assert [(one.call_id, one.by) for one in answered] == [
+        ("call_1", "approver"),
+        ("call_2", "grant"),
+    ]
+    assert len(session.grants()) == 1
+    assert session.grants()[0].until == answered[0].until  # a grant does not make itself longer
 
 
 def test_commands_that_only_read_run_unasked_and_side_by_side(tmp_path):

@@ -29,6 +29,8 @@ NOBODY = Answer(False, word="it needs a person's approval, and nobody is here to
 _SCOPES = ("once", "session", "rule")
 EXPIRED = Answer(False, word="nobody answered in time")
 CHANGED = Answer(False, word="it is not any more what was asked about")
+GRANT = "grant"  # in whose name a question is closed that a grant has settled
+_NEVER = "9999-12-31T23:59:59Z"
 Scope = Literal["once", "session", "rule"]
 
 
@@ -96,6 +98,11 @@ class Approvals:
         for one in judged:
             if self._standing(one) is None:
                 self.put(one, group)
+
+    def settle(self, judged: Judged) -> None:
+        """A question that stands about a call that a grant covers by now needs nobody any more."""
+        if (asked := self._standing(judged)) is not None:
+            self._close(asked, Answer(True), GRANT)
 
     def _standing(self, judged: Judged) -> ApprovalAsked | None:
         """The question about exactly this that was put before: for its step, or a restart."""
@@ -210,8 +217,7 @@ class Approvals:
 
     def _close(self, asked: ApprovalAsked, answer: Answer, by: str, letter: str = "") -> Answer:
         scope, rule = _extent(asked, answer)
-        grants = answer.allowed is True and not asked.lasting and (scope != "once" or asked.covers)
-        until = stamp(time.time() + self._parts.ask_grant_seconds) if grants else ""
+        until = "" if by == GRANT else self._until(asked, answer, scope)
         said = (answer.allowed, by, scope, answer.word, asked.shown, letter, asked.cwd)
         self._emit(ApprovalAnswered(asked.call.id, *said, rule, until))
         if rule and self._parts.learn is not None:
@@ -220,6 +226,12 @@ class Approvals:
             except Exception:  # it is the face's, and the rule holds for the session all the same
                 log.warning("the rule %s could not be kept", rule, exc_info=True)
         return answer
+
+    def _until(self, asked: ApprovalAsked, answer: Answer, scope: Scope) -> str:
+        """When what the answer grants ends; nothing where it grants nothing."""
+        if answer.allowed is not True or asked.lasting or not (scope != "once" or asked.covers):
+            return ""
+        return stamp(time.time() + self._parts.ask_grant_seconds) or _NEVER
 
 
 def _extent(asked: ApprovalAsked, answer: Answer) -> tuple[Scope, str]:

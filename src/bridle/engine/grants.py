@@ -38,7 +38,7 @@ def given(asked: ApprovalAsked, said: ApprovalAnswered, since: str) -> Iterator[
     if said.scope in ("session", "rule"):
         name = grant_of(asked.call, asked.cwd, *asked.commands, *asked.paths)
         yield Grant(name, said.rule or _words(asked), *about, said.rule)
-    if asked.covers:
+    if asked.covers and said.until:
         yield Grant(class_of(asked.covers, asked.cwd), f"{asked.covers} in {asked.cwd}", *about)
 
 

@@ -97,7 +97,9 @@ class Passage:
     async def _asked(self, judged: Judged) -> Judged | ToolResult:
         """Have a person say whether it may run."""
         judged = self._gate.placed(judged)
-        if not self._gate.is_granted(judged):
+        if self._gate.is_granted(judged):
+            self._turn.approvals.settle(judged)
+        else:
             await self._put_together(judged)
         decision = await self._gate.ask(judged)
         if decision.verdict != "allow":

@@ -31,7 +31,8 @@ class Permissions:
         self.times: dict[str, int] = {}  # how often the like of a call was allowed
 
     def _asked(self, record: Record, event: ApprovalAsked) -> None:
-        self._forget_questions(event.call.id)  # by now it would do something else: it is asked anew
+        if event.shown not in self.pending:  # by now it would do something else: it is asked anew
+            self._forget_questions(event.call.id)
         self.pending[event.shown] = event
 
     def _answered(self, record: Record, event: ApprovalAnswered) -> None:
