@@ -64,7 +64,8 @@ class Program:
     """One run of a program.
 
     `starter` says what is really executed, given the words and the lifeline of a supervisor.
-    `handles` are given to the program besides its output.
+    `handles` are given to the program besides its output. `alone`: it starts nobody, so that when
+    it has ended by itself nobody is looked for.
     """
 
     def __init__(
@@ -75,8 +76,10 @@ class Program:
         *,
         starter: Starter | None = None,
         handles: Sequence[int] = (),
+        alone: bool = False,
     ) -> None:
         self._argv = argv
+        self._alone = alone
         self._cwd = cwd
         self._take = take
         self._starter = starter
@@ -173,6 +176,9 @@ class Program:
         if self._kind == "supervised":
             self._let_go()
             await asyncio.wait((exited,), timeout=_FAREWELL)
+        elif self._kind == "own space":  # its first process is gone before its last
+            _signal(process, signal.SIGKILL)
+            await self._drained(GRACE)
 
     async def _end_group(self, process: Process) -> bool:
         """End what the leader left in its group. Does anybody still hold the output?"""
@@ -197,7 +203,7 @@ class Program:
             if self._kind == "supervised" and not thorough and not _was_killed(process):
                 return  # it has ended by itself, and nobody was left by then
             _signal(process, signal.SIGKILL)
-            if self._kind != "own space":
+            if self._kind != "own space" and (thorough or not self._alone):
                 self._family.end(thorough=thorough or self._kind == "supervised")
 
     def _let_go(self) -> None:
