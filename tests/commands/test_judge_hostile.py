@@ -95,3 +95,29 @@ def test_over_a_limit_is_denied_and_stays_so():
     assert [decided(line, "allow: shell").verdict for line in lines] == ["deny"] * 3
     wrapped = "timeout 1 " * 40 + "ls"
     assert decided(wrapped).verdict == "deny"
+
+
+LONG = {
+    "guesses in guesses": "sudo --strange " * 12 + "rm x",
+    "folders times names": "find " + "a " * 60 + "-name x " * 20 + "-exec ls {} ;",
+    "the root among many": "rm -rf " + "x " * 200 + "/",
+    "the root among too many": "rm -rf " + "x " * 3000 + "/",
+    "folders in folders": "; ".join(["cd a"] * 40) + "; rm -rf /",
+    "a shell in a shell": "bash -c 'bash -c \"" + "ls; " * 30 + "rm -rf /\"'",
+}
+
+
+@pytest.mark.parametrize("line", LONG.values(), ids=LONG)
+def test_long_lines_are_not_waved_through(line):
+    assert decided(line, "allow: shell").verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{" + "a" * 9000, "a" + " " * 9000 + "{", "rm -rf " + '"$X' * 2500, "ls " + "* " * 4000,
+     "sed '" + "[" * 4000 + "' x", "awk '/" + "[" * 4000 + "' x", "docker run " + "-v a:b " * 900],
+    ids=["brace", "blanks", "quotes", "patterns", "sed", "awk", "mounts"],
+)  # fmt: skip
+def test_long_lines_are_judged_in_bounded_time(line):
+    """The suite's own timeout is the clock: what backtracks here would not come back."""
+    assert decided(line).verdict != "allow"

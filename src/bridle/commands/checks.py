@@ -14,6 +14,7 @@ from bridle.commands.reach import STREAMS, Reach, shown
 from bridle.commands.variables import why_not
 
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^@/]*@)?([^:/?#]+)", re.IGNORECASE)
+_SWEPT = 16
 _DEEP = "-r -R --recursive --dereference-recursive"
 
 
@@ -161,6 +162,10 @@ def _unhidden(name: str, given: Given, reach: Reach) -> list[str]:
 
 def sweep(folder: Arg, names: tuple[str, ...], reach: Reach) -> None:
     """Everything in a folder is read: note the credentials that lie in it."""
+    reach.notes.swept += 1
+    if reach.notes.swept > _SWEPT:
+        reach.notes.unclear("it reads everything in too many folders")
+        return
     base = folder.text.rstrip("/")
     prefix = "" if folder.text in (".", "./") else f"{base}/"
     for pattern in (".*", "*"):

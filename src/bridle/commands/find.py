@@ -11,6 +11,7 @@ from bridle.commands.wrappers import Words, Wrapped
 
 RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
+_MOST = 64  # commands, names and folders, multiplied
 # Words that leave nearly everything in: a `find . -type f -delete` empties the folder.
 _PLAIN = frozenset(
     {
@@ -51,6 +52,8 @@ def find_inner(args: list[Arg]) -> Wrapped | None:
     starts = _starts(args)
     inner, own = _split(args)
     names, tests = _tests(own)
+    if len(starts) * max(1, len(names)) * max(1, len(inner)) > _MOST:
+        return Wrapped(refused="find runs too many commands in too many folders")
     targets = _targets(starts, names, tests)
     commands = tuple(_filled(words, target) for words in inner for target in targets)
     deletes = "-delete" in [arg.text for arg in own]

@@ -68,7 +68,7 @@ ALWAYS: dict[str, str] = {
 }
 
 _BOMB = re.compile(
-    r"(?:function\s+)?([A-Za-z_:.][\w:.]*)\s*(?:\(\s*\)\s*)?\{\s*\1\s*(?:\||&)\s*\1\s*&?"
+    r"(?<![\w:.])([A-Za-z_:.][\w:.]*+)\s*+(?:\(\s*+\)\s*+)?\{\s*+\1\s*+(?:\||&)\s*+\1(?![\w:.])"
 )
 _ROOTS = frozenset({"/", "/*", "/.", "/..", "//", "~", "~/", "~/*", "$HOME", "${HOME}"})
 _QUOTES = str.maketrans("", "", "\"'")

@@ -26,6 +26,8 @@ from bridle.promises.ground import Ground
 
 SHELL = ("shell",)
 _DEEPEST = 12  # programs inside one another
+_PROGRAMS = 600  # that one line may run, every folder and every guess counted
+_NAMES = 2048  # that the patterns of one line may stand for
 _RANK: dict[Does, int] = {"reads": 0, "edits": 1, "builds": 2, "changes": 3}
 _MOVERS = frozenset({"pushd", "popd", "source", ".", "eval", "builtin", "command", "time"})
 _ECHOES = frozenset({"echo", "printf"})
@@ -61,6 +63,8 @@ class _Judging:
         self._source = ""  # the program at the other end of the pipe
         self._fed: list[Arg] = []  # the words that come through it, where they are known
         self._last: list[Arg] = []
+        self._left = _PROGRAMS
+        self._names = _NAMES
 
     def script(self, script: Script, folders: Folders, depth: int) -> Folders:
         """Judge every command in it; where the shell stands at the end."""
@@ -145,15 +149,15 @@ class _Judging:
         return found
 
     def _globbed(self, pattern: str, reach: Reach) -> list[Arg]:
-        names = self._ground.expand(pattern, reach.folder)
-        if names is None:
+        names = self._ground.expand(pattern, reach.folder) if self._names > 0 else None
+        self._names -= len(names or ()) + 10
+        if names is None or self._names < 0:
             self._notes.unclear(f"what {pattern[:60]} stands for cannot be said")
             return [Arg(pattern, False, pattern)]
         return [Arg(name, True, pattern) for name in names] or [Arg(pattern, True, pattern)]
 
     def _command(self, args: list[Arg], reach: Reach, depth: int) -> None:
-        if depth > _DEEPEST:
-            self._notes.forbid("too many programs run one another")
+        if self._is_too_much(depth):
             return
         text = retold(args)
         first, rest = args[0], args[1:]
@@ -181,6 +185,13 @@ class _Judging:
             effect = least
         self._notes.act(Act(SHELL, text, effect.does, effect.reason, also), at)
 
+    def _is_too_much(self, depth: int) -> bool:
+        self._left -= 1
+        if depth <= _DEEPEST and self._left >= 0:
+            return False
+        self._notes.forbid("too many programs run one another")
+        return True
+
     def _look(self, name: str, rest: list[Arg], reach: Reach) -> None:
         floor.look(name, rest, reach)
         floor.look_made(name, rest, self._notes)
@@ -190,23 +201,15 @@ class _Judging:
     def _wrapped(self, inside: Wrapped, name: str, act: Act, reach: Reach, depth: int) -> None:
         """A command that runs others: the wrapper is an act, and so is what it runs."""
         notes = self._notes
-        at = len(notes.acts)
-        effect = Effect(inside.does, inside.reason)
-        if inside.own is not None and (entry := known.find(name)) is not None:
-            own = effect_of(name, entry, list(inside.own), reach)
-            effect = own if _RANK[own.does] > _RANK[effect.does] else effect
-        if inside.opaque:
-            notes.unclear(inside.opaque)
-        minor = inside.sure and effect.does == "reads"
-        notes.act(Act(SHELL, act.subject, effect.does, effect.reason, act.also, False, minor), at)
+        self._wrapper(inside, name, act, reach)
         self._assign(inside.assignments)
         reach = self._inside(inside, reach)
         muted, notes.muted = notes.muted, notes.muted or inside.muted
+        fed = self._fed if name == "xargs" else []
         for words in inside.commands:
             if inside.elsewhere:
                 self._elsewhere(list(words))
             else:
-                fed = self._fed if name == "xargs" else []
                 self._command([*words, *fed], reach, depth + 1)
         for text in inside.texts:
             if inside.elsewhere:
@@ -215,6 +218,21 @@ class _Judging:
             else:
                 self._text(text, reach, depth + 1)
         notes.muted = muted
+
+    def _wrapper(self, inside: Wrapped, name: str, act: Act, reach: Reach) -> None:
+        """The wrapper itself: what it does with its own words, and what is not understood of it."""
+        at = len(self._notes.acts)
+        effect = Effect(inside.does, inside.reason)
+        if inside.own is not None and (entry := known.find(name)) is not None:
+            own = effect_of(name, entry, list(inside.own), reach)
+            effect = own if _RANK[own.does] > _RANK[effect.does] else effect
+        if inside.opaque:
+            self._notes.unclear(inside.opaque)
+        if inside.refused:
+            self._notes.forbid(inside.refused)
+        minor = inside.sure and effect.does == "reads"
+        found = Act(SHELL, act.subject, effect.does, effect.reason, act.also, False, minor)
+        self._notes.act(found, at)
 
     def _inside(self, inside: Wrapped, reach: Reach) -> Reach:
         """Where the inner command runs, and which files it may be handed."""
@@ -242,8 +260,7 @@ class _Judging:
 
     def _text(self, arg: Arg, reach: Reach, depth: int) -> None:
         """Text for a shell, judged like a command line of its own."""
-        if depth > _DEEPEST:
-            self._notes.forbid("too many programs run one another")
+        if self._is_too_much(depth):
             return
         text = arg.text
         if not arg.known:

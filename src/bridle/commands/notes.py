@@ -29,7 +29,7 @@ def spelled(words: Iterable[str]) -> str:
 class Notes:
     """Acts and reasons, as they are found."""
 
-    __slots__ = ("_seen", "acts", "floor", "guard", "muted", "opaque")
+    __slots__ = ("_seen", "acts", "floor", "guard", "muted", "opaque", "swept")
 
     def __init__(self) -> None:
         self.acts: list[Act] = []
@@ -37,6 +37,7 @@ class Notes:
         self.guard = ""
         self.opaque = ""
         self.muted = False  # what is found is only there to be forbidden
+        self.swept = 0  # folders in which everything is read
         self._seen: set[Act] = set()
 
     def act(self, found: Act, at: int | None = None) -> None:

@@ -10,18 +10,23 @@ _HERE = re.compile(r"\$(?:PWD\b|\{PWD\b[^}]*\}|\(\s*pwd\s*\))|`\s*pwd\s*`")
 _TOP = re.compile(r"\$\(\s*git rev-parse --show-toplevel\s*\)")
 _OTHER = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|`[^`]*`|\$\w+|\$[@*#?!$-]")
 _BRACES = re.compile(r"(.*?)(?<!\$)\{([^{}]*,[^{}]*)\}(.*)", re.DOTALL)
+_LONGEST = 1000  # characters of a word that are looked into
 _MOST = 16  # words that braces are spread into
 _QUOTES = str.maketrans("", "", "\"'\\")
 
 
 def likely(spelling: str, home: str, folder: str, root: str) -> str:
     """What the word stands for, if it has nothing in it but `$HOME`, `$PWD` and their like."""
+    if len(spelling) > _LONGEST:
+        return ""
     text = _filled(spelling, home, folder, root)
     return "" if "$" in text or "`" in text else text
 
 
 def emptied(spelling: str, home: str, folder: str, root: str) -> str:
     """What the word is when every variable in it turns out to be empty."""
+    if len(spelling) > _LONGEST:
+        return ""
     return _OTHER.sub("", _filled(spelling, home, folder, root))
 
 
@@ -29,6 +34,8 @@ def spread(spelling: str) -> list[str]:
     """The words that `a{b,c}` would be, as far as that is plain to see."""
     found: list[str] = []
     waiting = [spelling]
+    if len(spelling) > _LONGEST:
+        return waiting
     while waiting and len(found) + len(waiting) < _MOST:
         text = waiting.pop(0)
         match = _BRACES.fullmatch(text)

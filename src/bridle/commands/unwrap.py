@@ -14,7 +14,7 @@ from bridle.commands.wrappers import CERTAIN_SHELLS, SHELLS, WRAPPERS, Words, Wr
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL).fullmatch
 _SHELL_LETTERS = frozenset("celuxv")
 _SHELL_OPTIONS = frozenset({"pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber"})
-_BASH_ONLY = re.compile(r"\$'|&>|\|&|\[\[|<\(|>\(|<<<|\$\"|\bfunction\b|\bsource\b|\{[^}]*[,.]")
+_BASH_ONLY = re.compile(r"\$'|&>|\|&|\[\[|<\(|>\(|<<<|\$\"|\bfunction\b|\bsource\b|\{[^{}]*[,.]")
 _GUESSES = 4  # where the inner command may begin, when a flag is strange
 
 
@@ -176,6 +176,7 @@ def _git(args: list[Arg]) -> Wrapped | None:
             inner.append(args[at + 1])
         elif text == "run" and "bisect" in texts:
             inner.append(Arg(spelled(texts[at + 1 :])))
+            break
     if not inner:
         return None
     return Wrapped(texts=tuple(inner), does="changes", sure=False, reason="git runs other programs")

@@ -36,10 +36,10 @@ class Wrapped(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a wrapper runs: commands, or text for a shell, and what it does itself.
 
     Not `sure`: there may be more to it. `muted`: what stands inside is a guess, or happens
-    elsewhere, and is only there to be forbidden. `opaque` says what was not
-    understood. `folder`: it runs there. `own` are the
-    words of the wrapper without those of the inner command; `sweeps` are folders which may hand the
-    inner command any file in them whose name fits one of `names`.
+    elsewhere, and is only there to be forbidden. `opaque` says what was not understood, `refused`
+    which limit it is over. `folder`: it runs there. `own` are the words of the wrapper without
+    those of the inner command; `sweeps` are folders which may hand the inner command any file in
+    them whose name fits one of `names`.
     """
 
     commands: tuple[Words, ...] = ()
@@ -52,6 +52,7 @@ class Wrapped(Struct, frozen=True, gc=False, omit_defaults=True):
     folder: Arg | None = None
     elsewhere: bool = False
     muted: bool = False
+    refused: str = ""
     own: Words | None = None
     sweeps: Words = ()
     names: tuple[str, ...] = ()
