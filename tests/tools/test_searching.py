@@ -2,7 +2,8 @@
 
 import os
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ def test_ripgrep_is_here() -> None:
 def test_both_searches_give_the_same_lines_in_the_same_order(desk: Desk, path: str) -> None:
     for name in ("z.py", "src/b.py", "src/a/x.py", "src/sub/y.py", "src/sub/deep/z.py", "src-2/c"):
         desk.put(name, "needle 1\nother\nneedle 2\n", read=False)
+    desk.put("src/b.py", "\ufeffneedle ü\r\n".encode("utf-16-le"), read=False)
+    desk.put("src/a/x.py", "a\n\nneedle ü\n".encode("latin-1"), read=False)
     desk.put("src/.gitignore", "deep\n", read=False)
     found = [desk.run(Grep(ripgrep=way), pattern="needle", path=path) for way in (True, False)]
     assert found[0] == found[1]
@@ -111,31 +114,43 @@ def test_a_folder_swapped_for_a_link_lets_no_search_out(
 ) -> None:
     """(A6) Somebody swaps a folder for a link while it is searched, over and over."""
     outside = tmp_path_factory.mktemp("outside")
-    (outside / "f").write_text("needle secret\n")
-    desk.put("there/f", "needle own\n", read=False)
+    for number in range(100):
+        (outside / f"f{number:02}").write_text("needle secret\n")
+        desk.put(f"there/f{number:02}", "needle own\n", read=False)
+    tool = Grep(ripgrep=ripgrep)
+    with swapped(desk.root / "there", outside):
+        said = {_tried(desk, tool, path) for _ in seeds(200) for path in ("there", ".")}
+    assert not [text for text in said if "secret" in text]
+    whole = "\n".join(f"there/f{number:02}:1:needle own" for number in range(100))
+    assert [_tried(desk, tool, path) for path in ("there", ".")] == [whole, whole]
+
+
+@contextmanager
+def swapped(folder: Path, outside: Path) -> Iterator[None]:
+    """The folder is now itself, now a link that leads out, each for a millisecond."""
     over = threading.Event()
+    away = folder.with_name("away")
 
     def swap() -> None:
-        while not over.is_set():
-            (desk.root / "there").rename(desk.root / "away")
-            (desk.root / "there").symlink_to(outside)
-            (desk.root / "there").unlink()
-            (desk.root / "away").rename(desk.root / "there")
+        while not over.wait(0.001):
+            folder.rename(away)
+            folder.symlink_to(outside)
+            over.wait(0.001)
+            folder.unlink()
+            away.rename(folder)
 
     thread = threading.Thread(target=swap)
     thread.start()
     try:
-        said = {_tried(desk, Grep(ripgrep=ripgrep)) for _ in seeds(400)}
+        yield
     finally:
         over.set()
         thread.join()
-    assert not [text for text in said if "secret" in text]
-    assert _tried(desk, Grep(ripgrep=ripgrep)) == "there/f:1:needle own"
 
 
-def _tried(desk: Desk, tool: Any) -> str:
+def _tried(desk: Desk, tool: Any, path: str) -> str:
     try:
-        return desk.run(tool, pattern="needle", path="there").text
+        return desk.run(tool, pattern="needle", path=path).text
     except ToolError as error:
         return error.message
 

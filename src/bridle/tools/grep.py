@@ -2,6 +2,8 @@
 
 Both look at the same files and give the same lines in the same order, `path:line:text`. Files that
 hold credentials are left out, unless it is them that were asked for: then the gate has spoken.
+ripgrep opens files by their names, and somebody may swap a folder for a link meanwhile; so it only
+says where to look, and the lines themselves are read here, by the workspace's own handles.
 """
 
 import asyncio
@@ -10,17 +12,19 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
-from itertools import islice
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.promises.tool import ToolContext, ToolResult
+from bridle.tools.encoding import decode, shown
 from bridle.tools.glob import matcher
-from bridle.tools.opening import on_disk, pinned, status
+from bridle.tools.nearby import split_lines
+from bridle.tools.opening import InTurn, on_disk, pinned, status
 from bridle.tools.process import Program, clean_environment
 from bridle.tools.prose import Prose
 from bridle.tools.threads import in_thread
@@ -34,6 +38,7 @@ MOST = 200  # lines, when the model names no limit
 SECONDS = 30.0
 GATHERED = 20_000  # lines that are put in order; beyond that, which come first is chance
 _COLUMNS = 500
+_SURE = 200  # bytes of a line that have to be what ripgrep said
 _FILE = 20 * 1024 * 1024  # bytes; larger files are not searched
 Hit = tuple[int, str]  # the number of a line, and its text
 _PLAIN = re.compile(r"[\w.*?-]+")  # a name's pattern that means the same to ripgrep
@@ -111,28 +116,21 @@ class _Search:
         self._limit = int(arguments.get("limit", MOST))
         self._seconds = seconds
         self._opens_secrets = bool(care_of(path).reading)
-        self._hits: dict[str, list[Hit]] = {}  # by file
+        self._hits: dict[str, list[Hit]] = {}  # by file, in order
         self._notes: list[str] = []
 
     def result(self) -> ToolResult:
         """What was found, for the model and for the faces."""
         notes = list(self._notes)
-        count = sum(map(len, self._hits.values()))
-        if count > self._limit:
+        found = [(path, hit) for path, hits in self._hits.items() for hit in hits]
+        if len(found) > self._limit:
             notes.append(f"only the first {self._limit}; narrow the search, or raise `limit`")
-        if count >= GATHERED:
-            notes.append(f"over {GATHERED:,} lines fit; these need not be the first of them")
-        found = list(islice(self._in_order(), self._limit))
+        found = found[: self._limit]
         lines = [_shown(*one) for one in found] or [f"No line fits `{one_line(self._pattern)}`."]
         text = "\n".join(lines + [f"[{note}]" for note in notes])
         files = len({path for path, _ in found})
         data = {"matches": len(found), "files": files, "notes": notes}
         return ToolResult.success(data, text=text)
-
-    def _in_order(self) -> Iterator[tuple[str, Hit]]:
-        for path in sorted(self._hits, key=_order):
-            for hit in self._hits[path]:
-                yield path, hit
 
     def _wants(self, path: str) -> bool:
         """Is this file to be searched?"""
@@ -147,19 +145,35 @@ class _Search:
     # --- ripgrep ---
 
     async def with_ripgrep(self, program: str) -> None:
-        """Let ripgrep search, as many files at once as it likes; what it says is put in order."""
+        """Let ripgrep search, as many files at once as it likes."""
         with pinned(self._workspace, self._path) as (place, target, handles):
             only = "" if self._workspace.is_folder(self._path) else self._path
             heard = _Heard(self._path if target == "." else "", only, self._wants)
             argv = [program, *self._flags(), "-e", self._pattern, "--", target]
-            run = Program(argv, place, heard.take, handles=handles)
+            run = Program(argv, place, heard.take, handles=handles, alone=True)
             ended = await run.run(self._seconds, clean_environment())
-        self._hits = heard.hits()
         if ended.timed_out:
             self._too_long()
-        if ended.code == 2 and not self._hits and heard.strange:
+        if heard.is_full:
+            said = f"over {GATHERED:,} lines fit; these need not be the first of them"
+            self._notes.append(said)
+        if ended.code == 2 and not heard.files and heard.strange:
             why = b"\n".join(heard.strange).decode(errors="replace")
             raise ToolError(f"The search cannot be made: {why.removeprefix('rg: ')}")
+        if heard.files:
+            await in_thread(self._look_up, heard)
+
+    def _look_up(self, heard: "_Heard") -> None:
+        """The lines that ripgrep named, in order, as they stand in the files themselves."""
+        count = 0
+        with InTurn(self._workspace) as files:
+            for path in sorted(heard.files, key=_order):
+                with suppress(ToolError):  # it is gone
+                    if hits := _confirmed(files.read(path, _FILE + 1), heard.files[path]):
+                        self._hits[path] = hits
+                        count += len(hits)
+                if count > self._limit:
+                    return
 
     def _flags(self) -> list[str]:
         flags = "--no-config --no-messages --no-heading --with-filename --line-number --null"
@@ -200,26 +214,32 @@ class _Search:
                     return None
         return None
 
-    def _candidates(self) -> Iterable[str]:
+    def _candidates(self) -> Iterator[str]:
         if not self._workspace.is_folder(self._path):
-            return [self._path]
-        return Tree(self._workspace, self._path)
+            yield self._path
+            return
+        tree = Tree(self._workspace, self._path)
+        yield from tree
+        if tree.stopped:
+            self._notes.append(tree.stopped)
 
     def _read(self, file: str) -> list[str]:
         try:
             data = self._workspace.read(file, _FILE + 1)
         except ToolError:
             return []
-        if len(data) > _FILE or b"\0" in data[:8192]:
+        if len(data) > _FILE:
             return []
-        lines = data.decode(errors="replace").split("\n")
-        return lines if lines[-1] else lines[:-1]
+        try:
+            return split_lines(shown(decode(file, data)[0]))
+        except ToolError:  # binary
+            return []
 
 
 class _Heard:
     """What ripgrep says, gathered by file; what is no line of a file is kept apart.
 
-    A file is judged when it is first named, and a line is made text when all is over: there may be
+    A file is judged when it is first named, and a line is looked at when all is over: there may be
     many more than are shown.
     """
 
@@ -228,7 +248,7 @@ class _Heard:
         self._only = only
         self._wants = wants
         self._rest = b""
-        self._files: dict[bytes, list[bytes] | None] = {}
+        self._by_name: dict[bytes, list[bytes] | None] = {}
         self._count = 0
         self.strange: list[bytes] = []
 
@@ -240,28 +260,46 @@ class _Heard:
             if not between:
                 self.strange = [*self.strange, line][:20]
                 continue
-            if path not in self._files:
-                self._files[path] = [] if self._wants(self._name(path)) else None
-            if (hits := self._files[path]) is not None:
+            if path not in self._by_name:
+                self._by_name[path] = [] if self._wants(self._name(path)) else None
+            if (hits := self._by_name[path]) is not None:
                 hits.append(hit)
                 self._count += 1
-        return self._count < GATHERED
+        return not self.is_full
 
-    def hits(self) -> dict[str, list[Hit]]:
-        """All of it, as text."""
-        return {
-            self._name(path): [_hit(line) for line in lines]
-            for path, lines in self._files.items()
-            if lines
-        }
+    @property
+    def is_full(self) -> bool:
+        """Is this as much as anybody wants?"""
+        return self._count >= GATHERED
+
+    @cached_property
+    def files(self) -> dict[str, list[bytes]]:
+        """What was said of each file, when all is over."""
+        return {self._name(path): lines for path, lines in self._by_name.items() if lines}
 
     def _name(self, path: bytes) -> str:
         return self._only or self._prefix + os.fsdecode(path).removeprefix("./")
 
 
-def _hit(line: bytes) -> Hit:
-    number, _, text = line.partition(b":")
-    return int(number) if number.isdigit() else 0, text.decode(errors="replace")
+def _confirmed(data: bytes, heard: list[bytes]) -> list[Hit]:
+    """The lines that were heard of, as the file has them, and only where it has them."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # ripgrep reads these as well
+        data = data.decode("utf-16", "replace").encode()
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    found: list[Hit] = []
+    for one in heard:
+        before, _, text = one.partition(b":")
+        number = int(before) if before.isdigit() else 0
+        if 0 < number <= len(lines) and lines[number - 1][:_SURE] == text[:_SURE]:
+            found.append((number, _text(lines[number - 1])))
+    return found
+
+
+def _text(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return line.decode("latin-1")
 
 
 def _order(path: str) -> list[tuple[bool, str]]:
