@@ -102,6 +102,15 @@ def test_a_link_is_judged_by_where_it_leads():
     assert verdict("cat deep/x", ground=LINK) == "allow"
 
 
+def test_a_program_that_is_installed_in_the_workspace_is_a_build_wherever_its_link_leads():
+    ground = Imagined(links={".venv/bin/python": "/opt/x/bin/python3.11"})
+    assert verdict(".venv/bin/python -m pytest -q", ground=ground) == "builds"
+    assert verdict("./.venv/bin/python --version", ground=ground) == "builds"
+    assert verdict(".venv/bin/python -c 1", ground=ground) == "ask"
+    assert verdict("../x/.venv/bin/python --version", ground=ground) == "ask"
+    assert verdict("node_modules/.bin/rm x", ground=ground) == "ask"
+
+
 def test_a_pattern_is_judged_by_every_name_it_stands_for():
     ground = Imagined(files=("a.txt", "-delete", "sub/x", ".env", "--pre=x"))
     assert verdict("cat *.txt", ground=ground) == "allow"
@@ -119,6 +128,8 @@ def test_a_search_through_a_folder_reads_the_credentials_in_it():
     assert verdict("grep -r --include='*.py' x .", ground=ground) == "allow"
     assert verdict("rg x", ground=ground) == "allow"
     assert understood("rg -uu x", ground=ground).guard
+    nested = Imagined(files=("src/app.py", "api/.env"))
+    assert understood("grep -r x .", ground=nested).guard == "reads api/.env: it holds credentials"
     assert understood("find . -type f -exec cat {} +", ground=ground).guard
 
 

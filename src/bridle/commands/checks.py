@@ -168,7 +168,7 @@ def sweep(folder: Arg, names: tuple[str, ...], reach: Reach) -> None:
         return
     base = folder.text.rstrip("/")
     prefix = "" if folder.text in (".", "./") else f"{base}/"
-    for pattern in (".*", "*"):
+    for pattern in (".*", "*", "*/.env*"):
         for found in reach.ground.expand(prefix + pattern, reach.folder) or ():
             name = found.rpartition("/")[2]
             if any(_alike(name, probe) for probe in PROBES) and _included(name, names):

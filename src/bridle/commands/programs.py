@@ -1,7 +1,7 @@
 """Which program a first word names: itself, one of the system's by its path, or somebody's own."""
 
 import re
-from posixpath import normpath
+from posixpath import join, normpath
 
 from bridle.commands.effects import Effect
 from bridle.commands.known import find
@@ -34,17 +34,20 @@ def program_of(word: str, reach: Reach) -> tuple[str, Effect | None]:
         return name, None
     place = reach.place(word)
     reach.runs_program(place)
-    if place.inside and _LOCAL(folder):
-        return name, Effect("builds", f"runs {shown(place.path)}, installed in the workspace")
+    if _LOCAL(folder) and _is_named_inside(path, reach):
+        return name, Effect("builds", f"runs {shown(path)}, installed in the workspace")
     if place.inside and name in _BUILDERS:
         return name, Effect("builds", f"runs the workspace's own {name}")
     if place.inside:
         return word, Effect("changes", f"runs {shown(place.path)}, a program of the workspace")
     real, _, named = place.path.rpartition("/")
-    if _LOCAL(folder) and real in _STANDARD:
-        return name, Effect("builds", f"runs {shown(word)}, installed in the workspace")
     runs = Effect("changes", f"runs {shown(place.path)}, outside the workspace")
     return (named if real in _STANDARD else name), runs
+
+
+def _is_named_inside(path: str, reach: Reach) -> bool:
+    """A venv's python is a link that leads out; it is the workspace's own choice all the same."""
+    return normpath(join(reach.folder, path)).startswith(f"{reach.ground.root}/")
 
 
 def _in_any_case(word: str) -> tuple[str, Effect | None]:

@@ -2,12 +2,23 @@
 
 from bridle.commands.program import Known
 
+_GIVEN = "-c -e -E -r -m -p --eval --print"  # the program is a word, not a file
 _OWN = "may run the project's own programs"
 _INSTALL = "installs packages over the network"
 
 
 def _language(flags: str, alone: str = "--version -V", asks: tuple[str, ...] = ()) -> Known:
-    return Known("changes", flags, "run text*", "", (), asks, check="interpreter", alone=alone)
+    return Known(
+        "changes",
+        flags,
+        "run text*",
+        "",
+        (),
+        asks,
+        check="interpreter",
+        alone=alone,
+        instead=_GIVEN,
+    )
 
 
 _PIP = Known(
