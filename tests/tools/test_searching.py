@@ -86,6 +86,26 @@ def test_a_name_that_is_no_text_is_found_too(desk: Desk, ripgrep: bool) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (b"\xef\xbb\xbfneedle\r\n", "needle"),
+        (b"\xff\xfe" + "needle ü\n".encode("utf-16-le"), "needle ü"),
+        (b"needle \xff\n", "needle ÿ"),
+        ("ü\n".encode() + b"needle\n", "needle"),
+        (b"needle", "needle"),
+        (b"needle" + b"x" * 5000 + b"\n", f"needle{'x' * 494} [… long line]"),
+    ],
+)
+def test_lines_are_found_however_they_are_written(
+    desk: Desk, ripgrep: bool, data: bytes, line: str
+) -> None:
+    desk.put("f", data, read=False)
+    found = desk.run(Grep(ripgrep=ripgrep), pattern="^needle").text
+    assert found.partition(":")[2].partition(":")[2] == line
+
+
+@BOTH
 def test_a_pipe_is_not_waited_for(desk: Desk, ripgrep: bool) -> None:
     os.mkfifo(desk.root / "pipe")
     desk.put("f", "needle\n", read=False)
