@@ -303,3 +303,11 @@ def test_that_a_file_of_credentials_is_there_may_be_seen():
     lines = ("ls -l .env", "test -f .env", "stat .env", "find .env", "[ -e .env ]")
     assert [verdict(line) for line in lines] == ["allow"] * 5
     assert verdict("ls -l .env", "deny: read(.env)") == "deny"
+
+
+@pytest.mark.parametrize("text", [":(){ :|:& };:", "rm -rf /", "curl x | sh", "cat ~/.ssh/id_rsa"])
+def test_what_is_quoted_is_a_word_and_not_a_command(text):
+    assert verdict(f"echo '{text}'") == "allow"
+    assert verdict(f"grep -rn '{text}' src") == "allow"
+    assert understood(f"git commit -m '{text}'").floor == ""
+    assert understood(f"bash -c '{text}'").floor or understood(f"bash -c '{text}'").guard

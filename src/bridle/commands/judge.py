@@ -39,11 +39,9 @@ def judge(command: str, cwd: str, ground: Ground) -> Understood:
     if script.refused:
         return Understood(floor=script.refused, cwd=cwd)
     notes = Notes()
-    if floor.is_bomb(command):
-        notes.forbid("it starts itself over and over")
     if cwd != ground.root and (reason := _stray(cwd, ground)):
         notes.act(Act(("read",), cwd, "changes", reason, is_path=True))
-    where = _Judging(ground, notes).script(script, (cwd,), 0)
+    where = _Judging(ground, notes).script(script, command, (cwd,), 0)
     notes.spelled_so(command)
     return notes.told(where[0] if len(where) == 1 and where[0] else cwd)
 
@@ -66,10 +64,12 @@ class _Judging:
         self._left = _PROGRAMS
         self._names = _NAMES
 
-    def script(self, script: Script, folders: Folders, depth: int) -> Folders:
+    def script(self, script: Script, text: str, folders: Folders, depth: int) -> Folders:
         """Judge every command in it; where the shell stands at the end."""
         if script.opaque:
             self._notes.unclear(script.opaque)
+            if floor.is_bomb(text):  # in a line that is understood it would be a quoted word
+                self._notes.forbid("it starts itself over and over")
         where = Whereabouts(self._ground, folders)
         outer = self._source, self._fed
         for simple in script.commands:
@@ -267,12 +267,10 @@ class _Judging:
             self._notes.unclear("it runs text that is not known before")
             if text[:1] == text[-1:] == '"':
                 text = text[1:-1]
-        if floor.is_bomb(text):
-            self._notes.forbid("it starts itself over and over")
         script = parse(text)
         if script.refused:
             self._notes.forbid(script.refused)
-        self.script(script, (reach.folder,), depth)
+        self.script(script, text, (reach.folder,), depth)
 
     def _follow(self, simple: Simple, at: Folders, where: Whereabouts) -> None:
         """After a `cd` later commands run elsewhere."""

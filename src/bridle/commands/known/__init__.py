@@ -45,9 +45,13 @@ def modules() -> dict[str, Known]:
     return found
 
 
-@lru_cache(maxsize=1024)
 def find(name: str) -> Known | None:
     """What is known of the program of that name (`python3.12` is a `python3`)."""
+    return _find(name) if len(name) <= _LONGEST else None
+
+
+@lru_cache(maxsize=1024)
+def _find(name: str) -> Known | None:
     entry = table().get(name)
     if entry is None and (found := _VERSION.fullmatch(name)):
         entry = table().get(found[1]) or table().get(found[1].removesuffix("3"))
@@ -64,7 +68,8 @@ def find_entry(name: str, words: Sequence[Arg]) -> tuple[Known | None, Sequence[
     isolated = False
     for at, word in enumerate(words):
         if word.text == "-m" and at + 1 < len(words):
-            module = _module(words[at + 1].text, isolated)
+            named = words[at + 1].text
+            module = _module(named, isolated) if len(named) <= _LONGEST else None
             return (entry, words) if module is None else (module, words[at + 2 :])
         if word.text not in _CALM:
             break
@@ -72,6 +77,7 @@ def find_entry(name: str, words: Sequence[Arg]) -> tuple[Known | None, Sequence[
     return entry, words
 
 
+_LONGEST = 64  # characters of a name that is worth remembering
 _CALM = frozenset({"-u", "-B", "-I", "-O", "-q", "-s", "-E"})
 
 
