@@ -20,6 +20,7 @@ from bridle.engine.engine import Engine
 from bridle.engine.parts import Approver
 from bridle.engine.session import Session
 from bridle.errors import ConfigError
+from bridle.events import ModeChanged
 from bridle.policy import Mode, Rule, read_rule
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import SessionSummary
@@ -151,8 +152,10 @@ class Setup:
         earlier = self.earlier.id if self.earlier is not None else ""
         tell_neighbours(self.folder, self.workspace, earlier)
         session = await engine.session(earlier or None)
-        if self.chosen_mode is not None:
-            session.mode = self.chosen_mode  # what was asked for now comes before what the log says
+        if (mode := self.chosen_mode) is not None:
+            session.mode = mode  # what was asked for now comes before what the log says
+            if mode == "plan" and session.history.mode != mode:
+                session.preface(ModeChanged(mode))  # it lasts until somebody agrees to a plan
         return session
 
 
