@@ -78,7 +78,15 @@ def _rereads(argv: tuple[str, ...]) -> bool:
 
 
 def _visible(text: str) -> tuple[Simple, ...]:
-    """Every command that can be seen in what is not plain."""
+    """Every command that can be seen in what is not plain, also once its lines are joined."""
+    seen = _seen(text)
+    joined = text.replace("\\\n", "")  # as the shell does, but for quotes and comments
+    if joined == text:
+        return seen
+    return (*seen, *(one for one in _seen(joined) if one.argv not in _argvs(seen)))
+
+
+def _seen(text: str) -> tuple[Simple, ...]:
     if is_tangled(text):
         return commands_of(text)
     root = tree_of(text)

@@ -97,6 +97,9 @@ def _parts(place: _Place, children: "list[Node]") -> Iterable["Node"]:
         return children
     if kind == "redirected_statement" and children[0].type not in _COMMANDS:
         return [one for one in children if one.type in _REDIRECTS]
+    if kind in _REDIRECTS and above is not None and around == "redirected_statement":
+        # The tree has `a && b > c` as one statement with a redirection; the shell opens c after a.
+        return () if above.node.children[0].type in _COMMANDS else [place.node]
     if kind == "variable_assignment" and around not in _COMMANDS:
         return [place.node]
     return ()
