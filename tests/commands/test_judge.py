@@ -293,6 +293,8 @@ def test_what_is_only_unusual_asks_and_is_not_forbidden(line):
         "find -- . -fprint out",
         "grep -C x /etc/passwd",
         "test -f /etc/passwd",
+        "watch 'ls &> x'",
+        "sh -c 'ls [^a]*'",
     ],
 )
 def test_what_only_looks_harmless_asks(line):

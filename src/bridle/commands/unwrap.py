@@ -14,7 +14,9 @@ from bridle.commands.wrappers import CERTAIN_SHELLS, SHELLS, WRAPPERS, Words, Wr
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL).fullmatch
 _SHELL_LETTERS = frozenset("celuxv")
 _SHELL_OPTIONS = frozenset({"pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber"})
-_BASH_ONLY = re.compile(r"\$'|&>|\|&|\[\[|<\(|>\(|<<<|\$\"|\bfunction\b|\bsource\b|\{[^{}]*[,.]")
+_BASH_ONLY = re.compile(
+    r"\$'|&>|\|&|\[\[|<\(|>\(|<<<|\$\"|\bfunction\b|\bsource\b|\{[^{}]*[,.]|\[\^"
+)
 _GUESSES = 4  # where the inner command may begin, when a flag is strange
 
 
@@ -71,7 +73,7 @@ def _built(
     texts: tuple[Arg, ...],
 ) -> Wrapped:
     if wrapper.joined and inner:
-        texts = (*texts, _joined(inner))
+        texts = (*texts, _joined(inner, in_bash=name == "eval"))
         inner = ()
     commands: tuple[Words, ...] = (inner,) if inner else ()
     opaque = "how env splits its words is not certain" if texts and name == "env" else ""
@@ -96,10 +98,11 @@ def _built(
     )
 
 
-def _joined(words: Words) -> Arg:
+def _joined(words: Words, *, in_bash: bool) -> Arg:
     """Words as one text for a shell. Names that a pattern gave may hold anything: not known."""
     spelling = dict.fromkeys(word.pattern or word.text for word in words)
     clear = all(word.known and not word.pattern for word in words)
+    clear = clear and (in_bash or not any(_BASH_ONLY.search(word.text) for word in words))
     return Arg(" ".join(word.text for word in words) if clear else " ".join(spelling), clear)
 
 
