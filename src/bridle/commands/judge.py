@@ -157,7 +157,7 @@ class _Judging:
         return [Arg(name, True, pattern) for name in names] or [Arg(pattern, True, pattern)]
 
     def _command(self, args: list[Arg], reach: Reach, depth: int) -> None:
-        if self._is_too_much(depth):
+        if not args or self._is_too_much(depth):
             return
         text = retold(args)
         first, rest = args[0], args[1:]

@@ -40,8 +40,15 @@ def _parser() -> "Parser":
 
 
 def tree_of(text: str) -> "Node":
-    """The root of the tree of a text (`words.view` of it)."""
-    return _parser().parse(text.encode("latin-1")).root_node
+    """The root of the tree of a text (`words.view` of it).
+
+    The grammar reads memory that is not its own when it meets characters beyond 255, and then the
+    whole process ends. To the shell they are letters of a word, so it gets another such instead.
+    """
+    return _parser().parse(text.encode("latin-1").translate(_ASCII)).root_node
+
+
+_ASCII = bytes(range(128)) + b"%" * 128
 
 
 def nodes_of(root: "Node") -> Iterator["Node"]:
