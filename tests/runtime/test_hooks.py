@@ -1,13 +1,16 @@
 """Hooks that are Python: functions, objects, somebody's own, in their order, in an engine."""
 
 import asyncio
+import re
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridle import Occasion, Remark, hook
+from bridle.config.hooks import parse_hooks
 from bridle.errors import ConfigError, HookDenied
 from bridle.events import ToolResultEvent, TraceEvent
 from bridle.providers.scripted import Scripted
@@ -278,3 +281,25 @@ def test_whatever_hooks_say_a_deny_stays_a_deny(tmp_path_factory, before, after)
 
 def test_hooks_in_order_say_what_they_are():
     assert [one.name for one in InOrder([Hook(breaks), Hook(never)]).voices] == ["breaks", "never"]
+
+
+def guide(kind):
+    page = Path(__file__).parents[2] / "docs" / "guides" / "hooks.md"
+    [block] = re.findall(rf"^```{kind}\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    return block
+
+
+def test_the_guide_s_file_is_understood():
+    lines = parse_hooks(guide("yaml"), Path("hooks.yaml"))
+    assert [one.moments[0] for one in lines] == ["before_tool", "after_tool", "before_prompt"]
+
+
+def test_the_guide_s_functions_do_what_it_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("BRIDLE_MODEL", "offline")
+    monkeypatch.setenv("BRIDLE_STATE", str(tmp_path))
+    names = {}
+    exec(guide("python"), names)  # the page's own code, word for word
+    shell = Occasion("before_tool", tool="shell", arguments={"command": "make deploy"})
+    hooks = [names["office_hours"], names["Audit"]()]
+    assert heard(hooks, shell) == Remark(deny="deployments go through the pipeline")
+    assert heard(hooks, Occasion("after_tool", tool="write")).word.endswith("by Ann")
