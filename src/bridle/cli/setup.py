@@ -207,10 +207,21 @@ def _rules(workspace: Path, given: tuple[str, ...]) -> tuple[Rule, ...]:
 
 
 def _learn(words: str) -> None:
-    """A rule that was made of an answer is the person's own from now on."""
+    """A rule that was made of an answer is the person's own from now on, or they are told why not.
+
+    For this session it holds in any case.
+    """
+    from datetime import datetime
+
+    from bridle.cli.words import person
     from bridle.config.learning import add_rule
 
-    add_rule(policy_file(os.environ), words)
+    today = datetime.now().astimezone().date()
+    try:
+        add_rule(policy_file(os.environ), words, f"from an answer by {person()}, {today}")
+    except ConfigError as error:
+        said = f"the rule holds for this session, but was not written: {error.message}"
+        complain(said, error.hint)
 
 
 def _here() -> Path:

@@ -14,15 +14,27 @@ from bridle.config.policy import parse_rules
 from bridle.errors import ConfigError
 from bridle.policy import Rule, read_rule
 
+_LONGEST = 200  # characters of a comment
 
-def add_rule(path: Path, words: str) -> Rule:
-    """Put a rule into that file, before the others. Raise `ConfigError`; then nothing changed."""
+
+def add_rule(path: Path, words: str, note: str = "") -> Rule:
+    """Put a rule into that file, before the others. Raise `ConfigError`; then nothing changed.
+
+    `note` says where it came from, in a comment.
+    """
+    if (after := with_rule(path, words, note)) is not None:
+        _replace(path, after)
+    return read_rule(words)
+
+
+def with_rule(path: Path, words: str, note: str = "") -> str | None:
+    """What the file would say with that rule; None: it does already. Raise `ConfigError`."""
     rule = read_rule(words)
     text = read_text(path, "rules") or ""
     before = parse_rules(text, path).rules
     if any(str(one) == str(rule) for one in before):
-        return rule
-    after = _with(text, rule, path)
+        return None
+    after = _with(text, rule, path, note)
     try:
         now = [str(one) for one in parse_rules(after, path).rules]
     except ConfigError:
@@ -30,23 +42,28 @@ def add_rule(path: Path, words: str) -> Rule:
     if now != [str(rule), *map(str, before)]:
         hint = f"Write it there yourself: - {rule}"
         raise ConfigError(f"{path}: there is no place for another rule in it", hint=hint)
-    _replace(path, after)
-    return rule
+    return after
 
 
-def _with(text: str, rule: Rule, path: Path) -> str:
+def _with(text: str, rule: Rule, path: Path, note: str) -> str:
     """The text with the rule as the first of its list."""
     about = str(rule).partition(": ")[2].replace("'", "''")
-    item = f"- {rule.verdict}: '{about}'"
+    item = [f"- {rule.verdict}: '{about}'"]
+    if note := "".join(char for char in note if char.isprintable())[:_LONGEST]:
+        item.insert(0, f"# {note}")
     if not says_something(text):
-        return f"{text.rstrip()}\n\nrules:\n  {item}\n".lstrip("\n")
+        return f"{text.rstrip()}\n\nrules:\n{_indented(item, 2)}\n".lstrip("\n")
     with composed(text, path) as (_, root):
         at = next((value for name, value in root.value if name.value == "rules"), None)
         line, indent = _spot(at) if at is not None else (-1, 0)
     if line < 0:
-        return f"{text.rstrip()}\n\nrules:\n  {item}\n"
+        return f"{text.rstrip()}\n\nrules:\n{_indented(item, 2)}\n"
     lines = text.rstrip("\n").split("\n")
-    return "\n".join((*lines[:line], " " * indent + item, *lines[line:])) + "\n"
+    return "\n".join((*lines[:line], _indented(item, indent), *lines[line:])) + "\n"
+
+
+def _indented(lines: list[str], indent: int) -> str:
+    return "\n".join(" " * indent + line for line in lines)
 
 
 def _spot(node: Any) -> tuple[int, int]:
