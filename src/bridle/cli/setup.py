@@ -13,7 +13,7 @@ from bridle.cli.failure import complain
 from bridle.cli.find import find_session, newest_in
 from bridle.cli.options import to_settings
 from bridle.cli.style import Paint
-from bridle.cli.worktree import tell_neighbours, with_worktree, words_of
+from bridle.cli.worktree import Beside, with_worktree, words_of
 from bridle.config import Loaded, Settings, load_settings, state_folder, vendor_of
 from bridle.config.places import policy_file
 from bridle.engine.engine import Engine
@@ -43,6 +43,8 @@ class Setup:
         self.imported = self.earlier is not None and is_imported(self.folder, self.earlier.id)
         self._named = bool(flags.get("workspace"))
         self.workspace = _workspace(None if self.imported else self.earlier, flags)
+        mine = self.earlier.id if self.earlier is not None else ""
+        self._beside = Beside(self.folder, self.workspace, mine)
         self.also: tuple[str, ...] = tuple(flags.get("add_dir") or ())
         self.rules = _rules(self.workspace, flags.get("rules") or ())
         self.hooks = project.hooks(self.workspace)
@@ -149,9 +151,8 @@ class Setup:
 
     async def session(self, engine: Engine) -> Session:
         """The session to go on with, or a new one; told where another is at work beside it."""
-        earlier = self.earlier.id if self.earlier is not None else ""
-        tell_neighbours(self.folder, self.workspace, earlier)
-        session = await engine.session(earlier or None)
+        self._beside.tell()
+        session = await engine.session(self.earlier.id if self.earlier is not None else None)
         if (mode := self.chosen_mode) is not None:
             session.mode = mode  # what was asked for now comes before what the log says
             if mode == "plan" and session.history.mode != mode:

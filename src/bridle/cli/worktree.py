@@ -8,13 +8,19 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bridle.cli.failure import complain
+from bridle.errors import AgentError
 from bridle.stores.reading import SessionFolder
+
+if TYPE_CHECKING:
+    from bridle.stores.neighbours import Neighbour
 
 _FOLDER = "worktrees"
 
@@ -74,14 +80,35 @@ def words_of(workspace: Path, state: str | os.PathLike[str]) -> str:
     )
 
 
-def tell_neighbours(folder: SessionFolder, workspace: Path, besides: str) -> None:
-    """Say so where another process works on the same files."""
-    from bridle.stores.neighbours import neighbours
+class Beside:
+    """Looks for other sessions on the same files while the rest starts, and tells of them.
 
-    found = neighbours(folder, str(workspace), besides)
-    if found:
-        first, more = found[0], f" and {len(found) - 1} more" if len(found) > 1 else ""
-        complain(
-            f"another session works in this folder, {first.session_id} ({first.holder}){more}; "
-            "--worktree gives this one files of its own"
-        )
+    In a thread: the first look at the system's list of locks waits for the kernel, 10 ms or so.
+    """
+
+    def __init__(self, folder: SessionFolder, workspace: Path, besides: str) -> None:
+        self._found: list[Neighbour] = []
+        self._looking: Thread | None = None
+        if (folder.folder / "sessions").is_dir():
+            looked = (folder, str(workspace), besides)
+            self._looking = Thread(target=self._look, args=looked, daemon=True)
+            self._looking.start()
+
+    def _look(self, folder: SessionFolder, workspace: str, besides: str) -> None:
+        from bridle.stores.neighbours import neighbours
+
+        with suppress(AgentError, OSError):
+            self._found = neighbours(folder, workspace, besides)
+
+    def tell(self) -> None:
+        """Say so, once, where another process works on the same files."""
+        looking, self._looking = self._looking, None
+        if looking is None:
+            return
+        looking.join()
+        if found := self._found:
+            first, more = found[0], f" and {len(found) - 1} more" if len(found) > 1 else ""
+            complain(
+                f"another session works in this folder, {first.session_id} ({first.holder}){more}; "
+                "--worktree gives this one files of its own"
+            )
