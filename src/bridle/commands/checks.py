@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from bridle.commands import awk, sed
+from bridle.commands import awk, named, sed
 from bridle.commands.find import PROBES
 from bridle.commands.options import Arg, Given
 from bridle.commands.reach import STREAMS, Reach, shown
@@ -32,12 +32,16 @@ def _sed(name: str, given: Given, reach: Reach) -> list[str]:
     files = given.operands if given.has("-e --expression") else given.operands[1:]
     reasons = [reach.writes(arg) for arg in files] if in_place else []
     if not all(sed.only_prints(script) for script in scripts):
+        for script in scripts:
+            named.look_sed(script, reach)
         reasons.append("the sed script is not one that is known to only print")
     return reasons + (["edits files in place"] if in_place else [])
 
 
 def _awk(name: str, given: Given, reach: Reach) -> list[str]:
     if not given.operands or not awk.only_prints(given.operands[0].text):
+        for arg in given.operands[:1]:
+            named.look_awk(arg.text, reach)
         return ["the awk program is not one that is known to only print"]
     return []
 
@@ -112,14 +116,17 @@ def _tar(name: str, given: Given, reach: Reach) -> list[str]:
     """Listing an archive reads it; anything else is packing or unpacking."""
     archives = [Arg(value) for value in given.values("-f", "--file")]
     letters = "" if given.flags or not given.operands else given.operands[0].text
-    if letters and set(letters) <= set("tvzjJf") and letters.endswith("f"):
+    if letters.isalpha() and "f" in letters:
         archives = given.operands[1:2]
+    if given.has("-c -r -u --create") or not {*"cru"}.isdisjoint(letters):
+        members = [reach.reads(arg) for arg in given.operands[2 if letters else 0 :]]
+        return [*(reach.writes(arg) for arg in archives), *members, "packs files"]
+    plain = not letters or (set(letters) <= set("tvzjJf") and letters.endswith("f"))
     lists = given.has("-t --list") or "t" in letters
-    if given.has("-c -x -r -u --extract --create") or not lists or not archives:
-        return [*(reach.writes(arg) for arg in archives), "packs or unpacks files"]
-    return [
-        "reads an archive elsewhere" if ":" in arg.text else reach.reads(arg) for arg in archives
-    ]
+    read = ["reads an archive elsewhere" if ":" in a.text else reach.reads(a) for a in archives]
+    if given.has("-x --extract") or not (lists and plain and archives):
+        read.append("unpacks files")
+    return read
 
 
 def _unzip(name: str, given: Given, reach: Reach) -> list[str]:
@@ -232,10 +239,26 @@ def _config(name: str, given: Given, reach: Reach) -> list[str]:
     return ["changes the git configuration"]
 
 
+_IN_PLACE = re.compile(r"-[A-Za-z0]*i").match  # perl -pi
+
+
+def _is_in_place(given: Given) -> bool:
+    return any(map(_IN_PLACE, [*(flag.name for flag in given.flags), given.strange]))
+
+
+def _rewritten(words: list[Arg], reach: Reach) -> None:
+    """One of them is the script; those that lead out are certainly none."""
+    for arg in words:
+        if arg.text.startswith("/"):
+            reach.writes(arg)
+
+
 def _interpreter(name: str, given: Given, reach: Reach) -> list[str]:
     code = " ".join(given.values("-c", "-e", "-E", "-r", "--eval", "-p", "--print"))
     if "socket" in code and re.search(r"dup2|pty|/bin/(?:ba)?sh|exec\b", code):
         reach.notes.forbid("opens a shell to another machine")
+    if name.startswith(("perl", "ruby")) and _is_in_place(given):
+        _rewritten(given.operands, reach)
     if given.has("-c -e -E -r --eval -p --print"):
         return ["runs code that is given to it as a word"]
     return [] if given.operands else ["runs code"]

@@ -6,7 +6,7 @@ forbidden is seen in it all the same, as far as it can be seen.
 
 from posixpath import normpath
 
-from bridle.commands import floor, known
+from bridle.commands import floor, known, named
 from bridle.commands.checks import sweep
 from bridle.commands.effects import Effect, effect_of
 from bridle.commands.folders import UNKNOWN, Folders, Whereabouts
@@ -181,6 +181,7 @@ class _Judging:
             if entry.verbs and rest and rest[0].text.startswith("-"):
                 verb = sort_words(rest, flag_table(entry.flags), stop=True).operands
                 also += (retold([Arg(name), *verb]),)
+        named.look(entry, own, reach)
         if least is not None and _RANK[least.does] > _RANK[effect.does]:
             effect = least
         self._notes.act(Act(SHELL, text, effect.does, effect.reason, also), at)

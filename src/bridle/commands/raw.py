@@ -9,6 +9,8 @@ _HOME = re.compile(r"\$(?:HOME\b|\{HOME\b[^}]*\})")
 _HERE = re.compile(r"\$(?:PWD\b|\{PWD\b[^}]*\}|\(\s*pwd\s*\))|`\s*pwd\s*`")
 _TOP = re.compile(r"\$\(\s*git rev-parse --show-toplevel\s*\)")
 _OTHER = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|`[^`]*`|\$\w+|\$[@*#?!$-]")
+_THEIRS = re.compile(r"\A~([A-Za-z_][\w-]*)(?=/|\Z)")
+_HOMES = {"root": "/"}
 _BRACES = re.compile(r"(.*?)(?<!\$)\{([^{}]*,[^{}]*)\}(.*)", re.DOTALL)
 _LONGEST = 1000  # characters of a word that are looked into
 _MOST = 16  # words that braces are spread into
@@ -50,6 +52,7 @@ def _filled(spelling: str, home: str, folder: str, root: str) -> str:
     text = spelling.translate(_QUOTES)
     if text.startswith("~/") or text == "~":
         text = home + text[1:]
+    text = _THEIRS.sub(lambda found: f"{_HOMES.get(found[1], '/home/')}{found[1]}", text)
     text = _HOME.sub(lambda _: home, text)
     text = _TOP.sub(lambda _: root, text)
     return _HERE.sub(lambda _: folder, text)

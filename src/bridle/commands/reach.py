@@ -99,6 +99,8 @@ class Reach:
         self.notes.act(Act(("read",), place.path, "reads", is_path=True, minor=True))
         if place.reading == "deny":
             self.notes.forbid(f"runs {shown(place.path)}{_why(place)}")
+        elif place.reading == "ask":
+            self.notes.guarded(f"runs {shown(place.path)}{_why(place)}")
 
     def runs(self, arg: Arg) -> str:
         """It runs the script at that path."""

@@ -17,6 +17,7 @@ _REVS = (
 _DIFFS = (
     "-p -u --patch --no-patch -s -U= --unified= --raw --minimal --patience --histogram "
     "--anchored= --diff-algorithm= --stat? --numstat --shortstat --dirstat? --summary --name-only "
+    "--output=write "
     "--name-status --patch-with-stat --patch-with-raw --compact-summary -z --color? --no-color "
     "--color-moved? --no-color-moved --color-words? --word-diff? --word-diff-regex= --no-renames "
     "-M? -C? -B? -D --find-renames? --find-copies? --find-copies-harder --break-rewrites? -l= "
