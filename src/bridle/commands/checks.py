@@ -157,6 +157,14 @@ def _recursive(name: str, given: Given, reach: Reach) -> list[str]:
     return []
 
 
+def _folders(name: str, given: Given, reach: Reach) -> list[str]:
+    """Of two folders every file is read that is in both."""
+    if len(given.operands) == 2:
+        for arg in given.operands:
+            sweep(arg, (), reach)
+    return []
+
+
 def _unhidden(name: str, given: Given, reach: Reach) -> list[str]:
     """rg leaves hidden and ignored files out, unless it is told not to."""
     loose = "-u -uu -uuu --unrestricted -. --hidden --no-ignore --no-ignore-vcs --no-ignore-dot"
@@ -287,6 +295,7 @@ def _goals(name: str, given: Given, reach: Reach) -> list[str]:
 def _ps(name: str, given: Given, reach: Reach) -> list[str]:
     """`ps e` shows what other programs have in their environment."""
     loose = [a.text for a in given.operands if a.text.isalpha() and "e" in a.text.lower()]
+    loose += [text for text in given.values("-o", "-O", "--format") if "environ" in text]
     return ["shows the environment of other programs"] if loose else []
 
 
@@ -322,6 +331,7 @@ CHECKS: dict[str, Callable[[str, Given, Reach], list[str]]] = {
     "tar": _tar,
     "unzip": _unzip,
     "recursive": _recursive,
+    "folders": _folders,
     "unhidden": _unhidden,
     "tame": _tame,
     "format": _format,

@@ -154,7 +154,15 @@ class _Judging:
         if names is None or self._names < 0:
             self._notes.unclear(f"what {pattern[:60]} stands for cannot be said")
             return [Arg(pattern, False, pattern)]
+        self._listed(names or (pattern,), reach)
         return [Arg(name, True, pattern) for name in names] or [Arg(pattern, True, pattern)]
+
+    def _listed(self, names: tuple[str, ...], reach: Reach) -> None:
+        """Who is given the names in a folder has read it, whatever the program does with them."""
+        for folder in {name.rpartition("/")[0] or "/" for name in names if "/" in name}:
+            place = reach.place(folder)
+            if reason := reach.judged_read(place):
+                self._notes.act(Act(("read",), place.path, "changes", reason, is_path=True))
 
     def _command(self, args: list[Arg], reach: Reach, depth: int) -> None:
         if not args or self._is_too_much(depth):

@@ -3,11 +3,11 @@
 from bridle.commands.program import Known
 
 _FIND_TESTS = (
-    "-H -L -P -name= -iname= -path= -ipath= -wholename= -iwholename= -regex= -iregex= -regextype= "
+    "-H -P -name= -iname= -path= -ipath= -wholename= -iwholename= -regex= -iregex= -regextype= "
     "-type= -xtype= -size= -empty -mtime= -atime= -ctime= -mmin= -amin= -cmin= -newer=read "
     "-anewer=read -cnewer=read -newermt= -newerct= -newerat= -perm= -user= -group= -uid= -gid= "
     "-nouser -nogroup -links= -inum= -samefile=read -lname= -ilname= -readable -writable "
-    "-executable -true -false -maxdepth= -mindepth= -depth -d -xdev -mount -daystart -follow "
+    "-executable -true -false -maxdepth= -mindepth= -depth -d -xdev -mount -daystart "
     "-noleaf -warn -nowarn -ignore_readdir_race -not -a -and -o -or -print -print0 -printf= -ls "
     "-fprint=write -fprint0=write -fls=write -prune -quit -used= -fstype= -context="
 )
@@ -19,11 +19,11 @@ _FD = (
     "--threads= --max-results= --quiet --strip-cwd-prefix --max-one-result"
 )
 _LS = (
-    "-a -A -b -B -c -C -d -D -f -F -g -G -h -H -i -I= -k -l -L -m -n -N -o -p -q -Q -r -R -s -S "
+    "-a -A -b -B -c -C -d -D -f -F -g -G -h -H -i -I= -k -l -m -n -N -o -p -q -Q -r -R -s -S "
     "-t -T= -u -U -v -w= -x -X -Z -1 --all --almost-all --author --escape --block-size= "
     "--ignore-backups --color? --directory --classify? --file-type --format= --full-time "
     "--group-directories-first --no-group --human-readable --si --hide= --hyperlink? "
-    "--indicator-style= --inode --ignore= --kibibytes --dereference --numeric-uid-gid --literal "
+    "--indicator-style= --inode --ignore= --kibibytes --numeric-uid-gid --literal "
     "--hide-control-chars --show-control-chars --quote-name --quoting-style= --reverse "
     "--recursive --size --sort= --time= --time-style= --tabsize= --width= --context --zero "
     "--version --help"
@@ -48,7 +48,16 @@ TABLE = {
             "ls -d */",
             "ls --group-directories-first -l",
         ),
-        asks=("ls /etc", "ls ~/.ssh", "ls --made-up", "ls ..", "ls $HOME", "ls --col=always"),
+        asks=(
+            "ls -RL",
+            "echo ../*",
+            "ls /etc",
+            "ls ~/.ssh",
+            "ls --made-up",
+            "ls ..",
+            "ls $HOME",
+            "ls --col=always",
+        ),
     ),
     "find": Known(
         "reads",
@@ -68,6 +77,8 @@ TABLE = {
             "find . -mtime -1 -print0",
         ),
         asks=(
+            "find -L . -name x",
+            "find . -follow",
             "find / -name x",
             "find . -delete",
             r"find . -exec rm {} \;",
@@ -109,13 +120,13 @@ TABLE = {
     ),
     "du": Known(
         "reads",
-        "-0 -a -b -c -d= -D -h -H -k -l -L -m -P -s -S -t= -x -X=read --all --apparent-size "
+        "-0 -a -b -c -d= -D -h -H -k -l -m -P -s -S -t= -x -X=read --all --apparent-size "
         "--block-size= --bytes --total --dereference-args --max-depth= --human-readable --inodes "
-        "--count-links --dereference --null --separate-dirs --si --summarize --threshold= --time? "
+        "--count-links --null --separate-dirs --si --summarize --threshold= --time? "
         "--time-style= --exclude-from=read --exclude= --one-file-system --version --help",
         "look*",
         runs=("du -sh .", "du -h --max-depth=1", "du -sh src tests", "du -a src"),
-        asks=("du -sh /", "du --files0-from=list", "du -sh ~"),
+        asks=("du -L", "du -sh /", "du --files0-from=list", "du -sh ~"),
     ),
     "df": Known(
         "reads",

@@ -282,6 +282,7 @@ TABLE = {
         "reads",
         _DIFF,
         "read*",
+        check="folders",
         runs=("diff a b", "diff -u README.md src/app.py", "diff -y --width=120 a b"),
         asks=("diff a /etc/passwd", "diff -r a b", "diff --to-file=/etc/x a"),
     ),
