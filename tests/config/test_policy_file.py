@@ -205,6 +205,17 @@ def test_a_rule_made_of_an_answer_is_put_before_the_others_and_all_else_stays(
     assert before is not None or path.stat().st_mode & 0o077 == 0
 
 
+def test_a_learnt_rule_says_where_it_came_from_beside_it_and_touches_no_other_comment(tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text("rules:\n  # mine\n  - deny: read  # always\n")
+    add_rule(path, "allow: shell(ls)", "from an answer by\nada: #1")
+    assert path.read_text() == (
+        "rules:\n  # mine\n"
+        "  - allow: 'shell(ls)'  # from an answer byada: #1\n"
+        "  - deny: read  # always\n"
+    )
+
+
 def test_a_file_with_no_place_for_another_rule_is_left_as_it_is(tmp_path):
     path = tmp_path / "policy.yaml"
     path.write_text("rules: ['deny: read']\n")

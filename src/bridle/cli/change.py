@@ -8,6 +8,7 @@ import difflib
 from typing import Any, TypeGuard
 
 _SHOWN = ("content", "old", "new", "edits", "patch")  # arguments that the lines tell
+_EDIT = frozenset(("old", "new", "all"))
 _SAME = "(the same as it is now)"
 _UNFIT = "(this is not what the file holds now)"
 
@@ -17,9 +18,11 @@ def told(arguments: dict[str, Any], before: str | None) -> tuple[list[str], dict
     lines = _lines(arguments, before)
     if lines is None:
         return None
-    left = {name: value for name, value in arguments.items() if name not in (*_SHOWN, "path")}
-    path = arguments.get("path")
-    return ([path] if isinstance(path, str) else []) + lines, left
+    left = {name: value for name, value in arguments.items() if name not in _SHOWN}
+    if isinstance(path := left.get("path"), str):
+        del left["path"]
+        lines = [path, *lines]
+    return lines, left
 
 
 def _lines(arguments: dict[str, Any], before: str | None) -> list[str] | None:
@@ -28,7 +31,8 @@ def _lines(arguments: dict[str, Any], before: str | None) -> list[str] | None:
         return _written(content, before)
     if isinstance(patch := arguments.get("patch"), str) and given == {"patch"}:
         return patch.removesuffix("\n").split("\n")
-    edits = arguments.get("edits") if given == {"edits"} else [arguments]
+    one = {name: arguments[name] for name in _EDIT if name in arguments}
+    edits = arguments.get("edits") if given == {"edits"} else [one]
     if given not in ({"edits"}, {"old", "new"}) or not _are_edits(edits):
         return None
     return _edited(edits, before)
@@ -36,12 +40,13 @@ def _lines(arguments: dict[str, Any], before: str | None) -> list[str] | None:
 
 def _are_edits(edits: object) -> TypeGuard[list[dict[str, Any]]]:
     """Can all of it be told? What cannot is shown as it came."""
-    known = {"old", "new", "all", "path"}
-    return isinstance(edits, list) and all(
+    if not isinstance(edits, list) or not edits:
+        return False
+    return all(
         isinstance(one, dict)
         and isinstance(one.get("old"), str)
         and isinstance(one.get("new"), str)
-        and known.issuperset(one)
+        and _EDIT.issuperset(one)
         for one in edits
     )
 

@@ -116,7 +116,7 @@ def _lines(one: Given, paint: Paint, width: int) -> Iterator[str]:
     said = [f"by {plain(grant.by)}"]
     said += [f"{span(-since)} ago"] if since is not None else []
     said += [f"ends in {span(until)}"] if until is not None else []
-    said += [f"in {plain(grant.cwd)}"] if grant.cwd else []
+    said += [f"in {plain(grant.cwd)}"] if grant.cwd and grant.cwd not in grant.what else []
     yield f"  {paint.dim(cut(' · '.join(said), width - 2))}"
 
 

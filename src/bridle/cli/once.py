@@ -177,7 +177,8 @@ class Run:
             self._screen.answer_here()
         self._screen.feed(record)
         asked = record.event
-        if isinstance(asked, ApprovalAsked) and self._asker is None and is_question(asked):
+        unheard = self._asker is None and self._on_ask != "park"  # a parked one is shown at the end
+        if isinstance(asked, ApprovalAsked) and unheard and is_question(asked):
             self._screen.line(told(asked, self._screen.paint, self._screen.width))
 
     async def _shaped(self, watch: Watch, result: TurnResult, shape: Shape) -> TurnResult:

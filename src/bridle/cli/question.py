@@ -85,7 +85,7 @@ def has_rule(asked: ApprovalAsked) -> bool:
 def choices(asked: ApprovalAsked, width: int = 200) -> str:
     """What can be said, and where it is said."""
     found = {"y": "yes, this once" if asked.lasting else "yes"}
-    if not asked.lasting:
+    if not asked.lasting and not asked.covers:  # what covers more is for the session anyway
         found["a"] = "yes, for this session"
     if has_rule(asked):
         found["r"] = "yes, by that rule"

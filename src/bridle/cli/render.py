@@ -24,7 +24,7 @@ from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import neutral
 
-_SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question", "plan")
+_SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question")
 _TELLING = ("edit", "write")  # their first line says what was done
 _PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
 _TOLD = ("unknown_call", "letter_refused")  # their message is for a person
@@ -42,8 +42,9 @@ def subject_of(call: ToolCall) -> str:
     arguments = call.arguments
     if isinstance(todos := arguments.get("todos"), list):
         return counted(len(todos), "item")
-    if isinstance(patch := arguments.get("patch"), str) and (files := _patched(patch)):
-        return one_line(files)
+    for name, gist in _GISTS.items():
+        if isinstance(whole := arguments.get(name), str) and (said := gist(whole)):
+            return one_line(said)
     for name in _SUBJECTS:
         if isinstance(found := arguments.get(name), str) and found:
             where = arguments.get("path") if name == "pattern" else None
@@ -55,6 +56,13 @@ def _patched(patch: str) -> str:
     """The files that a patch names, each once."""
     names = (name.strip() for name in _PATCHED.findall(patch))
     return ", ".join(dict.fromkeys(name for name in names if name != "/dev/null"))
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+_GISTS = {"patch": _patched, "plan": _first_line}  # what is too long for one line
 
 
 def call_line(call: ToolCall, paint: Paint, width: int) -> str:

@@ -48,22 +48,18 @@ def with_rule(path: Path, words: str, note: str = "") -> str | None:
 def _with(text: str, rule: Rule, path: Path, note: str) -> str:
     """The text with the rule as the first of its list."""
     about = str(rule).partition(": ")[2].replace("'", "''")
-    item = [f"- {rule.verdict}: '{about}'"]
+    item = f"- {rule.verdict}: '{about}'"
     if note := "".join(char for char in note if char.isprintable())[:_LONGEST]:
-        item.insert(0, f"# {note}")
+        item += f"  # {note}"
     if not says_something(text):
-        return f"{text.rstrip()}\n\nrules:\n{_indented(item, 2)}\n".lstrip("\n")
+        return f"{text.rstrip()}\n\nrules:\n  {item}\n".lstrip("\n")
     with composed(text, path) as (_, root):
         at = next((value for name, value in root.value if name.value == "rules"), None)
         line, indent = _spot(at) if at is not None else (-1, 0)
     if line < 0:
-        return f"{text.rstrip()}\n\nrules:\n{_indented(item, 2)}\n"
+        return f"{text.rstrip()}\n\nrules:\n  {item}\n"
     lines = text.rstrip("\n").split("\n")
-    return "\n".join((*lines[:line], _indented(item, indent), *lines[line:])) + "\n"
-
-
-def _indented(lines: list[str], indent: int) -> str:
-    return "\n".join(" " * indent + line for line in lines)
+    return "\n".join((*lines[:line], " " * indent + item, *lines[line:])) + "\n"
 
 
 def _spot(node: Any) -> tuple[int, int]:
