@@ -160,3 +160,32 @@ def test_a_question_of_the_model_is_answered_with_a_number(bridle: Program):
         terminal.expect("Done.")
         assert terminal.end()[0] == 0
     assert sorted(one[3] for one in answers(bridle)) == ["SQLite", "neither of them"]
+
+
+def test_questions_that_waited_together_come_up_together(bridle: Program):
+    model = bridle.script(writes("a", "b"))
+    assert bridle.run("run", "go", "--on-ask", "park", "-m", model).returncode == 3
+    session = bridle.logs()[-1].parent.name
+    after = bridle.script("Done.", name="after")
+    with bridle.terminal("run", "--resume", session, "-m", after) as terminal:
+        assert "2 calls that belong together" in terminal.expect("/N] ")
+        terminal.type("a\n")
+        terminal.expect("Done.")
+        assert terminal.end()[0] == 0
+    assert files(bridle) == ["a.md", "b.md"]
+    assert [one[1:3] for one in answers(bridle)] == [(True, "session")] * 2
+
+
+def test_the_answers_to_several_can_be_typed_in_another_terminal(bridle: Program):
+    model = bridle.script(writes("a", "b", "c"))
+    assert bridle.run("run", "go", "--on-ask", "park", "-m", model).returncode == 3
+    session = bridle.logs()[-1].parent.name
+    with bridle.terminal("approvals", "answer", session, "--all") as terminal:
+        terminal.expect("/N] ")
+        terminal.type("7\n")
+        terminal.expect("/N] ")
+        terminal.type("2-3\n")
+        terminal.expect("answered no and yes to 3 questions")
+        assert terminal.end()[0] == 0
+    bridle.run("run", "--resume", session, "-m", bridle.script("Done.", name="after"))
+    assert files(bridle) == ["b.md", "c.md"]
