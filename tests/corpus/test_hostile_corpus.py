@@ -96,7 +96,9 @@ def test_the_program_itself_says_the_same(bridle_program, field, gate):
     lines = [one.command for one in HOSTILE[::25]] + corpora.everyday("+")[::10]
     sound = [line for line in lines if line.isprintable()]
     asked = "".join(json.dumps({"command": line}) + "\n" for line in sound)
-    told = [json.loads(one)["decision"] for one in bridle_program(asked)]
+    done = bridle_program(asked)
+    assert (done.returncode, done.stderr) == (0, b"")
+    told = [json.loads(one)["decision"] for one in done.stdout.splitlines()]
     assert told == [gate.verdict(line) for line in sound]
     assert {"allow", "ask", "deny"} == set(told)
 
