@@ -99,15 +99,6 @@ class Around:
             return FilesChanged(self._turn, call.id, uncovered=(f"undo broke: {error!r}",))
 
 
-def around(
-    parts: Parts, session_id: str, turn: int, emit: Callable[[Event], None]
-) -> Around | None:
-    """What stands around the calls of a turn; None where nothing does."""
-    if parts.hooks is None and parts.judge is None and parts.keeper is None:
-        return None
-    return Around(parts, session_id, turn, emit)
-
-
 _NOTHING = Remark()
 
 

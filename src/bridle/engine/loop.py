@@ -7,17 +7,15 @@ where to say what happened. It knows nothing of sessions, stores, screens or soc
 
 import asyncio
 from contextlib import aclosing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bridle.engine.budget import estimate
-from bridle.engine.calls import Caller
 from bridle.engine.compact import NoRoom
 from bridle.engine.gate import Parked
-from bridle.engine.plan import instructed
 from bridle.engine.pricing import Heard, priced
 from bridle.engine.turn import Turn
 from bridle.errors import (
@@ -41,6 +39,9 @@ from bridle.promises.codec import scrubbed
 from bridle.promises.provider import Request
 from bridle.usage import Usage
 
+if TYPE_CHECKING:
+    from bridle.engine.calls import Caller
+
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _NOTHING = Usage()
 
@@ -58,18 +59,17 @@ PARKED = Ending("parked", "the turn waits for a person's answer")
 
 async def run_turn(turn: Turn) -> Ending:
     """Run to the end. Raise what the provider raises; a limit is an ending, not an error."""
-    caller = turn.caller = Caller(turn)
     try:
-        if turn.left and (ending := await _obey(caller, turn.left)) is not None:
+        if turn.left and (ending := await _obey(turn, turn.left)) is not None:
             return ending
-        return await _steps(turn, caller)
+        return await _steps(turn)
     except Parked:
         return PARKED
     except NoRoom as full:
         return Ending("stuck", full.message, full.hint)
 
 
-async def _steps(turn: Turn, caller: Caller) -> Ending:
+async def _steps(turn: Turn) -> Ending:
     while True:
         history = await turn.window.fit(turn.budget)
         turn.budget.go_on()  # what is measured is all of it, not only what is new
@@ -80,23 +80,40 @@ async def _steps(turn: Turn, caller: Caller) -> Ending:
         except BudgetReached as limit:
             return Ending("budget", limit.message, limit.hint)
         try:
-            system = instructed(turn.system, turn.gate.mode())
-            reply = await _answer(turn, Request(history, turn.offered, config, system))
+            reply = await _answer(turn, Request(history, turn.offered, config, _system(turn)))
         finally:
             if turn.budget.day is not None:
                 await turn.budget.settle(turn.settled)
         calls = reply.message.tool_calls if reply.message is not None else ()
         if reply.stop_reason in ("refusal", "error"):
-            caller.refuse_all(calls, "the reply that asked for it broke off")
-            return _ending(reply)
+            return _broken_off(turn, reply, calls)
         if not calls:
             return _ending(reply)
-        if (ending := await _obey(caller, calls)) is not None:
+        if (ending := await _obey(turn, calls)) is not None:
             return ending
 
 
-async def _obey(caller: Caller, calls: tuple[ToolCall, ...]) -> Ending | None:
+def _system(turn: Turn) -> str:
+    """The system prompt; in plan mode with what that means."""
+    if turn.gate.mode() != "plan":
+        return turn.system
+    from bridle.engine.plan import instructed
+
+    return instructed(turn.system, "plan")
+
+
+def _caller(turn: Turn) -> "Caller":
+    """Who runs the turn's calls. Made, and loaded, with the first: many a turn has none."""
+    if turn.caller is None:
+        from bridle.engine.calls import Caller
+
+        turn.caller = Caller(turn)
+    return turn.caller
+
+
+async def _obey(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending | None:
     """Have the calls run; an ending where there is no going on after them."""
+    caller = _caller(turn)
     await caller.answer_all(calls)
     task = asyncio.current_task()
     if caller.is_over or (task is not None and task.cancelling()):  # an interrupt, swallowed
@@ -104,6 +121,13 @@ async def _obey(caller: Caller, calls: tuple[ToolCall, ...]) -> Ending | None:
     if caller.stuck:
         return Ending("stuck", caller.stuck, "Look at that call, then say how to go on.")
     return None
+
+
+def _broken_off(turn: Turn, reply: ResponseCompleted, calls: tuple[ToolCall, ...]) -> Ending:
+    """Nothing is run of what half a reply asks for."""
+    if calls:
+        _caller(turn).refuse_all(calls, "the reply that asked for it broke off")
+    return _ending(reply)
 
 
 def _ending(reply: ResponseCompleted) -> Ending:

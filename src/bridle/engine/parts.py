@@ -2,23 +2,25 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct
 
 from bridle.engine.budget import Limits
-from bridle.engine.facts import Confining
 from bridle.engine.redact import Redactor
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode, Rule
 from bridle.promises.day import Day
-from bridle.promises.ground import Ground
-from bridle.promises.hooks import Hooks
-from bridle.promises.keeping import Keeper
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.session import Answer
 from bridle.promises.store import Store
 from bridle.promises.tool import Files, Tool
+
+if TYPE_CHECKING:
+    from bridle.engine.facts import Confining
+    from bridle.promises.ground import Ground
+    from bridle.promises.hooks import Hooks
+    from bridle.promises.keeping import Keeper
 
 Approver = Callable[[ApprovalAsked], Awaitable[Answer | bool]]
 OnAsk = Literal["wait", "deny", "park"]
@@ -68,11 +70,11 @@ class Parts(Struct):
     redact: tuple[str, ...] = ()
     redact_tokens: bool = True
     day: Day | None = None
-    ground: Ground | None = None
+    ground: "Ground | None" = None
     judge: PolicyEngine | None = None
-    hooks: Hooks | None = None
-    keeper: Keeper | None = None
-    sandbox: str | Confining = ""
+    hooks: "Hooks | None" = None
+    keeper: "Keeper | None" = None
+    sandbox: "str | Confining" = ""
     learn: Callable[[str], None] | None = None
     redactor: Redactor | None = None
     offered: tuple[Tool, ...] = ()

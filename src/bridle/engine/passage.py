@@ -98,7 +98,7 @@ class Passage:
         """Have a person say whether it may run."""
         judged = self._gate.placed(judged)
         if self._gate.is_granted(judged):
-            self._turn.approvals.settle(judged)
+            self._turn.approvals().settle(judged)
         else:
             await self._put_together(judged)
         decision = await self._gate.ask(judged)
@@ -119,7 +119,7 @@ class Passage:
 
     async def _put_together(self, judged: Judged) -> None:
         """Put the questions of this step that belong with this one before it is waited for."""
-        approvals = self._turn.approvals
+        approvals = self._turn.approvals()
         if not approvals.together or self._hears() or approvals.is_put(judged.call.id):
             return
         kin = [judged]

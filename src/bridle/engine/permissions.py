@@ -5,7 +5,6 @@ The half of a session's history that the gate looks at; the conversation is the 
 
 from typing import Literal
 
-from bridle.engine.grants import given, likeness
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -44,6 +43,8 @@ class Permissions:
             return  # the first answer stands
         self.answers[event.call_id] = event
         if event.allowed is True:
+            from bridle.engine.grants import given, likeness
+
             like = likeness(asked)
             self.times[like] = self.times.get(like, 0) + 1
             for grant in given(asked, event, record.timestamp):

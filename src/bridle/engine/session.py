@@ -6,6 +6,7 @@ turn belongs to the session, not to who watches it. What happened is recorded fi
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
+from typing import TYPE_CHECKING
 
 from bridle.engine.broadcast import Broadcast
 from bridle.engine.deltas import Deltas
@@ -15,7 +16,6 @@ from bridle.engine.parts import Parts
 from bridle.engine.prompt import checked
 from bridle.engine.recovery import is_parked, recovered
 from bridle.engine.redact import Redaction
-from bridle.engine.remarks import before_prompt
 from bridle.engine.turns import Turns
 from bridle.engine.upkeep import Upkeep
 from bridle.engine.watching import follow
@@ -23,10 +23,12 @@ from bridle.errors import SessionBusy, SessionClosed, SessionError
 from bridle.events import Event, MessageAdded, PromptReceived, TraceEvent, When
 from bridle.messages import Message, Part, Text
 from bridle.policy import Mode
-from bridle.promises.hooks import Occasion
 from bridle.promises.session import Answer, Prompt, TurnResult
 from bridle.promises.store import Log, Record
 from bridle.usage import ExecutionMetrics
+
+if TYPE_CHECKING:
+    from bridle.promises.hooks import Hooks
 
 
 class Session(Upkeep):
@@ -123,7 +125,7 @@ class Session(Upkeep):
         self._check_sending(when)
         said = None
         if (hooks := self._parts.hooks) is not None and hooks.listens("before_prompt"):
-            parts, said = await before_prompt(hooks, self._occasion(parts), parts)
+            parts, said = await self._heard(hooks, parts)
             parts = checked(parts, when)
             self._check_sending(when)  # somebody may have sent another one meanwhile
         turns = self._turns
@@ -147,9 +149,16 @@ class Session(Upkeep):
         if when == "idle":
             self.check_idle()
 
-    def _occasion(self, parts: tuple[Part, ...]) -> Occasion:
+    async def _heard(
+        self, hooks: "Hooks", parts: tuple[Part, ...]
+    ) -> tuple[tuple[Part, ...], TraceEvent | None]:
+        """A prompt as the hooks leave it, and what they said."""
+        from bridle.engine.remarks import before_prompt
+        from bridle.promises.hooks import Occasion
+
         text = "".join(part.text for part in parts if isinstance(part, Text))
-        return Occasion("before_prompt", self.id, self._parts.workspace.root, prompt=text)
+        about = Occasion("before_prompt", self.id, self._parts.workspace.root, prompt=text)
+        return await before_prompt(hooks, about, parts)
 
     def bring(self, messages: Iterable[Message]) -> None:
         """History from elsewhere, before the next prompt. A call without a result gets none."""
@@ -176,7 +185,7 @@ class Session(Upkeep):
         """Settle a pending approval; the first answer wins. A parked turn goes on with the last."""
         self._check_open()
         try:
-            self._turns.approvals.answer(call_id, answer, shown, by, letter, at)
+            self._turns.approvals().answer(call_id, answer, shown, by, letter, at)
         finally:  # also one that came too late may have settled the last question: as a no
             await self._move_on()
 
@@ -188,7 +197,7 @@ class Session(Upkeep):
         self._check_open()
         await self.take_letters()
         if self._turns.parked and self._history.pending:
-            self._turns.approvals.expire()
+            self._turns.approvals().expire()
             await self._move_on()
 
     async def _move_on(self) -> None:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from bridle.engine.around import Around
 from bridle.engine.belongings import Belongings
 from bridle.engine.budget import Budget
 from bridle.engine.compact import Window
@@ -17,6 +16,7 @@ from bridle.promises.tool import Tool, ToolContext
 
 if TYPE_CHECKING:
     from bridle.engine.approvals import Approvals
+    from bridle.engine.around import Around
     from bridle.engine.calls import Caller
 
 Emit = Callable[[Event], None]
@@ -34,10 +34,10 @@ class Turn(Struct):
     settled: Callable[[], Awaitable[None]]
     context: Callable[[ToolCall], ToolContext[Any]]
     belongings: Belongings
-    approvals: "Approvals"
+    approvals: "Callable[[], Approvals]"  # made with the first question
     config: RequestConfig = RequestConfig()
     system: str = ""
     offered: tuple[Tool, ...] = ()  # the tools as the model is told of them: encoded once
-    caller: "Caller | None" = None  # who runs its calls, once it runs
+    caller: "Caller | None" = None  # who runs its calls, once there are any
     left: tuple[ToolCall, ...] = ()  # calls with which a turn goes on that was parked
-    around: Around | None = None  # hooks and the like, where there are any
+    around: "Around | None" = None  # hooks and the like, where there are any

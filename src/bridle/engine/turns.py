@@ -5,8 +5,8 @@ Owns the life of a turn from its prompt to its end. Who sends, watches or asks i
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from bridle.engine.approvals import Approvals
 from bridle.engine.awaited import Results
 from bridle.engine.belongings import Belongings
 from bridle.engine.budget import Budget
@@ -23,9 +23,14 @@ from bridle.events import MessageAdded, TraceEvent, TurnEnded, TurnParked
 from bridle.messages import Message, Transcript, as_parts
 from bridle.policy import Mode
 from bridle.promises.provider import ProviderInfo
-from bridle.promises.session import TurnResult
+from bridle.promises.session import Answer, TurnResult
 from bridle.promises.store import Log
 from bridle.usage import ExecutionMetrics
+
+if TYPE_CHECKING:
+    from bridle.engine.approvals import Approvals
+    from bridle.engine.question import Judged
+
 
 _EVERY = 4_000_000  # bytes of log between two checkpoints
 _STOPPED = Ending("interrupted", "the turn was interrupted")
@@ -53,8 +58,8 @@ class Turns:
         self._deltas = deltas
         emit = self._emit = deltas.add
         self._settled = log.settled
-        self.approvals = Approvals(emit, parts, self._id, history)
-        self._gate = Gate(parts, mode, self.approvals.ask, history.grants)
+        self._approvals: Approvals | None = None
+        self._gate = Gate(parts, mode, self._ask, history.grants)
         self._way: UnderWay | None = None  # the turn that runs, or the last one
         self._last = history.turn  # the newest number that a turn was given
         self.results = Results()
@@ -63,6 +68,17 @@ class Turns:
         self._far = _EVERY
         read = history.metrics.context_tokens
         self._window = Window(parts, emit, self._conversation, self._settled, read)
+
+    def approvals(self) -> "Approvals":
+        """The questions of the session. Made, and loaded, with the first of them."""
+        if self._approvals is None:
+            from bridle.engine.approvals import Approvals
+
+            self._approvals = Approvals(self._emit, self.parts, self._id, self._history)
+        return self._approvals
+
+    async def _ask(self, judged: "Judged") -> Answer:
+        return await self.approvals().ask(judged)
 
     @property
     def parked(self) -> bool:
@@ -241,7 +257,8 @@ class Turns:
         if way.is_heard:
             await way.tell_end(ending)
         way.close()
-        self.approvals.drop_all()
+        if self._approvals is not None:
+            self._approvals.drop_all()
         self.number = 0  # from here on there is nothing left to interrupt
         try:
             self._say_end(way.number, ending, error)
@@ -300,7 +317,8 @@ class Turns:
         way = self._way if self._way is not None and self._way.number == turn else None
         text = self._history.newest_text if way is not None else ""
         used = self._history.metrics.since(way.before) if way is not None else ExecutionMetrics()
-        unheard = self.approvals.take_unanswered()
+        asked = self._approvals
+        unheard = asked.take_unanswered() if asked is not None else 0
         self.results.settle(
             TurnResult(text, ending.reason, self._id, turn, ending.detail, error, used, unheard)
         )

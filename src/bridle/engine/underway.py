@@ -6,17 +6,14 @@ Knows what a turn is handed and nothing of prompts, watchers or other turns.
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bridle.engine.approvals import Approvals
-from bridle.engine.around import Around, around
 from bridle.engine.belongings import Belongings
 from bridle.engine.budget import Budget
 from bridle.engine.compact import Window
 from bridle.engine.gate import Gate
 from bridle.engine.loop import PARKED, Ending, outcome, run_turn
 from bridle.engine.parts import Parts
-from bridle.engine.remarks import from_hook
 from bridle.engine.turn import Turn
 from bridle.engine.voice import Voice
 from bridle.errors import AgentError, HookDenied, TimedOut
@@ -24,6 +21,10 @@ from bridle.events import Event
 from bridle.messages import ToolCall
 from bridle.promises.tool import ToolContext
 from bridle.usage import ExecutionMetrics
+
+if TYPE_CHECKING:
+    from bridle.engine.approvals import Approvals
+    from bridle.engine.around import Around
 
 PATIENCE = 5.0  # seconds that an interrupt waits for a tool that does not let go
 _given_up: set["asyncio.Task[None]"] = set()
@@ -84,7 +85,7 @@ class UnderWay:
         self,
         window: Window,
         gate: Gate,
-        approvals: Approvals,
+        approvals: "Callable[[], Approvals]",
         emit: Callable[[Event], None],
         settled: Callable[[], Awaitable[None]],
         left: tuple[ToolCall, ...],
@@ -94,7 +95,7 @@ class UnderWay:
         parts = self.parts
         try:
             self.voice = Voice(emit)
-            self._around = around(parts, self.session_id, self.number, emit)
+            self._surround(emit)
             self.inputs = Turn(
                 window,
                 parts.provider,
@@ -118,6 +119,14 @@ class UnderWay:
                 return PARKED, None
             return outcome(raised)
 
+    def _surround(self, emit: Callable[[Event], None]) -> None:
+        """Hooks, a policy engine and what undo keeps are loaded where there is one of them."""
+        parts = self.parts
+        if parts.hooks is not None or parts.judge is not None or parts.keeper is not None:
+            from bridle.engine.around import Around
+
+            self._around = Around(parts, self.session_id, self.number, emit)
+
     async def _run(self, inputs: Turn) -> Ending:
         if self.stopped:
             raise asyncio.CancelledError
@@ -137,6 +146,8 @@ class UnderWay:
             remark = await self._around.hear("before_turn")
             if remark.deny:
                 raise HookDenied(f"a hook refused the turn, and nothing was run: {remark.deny}")
+            from bridle.engine.remarks import from_hook
+
             inputs.system += from_hook(remark.word)
         return await run_turn(inputs)
 

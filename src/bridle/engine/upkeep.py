@@ -7,12 +7,8 @@ no more; how records are written and who is told is the session's own.
 import asyncio
 from collections.abc import Iterable
 
-from bridle.engine.facts import facts_of
-from bridle.engine.grants import is_over, lasting
 from bridle.engine.history import History, as_of
 from bridle.engine.parts import Parts
-from bridle.engine.proposal import preview
-from bridle.engine.title import write_title
 from bridle.engine.turns import Turns
 from bridle.errors import SessionError
 from bridle.events import (
@@ -78,6 +74,8 @@ class Upkeep:
 
         Those whose time is over are not among them.
         """
+        from bridle.engine.grants import is_over, lasting
+
         found, seconds = self._history.grants.values(), self._parts.ask_grant_seconds
         return tuple(lasting(one, seconds) for one in found if not is_over(one, seconds))
 
@@ -91,6 +89,9 @@ class Upkeep:
 
     def preview(self, rule: str) -> tuple[ToolCall, ...]:
         """The calls of this conversation that a rule would have covered. Raise `ConfigError`."""
+        from bridle.engine.facts import facts_of
+        from bridle.engine.proposal import preview
+
         tools, ground = self._parts.tools, self._parts.ground
         calls = [call for one in self._history.transcript for call in one.tool_calls]
         past = [(call, tools[call.name]) for call in calls if call.name in tools]
@@ -163,6 +164,8 @@ class Upkeep:
 
     async def _name(self, small: Provider, prompt: str) -> None:
         """Have the small model write a title, beside the first turn."""
+        from bridle.engine.title import write_title
+
         if (redactor := self._parts.redactor) is not None:
             prompt = redactor.text(prompt)
         budget = self._turns.beside(small.info, "title")
