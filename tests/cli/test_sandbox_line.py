@@ -34,5 +34,5 @@ def test_a_sandbox_that_does_not_exist_is_an_error(monkeypatch: pytest.MonkeyPat
         "sandbox",
         "There is no sandbox named 'cage'.",
         False,
-        "Choose bubblewrap, landlock or none.",
+        "Choose auto, bubblewrap, landlock or none.",
     )

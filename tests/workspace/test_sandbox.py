@@ -36,6 +36,7 @@ def test_the_best_level_is_taken_and_says_why():
     found = probe()
     assert found.level in ("bubblewrap", "landlock", "none")
     assert found.why
+    assert probe("auto") == found
     assert probe("none") == Probed("none", "it was switched off")
     with pytest.raises(ConfigError, match="There is no sandbox named 'cage'"):
         probe("cage")
@@ -50,6 +51,8 @@ def test_the_environment_chooses_a_level_and_whoever_builds_it_may_choose_anothe
 
 
 def test_there_is_no_sandbox_around_the_whole_file_system():
+    auto = {**os.environ, "BRIDLE_SANDBOX": "auto"}
+    assert Sandbox(str(root), environment=auto).probed == Sandbox(str(root), level="auto").probed
     assert Sandbox("/").probed == Probed("none", "the workspace is the whole file system")
 
 

@@ -1,6 +1,7 @@
 """The tools that come with bridle, under their final names."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bridle.promises.tool import Tool
 from bridle.tools.apply_patch import ApplyPatch
@@ -16,10 +17,14 @@ from bridle.tools.shell_output import ShellOutput
 from bridle.tools.shell_stop import ShellStop
 from bridle.tools.todo import TodoWrite
 from bridle.tools.write import Write
-from bridle.workspace.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from bridle.workspace.sandbox import Sandbox
 
 
-def builtin_tools(*, sandbox: Sandbox | None = None, hosts: Sequence[str] = ()) -> tuple[Tool, ...]:
+def builtin_tools(
+    *, sandbox: "Sandbox | None" = None, hosts: Sequence[str] = ()
+) -> tuple[Tool, ...]:
     """One of each; `web_fetch` only where hosts are named that it may fetch from.
 
     Commands run in that sandbox, where there is one.

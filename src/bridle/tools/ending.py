@@ -4,6 +4,7 @@ import re
 import signal
 
 from bridle.promises.tool import ToolResult
+from bridle.tools.jobs import Job
 from bridle.tools.process import Ended
 from bridle.workspace.text import one_line
 from bridle.workspace.watched import Mended
@@ -74,3 +75,25 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
+
+
+def look(job: Job) -> ToolResult:
+    """What a job has written since somebody looked, and how it stands."""
+    output = job.read()
+    mended, job.mended = job.mended, Mended()
+    said = told(output, job.ended, job.level, job.seconds) if job.ended else (output, [_state(job)])
+    ok = job.is_running or (job.ended is not None and job.ended.code == 0)
+    data = {
+        "job": job.name,
+        "output": output,
+        "running": job.is_running,
+        "exit_code": job.ended.code if job.ended else None,
+        "sandbox": job.level,
+    }
+    return result(ok, said, data, mended)
+
+
+def _state(job: Job) -> str:
+    if job.is_running:
+        return f"{job.name} is still running"
+    return job.trouble or f"{job.name} was stopped"

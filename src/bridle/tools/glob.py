@@ -1,17 +1,17 @@
 """The tool `glob`: files whose path fits a pattern."""
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.promises.tool import Files, ToolContext, ToolResult
-from bridle.tools.opening import on_disk
 from bridle.tools.prose import Prose
 from bridle.tools.threads import in_thread
-from bridle.workspace.globs import Matcher, compile_glob
 from bridle.workspace.text import one_line
-from bridle.workspace.tree import Tree
+
+if TYPE_CHECKING:
+    from bridle.workspace.globs import Matcher
 
 MOST = 1000  # files listed
 
@@ -43,8 +43,10 @@ class Glob:
         return await in_thread(_find, context.workspace, arguments["pattern"], path)
 
 
-def matcher(pattern: str) -> Matcher:
+def matcher(pattern: str) -> "Matcher":
     """The pattern as a function. Raise `ToolError` for one that cannot be read."""
+    from bridle.workspace.globs import compile_glob
+
     try:
         return compile_glob(pattern)
     except (ValueError, re.error) as error:
@@ -56,6 +58,9 @@ def _goes_its_own_way(pattern: str) -> bool:
 
 
 def _find(files: Files, pattern: str, path: str) -> ToolResult:
+    from bridle.tools.opening import on_disk
+    from bridle.workspace.tree import Tree
+
     workspace = on_disk(files)
     if not workspace.is_folder(path):
         raise ToolError(f"`{one_line(path, 200)}` is not a folder of the workspace.")

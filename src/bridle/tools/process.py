@@ -15,14 +15,16 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from bridle.errors import ToolError
 from bridle.tools.family import Family
 from bridle.tools.threads import Threads
-from bridle.workspace.sandbox import Start
+
+if TYPE_CHECKING:
+    from bridle.workspace.sandbox import Start
 
 GRACE = 0.5  # seconds between TERM and KILL
 _DRAIN = 0.2  # seconds for what a program wrote last
@@ -38,7 +40,7 @@ _ALLOWED = frozenset(
     )
 )
 
-Starter = Callable[[Sequence[str], int], Start]
+Starter = Callable[[Sequence[str], int], "Start"]
 Process = subprocess.Popen[bytes]
 
 
@@ -121,10 +123,10 @@ class Program:
         theirs, self._lifeline = os.pipe() if self._starter else (-1, -1)
         given: tuple[int, ...] = ()
         try:
-            start = self._starter(self._argv, theirs) if self._starter else Start([*self._argv])
-            given = start.handles
+            start = self._starter(self._argv, theirs) if self._starter else None
+            given = start.handles if start is not None else ()
             process = subprocess.Popen(
-                start.argv,
+                [*self._argv] if start is None else start.argv,
                 cwd=self._cwd,
                 env=self._family.marked(environment),
                 stdin=subprocess.DEVNULL,
@@ -138,7 +140,7 @@ class Program:
         finally:
             for handle in {theirs, *given} - {-1}:
                 os.close(handle)
-        if self._starter:
+        if start is not None:
             self._kind = "own space" if start.own_end else "supervised"
         return process
 

@@ -112,7 +112,7 @@ class Whereabouts:
     def words(self, command: str) -> list[str]:
         """The words after `bash` that run this command, and report."""
         trap = f"trap 'pwd -P 2>/dev/null >&{self.handle}' EXIT"
-        script = f'{trap}; __command=$1; shift; eval "$__command"'
+        script = f'{trap}; __command=$1; shift; eval -- "$__command"'
         return ["--noprofile", "--norc", "-c", script, "bash", command]
 
     def heard(self) -> str:

@@ -1,17 +1,14 @@
 """The tool `shell_output`: what a job in the background wrote, or lines of a kept output."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.promises.tool import ToolContext, ToolResult
-from bridle.tools.ending import result, told
-from bridle.tools.jobs import Job, Jobs
-from bridle.tools.output import kept_path, lines_of
 from bridle.tools.prose import Prose
-from bridle.tools.room import jobs_of
-from bridle.tools.threads import in_thread
-from bridle.workspace.watched import Mended
+
+if TYPE_CHECKING:
+    from bridle.tools.jobs import Jobs
 
 LONGEST = 600.0  # seconds of waiting
 LINES = 500
@@ -51,6 +48,10 @@ class ShellOutput:
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Give what is new, or the lines that are wanted."""
+        from bridle.tools.ending import look
+        from bridle.tools.output import kept_path
+        from bridle.tools.room import jobs_of
+
         jobs = jobs_of(context)
         job = jobs.find(arguments["id"])
         if job is None or "line" in arguments:
@@ -60,29 +61,10 @@ class ShellOutput:
         return look(job)
 
 
-def look(job: Job) -> ToolResult:
-    """What a job has written since somebody looked, and how it stands."""
-    output = job.read()
-    mended, job.mended = job.mended, Mended()
-    said = told(output, job.ended, job.level, job.seconds) if job.ended else (output, [_state(job)])
-    ok = job.is_running or (job.ended is not None and job.ended.code == 0)
-    data = {
-        "job": job.name,
-        "output": output,
-        "running": job.is_running,
-        "exit_code": job.ended.code if job.ended else None,
-        "sandbox": job.level,
-    }
-    return result(ok, said, data, mended)
+async def _lines(path: str, arguments: dict[str, Any], jobs: "Jobs") -> ToolResult:
+    from bridle.tools.output import lines_of
+    from bridle.tools.threads import in_thread
 
-
-def _state(job: Job) -> str:
-    if job.is_running:
-        return f"{job.name} is still running"
-    return job.trouble or f"{job.name} was stopped"
-
-
-async def _lines(path: str, arguments: dict[str, Any], jobs: Jobs) -> ToolResult:
     first, count = arguments.get("line", 1), arguments.get("lines", LINES)
     found = await in_thread(lines_of, path, first, count + 1) if path else []
     if not found:

@@ -6,8 +6,6 @@ from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.promises.tool import ToolContext, ToolResult
 from bridle.tools.prose import Prose
-from bridle.tools.room import jobs_of
-from bridle.tools.shell_output import look
 
 
 class ShellStop:
@@ -25,6 +23,9 @@ class ShellStop:
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """End it, and give what it wrote last."""
+        from bridle.tools.ending import look
+        from bridle.tools.room import jobs_of
+
         jobs = jobs_of(context)
         job = jobs.find(arguments["id"])
         if job is None:

@@ -25,6 +25,7 @@ from bridle.workspace.temporary import private_folder
 
 Level = Literal["bubblewrap", "landlock", "none"]
 VARIABLE = "BRIDLE_SANDBOX"
+AUTO = "auto"  # the best that there is, as when nothing is said
 _SCRIPT = str(Path(__file__).with_name("supervise.py"))
 _CLOSED = (".git/hooks", ".git/config", ".bridle")  # in the root: read, and not written
 
@@ -54,9 +55,12 @@ def probe(wanted: str = "") -> Probed:
 
     Raise `ConfigError` where the wanted one is not to be had: a person asked for it by name.
     """
+    if wanted == AUTO:
+        return probe()
     if wanted not in ("", *get_args(Level)):
         raise ConfigError(
-            f"There is no sandbox named {wanted!r}.", hint="Choose bubblewrap, landlock or none."
+            f"There is no sandbox named {wanted!r}.",
+            hint="Choose auto, bubblewrap, landlock or none.",
         )
     if wanted == "none":
         return Probed("none", "it was switched off")
@@ -76,7 +80,7 @@ def probe(wanted: str = "") -> Probed:
 def _not_to_be_had(wanted: str, why: str) -> ConfigError:
     return ConfigError(
         f"The sandbox {wanted} cannot be used: {why}.",
-        hint=f"Leave {VARIABLE} empty for the best that there is, or set it to none.",
+        hint=f"Set {VARIABLE} to auto for the best that there is, or set it to none.",
     )
 
 
@@ -101,8 +105,8 @@ class Sandbox:
     """Starts the commands of one workspace, confined.
 
     `roots` are more folders that may be written, by the person's word; `hidden` is what nobody may
-    read: bridle's own state and settings. `level` is the one a person asked for (empty: the best;
-    the environment's `BRIDLE_SANDBOX` where that is set).
+    read: bridle's own state and settings. `level` is the one a person asked for (empty or
+    `auto`: the best; where it is empty, the environment's `BRIDLE_SANDBOX` has a say).
     """
 
     def __init__(
@@ -119,7 +123,8 @@ class Sandbox:
         self._roots = tuple(os.path.realpath(one) for one in (root, *roots))
         self._hidden = tuple(os.path.realpath(one) for one in hidden)
         self._network = network
-        self._wanted = level or self._environment.get(VARIABLE, "")
+        wanted = level or self._environment.get(VARIABLE, "")
+        self._wanted = "" if wanted == AUTO else wanted
 
     @cached_property
     def probed(self) -> Probed:
