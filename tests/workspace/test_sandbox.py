@@ -48,11 +48,11 @@ def test_the_environment_chooses_a_level_and_whoever_builds_it_may_choose_anothe
     root = tmp_path / "work"
     root.mkdir()
     assert Sandbox(str(root), environment=none, level="none").level == "none"
+    auto = {**os.environ, "BRIDLE_SANDBOX": "auto"}
+    assert Sandbox(str(root), environment=auto).probed == Sandbox(str(root), level="auto").probed
 
 
 def test_there_is_no_sandbox_around_the_whole_file_system():
-    auto = {**os.environ, "BRIDLE_SANDBOX": "auto"}
-    assert Sandbox(str(root), environment=auto).probed == Sandbox(str(root), level="auto").probed
     assert Sandbox("/").probed == Probed("none", "the workspace is the whole file system")
 
 
