@@ -13,7 +13,7 @@ from bridle.commands.reach import Reach
 
 _MOST = 32  # words that are looked at
 _LONGEST = 512  # characters of one
-_VALUE = re.compile(r"-[A-Za-z](.+)|[^=@]*[=@](.+)", re.DOTALL)
+_VALUE = re.compile(r"[^=@]*[=@](.+)|-[A-Za-z](.+)", re.DOTALL)
 _AWK = re.compile(r'(>>?|<)\s*"([^"\n]{1,512})"')
 _SED = re.compile(
     r"(?:^|[\s;{}/!$,\d|#gpIiMme])([rRwW])[ \t]*([^\s;{}][^\n;}]{0,512})", re.MULTILINE
@@ -38,7 +38,7 @@ def _spellings(word: Arg) -> Iterator[str]:
     """The paths that a word may hold: `x`, `--in=x`, `-ix`, `@x`."""
     if not word.known or not 1 < len(word.text) <= _LONGEST:
         return
-    if not word.text.startswith("-"):
+    if not word.text.startswith("-") and "=" not in word.text:
         yield word.text
     if found := _VALUE.fullmatch(word.text):
         yield found[1] or found[2]
