@@ -1,5 +1,8 @@
 """Files of rules: what they say, and that a bad one is refused with its line (A5)."""
 
+import os
+import stat
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 
@@ -7,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.config.learning import add_rule
+from bridle.config.learning import _replace, add_rule
 from bridle.config.policy import (
     Example,
     RuleFile,
@@ -235,3 +238,26 @@ def test_what_is_learnt_is_read_back_word_for_word(tmp_path_factory, pattern):
         assert not pattern.strip()
         return
     assert [str(one) for one in read_rules(path).rules] == [str(rule), "deny: read"]
+
+
+def test_rules_that_are_learnt_in_the_same_moment_are_all_kept(tmp_path):
+    path = tmp_path / "policy.yaml"
+    words = [f"allow: shell(ls {number})" for number in range(16)]
+    with ThreadPoolExecutor(16) as crowd:
+        list(crowd.map(lambda one: add_rule(path, one), words))
+    assert sorted(str(one) for one in read_rules(path).rules) == sorted(words)
+
+
+def test_a_rule_that_cannot_be_written_leaves_nothing_behind(tmp_path):
+    path = tmp_path / "policy.yaml"
+    with pytest.raises(UnicodeEncodeError):
+        _replace(path, "\ud800")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_in_the_place_of_a_file_is_refused_and_nobody_waits_for_it(tmp_path):
+    path = tmp_path / "policy.yaml"
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match="it is not a regular file"):
+        read_rules(path)
+    assert stat.S_ISFIFO(path.stat().st_mode)

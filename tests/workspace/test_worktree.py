@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from bridle.errors import ConfigError
-from bridle.workspace.worktree import Worktree, add_worktree, list_worktrees, remove_worktree
+from bridle.workspace.worktree import (
+    Worktree,
+    add_worktree,
+    checked,
+    list_worktrees,
+    remove_worktree,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -156,3 +162,19 @@ def test_worktrees_of_others_are_not_ours(repo: Path, folder: Path, tmp_path: Pa
     assert list_worktrees(repo, folder=folder) == []
     with pytest.raises(ConfigError, match="no worktree called `mine`"):
         remove_worktree(repo, "mine", folder=folder)
+
+
+def test_a_folder_that_a_commit_has_as_a_link_is_no_workspace(
+    repo: Path, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").mkdir()
+    (repo / "sub").symlink_to(tmp_path / "secret")
+    git(repo, "add", "sub")
+    git(repo, "commit", "-qm", "a link")
+    (repo / "sub").unlink()
+    (repo / "sub").mkdir()
+    with pytest.raises(ConfigError, match="in it the workspace's folder is a link"):
+        add_worktree(repo / "sub", "w", folder=folder)
+    [made] = list_worktrees(repo / "sub", folder=folder)
+    with pytest.raises(ConfigError, match="in it the workspace's folder is a link"):
+        checked(made)

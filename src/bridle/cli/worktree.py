@@ -44,13 +44,13 @@ def with_worktree(
 
 def _entered(root: Path, name: str, state: Path) -> Path:
     """The folder to work in: of the worktree that there is, or of one that is made."""
-    from bridle.workspace.worktree import add_worktree, list_worktrees
+    from bridle.workspace.worktree import add_worktree, checked, list_worktrees
 
     folder = state / _FOLDER
     if os.path.lexists(folder / name):
         for one in list_worktrees(root, folder=folder):
             if one.name == name:
-                return Path(one.root)
+                return Path(checked(one).root)
     made = Path(add_worktree(root, name, folder=folder).root)
     _carry_trust(root, made, state)
     return made

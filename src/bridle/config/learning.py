@@ -6,6 +6,8 @@ kept. Where that does not work, nothing is changed, and they are told to write i
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,15 @@ def add_rule(path: Path, words: str, note: str = "") -> Rule:
 
     `note` says where it came from, in a comment.
     """
-    if (after := with_rule(path, words, note)) is not None:
-        _replace(path, after)
+    try:
+        with _alone(path):
+            if (after := with_rule(path, words, note)) is not None:
+                _replace(path, after)
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: the rule cannot be written: {error.strerror}",
+            hint="Check that you may write there.",
+        ) from error
     return read_rule(words)
 
 
@@ -69,19 +78,31 @@ def _spot(node: Any) -> tuple[int, int]:
     return node.end_mark.line + 1, 2  # `rules:` with nothing behind it
 
 
-def _replace(path: Path, text: str) -> None:
-    """In one step, and private; a link stays a link."""
-    real = Path(os.path.realpath(path))
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One at a time: of two answers in the same moment neither loses the other's rule."""
+    import fcntl
+
+    folder = Path(os.path.realpath(path)).parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".policy-", dir=real.parent)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _replace(path: Path, text: str) -> None:
+    """In one step, and private; a link stays a link, and nothing is left where it fails."""
+    real = Path(os.path.realpath(path))
+    handle, name = tempfile.mkstemp(prefix=".policy-", dir=real.parent)
+    try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(real)
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: the rule cannot be written: {error.strerror}",
-            hint="Check that you may write there.",
-        ) from error
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

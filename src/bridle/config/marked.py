@@ -1,5 +1,6 @@
 """A YAML file as nodes that know their lines. Knows no setting and no rule."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ LARGEST = 1_000_000  # bytes; what is larger was not written by hand
 def read_text(path: Path, what: str) -> str | None:
     """The text of a file, None where there is none. Raise `ConfigError`."""
     try:
-        data = path.read_bytes()
+        data = _bytes_of(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
@@ -22,6 +23,17 @@ def read_text(path: Path, what: str) -> str | None:
             hint="Check that it is a file and that you may read it.",
         ) from error
     return decoded(data, path, what)
+
+
+def _bytes_of(path: Path) -> bytes:
+    """The bytes of a regular file. Nobody is waited for: a pipe without a writer would hang."""
+    import stat
+
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("it is not a regular file")
+        return file.read(LARGEST + 1)
 
 
 def decoded(data: bytes, path: Path, what: str) -> str:

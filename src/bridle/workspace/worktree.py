@@ -61,7 +61,7 @@ def add_worktree(
         )
     there.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _git(root, "worktree", "add", "--quiet", "--no-track", "-b", branch, "--", str(there), "HEAD")
-    return _checked(Worktree(name, str(there), str(there / prefix), branch))
+    return checked(Worktree(name, str(there), str(there / prefix), branch))
 
 
 def list_worktrees(root: str | Path, *, folder: str | Path) -> list[Worktree]:
@@ -111,7 +111,13 @@ def _forget(root: str | Path, branch: str) -> bool:
     return True
 
 
-def _checked(made: Worktree) -> Worktree:
+def checked(made: Worktree) -> Worktree:
+    """The workspace's folder has to be there, and be no link that a commit has in its place."""
+    if os.path.realpath(made.root) != made.root:
+        raise ConfigError(
+            f"The worktree {made.name} was made, but in it the workspace's folder is a link.",
+            hint=f"Commit the folder itself, or work in {made.path}.",
+        )
     if not Path(made.root).is_dir():
         raise ConfigError(
             f"The worktree {made.name} was made, but the workspace's folder is in no commit.",
