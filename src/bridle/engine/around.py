@@ -7,18 +7,19 @@ and the policy engine are asked when the gate has not denied, and only a person 
 import logging
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from bridle.engine.parts import Parts, PolicyEngine
-from bridle.engine.question import Judged
-from bridle.engine.remarks import hear, trace
 from bridle.events import Event, FilesChanged
 from bridle.messages import ToolCall
 from bridle.policy import Decision, Mode, Verdict
 from bridle.promises.hooks import Moment, Occasion, Remark
-from bridle.promises.keeping import Keeping
+
+if TYPE_CHECKING:
+    from bridle.engine.question import Judged
+    from bridle.promises.keeping import Keeping
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +51,8 @@ class Around:
         """What the hooks say at this moment; it is recorded."""
         if (hooks := self._parts.hooks) is None or not hooks.listens(moment):
             return _NOTHING
+        from bridle.engine.remarks import hear, trace
+
         about.setdefault("cwd", self._parts.workspace.root)
         occasion = Occasion(moment, self._session_id, turn=self._turn, **about)
         remark = await hear(hooks, occasion)
@@ -57,7 +60,7 @@ class Around:
             self._emit(said)
         return remark
 
-    async def before(self, judged: Judged) -> Remark:
+    async def before(self, judged: "Judged") -> Remark:
         """What the hooks say of a call that the gate has not denied."""
         call, cwd = judged.call, judged.cwd or self._parts.workspace.root
         return await self.hear(
@@ -68,20 +71,20 @@ class Around:
             arguments=deepcopy(call.arguments),  # what was judged is not theirs to alter
         )
 
-    async def after(self, judged: Judged, text: str, ok: bool) -> Remark:
+    async def after(self, judged: "Judged", text: str, ok: bool) -> Remark:
         """What the hooks say of what came of it."""
         call, cwd = judged.call, judged.cwd or self._parts.workspace.root
         given = {"tool": call.name, "call_id": call.id, "arguments": deepcopy(call.arguments)}
         return await self.hear("after_tool", cwd=cwd, result=text, ok=ok, **given)
 
-    async def weighed(self, judged: Judged, mode: Mode) -> Judged:
+    async def weighed(self, judged: "Judged", mode: Mode) -> "Judged":
         """The call as the person's own policy engine sees it; a deny and a guard stay."""
         if (judge := self._parts.judge) is None:
             return judged
         said = await _evaluated(judge, judged)
         return replace(judged, decision=_strictest(judged.decision, said, mode))
 
-    async def keep(self, call: ToolCall) -> Keeping | None:
+    async def keep(self, call: ToolCall) -> "Keeping | None":
         """Have what stands there kept before the call has its effect."""
         if self._keeping is None:
             if (keeper := self._parts.keeper) is None:
@@ -90,7 +93,7 @@ class Around:
         await self._keeping.before(call)
         return self._keeping
 
-    async def kept(self, keeping: Keeping, call: ToolCall) -> FilesChanged | None:
+    async def kept(self, keeping: "Keeping", call: ToolCall) -> FilesChanged | None:
         """What the call has changed; trouble with that takes nothing back."""
         try:
             return await keeping.after(call)
@@ -102,7 +105,7 @@ class Around:
 _NOTHING = Remark()
 
 
-async def _evaluated(judge: PolicyEngine, judged: Judged) -> Decision:
+async def _evaluated(judge: PolicyEngine, judged: "Judged") -> Decision:
     try:
         said = await judge.evaluate(judged.tool, deepcopy(judged.call.arguments))
     except Exception as error:  # what cannot be judged does not run

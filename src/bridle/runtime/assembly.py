@@ -13,8 +13,6 @@ from bridle.engine.parts import Approver, OnAsk, Parts, PolicyEngine
 from bridle.errors import ConfigError
 from bridle.policy import MODES, Mode, Rule, read_rule
 from bridle.promises.day import Day
-from bridle.promises.hooks import Hooks
-from bridle.promises.keeping import Keeper
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import Durability, Store
 from bridle.promises.tool import Files, Tool
@@ -27,6 +25,9 @@ from bridle.workspace.paths import Workspace
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from bridle.promises.hooks import Hooks
+    from bridle.promises.keeping import Keeper
 
 
 class EngineOptions(TypedDict, total=False):
@@ -55,7 +56,7 @@ class EngineOptions(TypedDict, total=False):
     mode: Mode
     rules: Iterable[Rule | str]
     policy: PolicyEngine
-    hooks: Hooks | Iterable[Any] | Callable[..., Any]
+    hooks: "Hooks | Iterable[Any] | Callable[..., Any]"
     also: Iterable[Folder]
     sandbox: Literal["auto", "bubblewrap", "landlock", "none"]
     hosts: Iterable[str]
@@ -176,7 +177,7 @@ def default_system(root: str, tools: Iterable[str], options: EngineOptions) -> s
     return system_prompt(root, tools, options.get("instructions", ""))
 
 
-def _hooks(given: Any, root: str) -> Hooks | None:
+def _hooks(given: Any, root: str) -> "Hooks | None":
     """What was handed in as hooks, as one. Raise `ConfigError`."""
     if given is None:
         return None
@@ -233,7 +234,7 @@ def _folder(workspace: Folder | Files | None, also: Iterable[Folder]) -> Files:
 
 def _keeper(
     around: Surroundings, tools: Mapping[str, Tool], options: EngineOptions, *, elsewhere: bool
-) -> Keeper | None:
+) -> "Keeper | None":
     """Who keeps what turns change, where there are tools that change files, and a place for it."""
     policies = [tool.policy for tool in tools.values()]
     changing = any((one.files and not one.read_only) or one.runs for one in policies)

@@ -10,13 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridle.config.places import config_file, policy_file, state_folder
-from bridle.promises.ground import Place
-from bridle.promises.keeping import Keeper
 from bridle.promises.tool import Files, Tool
 from bridle.workspace.paths import Workspace
 
 if TYPE_CHECKING:
-    from bridle.promises.ground import Ground
+    from bridle.promises.ground import Ground, Place
+    from bridle.promises.keeping import Keeper
     from bridle.workspace.sandbox import Sandbox
 
 Folder = str | os.PathLike[str]
@@ -62,10 +61,10 @@ def surroundings(files: Files, state: Folder | None, chosen: str) -> Surrounding
     return Surroundings(workspace, LaterGround(workspace, own, sandbox), sandbox)
 
 
-def undo_of(workspace: Workspace, state: Folder, tools: Mapping[str, Tool]) -> Keeper:
+def undo_of(workspace: Workspace, state: Folder, tools: Mapping[str, Tool]) -> "Keeper":
     """Who keeps what turns change there."""
 
-    def make() -> Keeper:
+    def make() -> "Keeper":
         from bridle.workspace.undo import Undo
 
         return Undo(workspace.root, os.fspath(state), tools=tools)
@@ -117,7 +116,7 @@ class LaterGround:
         """The person's home folder."""
         return self._real.home
 
-    def place(self, path: str, cwd: str) -> Place:
+    def place(self, path: str, cwd: str) -> "Place":
         """Where a path leads."""
         found = self._real.place(path, cwd)
         return found if found.inside or found.temporary else self._wider.place(path, cwd)

@@ -7,7 +7,6 @@ from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.promises.tool import Files, ToolContext, ToolResult
 from bridle.tools.prose import Prose
-from bridle.tools.threads import in_thread
 from bridle.workspace.text import one_line
 
 if TYPE_CHECKING:
@@ -39,6 +38,8 @@ class Glob:
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Walk and compare, in a thread."""
+        from bridle.tools.threads import in_thread
+
         path = arguments.get("path", ".")
         return await in_thread(_find, context.workspace, arguments["pattern"], path)
 

@@ -14,12 +14,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bridle.errors import ConfigError, OutsideWorkspace, ToolError
-from bridle.workspace.contents import Listed, gather, listed, replace
 from bridle.workspace.handles import LedOut, Root, Spot, Way, below, open_file, open_folder, reached
-from bridle.workspace.protected import care_of
 from bridle.workspace.text import one_line
+
+if TYPE_CHECKING:
+    from bridle.workspace.contents import Listed
 
 READ_LIMIT = 64 * 1024 * 1024  # bytes held for one file
 MOST_ENTRIES = 200_000  # of one folder
@@ -94,6 +96,8 @@ class Workspace:
 
     def read(self, path: str, limit: int | None = None) -> bytes:
         """The bytes of a file, or as many as `limit` says. Without it a huge file is refused."""
+        from bridle.workspace.contents import gather
+
         most = READ_LIMIT if limit is None else limit
         with self.opened(path) as file:
             data = gather(file.fileno(), most if limit is not None else most + 1)
@@ -112,6 +116,8 @@ class Workspace:
 
     def write(self, path: str, data: bytes) -> None:
         """Replace the file in one step; missing folders are made."""
+        from bridle.workspace.contents import replace
+
         with self._at(path) as before:
             self._check_write(path, before)  # before a folder is made on the way
         with self._at(path, make=True) as spot:
@@ -150,18 +156,22 @@ class Workspace:
         status = self._status(path)
         return status is not None and stat.S_ISDIR(status.st_mode)
 
-    def names(self, path: str = ".", most: int = MOST_ENTRIES) -> Listed[str]:
+    def names(self, path: str = ".", most: int = MOST_ENTRIES) -> "Listed[str]":
         """The entries of a folder, sorted; folders end in `/`. `cut` says when there are more."""
+        from bridle.workspace.contents import Listed
+
         entries = self.entries(path, most)
         named = Listed(f"{name}/" if kind == "folder" else name for name, kind in entries)
         named.cut = entries.cut
         return named
 
-    def entries(self, path: str = ".", most: int = MOST_ENTRIES) -> Listed[tuple[str, str]]:
+    def entries(self, path: str = ".", most: int = MOST_ENTRIES) -> "Listed[tuple[str, str]]":
         """The entries of a folder with their kind: file, folder, link or other; sorted.
 
         `cut` says when there are more than were asked for.
         """
+        from bridle.workspace.contents import listed
+
         with self.reading(path) as spot:
             handle = open_folder(spot)
             try:
@@ -222,6 +232,8 @@ class Workspace:
 
     def _check_write(self, path: str, spot: Spot) -> None:
         """What must never be written is not, and nothing that takes care through a link."""
+        from bridle.workspace.protected import care_of
+
         care = care_of(spot.path)
         if care.writing == "deny":
             raise OutsideWorkspace(f"{_shown(path)} is protected: {care.why}. It is left as it is.")
@@ -232,6 +244,8 @@ class Workspace:
         """Nothing that takes care is read through a link: the gate judged another name."""
         if not spot.hops:
             return
+        from bridle.workspace.protected import care_of
+
         care = care_of(spot.path)
         if care.reading and not care_of("/".join(self._parts(path)[1])).reading:
             raise OutsideWorkspace(_through(path, spot, care.why))
