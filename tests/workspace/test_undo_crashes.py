@@ -51,12 +51,40 @@ def test_what_a_killed_process_was_changing_is_taken_back(place, tmp_path, tool)
     done = subprocess.run(code, timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL
     assert place.picture() != before
-    outcome = place.undo.undo("s")
+    outcome = place.undo.undo("s", force=tool == "shell")  # whose doing that was nobody can tell
     assert outcome.done
     assert outcome.uncovered == (
         "the call was cut off: what changed until now is counted as its doing",
     )
     assert place.picture() == before
+
+
+UNSURE = "the call was cut off, so that this may be somebody else's work"
+
+
+def test_what_a_person_did_after_a_crash_is_not_taken_back_with_it_unless_they_say_so(
+    place, tmp_path
+):
+    code = [sys.executable, "-c", KILLED, str(tmp_path), HERE, "shell"]
+    subprocess.run(code, timeout=60, check=False)
+    place.put("a.txt", "a day of my own work\n")
+    stands = place.picture()
+    outcome = place.undo.undo("s")
+    assert not outcome.done
+    assert place.picture() == stands
+    found = {one.path: one for one in outcome.conflicts}
+    assert sorted(found) == ["a.txt", "new", "new/n", "sub", "sub/b.txt"]
+    assert {one.why for one in outcome.conflicts} == {UNSURE}
+    assert found["a.txt"].diff.splitlines()[:2] == ["--- as it was before", "+++ as it is now"]
+    assert "+a day of my own work" in found["a.txt"].diff
+
+
+def test_what_a_person_did_after_a_crash_elsewhere_than_the_call_named_stays(place, tmp_path):
+    code = [sys.executable, "-c", KILLED, str(tmp_path), HERE, "write"]
+    subprocess.run(code, timeout=60, check=False)
+    place.put("sub/b.txt", "mine")
+    assert place.undo.undo("s").done
+    assert (place.root / "sub/b.txt").read_text() == "mine"
 
 
 def test_what_a_later_turn_changes_is_not_counted_to_one_that_died(place, tmp_path):
@@ -93,6 +121,9 @@ def test_killed_at_any_moment_what_was_kept_can_be_used(place, tmp_path, seed):
         process.stdout.read()  # until its last command has ended, too
     while any(not one.undone for one in place.undo.turns()):
         outcome = place.undo.undo("s")
+        if not outcome.done:  # the call that was cut off, and no other
+            assert {one.why for one in outcome.conflicts} == {UNSURE}
+            outcome = place.undo.undo("s", force=True)
         assert (outcome.done, outcome.conflicts) == (True, ())
     assert place.picture() == before
 

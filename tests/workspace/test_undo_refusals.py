@@ -178,7 +178,8 @@ def test_a_call_whose_end_nobody_told_counts_when_the_next_one_begins(place):
     [change] = place.sh("echo x > c.txt")
     assert told(change) == [("c.txt", "added")]
     assert place.undo.undo("s").turn == 2
-    outcome = place.undo.undo("s")
+    assert [one.path for one in place.undo.undo("s").conflicts] == ["a.txt"]
+    outcome = place.undo.undo("s", force=True)
     assert (outcome.turn, outcome.done) == (1, True)
     assert outcome.uncovered == (
         "the call was cut off: what changed until now is counted as its doing",

@@ -61,11 +61,15 @@ class Outcome(Struct, frozen=True):
 
 
 class Net(Struct):
-    """What several lines did to one path, all told. `broken`: somebody else came in between."""
+    """What several lines did to one path, all told. `broken`: somebody else came in between.
+
+    `unsure`: nobody saw the end of a call that named no paths, so that this may be anybody's doing.
+    """
 
     before: State
     after: State
     broken: bool = False
+    unsure: bool = False
 
 
 class Plan:
@@ -102,7 +106,7 @@ class Plan:
             self._clashing.append(step)
         elif why := self._against(step, net):
             self._clashing.append(step)
-            self.conflicts.append(self._conflict(step, net.after, why))
+            self.conflicts.append(self._conflict(step, net, why))
         else:
             self.steps.append(step)
 
@@ -133,10 +137,16 @@ class Plan:
             return f"it {WORDS[step.now.why]}, so that this could not be taken back again"
         if step.now != net.after:
             return "it was changed since"
+        if net.unsure:
+            return "the call was cut off, so that this may be somebody else's work"
         return "somebody else changed it in the middle of it" if net.broken else ""
 
-    def _conflict(self, step: Step, after: State, why: str) -> Conflict:
-        path, diff = step.path, self._difference(after, step.now)
+    def _conflict(self, step: Step, net: Net, why: str) -> Conflict:
+        path = step.path
+        if step.now == net.after:  # what would be lost is what came since it was kept
+            diff = self._difference(net.before, step.now, "as it was before")
+        else:
+            diff = self._difference(net.after, step.now)
         for one in reversed(self._later):
             if any(_touches(change.path, path) for change in one.changes):
                 said = {"call": f"turn {one.turn}", "undo": "an undo", "redo": "a redo"}[one.kind]
@@ -145,14 +155,14 @@ class Plan:
                 )
         return Conflict(as_text(path), why, diff)
 
-    def _difference(self, left: State, now: State) -> str:
-        """As the turn left it, and as it is now; in lines where both are text."""
+    def _difference(self, left: State, now: State, was: str = "as the turn left it") -> str:
+        """As it was or as the turn left it, and as it is now; in lines where both are text."""
         one, other = self._lines(left), self._lines(now)
         if left.mode and now.mode and left.object == now.object:
             return f"its mode is {now.mode & 0o7777:o}, and was left {left.mode & 0o7777:o}"
         if one is None or other is None:
             return f"left as {_kind(left)}, and now {_kind(now)}"
-        found = unified_diff(one, other, "as the turn left it", "as it is now", lineterm="", n=2)
+        found = unified_diff(one, other, was, "as it is now", lineterm="", n=2)
         lines = [neutral(line, keep="\t") for line in found]
         more = [f"… {len(lines) - _SHOWN} more lines"] if len(lines) > _SHOWN else []
         return "\n".join(lines[:_SHOWN] + more)
@@ -174,6 +184,7 @@ def _net(chosen: Iterable[Kept]) -> dict[str, Net]:
         for change in kept.changes:
             net = found.setdefault(change.path, Net(change.before, change.before))
             net.broken |= net.after != change.before
+            net.unsure |= kept.cut and not kept.named
             net.after = change.after
     return found
 
