@@ -1,7 +1,7 @@
 """The table of known programs: every entry is held to its own examples."""
 
 import pytest
-from deciding import verdict
+from deciding import decided, verdict
 from imagined import Imagined
 
 from bridle.commands import checks, effects, known
@@ -73,6 +73,50 @@ def test_flags_that_stand_for_others_are_flags_of_the_entry():
 def test_git_asks_where_its_configuration_can_run_programs(line):
     assert verdict(line) == "allow"
     assert verdict(line, ground=Imagined(tame=False)) == "ask"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git status", "git add README.md", "git -C src log", "git --git-dir=src status",
+        "git rebase -x 'make test' HEAD~3", "cd src && git commit -m x", "env LANG=C git diff",
+    ],
+)  # fmt: skip
+def test_no_rule_and_no_mode_lets_git_run_what_the_repository_says(line):
+    wild = Imagined(tame=False)
+    decision = decided(line, "allow: shell", ground=wild)
+    assert (decision.verdict, decision.lasting) == ("ask", True)
+    assert "can run programs" in decision.reason
+    assert verdict(line, "allow: shell", mode="auto", ground=wild) == "deny"
+    assert verdict(line, "allow: shell") == "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["GIT_DIR=src git status", "export GIT_CONFIG_GLOBAL=x", "env GIT_CONFIG_COUNT=1 git log"],
+)
+def test_no_rule_has_git_read_another_configuration(line):
+    assert decided(line, "allow: shell").lasting
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "make deploy", "make test deploy", "make publish-docs", "npm run release",
+        "yarn run deploy:prod", "mvn deploy", "mvn -q install", "./gradlew publishToMavenLocal",
+        "gradle :app:upload", "rake release", "tox -e publish", "nox -s release",
+        "ninja install", "make git_push", "make uninstall", "cmake --build build --target install",
+    ],
+)  # fmt: skip
+def test_a_target_whose_name_says_that_it_leaves_the_workspace_is_no_build(line):
+    assert verdict(line) == "ask"
+
+
+@pytest.mark.parametrize(
+    "line", ["make installer", "gradle assembleRelease", "cargo build --release", "make pushdown"]
+)
+def test_a_target_that_only_sounds_alike_is_a_build(line):
+    assert verdict(line) == "builds"
 
 
 def test_a_shortened_long_flag_is_an_unknown_one():

@@ -6,12 +6,13 @@ The table names them (`check="sed"`). They look at words; where a path leads is 
 import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
+from posixpath import join
 
 from bridle.commands import awk, named, sed
 from bridle.commands.find import PROBES
 from bridle.commands.options import Arg, Given
 from bridle.commands.reach import STREAMS, Reach, shown
-from bridle.commands.variables import why_not
+from bridle.commands.variables import why_guarded, why_not
 
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^@/]*@)?([^:/?#]+)", re.IGNORECASE)
 _SWEPT = 16
@@ -201,12 +202,18 @@ def _included(name: str, names: tuple[str, ...]) -> bool:
 
 
 def _tame(name: str, given: Given, reach: Reach) -> list[str]:
-    """git, in a repository whose own configuration may run programs."""
-    if not given.operands or reach.ground.is_tame(reach.folder):
+    """git, in a repository whose own configuration may run programs: no rule speaks for those."""
+    if not given.operands:
         return []
-    return ["this repository's git configuration can run programs"]
+    named = given.values("--git-dir")
+    folders = [join(reach.ground.root, reach.place(text).path) for text in named]
+    if not all(map(reach.ground.is_tame, [reach.folder, *folders])):
+        reach.notes.guarded(_WILD)
+        return [_WILD]
+    return []
 
 
+_WILD = "this repository's git configuration can run programs"
 _SIGNED = re.compile(r"%G|%\(signature").search
 
 
@@ -282,14 +289,26 @@ _MAKE_PLAIN = re.compile(r"(?!SHELL|\.SHELLFLAGS|MAKE)[A-Za-z_]\w*[?+:]*=[\w.+,-
 def _make(name: str, given: Given, reach: Reach) -> list[str]:
     """A variable on make's command line may be anything that a recipe runs."""
     loose = [arg.text for arg in given.operands if not _MAKE_PLAIN.fullmatch(arg.text)]
-    return [f"make is given {shown(text)}" for text in loose]
+    return [*_targets(name, given, reach), *(f"make is given {shown(text)}" for text in loose)]
+
+
+_LEAVING = re.compile(
+    r"(?:.*[^A-Za-z])?(?i:deploy|publish|release|(?:un)?install|push|upload)(?![a-z])"
+).match
+_TARGETED = ("-e", "-s", "-t", "--sessions", "--target")  # flags that name targets
+
+
+def _targets(name: str, given: Given, reach: Reach) -> list[str]:
+    """What a target does that is called so does not stay in the workspace: it is no build."""
+    words = [arg.text for arg in given.operands] + given.values(*_TARGETED)
+    return [f"{name} {shown(word)} may leave the workspace" for word in words if _LEAVING(word)]
 
 
 def _goals(name: str, given: Given, reach: Reach) -> list[str]:
     words = [arg.text for arg in given.operands] + given.values("-D")
-    return [
-        f"{name} {shown(word)} may run anything" for word in words if ":" in word or "exec" in word
-    ]
+    loose = [word for word in words if ":" in word or "exec" in word]
+    told = (f"{name} {shown(word)} may run anything" for word in loose)
+    return [*_targets(name, given, reach), *told]
 
 
 def _ps(name: str, given: Given, reach: Reach) -> list[str]:
@@ -317,6 +336,9 @@ def _assign(name: str, given: Given, reach: Reach) -> list[str]:
     if not given.operands:
         return [f"{name} shows or changes what the shell holds"]
     pairs = [arg.text.partition("=") for arg in given.operands]
+    for key, _, _ in pairs:
+        if reason := why_guarded(key):
+            reach.notes.guarded(reason)
     return [why_not(key, value) for key, _, value in pairs]
 
 
@@ -341,6 +363,7 @@ CHECKS: dict[str, Callable[[str, Given, Reach], list[str]]] = {
     "goenv": _goenv,
     "make": _make,
     "goals": _goals,
+    "targets": _targets,
     "ps": _ps,
     "cd": _cd,
     "set": _set,

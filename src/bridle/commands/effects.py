@@ -6,6 +6,7 @@ was given. A program that only reads stays so only when every word of it is unde
 
 import re
 from collections.abc import Callable
+from posixpath import join
 
 from msgspec import Struct
 
@@ -64,8 +65,7 @@ def _moved(given: Given, reach: Reach) -> tuple[Reach, list[str]]:
     for flag in given.flags:
         if flag.kind == "=cd" and flag.value is not None:
             reasons.append(reach.reads(flag.value))
-            place = reach.place(flag.value.text)
-            folder = f"{reach.ground.root}/{place.path}" if place.inside else place.path
+            folder = join(reach.ground.root, reach.place(flag.value.text).path)
             reach = Reach(reach.ground, folder, reach.notes)
     return reach, reasons
 

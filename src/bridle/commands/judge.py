@@ -19,7 +19,7 @@ from bridle.commands.raw import spread
 from bridle.commands.reach import Reach
 from bridle.commands.shape import Redirect, Script, Simple, Understood, Word
 from bridle.commands.unwrap import unwrap
-from bridle.commands.variables import why_not
+from bridle.commands.variables import why_guarded, why_not
 from bridle.commands.wrappers import SHELLS, Wrapped
 from bridle.policy import Act, Does
 from bridle.promises.ground import Ground
@@ -117,6 +117,8 @@ class _Judging:
 
     def _assign(self, assignments: tuple[tuple[str, str], ...]) -> None:
         for name, value in assignments:
+            if guard := why_guarded(name):
+                self._notes.guarded(guard)
             if reason := why_not(name, value):
                 self._notes.act(Act(SHELL, f"{name}={value}", "changes", reason))
 

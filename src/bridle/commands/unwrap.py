@@ -182,7 +182,13 @@ def _git(args: list[Arg]) -> Wrapped | None:
             break
     if not inner:
         return None
-    return Wrapped(texts=tuple(inner), does="changes", sure=False, reason="git runs other programs")
+    return Wrapped(
+        texts=tuple(inner),
+        does="changes",
+        sure=False,
+        reason="git runs other programs",
+        own=tuple(args),
+    )
 
 
 def _after(args: list[Arg], flags: tuple[str, ...], reason: str) -> Wrapped | None:

@@ -48,3 +48,13 @@ def why_not(name: str, value: str) -> str:
     if (name in HARMLESS or re.fullmatch(r"LC_[A-Z]+", name)) and _PLAIN(value):
         return ""
     return f"sets {name[:40]}, which can change what a program does"
+
+
+_GIT = re.compile(r"GIT_(?:DIR|COMMON_DIR|CONFIG\w*)").fullmatch
+
+
+def why_guarded(name: str) -> str:
+    """Why only a person may allow that variable: git would take its programs from elsewhere."""
+    if _GIT(name.removesuffix("+")):
+        return f"{name[:40]} has git read another configuration, which can run programs"
+    return ""

@@ -65,7 +65,9 @@ _RUFF = (
     "--unsafe-fixes"
 )
 _NPM_TASKS = {
-    task: _builds("-s --silent -w= --workspace= --workspaces --if-present", "text*")
+    task: _builds(
+        "-s --silent -w= --workspace= --workspaces --if-present", "text*", check="targets"
+    )
     for task in ("test", "t", "run", "run-script", "start", "build", "lint", "ci-test")
 }
 _NODE_FLAGS = (
@@ -102,11 +104,14 @@ TABLE = {
         _PYTEST,
         asks=("pytest --pdb", "pytest /etc", "pytest --rootdir=/x", "pytest --junitxml=/x.xml"),
     ),
-    "tox": _builds("-e= -p= -q -v -r -l --notest --recreate", "text*", asks=("tox -c /x",)),
+    "tox": _builds(
+        "-e= -p= -q -v -r -l --notest --recreate", "text*", asks=("tox -c /x",), check="targets"
+    ),
     "nox": _builds(
         "-s= -l -r -k= -t= -p= --sessions= --list --reuse-existing-virtualenvs",
         "text*",
         asks=("nox -f /x.py",),
+        check="targets",
     ),
     "coverage": _verbs(
         {
@@ -127,12 +132,15 @@ TABLE = {
         check="make",
         asks=("make -f /etc/x", "make -C /etc", "make --eval=x", "make SHELL=/x"),
     ),
-    "ninja": _builds("-C=cd -j= -k= -v -n -t= -d= --quiet", "text*", asks=("ninja -C /x",)),
+    "ninja": _builds(
+        "-C=cd -j= -k= -v -n -t= -d= --quiet", "text*", asks=("ninja -C /x",), check="targets"
+    ),
     "cmake": _builds(
         "--build=work -j? --parallel? --target= -t= --config= -S=work -B=work -G= -D= --preset= "
         "-v --verbose",
         "work*",
         asks=("cmake -P x.cmake", "cmake -E rm x"),
+        check="targets",
     ),
     "ctest": _builds(
         "-j= -R= -E= -V -VV -N -C= --output-on-failure --test-dir=work --verbose",
@@ -142,7 +150,7 @@ TABLE = {
     "meson": _verbs(
         {
             "test": _builds("-C=cd -v --verbose --suite= --print-errorlogs", "text*"),
-            "compile": _builds("-C=cd -j= -v", "text*"),
+            "compile": _builds("-C=cd -j= -v", "text*", check="targets"),
         }
     ),
     "cargo": _verbs(
@@ -283,8 +291,8 @@ TABLE = {
     ),
     "mvn": _builds(_MAVEN, "text*", check="goals", asks=("mvn -s /x test", "mvn exec:exec")),
     "mvnw": _builds(_MAVEN, "text*", check="goals"),
-    "gradle": _builds(_GRADLE, "text*", asks=("gradle -I /x build",)),
-    "gradlew": _builds(_GRADLE, "text*"),
+    "gradle": _builds(_GRADLE, "text*", asks=("gradle -I /x build",), check="targets"),
+    "gradlew": _builds(_GRADLE, "text*", check="targets"),
     "configure": _builds("--prefix=text --enable-debug", "text*"),
     "dotnet": _verbs(
         {
@@ -302,7 +310,7 @@ TABLE = {
         }
     ),
     "rspec": _builds("-f= -e= -t= -fd --format= --example= --tag= --fail-fast --only-failures"),
-    "rake": _builds("-T -s -q -t --trace --tasks", "text*"),
+    "rake": _builds("-T -s -q -t --trace --tasks", "text*", check="targets"),
     "rubocop": _builds("-a -A -f= --format= --only= --autocorrect -D"),
     "phpunit": _builds("--filter= --testdox --group= --stop-on-failure --colors? --testsuite="),
     "phpstan": _verbs({"analyse": _builds("-l= --level= --no-progress -c=work")}),
@@ -310,7 +318,10 @@ TABLE = {
         {v: _builds("-c= -v --filter= --parallel", "text*") for v in ("build", "test")}
     ),
     "zig": _verbs(
-        {v: _builds("-Doptimize=", "text*", single=True) for v in ("build", "test", "fmt")},
+        {
+            v: _builds("-Doptimize=", "text*", single=True, check="targets")
+            for v in ("build", "test", "fmt")
+        },
         alone="version",
     ),
     "bazel": _verbs(
