@@ -6,6 +6,7 @@ import pytest
 from standing import SaidHooks
 
 from bridle.engine.fingerprint import fingerprint
+from bridle.engine.remarks import line
 from bridle.errors import HookDenied
 from bridle.events import (
     ApprovalAsked,
@@ -314,3 +315,42 @@ def test_questions_wait_for_the_hooks_of_their_own_call():
 
     assert run(story()) == (["aa", "bb"], 2)
     assert seen == [("aa", ""), ("bb", "")]
+
+
+@pytest.mark.parametrize("moment", ["before_tool", "after_tool", "before_turn", "before_prompt"])
+def test_a_secret_in_a_long_word_is_taken_out_before_the_word_is_cut(moment):
+    """Half of a secret is not found any more when it is recorded."""
+    secret = "s3cr3t-" + "0123456789" * 20
+    length = next(
+        size
+        for size in range(4800, 10_000)
+        if secret[:40] in (cut := line("x", "a" * size + secret + "b" * 20_000))
+        and secret not in cut
+    )
+    hooks = SaidHooks(**{moment: Remark(word="a" * length + secret + "b" * 20_000)})
+    engine, found, _, model = run(one_call(hooks, [], secrets=(secret,)))
+    assert hooks.heard
+    assert secret[:40] not in repr(model.requests)
+    assert secret[:40] not in repr(events(engine, found))
+
+
+def test_a_finished_call_keeps_its_result_when_the_hooks_after_it_are_cut_off():
+    async def story():
+        done, begun = [], asyncio.Event()
+
+        class Slow(SaidHooks):
+            async def hear(self, occasion):
+                begun.set()
+                await asyncio.Event().wait()
+
+        replies = [call("thing", what="a"), "ok"]
+        hooks = Slow(after_tool=Remark())
+        async with make_engine(replies, changing(done), hooks=hooks, mode="auto") as engine:
+            session = await engine.session()
+            await session.send("go")
+            await begun.wait()
+            await session.interrupt()
+            return done, results(engine, session.id)
+
+    said = "done\n[interrupted: it had finished; what follows it, such as hooks, was cut off]"
+    assert run(story()) == (["a"], [("call_1", said, False)])

@@ -55,7 +55,7 @@ class Around:
 
         about.setdefault("cwd", self._parts.workspace.root)
         occasion = Occasion(moment, self._session_id, turn=self._turn, **about)
-        remark = await hear(hooks, occasion)
+        remark = await hear(hooks, occasion, self._parts.redactor)
         if (said := trace(occasion, remark)) is not None:
             self._emit(said)
         return remark

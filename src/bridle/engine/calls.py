@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 INTERRUPTED = "interrupted before it finished"
+UNHEARD = "it had finished; what follows it, such as hooks, was cut off"
 NOT_STOPPED = "interrupted, and it did not stop: it may still be running"
 _MOST_BROKEN = 500  # characters of arguments that do not parse, told to the model
 _MOST_DATA = 200_000  # bytes of the structured part that the log keeps
@@ -44,6 +45,7 @@ class Caller(Passage):
         self._emit = turn.emit
         self._budget = turn.budget
         self._failures: dict[str, int] = {}
+        self._finished: dict[str, ToolResult] = {}  # of effects whose answer is still to be given
         self._parked = False  # a call of this step waits for a person
         self._leaves = False  # ... and so it stays when the turn is cancelled
         self._halted = False  # a tool has said that the turn has to end here
@@ -54,6 +56,7 @@ class Caller(Passage):
         """Side by side when all only read, in order otherwise."""
         open_calls = self._open = {call.id: call for call in calls}
         self._begun.clear()
+        self._finished.clear()
         parked = self._parked = self._leaves = False
         try:
             if len(calls) > 1 and all(self._reads(call) for call in calls):
@@ -67,7 +70,7 @@ class Caller(Passage):
         finally:
             for call in () if parked or self._leaves else list(open_calls.values()):
                 words = INTERRUPTED if call.id in self._begun else NOT_RUN
-                self._say(call, ToolResult.failure(words), open_calls)
+                self._cut_off(call, words, open_calls)
         if parked:
             raise Parked
 
@@ -84,7 +87,7 @@ class Caller(Passage):
         self.is_over = True
         for call in list(self._open.values()):
             words = NOT_STOPPED if call in running else NOT_RUN
-            self._say(call, ToolResult.failure(words), self._open)
+            self._cut_off(call, words, self._open)
         return ", ".join(dict.fromkeys(call.name for call in running))
 
     def refuse_all(self, calls: tuple[ToolCall, ...], reason: str) -> None:
@@ -92,6 +95,13 @@ class Caller(Passage):
         open_calls = {call.id: call for call in calls}
         for call in calls:
             self._say(call, ToolResult.failure(f"not run: {reason}"), open_calls)
+
+    def _cut_off(self, call: ToolCall, words: str, open_calls: dict[str, ToolCall]) -> None:
+        """Answer for a call that was not heard to its end; what its effect came to is said."""
+        result = self._finished.get(call.id)
+        if result is not None:
+            self._add(call, line("interrupted", UNHEARD))
+        self._say(call, result or ToolResult.failure(words), open_calls)
 
     async def _answer(self, call: ToolCall, open_calls: dict[str, ToolCall]) -> None:
         self._stop_if_over()
@@ -135,11 +145,6 @@ class Caller(Passage):
         output = ToolOutput(call.id, sound(text), not result.ok, call.name, data, result.media)
         self._emit(ToolResultEvent(output))
         self._watch(call, result)
-
-    def _clean(self, text: str) -> str:
-        """Without secrets, before it is cut: half of one is not found when it is recorded."""
-        redactor = self._gate.redactor
-        return text if redactor is None else redactor.text(text)
 
     def _watch(self, call: ToolCall, result: ToolResult) -> None:
         """Notice the same call failing in the same way over and over."""
@@ -193,7 +198,7 @@ class Caller(Passage):
             log.debug("nothing could be kept before %r", call.name, exc_info=True)
             return ToolResult.failure(f"not run: what it would change cannot be kept: {error!r}")
         try:
-            result = await self._effect(judged)
+            result = self._finished[call.id] = await self._effect(judged)
         finally:
             if keeping is not None:
                 changed = await around.kept(keeping, call)

@@ -91,7 +91,7 @@ class Passage:
             return judged
         if self._gate.redactor is not None:  # what runs is what the log can say
             call = self._gate.redactor.value(call)
-        self._add(call, line("a hook changed the arguments to", written.decode()))
+        self._add(call, line("a hook changed the arguments to", self._clean(written.decode())))
         return self._judged(call, judged.tool, counts=False)
 
     async def _asked(self, judged: Judged) -> Judged | ToolResult:
@@ -107,7 +107,7 @@ class Passage:
         if self._is_another(judged):
             return _denied(Decision("deny", CHANGED.word, judged.decision.rule))
         if decision.word and not judged.tool.policy.asks:
-            self._add(judged.call, line("the person added", decision.word))
+            self._add(judged.call, line("the person added", self._clean(decision.word)))
         return replace(judged, decision=decision)
 
     def _is_another(self, judged: Judged) -> bool:
@@ -163,6 +163,11 @@ class Passage:
         except Exception:  # it is said when its turn has come
             return False
         return isinstance(found, Judged) and found.reads and not found.moves
+
+    def _clean(self, text: str) -> str:
+        """Without secrets, before it is cut: half of one is not found when it is recorded."""
+        redactor = self._gate.redactor
+        return text if redactor is None else redactor.text(text)
 
     def _add(self, call: ToolCall, words: str) -> None:
         """Have the model read this after the call's result."""

@@ -7,6 +7,9 @@ import logging
 from copy import deepcopy
 from typing import Any
 
+from msgspec.structs import replace
+
+from bridle.engine.redact import Redactor
 from bridle.errors import HookDenied
 from bridle.events import TraceEvent
 from bridle.messages import Part, Text
@@ -28,8 +31,15 @@ def from_hook(word: str) -> str:
     return line("a hook says", word) if word.strip() else ""
 
 
-async def hear(hooks: Hooks, occasion: Occasion) -> Remark:
-    """What the hooks say. One that breaks its promise has said no."""
+async def hear(hooks: Hooks, occasion: Occasion, redactor: Redactor | None = None) -> Remark:
+    """What the hooks say, without secrets: nothing is cut before. One that breaks has said no."""
+    said = await _said(hooks, occasion)
+    if redactor is None or not (said.deny or said.word):
+        return said
+    return replace(said, deny=redactor.text(said.deny), word=redactor.text(said.word))
+
+
+async def _said(hooks: Hooks, occasion: Occasion) -> Remark:
     try:
         said: Any = await hooks.hear(occasion)
     except Exception as error:  # it stands before an effect, and it is somebody else's code
@@ -62,10 +72,10 @@ def trace(occasion: Occasion, remark: Remark) -> TraceEvent | None:
 
 
 async def before_prompt(
-    hooks: Hooks, occasion: Occasion, parts: tuple[Part, ...]
+    hooks: Hooks, occasion: Occasion, parts: tuple[Part, ...], redactor: Redactor | None = None
 ) -> tuple[tuple[Part, ...], TraceEvent | None]:
     """A prompt as the hooks leave it, and what they said. Raise `HookDenied`."""
-    remark = await hear(hooks, occasion)
+    remark = await hear(hooks, occasion, redactor)
     if remark.deny:
         raise HookDenied(f"a hook refused the prompt, and nothing was sent: {remark.deny}")
     if remark.prompt is not None:

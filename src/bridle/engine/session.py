@@ -158,7 +158,7 @@ class Session(Upkeep):
 
         text = "".join(part.text for part in parts if isinstance(part, Text))
         about = Occasion("before_prompt", self.id, self._parts.workspace.root, prompt=text)
-        return await before_prompt(hooks, about, parts)
+        return await before_prompt(hooks, about, parts, self._parts.redactor)
 
     def bring(self, messages: Iterable[Message]) -> None:
         """History from elsewhere, before the next prompt. A call without a result gets none."""
