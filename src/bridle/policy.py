@@ -164,6 +164,8 @@ def decide(call: ToolCall, facts: Facts, rules: Sequence[Rule], mode: Mode) -> D
     """Judge one call."""
     if facts.floor:
         return Decision("deny", facts.floor, "floor")
+    if not rules and _is_harmless(facts):
+        return _READS
     acts = facts.acts or (_only(call, facts),)
     spoken = [_spoken(act, rules) for act in acts] if rules else []
     said = _strictest(spoken)
@@ -177,6 +179,14 @@ def decide(call: ToolCall, facts: Facts, rules: Sequence[Rule], mode: Mode) -> D
     else:
         found = _unforbidden(call, facts, acts, spoken, mode)
     return found if found.verdict != "ask" or mode != "auto" else _answered(found, facts)
+
+
+def _is_harmless(facts: Facts) -> bool:
+    """A tool that only reads, of which nothing else is known: most calls of most sessions."""
+    policy = facts.policy
+    if not policy.read_only or policy.asks or policy.requires_approval:
+        return False
+    return not (facts.acts or facts.guard or facts.opaque)
 
 
 def _only(call: ToolCall, facts: Facts) -> Act:

@@ -6,7 +6,6 @@ A memory, the session's own folder, and a list of what has to be ended with it.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from pathlib import PurePath
 from typing import Any
 
 from bridle.policy import Mode
@@ -36,7 +35,7 @@ class Belongings:
         """The session's own folder on disk; empty where its log lies nowhere."""
         if self._folder is None:
             path = getattr(self._log, "path", "")
-            self._folder = str(PurePath(path).parent) if path else ""
+            self._folder = str(path).rpartition("/")[0]
         return self._folder
 
     @property

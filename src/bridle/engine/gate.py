@@ -5,26 +5,22 @@ and how the question reaches them, is handed in.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from bridle.engine.facts import facts_of
+from bridle.engine.grants import is_over, rules_of
 from bridle.engine.parts import Parts
+from bridle.engine.question import Judged
 from bridle.engine.redact import MARK, holds_mark
+from bridle.engine.turn import Parked as Parked
 from bridle.events import Grant
 from bridle.messages import ToolCall
 from bridle.policy import Decision, Mode, Rule, decide
 from bridle.promises.session import Answer
 from bridle.promises.tool import Tool
 
-if TYPE_CHECKING:
-    from bridle.engine.question import Judged
-
-Ask = Callable[["Judged"], Awaitable[Answer]]
-
-
-class Parked(Exception):
-    """A question was put and nobody is here to answer it: the turn stops, and goes on later."""
+Ask = Callable[[Judged], Awaitable[Answer]]
 
 
 _MARKED = (
@@ -48,14 +44,11 @@ class Gate:
         self._ask = ask
         self._grants = grants  # what the person allowed for this session, as it grows
 
-    def judge(self, call: ToolCall, tool: Tool, cwd: str = "") -> "Judged":
+    def judge(self, call: ToolCall, tool: Tool, cwd: str = "") -> Judged:
         """Allow, ask or deny: what needs nobody to be asked is settled here.
 
         `cwd` is where its words are read; without it, the root of the workspace.
         """
-        from bridle.engine.facts import facts_of
-        from bridle.engine.question import Judged
-
         parts = self._parts
         facts = facts_of(call, tool, parts.ground, cwd=cwd, sandboxed=parts.sandbox)
         if self.redactor is not None and holds_mark(call.arguments):
@@ -66,26 +59,22 @@ class Gate:
         return Judged(call, tool, facts, decision, cwd)
 
     def _granted(self) -> tuple[Rule, ...]:
-        from bridle.engine.grants import rules_of
-
         parts = self._parts
         return rules_of(self._grants, parts.workspace.root, parts.ask_grant_seconds)
 
-    def placed(self, judged: "Judged") -> "Judged":
+    def placed(self, judged: Judged) -> Judged:
         """The call with the folder that an answer to it is bound to."""
         return judged if judged.cwd else replace(judged, cwd=self._parts.workspace.root)
 
-    def is_granted(self, judged: "Judged") -> bool:
+    def is_granted(self, judged: Judged) -> bool:
         """Did a person allow it for the session, and is that still so?"""
         if not self._grants:
             return False
-        from bridle.engine.grants import is_over
-
         found = (self._grants.get(one) for one in judged.grants)
         seconds = self._parts.ask_grant_seconds
         return any(one is not None and not is_over(one, seconds) for one in found)
 
-    async def ask(self, judged: "Judged") -> Decision:
+    async def ask(self, judged: Judged) -> Decision:
         """Have a person turn an ask into an allow or a deny."""
         decision = judged.decision
         if self.is_granted(judged):

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 
 from bridle.engine.budget import estimate
 from bridle.engine.compact import NoRoom
-from bridle.engine.gate import Parked
 from bridle.engine.pricing import Heard, priced
-from bridle.engine.turn import Turn
+from bridle.engine.turn import Parked, Turn
 from bridle.errors import (
     AgentError,
     BudgetReached,
@@ -95,7 +94,7 @@ async def _steps(turn: Turn) -> Ending:
 
 def _system(turn: Turn) -> str:
     """The system prompt; in plan mode with what that means."""
-    if turn.gate.mode() != "plan":
+    if turn.mode() != "plan":
         return turn.system
     from bridle.engine.plan import instructed
 
@@ -169,7 +168,7 @@ async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
         raise typed from broken
     _report(turn, heard.usage, _uncounted(turn, reply))
     reply = _distinct(_sayable(reply))
-    if (redactor := turn.gate.redactor) is not None:  # what runs is what the log says was asked for
+    if (redactor := turn.redactor) is not None:  # what runs is what the log says was asked for
         reply = redactor.value(reply)
     turn.emit(reply)
     return reply
@@ -264,7 +263,7 @@ async def _listen(turn: Turn, request: Request, heard: _Heard) -> ResponseComple
 
 def _quoted(turn: Turn, event: object) -> str:
     """The beginning of what nobody knows; without secrets before it is cut, which hides half."""
-    said, redactor = repr(event), turn.gate.redactor
+    said, redactor = repr(event), turn.redactor
     return (said if redactor is None else redactor.text(said))[:2000]
 
 

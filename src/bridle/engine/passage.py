@@ -34,7 +34,7 @@ class Passage:
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
         self._tools = turn.tools
-        self._gate = turn.gate
+        self._gate = turn.gate()
         self._around = turn.around
         self._checks: dict[str, Check] = {}
         self._words: dict[str, str] = {}  # what is added to a result, by call

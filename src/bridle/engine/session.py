@@ -335,7 +335,7 @@ class Session(Upkeep):
                 self.emit(event)
 
     def _now_mode(self) -> Mode:
-        return self.mode
+        return self._history.mode or self._parts.mode  # `mode`, without the way through it
 
     def _record(self, event: Event, data: bytes | None = None) -> None:
         self._history.apply(self._log.append(event, data))

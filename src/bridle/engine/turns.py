@@ -12,7 +12,6 @@ from bridle.engine.belongings import Belongings
 from bridle.engine.budget import Budget
 from bridle.engine.compact import Window
 from bridle.engine.deltas import Deltas
-from bridle.engine.gate import Gate
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
 from bridle.engine.parts import Parts
@@ -23,13 +22,13 @@ from bridle.events import MessageAdded, TraceEvent, TurnEnded, TurnParked
 from bridle.messages import Message, Transcript, as_parts
 from bridle.policy import Mode
 from bridle.promises.provider import ProviderInfo
-from bridle.promises.session import Answer, TurnResult
+from bridle.promises.session import TurnResult
 from bridle.promises.store import Log
 from bridle.usage import ExecutionMetrics
 
 if TYPE_CHECKING:
     from bridle.engine.approvals import Approvals
-    from bridle.engine.question import Judged
+    from bridle.engine.gate import Gate
 
 
 _EVERY = 4_000_000  # bytes of log between two checkpoints
@@ -59,7 +58,8 @@ class Turns:
         emit = self._emit = deltas.add
         self._settled = log.settled
         self._approvals: Approvals | None = None
-        self._gate = Gate(parts, mode, self._ask, history.grants)
+        self._gate: Gate | None = None
+        self._mode = mode
         self._way: UnderWay | None = None  # the turn that runs, or the last one
         self._last = history.turn  # the newest number that a turn was given
         self.results = Results()
@@ -77,8 +77,14 @@ class Turns:
             self._approvals = Approvals(self._emit, self.parts, self._id, self._history)
         return self._approvals
 
-    async def _ask(self, judged: "Judged") -> Answer:
-        return await self.approvals().ask(judged)
+    def gate(self) -> "Gate":
+        """What every call of the session has to pass. Made, and loaded, with the first of them."""
+        if self._gate is None:
+            from bridle.engine.gate import Gate
+
+            ask, grants = self.approvals().ask, self._history.grants
+            self._gate = Gate(self.parts, self._mode, ask, grants)
+        return self._gate
 
     @property
     def parked(self) -> bool:
@@ -231,7 +237,7 @@ class Turns:
         """The whole turn, and how it ended: said once, whatever happens."""
         outcome = await way.carry(
             self._window,
-            self._gate,
+            self.gate,
             self.approvals,
             self._emit,
             self._settled,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from bridle.engine.belongings import Belongings
 from bridle.engine.budget import Budget
 from bridle.engine.compact import Window
-from bridle.engine.gate import Gate
 from bridle.engine.loop import PARKED, Ending, outcome, run_turn
 from bridle.engine.parts import Parts
 from bridle.engine.turn import Turn
@@ -25,6 +24,7 @@ from bridle.usage import ExecutionMetrics
 if TYPE_CHECKING:
     from bridle.engine.approvals import Approvals
     from bridle.engine.around import Around
+    from bridle.engine.gate import Gate
 
 PATIENCE = 5.0  # seconds that an interrupt waits for a tool that does not let go
 _given_up: set["asyncio.Task[None]"] = set()
@@ -84,7 +84,7 @@ class UnderWay:
     async def carry(
         self,
         window: Window,
-        gate: Gate,
+        gate: "Callable[[], Gate]",
         approvals: "Callable[[], Approvals]",
         emit: Callable[[Event], None],
         settled: Callable[[], Awaitable[None]],
@@ -106,10 +106,12 @@ class UnderWay:
                 settled,
                 self._context,
                 self.belongings,
+                self.belongings.mode,
                 approvals,
                 parts.config,
                 parts.system,
                 parts.offered,
+                redactor=parts.redactor,
                 left=left,
                 around=self._around,
             )
@@ -131,8 +133,8 @@ class UnderWay:
         if self.stopped:
             raise asyncio.CancelledError
         await inputs.settled()  # nothing happens before the prompt is safe
-        if self.deadline is None:
-            return await self._begin(inputs)
+        if self.deadline is None:  # who has no hooks waits through one coroutine less
+            return await (run_turn(inputs) if self._around is None else self._begin(inputs))
         try:
             async with asyncio.timeout_at(self.deadline):
                 return await self._begin(inputs)
