@@ -373,7 +373,7 @@ def test_a_gate_that_breaks_lets_nothing_through(change):
     async def story():
         async with make_engine([call("change"), "ok"], change, mode="auto") as engine:
             session = await engine.session()
-            session._turns._gate._rules = 7  # not a list of rules
+            session._turns.gate()._rules = 7  # not a list of rules
             await session.wait(await session.send("go"))
             return results(engine, session.id)
 
