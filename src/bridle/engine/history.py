@@ -77,6 +77,7 @@ class History(Permissions):
         self._ours = False  # ... which our own loop asked for, so that its intents are recorded
         self._outputs: dict[str, ToolOutput | None] = {}  # of its calls, in their order
         self._intents: dict[str, bool] = {}  # its calls that were begun: do they only read?
+        self.lost: dict[str, OpenCall] = {}  # went on without a result: a line of the log is gone
         self._begun = False
         self._view: tuple[tuple[Message, int, int], Transcript] | None = None
 
@@ -162,6 +163,8 @@ class History(Permissions):
 
     def _close(self) -> None:
         if self._open is not None:
+            if self._ours and None in self._outputs.values():
+                self.lost |= {one.call.id: one for one in self.open_calls}
             reply, answers = self._step(self._open)
             self._settled = self._settled.plus(reply).plus(answers)
             self._ids.take(reply)
@@ -218,6 +221,7 @@ class History(Permissions):
     def _answer(self, output: ToolOutput) -> None:
         self.parked = False
         if self._outputs.get(output.call_id, output) is not None:
+            self.lost.pop(output.call_id, None)
             return  # a second result, or one that nobody asked for: the first stands
         self._outputs[output.call_id] = output
         self._forget_questions(output.call_id)
@@ -259,6 +263,8 @@ class History(Permissions):
 
     def _ended(self, record: Record, event: TurnEnded) -> None:
         self.turn = max(self.turn, event.turn)
+        if self._ours:  # each of its calls had a result before this
+            self._close()
         self._idle()
 
     def _idle(self) -> None:
@@ -273,6 +279,7 @@ class History(Permissions):
         """What was asked, allowed, sent or paid there is not this session's."""
         self._close()
         self._idle()
+        self.lost.clear()
         self.waiting.clear()
         self.grants.clear()
         self.times.clear()
