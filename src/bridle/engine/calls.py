@@ -183,11 +183,12 @@ class Caller(Passage):
             return await self._effect(judged)
         return await self._surrounded(self._around, judged, reads)
 
-    async def _effect(self, judged: Judged) -> ToolResult:
+    def _effect(self, judged: Judged) -> Coroutine[Any, Any, ToolResult]:
+        """What is to be awaited next: from here on it may have happened."""
         context = self._turn.context(judged.call)
         context.word = judged.decision.word
         self._begun.add(judged.call.id)
-        return await execute(judged.call, judged.tool, context, self._budget.limits.tool_seconds)
+        return execute(judged.call, judged.tool, context, self._budget.limits.tool_seconds)
 
     async def _surrounded(self, around: Around, judged: Judged, reads: bool) -> ToolResult:
         """The effect, with what is kept for undo before it and what hooks say of it after."""
