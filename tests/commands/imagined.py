@@ -21,6 +21,7 @@ class Imagined:
     files: tuple[str, ...] = FILES
     links: dict[str, str] = field(default_factory=dict)
     tame: bool = True
+    programs: tuple[str, ...] = ()  # that the PATH finds in the workspace
     root: str = ROOT
     home: str = HOME
 
@@ -57,6 +58,9 @@ class Imagined:
 
     def is_tame(self, cwd):
         return self.tame
+
+    def local(self, name):
+        return name in self.programs
 
 
 def _fits(name, pattern):

@@ -128,3 +128,34 @@ def test_a_repository_that_can_run_programs_asks(ground):
     config = ["git", "config", "core.fsmonitor", "./x"]
     subprocess.run(config, cwd=ground.root, check=True)
     assert verdict("git status", ground=ground) == "ask"
+
+
+@pytest.mark.parametrize("line", ["rg x", "timeout 5 ls", "ls | rg x", "env rg x"])
+def test_a_program_that_the_path_finds_in_the_workspace_asks_like_a_build(
+    ground, monkeypatch, line
+):
+    tools = Path(ground.root, ".venv/bin")
+    tools.mkdir(parents=True)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    assert verdict(line, ground=ground) == "allow"
+    local = next(name for name in ("rg", "timeout") if name in line)
+    (tools / local).write_text("#!/bin/sh\n")
+    (tools / local).chmod(0o755)
+    assert verdict(line, ground=ground) == "builds"
+    found = [act for act in judge(line, ground.root, ground).acts if act.does != "reads"]
+    assert [(act.does, act.reason) for act in found] == [
+        ("builds", f"runs the workspace's own {local}")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "does"),
+    [
+        (".venv/bin/timeout 5 ls", "builds"),
+        ("/opt/mine/env ls", "changes"),
+        ("TIMEOUT 5 ls", "changes"),
+    ],
+)
+def test_what_lies_somewhere_by_the_name_of_a_wrapper_is_not_that_wrapper(ground, line, does):
+    acts = judge(line, ground.root, ground).acts
+    assert [act.does for act in acts if act.does != "reads"] == [does]

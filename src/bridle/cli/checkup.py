@@ -21,6 +21,7 @@ from bridle.errors import AgentError, ConfigError
 from bridle.promises.provider import ProviderInfo
 from bridle.runtime import Choice, find_provider
 from bridle.tools.grep import find_ripgrep
+from bridle.workspace.lookup import here
 
 
 class Finding(NamedTuple):
@@ -51,7 +52,7 @@ def examine() -> Iterator[Finding]:
     yield from _keys()
     yield _state()
     yield _program("git", shutil.which("git"), "only repositories need it")
-    yield _program("ripgrep", find_ripgrep(), "searching works, only slower")
+    yield _program("ripgrep", find_ripgrep(here()), "searching works, only slower")
     yield _sandbox()
     yield from _hooks()
     yield from _model(loaded.settings if loaded else Settings())

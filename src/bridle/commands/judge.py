@@ -180,7 +180,9 @@ class _Judging:
         also: tuple[str, ...] = () if name == first.text else (retold([Arg(name), *rest]),)
         wrapped = unwrap(name, rest)
         if wrapped is not None:
-            self._wrapped(wrapped, name, Act(SHELL, text, also=also), reach, depth)
+            itself = least or Effect("reads")
+            act = Act(SHELL, text, itself.does, itself.reason, also)
+            self._wrapped(wrapped, name, act, reach, depth)
             return
         at = len(self._notes.acts)
         entry, own = known.find_entry(name, rest)
@@ -237,6 +239,8 @@ class _Judging:
         if inside.own is not None and (entry := known.find(name)) is not None:
             own = effect_of(name, entry, list(inside.own), reach)
             effect = own if _RANK[own.does] > _RANK[effect.does] else effect
+        if _RANK[act.does] > _RANK[effect.does]:  # what lies there by that name may be anything
+            effect = Effect(act.does, act.reason)
         if inside.opaque:
             self._notes.unclear(inside.opaque)
         if inside.refused:

@@ -27,7 +27,10 @@ _BUILDERS = frozenset({"gradlew", "mvnw", "configure", "manage.py"})
 def program_of(word: str, reach: Reach) -> tuple[str, Effect | None]:
     """The program's name, and what it does at least, going by where it lies."""
     if "/" not in word:
-        return _in_any_case(word)
+        name, least = _in_any_case(word)
+        if least is None and reach.ground.local(word):
+            least = Effect("builds", f"runs the workspace's own {shown(word)}")
+        return name, least
     path = normpath(word)
     folder, _, name = path.rpartition("/")
     if folder in _STANDARD:

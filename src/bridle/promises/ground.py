@@ -54,3 +54,7 @@ class Ground(Protocol):
     def is_tame(self, cwd: str) -> bool:
         """Can git read the repository of that folder without its configuration running code?"""
         ...
+
+    def local(self, name: str) -> bool:
+        """Would a program that is called by that name alone be one of the workspace's own?"""
+        ...

@@ -128,3 +128,7 @@ class LaterGround:
     def is_tame(self, cwd: str) -> bool:
         """Can git read the repository of that folder without its configuration running code?"""
         return self._real.is_tame(cwd)
+
+    def local(self, name: str) -> bool:
+        """Would a program of that name be one that lies in the workspace?"""
+        return self._real.local(name)

@@ -39,13 +39,21 @@ class Grep:
         """Search, and stop at the limit."""
         from bridle.tools.searching import search
 
-        return await search(arguments, context, find_ripgrep() if self._ripgrep else None)
+        return await search(
+            arguments, context, find_ripgrep(_roots(context)) if self._ripgrep else None
+        )
+
+
+def _roots(context: ToolContext[Any]) -> tuple[str, ...]:
+    return tuple(getattr(context.workspace, "roots", (context.workspace.root,)))
 
 
 @cache
-def find_ripgrep() -> str | None:
-    """ripgrep on the PATH, or beside the interpreter, where its wheel puts it."""
-    import shutil
+def find_ripgrep(roots: tuple[str, ...] = ()) -> str | None:
+    """ripgrep on the PATH, or beside the interpreter, where its wheel puts it.
 
-    beside = Path(sys.executable).with_name("rg")
-    return shutil.which("rg") or (str(beside) if beside.exists() else None)
+    Never one that lies in a root: a search runs unasked, and who writes there would say what runs.
+    """
+    from bridle.workspace.lookup import find_program
+
+    return find_program("rg", roots, (str(Path(sys.executable).with_name("rg")),))

@@ -22,6 +22,7 @@ from msgspec import Struct
 from bridle.errors import ToolError
 from bridle.tools.family import Family
 from bridle.tools.threads import Threads
+from bridle.workspace.lookup import folders
 
 if TYPE_CHECKING:
     from bridle.workspace.sandbox import Start
@@ -52,13 +53,18 @@ class Ended(Struct, frozen=True):
     left_behind: bool = False
 
 
-def clean_environment() -> dict[str, str]:
-    """What a program may know of ours: a short list of names, and never a key."""
+def clean_environment(roots: Sequence[str] = ()) -> dict[str, str]:
+    """What a program may know of ours: a short list of names, and never a key.
+
+    Of the PATH the folders with an absolute name; `roots` are those whose programs are not found.
+    """
     found = {
         name: value
         for name, value in os.environ.items()
         if name in _ALLOWED or name.startswith("LC_")
     }
+    if "PATH" in found:
+        found["PATH"] = os.pathsep.join(folders(roots))
     return {**found, "TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 
 

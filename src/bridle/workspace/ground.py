@@ -14,6 +14,7 @@ from pathlib import Path
 from bridle.promises.ground import Place
 from bridle.workspace.expansion import expand
 from bridle.workspace.links import DEVICES, Found, follow
+from bridle.workspace.lookup import is_local
 from bridle.workspace.paths import Workspace
 from bridle.workspace.planted import is_planted
 from bridle.workspace.protected import (
@@ -91,6 +92,10 @@ class Ground:
     def why_wild(self, cwd: str) -> str:
         """What in the repository of that folder could run code, in words; empty where nothing."""
         return self._repositories.why_wild(follow("/", cwd or self.root).path)
+
+    def local(self, name: str) -> bool:
+        """Would a program of that name be one that lies in the workspace?"""
+        return is_local(name, self._roots)
 
     def _follow(self, whole: str) -> Found:
         """The roots are real paths, so the way to them need not be walked."""
