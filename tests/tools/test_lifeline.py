@@ -171,3 +171,19 @@ def test_signals_are_what_they_are_in_any_shell(tmp_path: Path) -> None:
         "(no output)\n[ended by signal SIGINT]",
         "(no output)\n[ended by signal SIGPIPE]",
     ]
+
+
+def test_a_supervisor_that_can_open_no_file_still_leaves_nobody_behind(
+    tmp_path: Path, level: str, mark: str
+) -> None:
+    """Unconfined a command can take its files away; confined it cannot even do that."""
+    command = (
+        f"env -i setsid -f setsid sleep {mark} >/dev/null 2>&1; "
+        f"env -i setsid -f sh -c 'sleep {mark}; true' >/dev/null 2>&1; "
+        "prlimit --pid $PPID --nofile=0:0 && echo taken"
+    )
+    context = ToolContext[None](Workspace(tmp_path), "1")
+    sandbox = Sandbox(str(tmp_path), level=level)
+    found = asyncio.run(Shell(sandbox).execute({"command": command}, context))
+    assert ("taken" in found.text) == (level != "landlock")
+    until_gone(mark)

@@ -15,6 +15,11 @@ SAY = "print('GOT'+' IN')"
 CONNECT = f"import socket; socket.create_connection(('127.0.0.1',{{port}})); {SAY}"
 NAMED = f"import socket; socket.socket(socket.AF_UNIX).connect('{{path}}'); {SAY}"
 ABSTRACT = f"import socket; socket.socket(socket.AF_UNIX).connect(chr(0)+'{{abstract}}'); {SAY}"
+LIMIT = f"import resource as r; r.prlimit({{neighbour}}, r.RLIMIT_CORE, (0, 0)); {SAY}"
+PIN = f"import os; os.sched_setaffinity({{neighbour}}, os.sched_getaffinity(0)); {SAY}"
+PRIORITY = f"import os; os.setpriority(os.PRIO_PROCESS, {{neighbour}}, 1); {SAY}"
+MARK = f"import os; os.setxattr('{{outside}}/a', 'user.bridle', b'x'); {SAY}"
+SHARED = f"import ctypes; ctypes.CDLL(None).shmat({{memory}}, 0, 0) != -1 and {SAY}"
 TRACE = f"import ctypes; ctypes.CDLL(None).ptrace(0,0,0,0)==0 and {SAY}"
 
 ATTACKS = {
@@ -46,6 +51,11 @@ ATTACKS = {
     " | grep CANARY && echo GOT IN",
     "read the memory map of another": "grep -q . /proc/{neighbour}/maps && echo GOT IN",
     "go through the root of another": "ls /proc/{neighbour}/root/ && echo GOT IN",
+    "set a limit of another": f'{{python}} -c "{LIMIT}"',
+    "pin another": f'{{python}} -c "{PIN}"',
+    "set the priority of another": f'{{python}} -c "{PRIORITY}"',
+    "mark a file outside": f'{{python}} -c "{MARK}"',
+    "reach shared memory": f'{{python}} -c "{SHARED}"',
     "trace": f'{{python}} -c "{TRACE}"',
     "make a name space": "unshare -Ur true && echo GOT IN",
 }
@@ -85,8 +95,15 @@ def neighbour(ground):
 
 @pytest.fixture
 def listening(ground):
-    """Somebody who listens: TCP and UDP on one port, a socket with a name and an abstract one."""
+    """Somebody who listens: TCP and UDP on one port, a socket with a name and an abstract one.
+
+    And memory of the user's own that is shared.
+    """
     with ExitStack() as stack:
+        user = [] if ground.user == "own" else as_ordinary()
+        made = subprocess.run([*user, "ipcmk", "-M", "64"], capture_output=True, text=True)
+        memory = made.stdout.split()[-1]
+        stack.callback(subprocess.run, ["ipcrm", "-m", memory], check=True)
         tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         udp.bind(tcp.getsockname())
@@ -95,7 +112,12 @@ def listening(ground):
             local = stack.enter_context(socket.socket(socket.AF_UNIX))
             local.bind(name)
             local.listen()
-        where = {"port": tcp.getsockname()[1], "path": names[0], "abstract": names[1][1:]}
+        where = {
+            "memory": memory,
+            "port": tcp.getsockname()[1],
+            "path": names[0],
+            "abstract": names[1][1:],
+        }
         yield Listening(where, udp)
 
 
@@ -146,9 +168,10 @@ def test_nothing_gets_out(ground, level, neighbour, listening):
 
 
 def test_all_of_it_gets_out_where_there_is_no_sandbox(ground, neighbour, listening):
-    """Otherwise the test above could not fail. Some systems forbid name spaces anyway."""
+    """Otherwise the test above could not fail. Some systems forbid name spaces anyway, or marks."""
     text = ground.run("none", script(ATTACKS.values(), ground, neighbour, listening))
-    assert got_in(text, ATTACKS, listening) | {"make a name space"} == set(ATTACKS)
+    forbidden = {"make a name space", "mark a file outside"}
+    assert got_in(text, ATTACKS, listening) | forbidden == set(ATTACKS)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -159,3 +182,27 @@ def test_places_that_everybody_can_write_are_not_shared(ground, level, place):
     path = Path(place, f"bridle-test-{os.getpid()}-{ground.user}-{level}")
     ground.run(level, f"echo x > {path}; cat {path}")
     assert not path.exists()
+
+
+USUAL = (
+    "prlimit --core=0 true && ulimit -c 0 && nice -n 3 true && ionice -c3 true && "
+    "taskset -c $(taskset -cp $$ | grep -o '[0-9]*$') true && "
+    "echo x > a && cp -a a b && tar --xattrs -cf t a && tar --xattrs -xf t && install a c && "
+    "git init -q g && cp a g && git -C g add a && git -C g status --porcelain && "
+    '{python} -c \'import shutil; shutil.copy2("a", "d")\' && cmp a d && echo GO ON'
+)
+
+
+def test_a_command_sets_its_own_limits_and_copies_with_all_that_a_file_has(ground):
+    """What is refused at Landlock is in nobody's way."""
+    if why := lacks(ground.user, "landlock"):
+        pytest.skip(why)
+    python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
+    assert "GO ON" in ground.run("landlock", USUAL.replace("{python}", python))
+
+
+@pytest.mark.parametrize("what", ["-M 10", "-Q", "-S 1"])
+def test_nothing_of_system_v_is_made_among_the_processes_of_the_machine(ground, what):
+    if why := lacks(ground.user, "landlock"):
+        pytest.skip(why)
+    assert "GOT IN" not in ground.run("landlock", f"ipcmk {what} && echo GOT IN")

@@ -177,7 +177,8 @@ class Sandbox:
             abi=abi,
         )
         families = seccomp.OPEN if self._network else ()
-        return attributes, rules, seccomp.compile_filter(families, truncates=abi >= 3)
+        program = seccomp.compile_filter(families, truncates=abi >= 3, shared=True)
+        return attributes, rules, program
 
     def _in_bubblewrap(self, argv: Sequence[str], cwd: str) -> Start:
         reader, writer = os.pipe()

@@ -5,6 +5,13 @@ Refused are ways around a sandbox (looking into other processes, mounts, name sp
 file handles), keys of the kernel, and what only an administrator does. Of sockets only some
 families can be made; a pair of connected ones (`socketpair`) always can. A program for another
 machine than this one (32 bit) is refused everything: its calls have other numbers.
+
+A command that shares the processes of this machine (under Landlock, which says nothing of all this)
+is refused more. It sets limits and priorities of itself only, by the number 0: a limit of somebody
+else's can kill them. It has no shared memory, semaphores and queues of System V, nor queues of
+POSIX: they lie beside the file system, and others read them. PostgreSQL and fakeroot need those and
+do not run there. And it sets no extended attributes, which count as not supported: `cp -a` and
+`tar` shrug at that, and go on.
 """
 
 import os
@@ -17,7 +24,7 @@ LOCAL = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)  # in a network of its own
 OPEN = (AF_INET, AF_INET6, AF_NETLINK)  # in everybody's: none that other programs here listen on
 
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
-_EPERM, _ENOSYS = 1, 38
+_EPERM, _ENOSYS, _ENOTSUP = 1, 38, 95
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16  # where they lie in `struct seccomp_data`
 _NEW_USER = 0x10000000  # CLONE_NEWUSER
@@ -74,6 +81,46 @@ _REFUSED: dict[str, tuple[int, int]] = {
     "setdomainname": (171, 162),
     "syslog": (103, 116),
 }
+# where processes are shared: calls on what lies beside the file system
+_SHARING: dict[str, tuple[int, int]] = {
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "process_mrelease": (448, 448),
+}
+_MARKING: dict[str, tuple[int, int]] = {
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "setxattrat": (463, 463),
+    "removexattrat": (466, 466),
+}
+# calls on a process, and which argument says on whose: 0 is whoever calls
+_ON_SOMEBODY: dict[str, tuple[tuple[int, int], int]] = {
+    "prlimit64": ((302, 261), 0),
+    "sched_setaffinity": ((203, 122), 0),
+    "sched_setscheduler": ((144, 119), 0),
+    "sched_setparam": ((142, 118), 0),
+    "sched_setattr": ((314, 274), 0),
+    "migrate_pages": ((256, 238), 0),
+    "move_pages": ((279, 239), 0),
+    "setpriority": ((141, 140), 1),
+    "ioprio_set": ((251, 30), 1),
+}
+_ON_EVERYBODY = (((141, 140), 2), ((251, 30), 3))  # the first argument: all of the user's
 
 
 def machine() -> tuple[int, int] | None:
@@ -83,10 +130,13 @@ def machine() -> tuple[int, int] | None:
     return _MACHINES.get(os.uname().machine)
 
 
-def compile_filter(families: Sequence[int], *, truncates: bool = True) -> bytes:
+def compile_filter(
+    families: Sequence[int], *, truncates: bool = True, shared: bool = False
+) -> bytes:
     """The filter for this machine, which lets sockets of those families be made and no other.
 
     Without `truncates` a file cannot be cut by its name: for a Landlock that does not know of it.
+    `shared`: the command lives among the processes of this machine, not in a space of its own.
     """
     found = machine()
     if found is None:
@@ -99,6 +149,7 @@ def compile_filter(families: Sequence[int], *, truncates: bool = True) -> bytes:
     refused += () if truncates else (_TRUNCATE[column],)
     for call in refused:
         lines += _refuse_if(_EQUAL, call)
+    lines += _sharing(column) if shared else []
     # its flags lie where no filter can look; without it the C library takes `clone`
     lines += _refuse_if(_EQUAL, _CLONE3[column], _ENOSYS)
     lines += _within(_CLONE[column], 0, _refuse_if(_HAS_BITS, _NEW_USER))
@@ -106,6 +157,18 @@ def compile_filter(families: Sequence[int], *, truncates: bool = True) -> bytes:
     lines += _within(_IOCTL[column], 1, typing)
     lines += _within(_SOCKET[column], 0, _only(families))
     return b"".join([*lines, _line(_RETURN, _ALLOW)])
+
+
+def _sharing(column: int) -> list[bytes]:
+    """What reaches others who share the processes of this machine."""
+    lines = [line for pair in _SHARING.values() for line in _refuse_if(_EQUAL, pair[column])]
+    for pair in _MARKING.values():
+        lines += _refuse_if(_EQUAL, pair[column], _ENOTSUP)
+    for pair, argument in _ON_SOMEBODY.values():
+        lines += _within(pair[column], argument, _unless(_EQUAL, 0))
+    for pair, everybody in _ON_EVERYBODY:
+        lines += _within(pair[column], 0, _refuse_if(_EQUAL, everybody))
+    return lines
 
 
 def _line(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:

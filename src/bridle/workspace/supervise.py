@@ -14,6 +14,7 @@ import marshal
 import os
 import select
 import sys
+import time
 from ctypes import (
     CDLL,
     addressof,
@@ -36,6 +37,8 @@ _PDEATHSIG, _DUMPABLE, _SECCOMP, _DROP, _SUBREAPER, _NO_NEW_PRIVS = 1, 4, 22, 24
 _ADD_RULE, _CREATE, _RESTRICT = 445, 444, 446
 _CAPABILITIES = 64
 _KEPT = (0, 1, 3, 4, 6, 7)  # chown, dac_override, fowner, fsetid, setgid, setuid
+_NO_MORE_FILES = (23, 24)  # ENFILE, EMFILE
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _PATH_ONLY = 0o10000000 | os.O_CLOEXEC  # O_PATH
 _OF_FILES = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15  # rights that a file can have
 
@@ -108,18 +111,24 @@ def _begin(spec: dict[str, object], argv: list[str], above: int) -> None:
     os.execv(argv[0], argv)
 
 
-def _below() -> list[int]:
-    """Everybody who descends from this process, and is not dead yet."""
+def _below(processes: int) -> list[int]:
+    """Everybody who descends from this process, and is not dead yet.
+
+    `processes` is a handle on /proc. Where no file can be opened any more (a limit was set on this
+    process), those who are right below it: who they leave behind is right below it next time.
+    """
     parents: dict[int, int] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib takes 10 ms to import
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb", 0) as file:  # noqa: PTH123 - as above
-                    fields = file.read(1024).rpartition(b")")[2].split()
-            except OSError:
-                continue
-            if fields and fields[0] not in b"ZX":
-                parents[int(name)] = int(fields[1])
+    numbers = _numbers(processes)
+    for number in numbers:
+        try:
+            handle = os.open(f"{number}/stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=processes)
+        except OSError as error:
+            if error.errno in _NO_MORE_FILES:
+                return [pid for pid in numbers if _is_child(pid)]
+            continue
+        fields = _read(handle).rpartition(b")")[2].split()
+        if fields and fields[0] not in b"ZX":
+            parents[number] = int(fields[1])
     found: list[int] = []
     wanted = {os.getpid()}
     while wanted:
@@ -128,9 +137,50 @@ def _below() -> list[int]:
     return found
 
 
-def _tell(number: int, leader: int) -> None:
+def _numbers(processes: int) -> list[int]:
+    """The numbers of all processes."""
+    try:
+        return [int(name) for name in os.listdir(processes) if name.isdigit()]
+    except OSError:
+        return _numbers_without_files(processes)
+
+
+def _numbers_without_files(processes: int) -> list[int]:
+    """The same where no handle can be had any more: `os.listdir` needs another."""
+    libc = _libc()
+    found: list[int] = []
+    buffer = create_string_buffer(1 << 15)
+    os.lseek(processes, 0, os.SEEK_SET)
+    while (size := libc.getdents64(processes, buffer, c_size_t(len(buffer)))) > 0:
+        data, at = buffer.raw[:size], 0
+        while at < size:
+            length = int.from_bytes(data[at + 16 : at + 18], sys.byteorder)
+            name = data[at + 19 : at + length].partition(b"\0")[0]
+            found += [int(name)] if name.isdigit() else []
+            at += length
+    return found
+
+
+def _read(handle: int) -> bytes:
+    try:
+        return os.read(handle, 1024)
+    except OSError:
+        return b""  # it is gone
+    finally:
+        os.close(handle)
+
+
+def _is_child(pid: int) -> bool:
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except OSError:
+        return False
+    return True
+
+
+def _tell(number: int, leader: int, processes: int) -> None:
     """Signal everybody; elsewhere than on Linux, the group of the command."""
-    for pid in _below() if sys.platform == "linux" else (-leader,):
+    for pid in _below(processes) if processes >= 0 else (-leader,):
         try:
             os.kill(pid, number)
         except OSError:
@@ -140,8 +190,9 @@ def _tell(number: int, leader: int) -> None:
 class _Watch:
     """The command, and those who came after it."""
 
-    def __init__(self, leader: int, lifeline: int) -> None:
+    def __init__(self, leader: int, lifeline: int, processes: int) -> None:
         self.leader = leader
+        self._processes = processes
         self.status: int | None = None
         self.is_cut = False
         self._lifeline = lifeline
@@ -159,19 +210,36 @@ class _Watch:
         """Wait for something to happen, or so long. Is anybody left?"""
         if milliseconds is None and self._handle < 0:
             milliseconds = 20
-        for handle, _ in self._poll.poll(milliseconds):
+        for handle in self._wait(milliseconds):
             if handle == self._lifeline:
                 self._listen()
             else:
                 self._poll.unregister(handle)
         return self._reap()
 
+    def _wait(self, milliseconds: int | None) -> list[int]:
+        """The handles that something came from. Nobody with a limit of no files can poll."""
+        try:
+            return [handle for handle, _ in self._poll.poll(milliseconds)]
+        except OSError:
+            time.sleep(min(milliseconds or _STEP, _STEP) / 1000)
+            os.set_blocking(self._lifeline, False)
+            return [] if self.is_cut else [self._lifeline]
+
     def _listen(self) -> None:
-        if os.read(self._lifeline, 1):
-            _tell(_TERM, self.leader)
+        try:
+            said = os.read(self._lifeline, 1)
+        except BlockingIOError:
+            return
+        if said:
+            self.tell(_TERM)
         else:
             self._poll.unregister(self._lifeline)
             self.is_cut = True
+
+    def tell(self, number: int) -> None:
+        """Signal everybody."""
+        _tell(number, self.leader, self._processes)
 
     def _reap(self) -> bool:
         while True:
@@ -202,11 +270,11 @@ def _follow(watch: _Watch) -> None:
     if left and not watch.is_cut:
         left = watch.last(_DRAIN)
     if left and not watch.is_cut:
-        _tell(_TERM, watch.leader)
+        watch.tell(_TERM)
         left = watch.last(_GRACE)
     for _ in range(_ROUNDS if left else 0):
-        _tell(_STOP, watch.leader)  # who stands still does not multiply
-        _tell(_KILL, watch.leader)
+        watch.tell(_STOP)  # who stands still does not multiply
+        watch.tell(_KILL)
         if not watch.last(_STEP * 4):
             return
 
@@ -224,12 +292,23 @@ def _end_as(status: int | None) -> None:
     os._exit(number if number >= 0 else 128 - number)
 
 
+def _hold_only(*handles: int) -> None:
+    """What is for the command is not held open here."""
+    first = 3
+    for handle in sorted(handles):
+        os.closerange(first, max(handle, first))
+        first = max(handle + 1, first)
+    os.closerange(first, 1024)
+
+
 def main() -> None:
     """`supervise.py SPEC PROGRAM ARGUMENT…`; the spec is what `sandbox.py` wrote."""
     spec = marshal.loads(bytes.fromhex(sys.argv[1]))
     above = os.getpid()
     if sys.platform == "linux":
         _prctl(_SUBREAPER, 1)
+    quiet = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    processes = os.open("/proc", _FOLDER) if sys.platform == "linux" else -1
     leader = os.fork()
     if leader == 0:
         try:
@@ -239,15 +318,12 @@ def main() -> None:
             os.write(2, f"bridle: the command was not started: {error}\n".encode())
         os._exit(126)
     _take(_ASKED_TO_END, _IGNORE)
-    quiet = os.open(os.devnull, os.O_RDWR)
     for handle in (0, 1, 2):
         os.dup2(quiet, handle)
-    lifeline = spec["lifeline"]
-    os.closerange(3, lifeline)  # what is for the command is not held open here
-    os.closerange(lifeline + 1, 1024)
-    _follow(watch := _Watch(leader, lifeline))
+    _hold_only(lifeline := spec["lifeline"], processes)
+    _follow(watch := _Watch(leader, lifeline, processes))
     if sys.platform != "linux":
-        _tell(_KILL, leader)  # orphans were not given to this process
+        watch.tell(_KILL)  # orphans were not given to this process
     _end_as(watch.status)
 
 
