@@ -34,11 +34,20 @@ def test_a_folder_s_hooks_run_only_after_bridle_trust(bridle: Program):
     theirs(bridle).write_text("- {on: [before_turn, before_tool], run: touch ran}\n")
     done = bridle.run("run", "go", "-m", bridle.script("ok"))
     assert "this folder has its own hooks, which do not run" in done.stderr
-    assert not (bridle.workspace / "ran").exists()
+    assert not (bridle.workspace / ".bridle/ran").exists()
     assert bridle.run("trust", "--yes").returncode == 0
     done = bridle.run("run", "go", "-m", bridle.script("ok"))
     assert (done.returncode, done.stdout, "hooks" in done.stderr) == (0, "ok\n", False)
-    assert (bridle.workspace / "ran").exists()
+    assert (bridle.workspace / ".bridle/ran").exists()
+
+
+def test_a_hook_that_runs_a_file_of_the_workspace_refuses_to_start(bridle: Program):
+    (bridle.workspace / "check").write_text("#!/bin/sh\n")
+    mine(bridle).write_text(f"- {{on: before_tool, run: [{bridle.workspace}/check]}}\n")
+    done = bridle.run("run", "go", "-m", bridle.script("ok"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "hooks.yaml:1: it is refused: it names" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_bad_file_refuses_to_start_with_its_line(bridle: Program):
@@ -89,9 +98,9 @@ def test_a_prompt_that_a_hook_refuses_is_said_and_leaves_no_session(bridle: Prog
 
 
 def test_no_key_reaches_a_hook(bridle: Program):
-    mine(bridle).write_text("- {on: before_turn, run: 'env > seen; cat >> seen'}\n")
+    mine(bridle).write_text("- {on: before_turn, run: 'cd; env > seen; cat >> seen'}\n")
     bridle.run("run", "go", "-m", bridle.script("ok"), ANTHROPIC_API_KEY="sk-ant-canary-0123456789")
-    seen = (bridle.workspace / "seen").read_text()
+    seen = (bridle.home / "seen").read_text()
     assert ("canary" in seen, '"moment":"before_turn"' in seen) == (False, True)
 
 

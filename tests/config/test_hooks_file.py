@@ -129,3 +129,19 @@ def test_a_hook_says_what_it_does_on_one_line():
     one = CommandLine(("before_tool", "after_tool"), ("./a", "b"), ("write", "edit"))
     assert one.summary == "before_tool, after_tool of write, edit: ./a b"
     assert CommandLine(("after_turn",), "make").summary == "after_turn: make"
+
+
+def test_the_scripts_that_a_folder_s_hooks_name_are_trusted_with_them(places):
+    environ, _, root = places
+    (root / HOOKS).write_text("- {on: after_turn, run: [./check]}")
+    (root / ".bridle/check").write_text("good")
+    (root / ".bridle/notes").write_text("not named")
+    trust = Trust(environ["BRIDLE_STATE"])
+    assert [one.name for one in trust.files(root)] == [HOOKS, ".bridle/check"]
+    trust.grant(root)
+    assert [one.run for one in standing_hooks(root, environ).lines] == [("./check",)]
+    (root / ".bridle/notes").write_text("whatever")
+    assert standing_hooks(root, environ).notes == ()
+    (root / ".bridle/check").write_text("evil")
+    found = standing_hooks(root, environ)
+    assert (found.lines, len(found.notes), trust.is_trusted(root)) == ((), 1, False)

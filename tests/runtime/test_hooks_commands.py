@@ -24,12 +24,12 @@ AFTER = Occasion("after_tool", "s1", "/w", 3, tool="write", result="done", ok=Fa
 
 
 def heard(root, command, occasion=WRITE, seconds=10.0):
-    """What that command says as a hook in that folder."""
-    line = CommandLine((occasion.moment,), command, seconds=seconds)
-    return run(as_hooks([line], str(root)).hear(occasion))
+    """What that command says as a hook of a file in that folder, for a workspace elsewhere."""
+    line = CommandLine((occasion.moment,), command, seconds=seconds, origin=f"{root}/hooks.yaml:1")
+    return run(as_hooks([line], f"{root}/ws").hear(occasion))
 
 
-def test_it_is_told_everything_on_standard_input_and_runs_in_the_workspace(tmp_path):
+def test_it_is_told_everything_on_standard_input_and_runs_beside_its_file(tmp_path):
     assert heard(tmp_path, "cat > told.json; pwd > where; printf hi > out.txt") == Remark()
     assert json.loads((tmp_path / "told.json").read_text()) == {
         "moment": "before_tool",
@@ -59,18 +59,44 @@ def test_words_are_run_as_they_are_and_a_string_by_the_shell(tmp_path):
     ("printed", "said"),
     [
         ("", Remark()),
-        ("all is well", Remark()),
-        ("[1, 2]", Remark()),
-        ('{"status": "ok"}', Remark()),
+        (" \n", Remark()),
         ('{"word": "mind the gap"}', Remark(word="mind the gap")),
         ('  {"deny": "no"}\n', Remark(deny="no")),
-        ('{"arguments": {"path": "b"}, "more": 1}', Remark(arguments={"path": "b"})),
+        ('{"arguments": {"path": "b"}}', Remark(arguments={"path": "b"})),
         ('{"prompt": "x", "word": null}', Remark()),
     ],
 )
-def test_a_json_object_is_heard_and_other_output_is_not(tmp_path, printed, said):
+def test_a_json_object_is_heard(tmp_path, printed, said):
     (tmp_path / "says").write_text(printed)
     assert heard(tmp_path, "cat says") == said
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "all is well",
+        "[1, 2]",
+        '"deny"',
+        '[{"deny": "no"}]',
+        'checking…\n{"deny": "no"}',
+        '\ufeff{"deny": "no"}',
+        '{"Deny": "no"}',
+        '{"decision": "deny", "word": "x"}',
+        '{"word": "x"} {"deny": "no"}',
+    ],
+)
+def test_what_may_have_been_meant_as_a_no_is_one_beforehand(tmp_path, printed):
+    (tmp_path / "says").write_text(printed)
+    said = heard(tmp_path, "cat says")
+    assert "the hook `cat says` broke: it printed" in said.deny
+    assert said == Remark(deny=said.deny)
+    assert heard(tmp_path, "cat says >&2") == Remark()
+
+
+@pytest.mark.parametrize("printed", ["all is well", "[1, 2]", '{"status": "ok"}'])
+def test_afterwards_other_output_is_not_heard(tmp_path, printed):
+    (tmp_path / "says").write_text(printed)
+    assert heard(tmp_path, "cat says", AFTER) == Remark()
 
 
 @pytest.mark.parametrize(
@@ -135,7 +161,8 @@ def test_one_that_hangs_has_denied(tmp_path):
 def test_one_that_is_interrupted_is_ended_with_everybody_that_it_started(tmp_path):
     async def story():
         command = f"{DAEMON} {BEGUN}; echo $$ > new; mv new me; exec sleep 100"
-        hooks = as_hooks([CommandLine(("before_tool",), command)], str(tmp_path))
+        line = CommandLine(("before_tool",), command, origin=f"{tmp_path}/hooks.yaml:1")
+        hooks = as_hooks([line], f"{tmp_path}/ws")
         hearing = asyncio.create_task(hooks.hear(WRITE))
         await asyncio.to_thread(there, tmp_path / "me")
         hearing.cancel()
@@ -192,8 +219,9 @@ def test_a_hook_ends_with_a_bridle_that_is_killed(tmp_path):
     program = (
         "import asyncio\nfrom bridle.config.hooks import CommandLine\n"
         "from bridle.promises.hooks import Occasion\nfrom bridle.runtime.hooks import as_hooks\n"
-        "line = CommandLine(('before_turn',), 'echo $$ > me.new; mv me.new me; exec sleep 100')\n"
-        "asyncio.run(as_hooks([line], '.').hear(Occasion('before_turn')))\n"
+        "line = CommandLine(('before_turn',), 'echo $$ > me.new; mv me.new me; exec sleep 100', "
+        "origin='hooks.yaml:1')\n"
+        "asyncio.run(as_hooks([line], 'ws').hear(Occasion('before_turn')))\n"
     )
     bridle = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=os.environ)
     while not (tmp_path / "me").exists():

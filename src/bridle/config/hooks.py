@@ -29,7 +29,8 @@ _EXAMPLE = (
 class CommandLine(Struct, frozen=True):
     """A command that is a hook: at which moments, for which tools, and how long it may take.
 
-    One string is for the shell; the words of a list are run as they are. `origin` is `file:line`.
+    One string is for the shell; the words of a list are run as they are. `origin` is `file:line`;
+    it runs in the folder of that file, so that `./check` is the script beside it.
     """
 
     moments: tuple[Moment, ...]
@@ -64,7 +65,7 @@ def standing_hooks(root: str | Path, environ: Mapping[str, str] | None = None) -
     lines = parse_hooks(read_text(mine, "hooks") or "", mine)
     if not os.path.lexists(theirs):
         return StandingHooks(lines)
-    data = Trust(state_folder(environ)).read(root, HOOKS)
+    data = Trust(state_folder(environ)).hooks(root)
     if data is None:
         note = "this folder has its own hooks, which do not run"
         hint = "`bridle trust` shows them and lets you accept them."
@@ -140,7 +141,7 @@ def _command(loader: Any, node: Any, place: str) -> str | tuple[str, ...]:
         return said[0]
     if said:
         return said
-    hint = 'Write `run: ["./check", "--fast"]`, or one line for the shell: `run: make lint`.'
+    hint = 'Write `run: ["./check", "--fast"]`, or one line for the shell: `run: ./check >&2`.'
     raise ConfigError(f"{place}: `run` has to be a command", hint=hint)
 
 

@@ -1,7 +1,8 @@
 """Which folders the person trusts: by their real path, and by what their files said at the time.
 
 What lies in a folder is inert until then: rules, hooks and instructions of a repository come from
-whoever wrote it. A file that has changed since, or that is new, is not trusted; the others are.
+whoever wrote it. A file that has changed since, or that is new, is not trusted; the others are. The
+scripts beside the file of hooks that it names are such files, too.
 Files are read inside the folder alone, whatever links they are.
 """
 
@@ -52,7 +53,7 @@ class Trust:
     def files(self, root: str | os.PathLike[str]) -> tuple[Counting, ...]:
         """The files of the folder that would count, as they are now."""
         granted = self._folders().get(_real(root), {}).get("files", {})
-        found = (_look(root, name) for name in FILES)
+        found = (_look(root, name) for name in (*FILES, *_scripts(root)))
         return tuple(
             Counting(one.name, one.data, granted.get(one.name) == _hash(one.data), one.problem)
             if not one.problem
@@ -70,6 +71,13 @@ class Trust:
         if found is None or found.problem or _hash(found.data) != granted[name]:
             return None
         return found.data
+
+    def hooks(self, root: str | os.PathLike[str]) -> bytes | None:
+        """What the file of hooks says, where it is trusted with every script that it names."""
+        scripts = set(_scripts(root))
+        if any(not one.trusted for one in self.files(root) if one.name in scripts):
+            return None
+        return self.read(root, HOOKS)
 
     def grant(
         self, root: str | os.PathLike[str], shown: tuple[Counting, ...] | None = None
@@ -158,6 +166,21 @@ def _look(root: str | os.PathLike[str], name: str) -> Counting | None:
     if len(data) > _LARGEST:
         return Counting(name, problem=f"{name} is too long to be read before it is trusted")
     return Counting(name, data)
+
+
+def _scripts(root: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The files beside the file of hooks whose names occur in it: what they do counts as well."""
+    hooks, folder = _look(root, HOOKS), Path(root, HOOKS).parent
+    if hooks is None or hooks.problem:
+        return ()
+    try:
+        names = sorted(one.name for one in folder.iterdir() if not one.is_dir())
+    except OSError as error:
+        raise ConfigError(
+            f"{folder}: {error.strerror}", hint="Make it a folder that you may read."
+        ) from error
+    found = (f"{folder.name}/{one}" for one in names if os.fsencode(one) in hooks.data)
+    return tuple(one for one in found if one not in FILES)
 
 
 def _replace(path: Path, text: str) -> None:

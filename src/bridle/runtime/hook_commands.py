@@ -1,9 +1,10 @@
 """A hook that is a command: told on standard input, heard by its exit code and what it prints.
 
-It runs in the workspace with a clean environment, below a supervisor, so that nothing of it is left
+It runs beside its file with a clean environment, below a supervisor, so that nothing of it is left
 when it has ended, took too long or was interrupted, also when bridle is killed. 0 is fine, and a
 JSON object on standard output is heard; 2 denies, with the reason on standard error; anything else
-is a hook that broke.
+is a hook that broke. So is, before something happens, whatever else it prints there: it may have
+been meant as a no.
 """
 
 import asyncio
@@ -15,7 +16,9 @@ from typing import IO, Any
 import msgspec
 
 from bridle.config.hooks import CommandLine
+from bridle.errors import ConfigError
 from bridle.promises.hooks import Moment, Occasion, Remark
+from bridle.runtime.hook_places import HINT, WORKSPACE, folder_of, why_not
 from bridle.runtime.hooks import Broken, checked
 from bridle.tools.process import Ended, Program, clean_environment
 from bridle.workspace.sandbox import Start, supervised
@@ -33,6 +36,8 @@ class CommandHook:
     """One command of a file."""
 
     def __init__(self, line: CommandLine, root: str) -> None:
+        if why := why_not(line, root):
+            raise ConfigError(f"{line.origin or 'a hook'}: it is refused: {why}", hint=HINT)
         self._line = line
         self._root = root
         self.on: tuple[Moment, ...] = line.moments
@@ -41,6 +46,8 @@ class CommandHook:
 
     async def speak(self, occasion: Occasion) -> Remark:
         """Run it, and hear what it says. Raise `Broken`."""
+        if why := why_not(self._line, self._root):  # what it names may have come since
+            raise Broken(f"it is refused: {why}")
         run = _Run(self._line, self._root)
         with tempfile.TemporaryFile() as told:
             told.write(to_json(occasion))
@@ -50,7 +57,8 @@ class CommandHook:
             raise Broken(f"it printed more than {_MOST // 1024} KB")
         if ended.timed_out:
             raise Broken(f"it did not end within {self._line.seconds:g} seconds")
-        return understood(ended.code, bytes(run.printed), bytes(run.complained))
+        strict = occasion.moment.startswith("before")
+        return understood(ended.code, bytes(run.printed), bytes(run.complained), strict=strict)
 
 
 class _Run:
@@ -75,8 +83,9 @@ class _Run:
             os.set_blocking(reader, False)
             words = _words(self._line.run, told.fileno(), writer)
             handles = (told.fileno(), writer)
-            program = Program(words, self._root, self._print, starter=_start, handles=handles)
-            work = program.run(self._line.seconds, clean_environment())
+            place = folder_of(self._line)
+            program = Program(words, place, self._print, starter=_start, handles=handles)
+            work = program.run(self._line.seconds, _environment(self._root))
             running = asyncio.ensure_future(work)
             loop.add_reader(reader, self._complaint, reader, running)
             return await self._over(running)
@@ -118,6 +127,12 @@ def _words(run: str | tuple[str, ...], told: int, complaints: int) -> list[str]:
     return [_SHELL, "-c", script, "hook", *inner]
 
 
+def _environment(root: str) -> dict[str, str]:
+    """Programs of the workspace are not found by their names: a call may have written them."""
+    real = os.path.realpath(root)
+    return {**clean_environment((real,)), WORKSPACE: real}
+
+
 def _start(words: Any, lifeline: int) -> Start:
     return supervised(words, lifeline)
 
@@ -129,8 +144,13 @@ def to_json(occasion: Occasion) -> bytes:
     return msgspec.json.encode(found, enc_hook=str) + b"\n"
 
 
-def understood(code: int | None, printed: bytes, complained: bytes) -> Remark:
-    """What a command says by how it ended and what it printed. Raise `Broken`."""
+def understood(
+    code: int | None, printed: bytes, complained: bytes, *, strict: bool = True
+) -> Remark:
+    """What a command says by how it ended and what it printed. Raise `Broken`.
+
+    `strict`: what it prints is one JSON object with nothing in it that is not understood.
+    """
     if code == _DENIES:
         return Remark(deny=_first_lines(complained) or "it gave no reason")
     if code != 0:
@@ -138,11 +158,15 @@ def understood(code: int | None, printed: bytes, complained: bytes) -> Remark:
         raise Broken(": ".join(filter(None, (how, _first_lines(complained)))))
     text = printed.strip()
     if not text.startswith(b"{"):
+        if text and strict:
+            raise Broken("it printed what is no JSON object; other words go to standard error")
         return Remark()
     try:
         said = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Broken(f"it printed what begins like JSON and is none: {error}") from error
+    if strict and (strange := sorted(said.keys() - set(_HEARD))):
+        raise Broken(f"it printed `{one_line(strange[0], 60)}`; there are {', '.join(_HEARD)}")
     return checked(Remark(**{key: said[key] for key in _HEARD if said.get(key) is not None}))
 
 
