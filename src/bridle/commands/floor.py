@@ -277,8 +277,26 @@ def _chattr(texts: list[str], reach: Reach) -> None:
         reach.notes.forbid("changes every file there is")
 
 
+_PERSONS = frozenset({"trust", "approvals"})
+
+
+def _bridle(texts: list[str], reach: Reach) -> None:
+    """Trust and answers are the person's to give, and not the model's to type."""
+    if not _PERSONS.isdisjoint(texts):
+        reach.notes.forbid("gives an answer, or trust, in the person's name")
+
+
+def _python(texts: list[str], reach: Reach) -> None:
+    joined = " ".join(texts)
+    if re.search(r"(?:^|\s)-\w*m\s*bridle(?:\s|$)", joined):
+        _bridle(texts, reach)
+
+
 _SPECIAL: dict[str, Callable[[list[str], Reach], None]] = {
     "rm": _rm,
+    "bridle": _bridle,
+    "python": _python,
+    "python3": _python,
     "kill": _kill,
     "pkill": _pkill,
     "killall": _pkill,
