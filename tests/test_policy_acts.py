@@ -239,3 +239,25 @@ def test_the_reason_of_a_rule_is_said():
     found = decide(CALL, Facts(SHELL, acts=(Act(("shell",), "curl x"),)), (rule,), "auto")
     said = "a rule forbids it: nothing leaves this machine"
     assert found == Decision("deny", said, "deny: shell(curl *)")
+
+
+def ruled(found, *texts):
+    return decide(CALL, Facts(SHELL, acts=found), [read_rule(one) for one in texts], "ask")
+
+
+def test_the_rule_is_named_by_which_any_act_was_allowed():
+    reads, runs = Act(("shell",), "ls", "reads"), Act(("shell",), "./run.sh")
+    rule = "allow: shell(./run.sh)"
+    said = Decision("allow", "a rule says so", rule)
+    assert [ruled(one, rule) for one in ((reads, runs), (runs, reads), (runs,))] == [said] * 3
+    assert ruled((reads, runs), "allow: shell(ls)", rule) == said
+    assert ruled((reads,), rule) == Decision("allow", "it only reads")
+
+
+def test_every_reason_is_told_the_worst_first_and_not_too_many():
+    names = ("builds", "edits", "changes", "changes", "builds", "changes")
+    found = tuple(Act(("shell",), f"c{at}", does, f"why {at % 5}") for at, does in enumerate(names))
+    assert ruled(found[:2]).reason == "why 0; why 1"
+    assert ruled(found[:3]).reason == "why 2; why 0; why 1"
+    assert ruled(found).reason == "why 2; why 3; why 0 and 2 more"
+    assert ruled(found, "allow: shell(c2)").reason == "why 3; why 0; why 4 and 1 more"

@@ -144,7 +144,7 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     `commands` are those that were understood, `paths` the files it would touch. `covers` is a class
     of calls (`builds`) that a yes covers for the session. `proposal` is the narrowest rule that
     would allow it, `times` how often the like was allowed before. Questions of one step with the
-    same `group` belong together. `lasting`: a yes to it is a yes once, whatever else it says.
+    same `group` belong together. `lasting`: a yes to it is a yes once. `sandbox`: its level.
     """
 
     call: ToolCall
@@ -160,6 +160,7 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     times: int = 0
     group: str = ""
     lasting: bool = False
+    sandbox: str = ""
 
 
 class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):

@@ -55,7 +55,7 @@ class Act(Struct, frozen=True, gc=False, omit_defaults=True):
     comes down to. `subject` is what the rule's pattern is held against: a command as it was
     understood, a path from the root, a host. `also` are other spellings of it; they can only
     forbid. A `minor` act is part of another: rules can forbid it or have it asked, and it needs no
-    allow of its own.
+    allow of its own. `within` is the folder that a command runs in, where that is not the root.
     """
 
     names: tuple[str, ...]
@@ -65,6 +65,7 @@ class Act(Struct, frozen=True, gc=False, omit_defaults=True):
     also: tuple[str, ...] = ()
     is_path: bool = False
     minor: bool = False
+    within: str = ""
 
 
 class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -72,7 +73,8 @@ class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
 
     Without `acts` there is one: the tool's name and `subject`. `floor` says why it must never run,
     `guard` why only a person may allow it, `opaque` what in it was not understood. `sandboxed`:
-    it would run inside an active sandbox.
+    it would run inside an active sandbox; `sandbox` is the level of it (`none`: without one), and
+    empty for what is no command.
     """
 
     policy: ToolPolicy = ToolPolicy()
@@ -82,6 +84,7 @@ class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
     guard: str = ""
     opaque: str = ""
     sandboxed: bool = False
+    sandbox: str = ""
 
 
 class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -89,7 +92,9 @@ class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
 
     In a pattern for commands `*` stands for anything, and ` *` at the end also for nothing. In one
     for paths `*` stays within a folder, `**` does not, and a pattern without `/` is for the name.
-    `origin` is where the rule was written, `reason` why, for a person.
+    `origin` is where the rule was written, `reason` why, for a person. With `where` it is for the
+    workspace at that root alone, a real path; whoever reads rules passes the others over. What it
+    allows there are commands that run in the root itself.
     """
 
     verdict: Verdict
@@ -97,6 +102,7 @@ class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
     pattern: str = "*"
     origin: str = ""
     reason: str = ""
+    where: str = ""
 
     def __str__(self) -> str:
         inside = "" if self.pattern == "*" else f"({self.pattern})"
@@ -105,6 +111,8 @@ class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
     def speaks_of(self, act: Act) -> bool:
         """Is this rule about that act? One that forbids is also held against other spellings."""
         if self.tool not in act.names and not self._names(act):
+            return False
+        if self.where and act.within and self.verdict == "allow":
             return False
         if self.pattern == "*":
             return True
@@ -228,14 +236,21 @@ def _unforbidden(
         return Decision("ask", facts.opaque)
     major = [act for act in acts if not act.minor]  # a minor act that is part of nothing counts
     open_acts = major or list(acts)
-    if allowed := _strictest(spoken):
-        ruled = [act for act, rule in zip(acts, spoken, strict=True) if rule is not None]
-        open_acts = [act for act in open_acts if act not in ruled]
-        if not open_acts:
-            return Decision("allow", _because("a rule says so", allowed), str(allowed))
-    if facts.policy.requires_approval:
+    ruled = {act: rule for act, rule in zip(acts, spoken, strict=False) if rule is not None}
+    open_acts = [act for act in open_acts if act not in ruled] if ruled else open_acts
+    if facts.policy.requires_approval and open_acts:
         return Decision("ask", f"{call.name} always asks")
-    return _own(call, open_acts, mode)
+    found = _own(call, open_acts, mode)
+    return _by_rule(ruled) if ruled and found.verdict == "allow" else found
+
+
+def _by_rule(ruled: dict[Act, Rule]) -> Decision:
+    """Allowed, and by rules: the one is named that speaks of the most that is done."""
+    rule = ruled[max(ruled, key=lambda act: _WEIGHT.index(act.does))]
+    return Decision("allow", _because("a rule says so", rule), str(rule))
+
+
+_WEIGHT: tuple[Does, ...] = ("reads", "edits", "builds", "changes")
 
 
 def _because(words: str, rule: Rule) -> str:
@@ -248,12 +263,21 @@ def _own(call: ToolCall, acts: list[Act], mode: Mode) -> Decision:
     if not bound:
         edits = any(act.does == "edits" for act in acts)
         return _EDITS if edits else _READS
-    reason = next((act.reason for act in bound if act.reason), "") or _why(call, bound)
+    reason = _reasons(bound) or _why(call, bound)
     if all(act.does == "builds" for act in bound):
         return Decision("ask", reason, covers="builds")
     return Decision("ask", reason)
 
 
+def _reasons(acts: list[Act]) -> str:
+    """Why they ask, the worst first; each once, and not more than a person reads."""
+    worst = sorted(acts, key=lambda act: -_WEIGHT.index(act.does))
+    found = list(dict.fromkeys(act.reason for act in worst if act.reason))
+    more = f" and {len(found) - _REASONS} more" if len(found) > _REASONS else ""
+    return "; ".join(found[:_REASONS]) + more
+
+
+_REASONS = 3
 _FREE: dict[Mode, frozenset[Does]] = {
     "plan": frozenset({"reads"}),
     "ask": frozenset({"reads"}),

@@ -56,8 +56,18 @@ def test_what_is_known_besides_the_call_is_said():
         "  │ $ make",
         "  asked before in this session, and allowed 3 times",
         "  one yes covers tests and builds in this folder, for this session",
-        "  rule: allow: shell(make)",
+        "  rule: allow: shell(make), in this folder",
     ]
+
+
+def test_that_nothing_holds_a_command_while_it_runs_is_said():
+    lines = [
+        question(asked("shell", {"command": "make"}, sandbox=level), PLAIN).splitlines()
+        for level in ("none", "landlock", "")
+    ]
+    said = "  it would run without a sandbox"
+    assert [one.count(said) for one in lines] == [1, 0, 0]
+    assert lines[0][3] == said
 
 
 def test_a_file_is_named_where_it_really_lies():

@@ -89,6 +89,10 @@ def altered(judged, chance):
             replace(judged, facts=replace(facts, acts=tuple(acts))),
             replace(judged, facts=replace(facts, acts=facts.acts[:1])),
             replace(judged, decision=replace(judged.decision, reason="it reads", rule="x")),
+            replace(judged, decision=replace(judged.decision, lasting=True)),
+            replace(judged, facts=replace(facts, guard="it reads a key")),
+            replace(judged, facts=replace(facts, opaque="it has an expansion")),
+            replace(judged, facts=replace(facts, sandbox="none")),
         ]
     )
 

@@ -103,3 +103,15 @@ def test_a_preview_says_which_calls_a_rule_would_have_covered():
     assert preview(Rule("allow", "write"), every) == ()
     plain = (ToolCall("d", "deploy"), Facts())
     assert preview(Rule("allow", "deploy"), [plain]) == (plain[0],)
+
+
+def test_no_rule_is_proposed_for_a_command_in_another_folder():
+    assert proposal(CALL, Facts(acts=(command("make", within="/w/evil"),)), ASK) == ""
+
+
+def test_a_rule_for_a_folder_allows_what_runs_in_it_and_forbids_below_it_as_well():
+    here, below = command("make"), command("make", within="/w/evil")
+    allow, deny = Rule("allow", "shell", "make", where="/w"), Rule("deny", "shell", where="/w")
+    assert [allow.speaks_of(one) for one in (here, below)] == [True, False]
+    assert [deny.speaks_of(one) for one in (here, below)] == [True, True]
+    assert Rule("allow", "shell", where="/w").speaks_of(below) is False

@@ -38,6 +38,8 @@ def why(asked: ApprovalAsked, paint: Paint, width: int) -> Iterator[str]:
     yield from _noted("why: ", (asked.reason or "it always asks") + rule, paint, width)
     if asked.cwd:
         yield from _noted("in:  ", asked.cwd, paint, width)
+    if asked.sandbox == "none":
+        yield from _noted("", "it would run without a sandbox", paint, width)
 
 
 def body(asked: ApprovalAsked, paint: Paint, width: int, before: str | None) -> Iterator[str]:
@@ -74,7 +76,7 @@ def covered(asked: ApprovalAsked, paint: Paint, width: int) -> Iterator[str]:
 
 def _rule(asked: ApprovalAsked, paint: Paint, width: int) -> Iterator[str]:
     if has_rule(asked):
-        yield from _noted("rule: ", asked.proposal, paint, width)
+        yield from _noted("rule: ", f"{asked.proposal}, in this folder", paint, width)
 
 
 def has_rule(asked: ApprovalAsked) -> bool:

@@ -66,23 +66,24 @@ def _command(
     text = call.arguments.get(policy.runs)
     leaves = call.arguments.get("sandbox") is False
     guard = _UNSANDBOXED if leaves else ""
-    sandboxed = not leaves and _is_active(sandbox)
+    level = "none" if leaves else _level(sandbox)
+    sandboxed = level != "none"
     if not isinstance(text, str):
-        return Facts(policy, guard=guard, opaque="there is no command in it")
+        return Facts(policy, guard=guard, opaque="there is no command in it", sandbox=level)
     if ground is None:
-        return Facts(policy, text, guard=guard, opaque=_GROUNDLESS, sandboxed=sandboxed)
+        return Facts(policy, text, "", (), guard, _GROUNDLESS, sandboxed, level)
     from bridle.commands.judge import judge  # its grammar is loaded for the first command
 
     found = judge(text, cwd or ground.root, ground)
     acts = found.acts or (Act((call.name,), text),)
     guards = "; ".join(filter(None, (guard, found.guard)))
-    return Facts(policy, text, found.floor, acts, guards, found.opaque, sandboxed)
+    return Facts(policy, text, found.floor, acts, guards, found.opaque, sandboxed, level)
 
 
-def _is_active(sandbox: "bool | str | Confining") -> bool:
+def _level(sandbox: "bool | str | Confining") -> str:
     if isinstance(sandbox, bool):
-        return sandbox
-    return (sandbox if isinstance(sandbox, str) else sandbox.level) not in ("", "none")
+        return "active" if sandbox else "none"
+    return (sandbox if isinstance(sandbox, str) else sandbox.level) or "none"
 
 
 def _files(call: "ToolCall", tool: "Tool", ground: "Ground | None", cwd: str) -> Facts:

@@ -1,7 +1,8 @@
 """What a yes covers beyond its one call, how long, and how that is known again. Pure.
 
-A grant is for the same tool with the same arguments in the same folder, as long as it would do the
-same; or for a class of calls (`builds`) in that folder; or for what a rule says. Every one ends.
+A grant is for the same tool with the same arguments in the same folder and the same sandbox, as
+long as it would do the same; or for a class of calls (`builds`) in that folder; or for what a rule
+says. Every one ends.
 """
 
 import math
@@ -20,14 +21,14 @@ from bridle.policy import Rule, read_rule
 _LONGEST = 200  # characters of what a grant is about
 
 
-def grant_of(call: ToolCall, cwd: str, *does: str) -> str:
+def grant_of(call: ToolCall, cwd: str, sandbox: str = "", *does: str) -> str:
     """What "for this session" covers: the same call in the same folder, which does the same."""
-    return fingerprint(ToolCall("", call.name, call.arguments), cwd, *does)
+    return fingerprint(ToolCall("", call.name, call.arguments), cwd, sandbox, *does)
 
 
-def class_of(covers: str, cwd: str) -> str:
+def class_of(covers: str, cwd: str, sandbox: str = "") -> str:
     """What a yes for a class of calls covers: every call of it in the same folder."""
-    return fingerprint(ToolCall("", "", {"covers": covers}), cwd)
+    return fingerprint(ToolCall("", "", {"covers": covers}), cwd, sandbox)
 
 
 def given(asked: ApprovalAsked, said: ApprovalAnswered, since: str) -> Iterator[Grant]:
@@ -36,20 +37,24 @@ def given(asked: ApprovalAsked, said: ApprovalAnswered, since: str) -> Iterator[
         return
     about = (since, said.until, said.by, asked.cwd)
     if said.scope in ("session", "rule"):
-        name = grant_of(asked.call, asked.cwd, *asked.commands, *asked.paths)
+        name = grant_of(asked.call, asked.cwd, asked.sandbox, *asked.commands, *asked.paths)
         yield Grant(name, said.rule or _words(asked), *about, said.rule)
     if asked.covers and said.until:
-        yield Grant(class_of(asked.covers, asked.cwd), f"{asked.covers} in {asked.cwd}", *about)
+        name = class_of(asked.covers, asked.cwd, asked.sandbox)
+        yield Grant(name, f"{asked.covers} in {asked.cwd}", *about)
 
 
 def likeness(asked: ApprovalAsked) -> str:
-    """What calls have in common that are alike: the tool, and what it is about first."""
-    return f"{asked.call.name} {_subject(asked)}".rstrip()
+    """What calls have in common that are alike: the tool, and all that it is about."""
+    words = f"{asked.call.name} {_subject(asked)}".rstrip()
+    if len(words) <= _LONGEST:
+        return words
+    return f"{words[:_LONGEST]} {fingerprint(ToolCall('', '', {}), words)}"
 
 
 def _subject(asked: ApprovalAsked) -> str:
     if found := (*asked.commands, *asked.paths):
-        return found[0]
+        return "; ".join(found)
     arguments = asked.call.arguments
     return str(arguments.get("command") or arguments.get("path") or "")
 
@@ -81,7 +86,7 @@ def _end(grant: Grant, seconds: float) -> float:
 def rules_of(grants: Mapping[str, Grant], root: str, seconds: float) -> tuple[Rule, ...]:
     """The rules among them that hold now, for this workspace."""
     found = _within((one for one in grants.values() if one.rule), root)
-    rules = (_read(one) for one in found if not is_over(one, seconds))
+    rules = (_read(one, root) for one in found if not is_over(one, seconds))
     return tuple(rule for rule in rules if rule is not None and rule.verdict == "allow")
 
 
@@ -89,9 +94,9 @@ def _within(grants: Iterable[Grant], root: str) -> Iterator[Grant]:
     return (one for one in grants if one.cwd == root or one.cwd.startswith(f"{root.rstrip('/')}/"))
 
 
-def _read(grant: Grant) -> Rule | None:
+def _read(grant: Grant, root: str) -> Rule | None:
     try:
-        return read_rule(grant.rule, "this session")
+        return replace(read_rule(grant.rule, "this session"), where=root)
     except ConfigError:
         return None  # from a strange log: no rule, no more
 

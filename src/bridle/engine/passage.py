@@ -115,7 +115,8 @@ class Passage:
         now = self._gate.judge(judged.call, judged.tool, self._cwd(judged.tool))
         if now.decision.verdict == "deny" or self._gate.placed(now).cwd != judged.cwd:
             return True
-        return (now.commands, now.paths) != (judged.commands, judged.paths)
+        # it is the same line, but why it was asked, or what holds it while it runs, is not
+        return now.facts != judged.facts or now.decision.lasting > judged.decision.lasting
 
     async def _put_together(self, judged: Judged) -> None:
         """Put the questions of this step that belong with this one before it is waited for."""

@@ -17,8 +17,8 @@ def proposal(call: ToolCall, facts: Facts, decision: Decision) -> str:
     if len(acts) != 1:
         return ""
     (act,) = acts
-    if _WILD & {*act.subject, *act.names[0]}:
-        return ""  # in a rule it would stand for more than itself
+    if act.within or _WILD & {*act.subject, *act.names[0]}:
+        return ""  # in a rule it would stand for more than itself, or for another folder
     rule = Rule("allow", act.names[0], _pattern(act))
     return str(rule) if _is_plain(rule, act) else ""
 

@@ -63,9 +63,9 @@ class Judged(Struct, frozen=True, gc=False):
         """The grants of which each would cover it."""
         if self.decision.lasting:
             return ()
-        mine = grant_of(self.call, self.cwd, *self.commands, *self.paths)
-        covers = self.decision.covers
-        return (mine, class_of(covers, self.cwd)) if covers else (mine,)
+        sandbox, covers = self.facts.sandbox, self.decision.covers
+        mine = grant_of(self.call, self.cwd, sandbox, *self.commands, *self.paths)
+        return (mine, class_of(covers, self.cwd, sandbox)) if covers else (mine,)
 
     def shown(self, session_id: str, nonce: str) -> str:
         """What binds an answer to this call, to what it was said to do, and to this question.
@@ -73,9 +73,11 @@ class Judged(Struct, frozen=True, gc=False):
         The nonce stands before it, because some servers give the calls of every step the same ids;
         who knows it can say whether it is still the same question.
         """
-        said = (self.decision.reason, self.decision.rule, self.decision.covers)
+        decision, facts = self.decision, self.facts
+        said = (decision.reason, decision.rule, decision.covers, "lasting" * decision.lasting)
+        care = (facts.guard, facts.opaque, facts.sandbox)
         does = ("|", *self.commands, "|", *self.paths)
-        return nonce + fingerprint(self.call, session_id, self.cwd, nonce, *said, *does)
+        return nonce + fingerprint(self.call, session_id, self.cwd, nonce, *said, *care, *does)
 
     def is_shown(self, session_id: str, shown: str) -> bool:
         """Is it what that question was about?"""
@@ -97,4 +99,5 @@ class Judged(Struct, frozen=True, gc=False):
             proposal(self.call, self.facts, decision),
             group=group,
             lasting=decision.lasting,
+            sandbox=self.facts.sandbox,
         )
