@@ -24,9 +24,9 @@ def test_there_is_something_to_prove():
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_every_file_of_the_guide_is_sound(block, tmp_path):
-    found = parse_rules(block, GUIDE, TODAY)
+    found = parse_rules(block, GUIDE, TODAY, "/home/ada/shop")
     assert found.rules
-    assert not found.expired
+    assert not found.expired + found.elsewhere
     foresight = Foresight(tmp_path, found.rules, sandbox="none")
     told = [
         (one.subject, foresight.decide(foresight.call(one.tool, one.subject)).decision.verdict)

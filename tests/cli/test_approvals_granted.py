@@ -114,6 +114,7 @@ def test_a_rule_is_made_of_an_answer_from_elsewhere(bridle: Program):
     go_on(bridle, session)
     rules = (bridle.home / ".config" / "bridle" / "policy.yaml").read_text()
     assert "- allow: 'shell(touch a.txt)'  # from an answer by" in rules
+    assert f"\n    in: '{bridle.workspace.resolve()}'\n" in rules
     (answer,) = data(bridle, session, "approval_answered")
     assert (answer["scope"], answer["rule"]) == ("rule", "allow: shell(touch a.txt)")
     shown = bridle.run("sessions", "show", session).stdout

@@ -97,7 +97,7 @@ def test_a_rule_is_previewed_then_written_and_holds_from_then_on(bridle: Program
     with bridle.terminal("repl", "-m", model) as terminal:
         terminal.expect("❯ ")
         terminal.type("go\n")
-        assert "rule: allow: shell(touch a.txt)" in terminal.expect("/r/N] ")
+        assert "rule: allow: shell(touch a.txt), in this folder" in terminal.expect("/r/N] ")
         terminal.type("y\n")
         terminal.expect("First.")
         terminal.expect("❯ ")
@@ -106,6 +106,7 @@ def test_a_rule_is_previewed_then_written_and_holds_from_then_on(bridle: Program
         assert "asked before in this session, and allowed once" in shown
         terminal.type("r\n")
         shown = terminal.expect("write this rule? [y/N] ")
+        assert "in this folder alone: " in shown
         assert "it would have covered 1 of the last 1 call in this folder: shell touch" in shown
         terminal.type("n\n")
         terminal.expect("/r/N] ")
@@ -113,11 +114,17 @@ def test_a_rule_is_previewed_then_written_and_holds_from_then_on(bridle: Program
         terminal.expect("write this rule? [y/N] ")
         terminal.type("y\n")
         terminal.expect("Second.")
-    first, second, third, fourth = rules.read_text().splitlines()
-    assert (first, second, fourth) == ("# mine", "rules:", "  - deny: shell(curl *)  # never")
+    first, second, third, fourth, last = rules.read_text().splitlines()
+    assert (first, second, last) == ("# mine", "rules:", "  - deny: shell(curl *)  # never")
+    assert fourth == f"    in: '{bridle.workspace.resolve()}'"
     assert third.startswith("  - allow: 'shell(touch a.txt)'  # from an answer by ")
     after = bridle.run("run", "go", "-m", bridle.script({"calls": [TOUCH]}, "Third.", name="3"))
     assert (after.returncode, after.stdout) == (0, "Third.\n")
+    other = bridle.home / "other"
+    other.mkdir()
+    model = bridle.script({"calls": [TOUCH]}, "Fourth.", name="4")
+    bridle.run("run", "go", "-m", model, "-w", str(other))
+    assert list(other.iterdir()) == []  # a rule of one folder says nothing in another
 
 
 def test_a_rule_is_not_made_where_the_file_is_bad_by_then(bridle: Program):

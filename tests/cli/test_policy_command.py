@@ -239,3 +239,19 @@ def test_check_without_files_says_so(bridle):
     done = bridle.run("policy", "check")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("There are no rules yet")
+
+
+def test_a_rule_for_another_folder_is_passed_over_and_so_are_its_examples(bridle):
+    own_rules(
+        bridle,
+        "rules:\n- allow: shell(make deploy)\n  in: /elsewhere\n"
+        "  examples: {allow: [make deploy]}\n"
+        f"- allow: shell(make publish)\n  in: {bridle.workspace.resolve()}\n"
+        "  examples: {allow: [make publish], ask: [cd .. && make publish]}\n",
+    )
+    done = bridle.run("policy", "check")
+    assert done.returncode == 0, done.stdout
+    assert "1 rule, 2 examples" in done.stdout
+    assert "`allow: shell(make deploy)` is for /elsewhere; here it says nothing" in done.stdout
+    asked = [{"command": "make deploy"}, {"command": "make publish"}]
+    assert verdicts(bridle, *asked) == ["ask", "allow"]

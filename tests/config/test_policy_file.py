@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.config.learning import _replace, add_rule
+from bridle.config.places import policy_file
 from bridle.config.policy import (
     Example,
     RuleFile,
@@ -261,3 +262,53 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_and_nobody_waits_for_it(tmp_pa
     with pytest.raises(ConfigError, match="it is not a regular file"):
         read_rules(path)
     assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+def test_a_rule_with_a_folder_counts_there_and_nowhere_else(tmp_path):
+    here, link = tmp_path / "here", tmp_path / "link"
+    here.mkdir()
+    link.symlink_to(here)
+    real = os.path.realpath(here)
+    text = (
+        f"rules:\n- allow: shell(a)\n  in: {real}/\n  examples: {{allow: [a]}}\n"
+        "- allow: shell(b)\n  in: /elsewhere\n  examples: {allow: [b]}\n- deny: shell(c)\n"
+    )
+    a = Rule("allow", "shell", "a", "policy.yaml:2", where=real)
+    b = Rule("allow", "shell", "b", "policy.yaml:5", where="/elsewhere")
+    c = Rule("deny", "shell", "c", "policy.yaml:8")
+    example = Example("allow", "shell", "a", "policy.yaml:4")
+    for root in (here, link):
+        found = parse_rules(text, FILE, root=root)
+        assert (found.rules, found.elsewhere, found.examples) == ((a, c), (b,), (example,))
+    assert parse_rules(text, FILE) == RuleFile(FILE, (c,), (), (), (a, b))
+
+
+@pytest.mark.parametrize("said", ["src", "~/x", "3", "[a]"])
+def test_a_folder_that_is_no_whole_path_is_refused(said):
+    with pytest.raises(ConfigError, match=r"policy\.yaml:3: `in` has to be"):
+        parse_rules(f"rules:\n- allow: shell(a)\n  in: {said}\n", FILE)
+
+
+def test_a_rule_that_is_learnt_in_a_folder_stands_in_no_other(tmp_path):
+    """(A13)"""
+    environ = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "HOME": str(tmp_path)}
+    path = policy_file(environ)
+    mine, other = tmp_path / "it's mine", tmp_path / "other"
+    for one in (mine, other):
+        one.mkdir()
+        for _ in range(2):
+            add_rule(path, "allow: shell(make)", "a note", os.path.realpath(one))
+    add_rule(path, "allow: shell(ls)", where=os.path.realpath(mine))
+    assert [str(one) for one in standing_rules(mine, environ).rules] == [
+        "allow: shell(ls)",
+        "allow: shell(make)",
+    ]
+    assert [str(one) for one in standing_rules(other, environ).rules] == ["allow: shell(make)"]
+    assert standing_rules(tmp_path, environ).rules == ()
+
+
+def test_a_rule_that_counts_everywhere_is_not_learnt_again_for_a_folder(tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text("rules:\n- allow: shell(ls)\n")
+    add_rule(path, "allow: shell(ls)", where="/w")
+    assert path.read_text() == "rules:\n- allow: shell(ls)\n"

@@ -180,14 +180,17 @@ def answer_of(asked: ApprovalAsked, line: str | None) -> Answer:
 
 def previewed(asked: ApprovalAsked, session_id: str) -> str:
     """The rule, what it would have covered, and where it goes. Raise `ConfigError`."""
-    from bridle.cli.past import covered_line
+    from bridle.cli.past import covered_line, root_of
     from bridle.config.learning import with_rule
     from bridle.stores.reading import SessionFolder
 
     path = policy_file(os.environ)
-    with_rule(path, asked.proposal)  # a file that is bad is refused now, and not after the yes
     folder = SessionFolder(state_folder(os.environ))
-    lines = [asked.proposal, covered_line(asked.proposal, session_id, folder), f"into {path}"]
+    root = os.path.realpath(root_of(session_id, folder) or asked.cwd)
+    # a file that is bad is refused now, and not after the yes
+    with_rule(path, asked.proposal, where=root)
+    rule = f"{asked.proposal}, in this folder alone: {root}"
+    lines = [rule, covered_line(asked.proposal, session_id, folder), f"into {path}"]
     return "\n".join(f"  {one_line(line)}" for line in lines)
 
 

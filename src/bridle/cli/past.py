@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from msgspec.structs import replace
+
 from bridle.cli.render import counted, subject_of
 from bridle.cli.style import cut
 from bridle.engine.proposal import preview
@@ -25,7 +27,8 @@ def covered_line(rule: str, session_id: str, folder: SessionFolder) -> str:
     past = past_calls(session_id, folder)
     if not past:
         return "there are no earlier calls in this folder to hold it against"
-    found = [_name(call) for call in preview(read_rule(rule), past)]
+    here = replace(read_rule(rule), where=root_of(session_id, folder))
+    found = [_name(call) for call in preview(here, past)]
     of = f"of the last {counted(len(past), 'call')} in this folder"
     if not found:
         return f"it would have covered none {of}"
@@ -37,10 +40,10 @@ def covered_line(rule: str, session_id: str, folder: SessionFolder) -> str:
 
 def past_calls(session_id: str, folder: SessionFolder) -> Past:
     """The newest finished calls in that session's workspace, as they would be judged today."""
-    sessions = folder.sessions()
-    root = next((one.workspace for one in sessions if one.id == session_id), "")
+    root = root_of(session_id, folder)
     if not root:
         return []
+    sessions = folder.sessions()
     mine = [one for one in sessions if one.workspace == root and one.size <= _LARGEST]
     calls = _newest(mine, folder)
     try:
@@ -48,6 +51,11 @@ def past_calls(session_id: str, folder: SessionFolder) -> Past:
         return [(call, foresight.decide(call, cwd=cwd).facts) for call, cwd in calls]
     except AgentError:  # the folder is gone
         return []
+
+
+def root_of(session_id: str, folder: SessionFolder) -> str:
+    """The workspace of that session; empty where it is not known."""
+    return next((one.workspace for one in folder.sessions() if one.id == session_id), "")
 
 
 def _newest(

@@ -34,7 +34,7 @@ def check(file: str | None, workspace: str | None, mode: "Mode") -> int:
     from bridle.config.policy import read_rules
 
     root = Path(workspace or Path.cwd())
-    named = [read_rules(Path(file), required=True)] if file else _both(root)
+    named = [read_rules(Path(file), required=True, root=root)] if file else _both(root)
     return check_files(named, root, mode)
 
 
@@ -45,7 +45,7 @@ def _both(root: Path) -> "list[RuleFile]":
     from bridle.config.trust import POLICY
 
     paths = (policy_file(os.environ), root / POLICY)
-    return [read_rules(path) for path in paths if os.path.lexists(path)]
+    return [read_rules(path, root=root) for path in paths if os.path.lexists(path)]
 
 
 @command.command("explain")
@@ -94,7 +94,8 @@ def _rules(root: Path, flags: dict[str, Any]) -> "tuple[Rule, ...]":
     standing = standing_rules(root)
     for note in standing.notes:
         complain(*note)
-    more = read_rules(Path(flags["rules"]), required=True).rules if flags["rules"] else ()
+    given = Path(flags["rules"]) if flags["rules"] else None
+    more = read_rules(given, required=True, root=root).rules if given else ()
     return standing.rules + more + tuple(read_rule(one, "--rule") for one in flags["rule"])
 
 

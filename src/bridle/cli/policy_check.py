@@ -56,6 +56,8 @@ def remarks(file: RuleFile, foresight: Foresight, root: Path) -> Iterator[str]:
     """What is not wrong, and still deserves a look."""
     for rule in file.expired:
         yield plain(f"{rule.origin}: `{rule}` has expired; it says nothing any more")
+    for rule in file.elsewhere:
+        yield plain(f"{rule.origin}: `{rule}` is for {rule.where}; here it says nothing")
     for rule in file.rules:
         if said := idle(rule, foresight.tools):
             yield plain(f"{rule.origin}: `{rule}` {said}")

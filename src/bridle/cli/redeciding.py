@@ -23,7 +23,8 @@ def redecide(folder: "SessionFolder", sessions: "Sequence[SessionSummary]", **fl
     from bridle.cli.failure import complain
     from bridle.config.policy import read_rules
 
-    rules = read_rules(Path(flags["policy"]), required=True).rules
+    path = Path(flags["policy"])
+    read_rules(path, required=True)  # one that is bad is refused, also where no session is left
     found: list[Redecided] = []
     looked = 0
     for session in sessions:
@@ -33,7 +34,7 @@ def redecide(folder: "SessionFolder", sessions: "Sequence[SessionSummary]", **fl
             complain(said, "It is left out; name a folder with --workspace.")
             continue
         looked += 1
-        found += _decided(folder, session.id, root, rules)
+        found += _decided(folder, session.id, root, read_rules(path, root=root).rules)
     if flags["as_json"]:
         import msgspec
 

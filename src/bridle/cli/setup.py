@@ -85,7 +85,7 @@ class Setup:
             "redact": settings.redact,
             "redact_tokens": settings.redact_tokens,
             "rules": self.rules,
-            "learn": _learn,
+            "learn": self._learn,
             "also": self.also,
             "sandbox": settings.sandbox,
             "hosts": settings.hosts,
@@ -104,6 +104,9 @@ class Setup:
         if told := "\n\n".join(filter(None, (self.instructions, extra.get("rule", "")))):
             options["instructions"] = told
         return build_engine(provider, workspace=self.workspace, **options)
+
+    def _learn(self, words: str) -> None:
+        _learn(words, os.path.realpath(self.workspace))
 
     def _other(self, name: str) -> Provider:
         """Another model: of the same vendor with the same key, else with what fits its own."""
@@ -207,10 +210,10 @@ def _rules(workspace: Path, given: tuple[str, ...]) -> tuple[Rule, ...]:
     return standing.rules + said
 
 
-def _learn(words: str) -> None:
+def _learn(words: str, root: str) -> None:
     """A rule that was made of an answer is the person's own from now on, or they are told why not.
 
-    For this session it holds in any case.
+    It is for the workspace that the question came from, and holds for this session in any case.
     """
     from datetime import datetime
 
@@ -219,7 +222,8 @@ def _learn(words: str) -> None:
 
     today = datetime.now().astimezone().date()
     try:
-        add_rule(policy_file(os.environ), words, f"from an answer by {person()}, {today}")
+        note = f"from an answer by {person()}, {today}"
+        add_rule(policy_file(os.environ), words, note, root)
     except ConfigError as error:
         said = f"the rule holds for this session, but was not written: {error.message}"
         complain(said, error.hint)

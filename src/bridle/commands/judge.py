@@ -14,7 +14,7 @@ from bridle.commands.notes import Notes
 from bridle.commands.options import Arg, retold, sort_words
 from bridle.commands.parse import parse
 from bridle.commands.program import flag_table
-from bridle.commands.programs import program_of
+from bridle.commands.programs import from_root, program_of
 from bridle.commands.raw import spread
 from bridle.commands.reach import Reach
 from bridle.commands.shape import Redirect, Script, Simple, Understood, Word
@@ -178,6 +178,8 @@ class _Judging:
         name, least = program_of(first.text, reach)
         self._look(name, rest, reach)
         also: tuple[str, ...] = () if name == first.text else (retold([Arg(name), *rest]),)
+        if (path := from_root(first.text, reach)) != first.text:
+            also, text = (*also, text), retold([Arg(path), *rest])
         wrapped = unwrap(name, rest)
         if wrapped is not None:
             itself = least or Effect("reads")
@@ -196,7 +198,8 @@ class _Judging:
         named.look(entry, own, reach)
         if least is not None and _RANK[least.does] > _RANK[effect.does]:
             effect = least
-        self._notes.act(Act(SHELL, text, effect.does, effect.reason, also), at)
+        within = reach.within
+        self._notes.act(Act(SHELL, text, effect.does, effect.reason, also, within=within), at)
 
     def _is_too_much(self, depth: int) -> bool:
         self._left -= 1
@@ -246,7 +249,8 @@ class _Judging:
         if inside.refused:
             self._notes.forbid(inside.refused)
         minor = inside.sure and effect.does == "reads"
-        found = Act(SHELL, act.subject, effect.does, effect.reason, act.also, False, minor)
+        also, within = act.also, reach.within
+        found = Act(SHELL, act.subject, effect.does, effect.reason, also, False, minor, within)
         self._notes.act(found, at)
 
     def _inside(self, inside: Wrapped, reach: Reach) -> Reach:

@@ -48,6 +48,16 @@ def program_of(word: str, reach: Reach) -> tuple[str, Effect | None]:
     return (named if real in _STANDARD else name), runs
 
 
+def from_root(word: str, reach: Reach) -> str:
+    """A program's relative path as it is from the root, for what is allowed in one folder only."""
+    if "/" not in word or word.startswith("/") or reach.folder == reach.ground.root:
+        return word
+    place = reach.place(word)
+    named = place.path if place.inside else normpath(join(reach.folder, word))
+    path = named.removeprefix(f"{reach.ground.root}/")
+    return path if "/" in path else f"./{path}"
+
+
 def _is_named_inside(path: str, reach: Reach) -> bool:
     """A venv's python is a link that leads out; it is the workspace's own choice all the same."""
     return normpath(join(reach.folder, path)).startswith(f"{reach.ground.root}/")

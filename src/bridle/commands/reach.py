@@ -37,6 +37,11 @@ class Reach:
         self.notes = notes
         self._wide: set[str] = set()
 
+    @property
+    def within(self) -> str:
+        """The folder, where it is not the root."""
+        return "" if self.folder == self.ground.root else self.folder
+
     def place(self, text: str) -> Place:
         """Where a path leads from here."""
         return self.ground.place(text, self.folder)

@@ -20,7 +20,7 @@ from bridle.errors import ConfigError
 from bridle.policy import ORDER, Rule, Verdict, read_rule
 
 _EXAMPLE = "For example `rules:`, and below it `- allow: shell(git status)`."
-_KEYS = ("reason", "expires", "examples")
+_KEYS = ("in", "reason", "expires", "examples")
 _WHAT = "a rule"
 
 
@@ -34,12 +34,13 @@ class Example(Struct, frozen=True):
 
 
 class RuleFile(Struct, frozen=True):
-    """What a file says. Rules whose day is over stand apart: they say nothing any more."""
+    """What a file says. Rules whose day is over, or which are for another folder, stand apart."""
 
     path: Path
     rules: tuple[Rule, ...] = ()
     examples: tuple[Example, ...] = ()
     expired: tuple[Rule, ...] = ()
+    elsewhere: tuple[Rule, ...] = ()
 
 
 class Standing(Struct, frozen=True):
@@ -52,7 +53,7 @@ class Standing(Struct, frozen=True):
 def standing_rules(root: str | Path, environ: Mapping[str, str] | None = None) -> Standing:
     """The person's rules, then those of the folder where it is trusted. Raise `ConfigError`."""
     environ = os.environ if environ is None else environ
-    rules = read_rules(policy_file(environ)).rules
+    rules = read_rules(policy_file(environ), root=root).rules
     theirs = Path(root, POLICY)
     if not os.path.lexists(theirs):
         return Standing(rules)
@@ -61,24 +62,29 @@ def standing_rules(root: str | Path, environ: Mapping[str, str] | None = None) -
         note = "this folder has its own rules, which do not count"
         hint = "`bridle trust` shows them and lets you accept them."
         return Standing(rules, ((note, hint),))
-    return Standing(rules + parse_rules(decoded(data, theirs, "rules"), theirs).rules)
+    return Standing(rules + parse_rules(decoded(data, theirs, "rules"), theirs, root=root).rules)
 
 
-def read_rules(path: Path, *, required: bool = False) -> RuleFile:
-    """What a file says; nothing where there is none, unless it was asked for."""
+def read_rules(path: Path, *, required: bool = False, root: str | Path = "") -> RuleFile:
+    """What a file says in the folder `root`; nothing without one, unless it was asked for."""
     text = read_text(path, "rules")
     if text is None and required:
         raise ConfigError(f"{path}: there is no such file", hint="Name a file with rules.")
-    return parse_rules(text or "", path)
+    return parse_rules(text or "", path, root=root)
 
 
-def parse_rules(text: str, path: Path, today: date | None = None) -> RuleFile:
-    """The rules in a text. Raise `ConfigError` with the file, the line and what was expected."""
+def parse_rules(
+    text: str, path: Path, today: date | None = None, root: str | Path = ""
+) -> RuleFile:
+    """The rules in a text. Raise `ConfigError` with the file, the line and what was expected.
+
+    A rule with an `in` counts in that folder alone; without a `root`, in none.
+    """
     if not says_something(text):
         return RuleFile(path)
+    here = ("", os.path.realpath(root)) if root else ("",)
     today = today or datetime.now(UTC).date()
-    rules: list[Rule] = []
-    expired: list[Rule] = []
+    kept: dict[str, list[Rule]] = {"rules": [], "expired": [], "elsewhere": []}
     examples: list[Example] = []
     with composed(text, path) as (loader, root):
         for key, node, place in pairs(root, path, "the file", _EXAMPLE) if root else ():
@@ -89,9 +95,12 @@ def parse_rules(text: str, path: Path, today: date | None = None) -> RuleFile:
                 raise ConfigError(f"{place}: there is no `{key}` in a file of rules", hint=hint)
             else:
                 for rule, ends, shown in _rules(loader, node, path):
-                    (expired if ends is not None and ends < today else rules).append(rule)
-                    examples += shown if ends is None or ends >= today else ()
-    return RuleFile(path, tuple(rules), tuple(examples), tuple(expired))
+                    over = ends is not None and ends < today
+                    kind = "expired" if over else "rules" if rule.where in here else "elsewhere"
+                    kept[kind].append(rule)
+                    examples += shown if kind == "rules" else ()
+    rules, expired, elsewhere = map(tuple, kept.values())
+    return RuleFile(path, rules, tuple(examples), expired, elsewhere)
 
 
 _Found = tuple[Rule, date | None, list[Example]]
@@ -127,6 +136,8 @@ def _rule(loader: Any, node: Any, path: Path) -> _Found:
     rule = read_rule(f"{verdict}: {_words(loader, about, where, verdict)}", where)
     if "reason" in found:
         rule = msgspec.structs.replace(rule, reason=_words(loader, *found["reason"], "reason"))
+    if "in" in found:
+        rule = msgspec.structs.replace(rule, where=_folder(loader, *found["in"]))
     ends = _day(loader, *found["expires"]) if "expires" in found else None
     shown = _examples(loader, found["examples"][0], path, rule.tool) if "examples" in found else []
     return rule, ends, shown
@@ -138,6 +149,14 @@ def _words(loader: Any, node: Any, place: str, key: str) -> str:
         hint = "Put it in quotes if it begins with a sign, or holds `: ` or ` #`."
         raise ConfigError(f"{place}: `{key}` has to be text on one line", hint=hint)
     return value
+
+
+def _folder(loader: Any, node: Any, place: str) -> str:
+    value = _words(loader, node, place, "in")
+    if not value.startswith("/"):
+        hint = "Write the folder that is the workspace in full: `in: /home/ada/project`."
+        raise ConfigError(f"{place}: `in` has to be a whole path", hint=hint)
+    return os.path.normpath(value)
 
 
 def _day(loader: Any, node: Any, place: str) -> date:
