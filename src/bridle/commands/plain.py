@@ -77,6 +77,7 @@ class _Reading:
 
     def __init__(self, text: str, tokens: list[Token]) -> None:
         self.text, self.tokens, self.at = text, tokens, 0
+        self.kinds = [*(token.kind for token in tokens), ""]  # looked at several times each
         self.drafts: list[Draft] = []
         self.scope: tuple[int, ...] = ()
         self.scopes = self.depth = 0
@@ -84,7 +85,7 @@ class _Reading:
 
     def kind(self) -> str:
         """The kind of the next token; nothing at the end."""
-        return self.tokens[self.at].kind if self.at < len(self.tokens) else ""
+        return self.kinds[self.at]
 
     def raw(self) -> str:
         """The next token as it is spelled."""
@@ -206,8 +207,8 @@ class _Reading:
         """A word of the command, or an assignment before its first; is there one?"""
         if self.kind() != WORD:
             return False
-        token, raw = self.tokens[self.at], self.raw()
-        if not draft.words and not self.assigned(draft, raw, token):
+        token = self.tokens[self.at]
+        if not draft.words and not self.assigned(draft, raw := self.raw(), token):
             if raw in FLOW or raw == "{":
                 raise Unclear(f"it holds a part of the shell's grammar, {raw}, that is not judged")
             draft.head = token.start

@@ -213,6 +213,6 @@ def _times(status: os.stat_result) -> Mark:
 
 def _mark(path: str) -> Mark:
     try:
-        return _times(Path(path).stat())
+        return _times(os.stat(path))  # noqa: PTH116 - nine for each git command: a Path costs more
     except OSError:
         return None
