@@ -143,6 +143,9 @@ man.x.cmd=y  web.browser=x  sendemail.smtpserver=/x  ssh.variant=x  init.templat
 log.showsignature=true  mailmap.file=x  mailmap.blob=x  diff.submodule=diff  unknown.key=1
 core.x.bare=true  gc.recentobjectshook=x  receive.procreceiverefs=x  tar.x.command=y
 lfs.customtransfer.x.path=y  guitool.x.cmd=y  instaweb.httpd=x  transfer.credentialsinurl=allow
+blame.ignorerevsfile=x  commit.template=x  diff.orderfile=x  format.signaturefile=x
+format.outputdirectory=x  http.cookiefile=x  http.savecookies=1  http.https://a.sslcert=x
+http.sslcapath=x  branch.main.mergeoptions=x  gpg.ssh.allowedsignersfile=x  fsmonitor.socketdir=x
 """
 
 

@@ -99,7 +99,7 @@ HARMLESS = {
     "a touch": "touch .git/config .git/hooks/pre-commit",
     "a commit": "git -c user.name=n -c user.email=e@x commit -q --allow-empty -m x",
     "a remote": "git remote add origin https://example.com/x.git",
-    "a branch that follows": "git remote add o ../x; git config branch.a.remote o",
+    "a branch that follows another": "git config branch.a.remote .",
     "a name": "git config user.name n",
     "other files": "echo x > a; mkdir .git/extra",
 }
@@ -123,6 +123,12 @@ HOSTILE = (
     "git config url.https://evil/.insteadOf https://example.com/",
     "git config alias.status '!evil'",
     "git config include.path ../evil",
+    "git config branch.main.mergeOptions '-s evil'",
+    "git config branch.main.remote https://example.com/evil.git",
+    "git config branch.main.pushRemote ../evil",
+    "git remote add evil ../evil; git config branch.main.remote evil",
+    "git remote add evil ../evil; git config branch.main.pushRemote evil",
+    "git remote add evil ../evil; git config remote.pushDefault evil",
     "printf '[core] fsmonitor = evil\\n' >> .git/config",
 )
 
@@ -137,6 +143,31 @@ def test_a_configuration_that_runs_or_redirects_is_put_back(root, command):
     subprocess.run(["sh", "-ec", command], cwd=root, check=True)
     assert watched.mend() == Mended((".git/config",))
     assert snapshot(root) == before
+
+
+def test_a_branch_may_follow_a_remote_that_was_there(root):
+    for words in (["remote", "add", "up", "https://example.com/x.git"], ["branch", "-M", "main"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    watched = Watched(str(root))
+    watched.look()
+    subprocess.run(["git", "config", "branch.main.remote", "up"], cwd=root, check=True)
+    assert watched.mend() == Mended()
+    watched.look()
+    subprocess.run(["git", "remote", "add", "other", "../x"], cwd=root, check=True)
+    assert watched.mend() == Mended()
+    subprocess.run(["git", "remote", "add", "origin", "../x"], cwd=root, check=True)
+    assert watched.mend() == Mended((".git/config",))
+
+
+def test_a_clone_into_the_workspace_is_let_be(root, tmp_path_factory):
+    commit = ["git", "-c", "user.name=n", "-c", "user.email=e@x", "commit", "-q", "--allow-empty"]
+    subprocess.run([*commit, "-m", "x"], cwd=root, check=True)
+    work = tmp_path_factory.mktemp("clone")
+    watched = Watched(str(work))
+    watched.look()
+    subprocess.run(["git", "clone", "-q", str(root), str(work)], check=True)
+    assert watched.mend() == Mended()
+    assert "[branch" in (work / ".git/config").read_text()
 
 
 def test_a_new_repository_is_let_be_and_one_with_a_hook_is_not(tmp_path):

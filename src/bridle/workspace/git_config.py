@@ -219,7 +219,7 @@ _SECTIONS: dict[str, Callable[[Setting], bool]] = {
         "url pushurl fetch push mirror tagopt prune prunetags skipdefaultupdate skipfetchall "
         "followremotehead gh-resolved pushdefault"
     ),
-    "branch": _anything,
+    "branch": lambda setting: setting.key != "mergeoptions",  # they name a strategy, or a file
     "user": _anything,
     "author": _anything,
     "committer": _anything,
@@ -231,13 +231,13 @@ _SECTIONS: dict[str, Callable[[Setting], bool]] = {
     "fetch": _named("prune prunetags parallel writecommitgraph recursesubmodules output"),
     "merge": _named("ff conflictstyle renames renamelimit log stat autostash tool guitool"),
     "rebase": _named("autosquash autostash stat updaterefs missingcommitscheck abbreviatecommands"),
-    "commit": _named("gpgsign verbose cleanup status template"),
+    "commit": _named("gpgsign verbose cleanup status"),
     "tag": _named("gpgsign sort forcesignannotated"),
     "gpg": lambda setting: setting.key == "format" and setting.subsection is None,
     "log": _named("date decorate abbrevcommit follow graphcolors mailmap showroot"),
     "format": _named("pretty notes headers signoff subjectprefix suffix numbered"),
     "status": _anything,
-    "blame": _named("ignorerevsfile coloring date showemail blankboundary showroot"),
+    "blame": _named("coloring date showemail blankboundary showroot"),
     "grep": _named("linenumber column patterntype extendedregexp threads fullname"),
     "gc": _named("auto autopacklimit autodetach pruneexpire reflogexpire worktreepruneexpire"),
     "pack": _anything,
@@ -249,7 +249,10 @@ _SECTIONS: dict[str, Callable[[Setting], bool]] = {
     "rerere": _named("enabled autoupdate"),
     "receive": _named("denycurrentbranch denynonfastforwards denydeletes fsckobjects autogc"),
     "credential": _named("username usehttppath"),
-    "http": _anything,  # how to reach a server, not what to run
+    "http": _named(  # how to reach a server; not which files to read or write on the way
+        "postbuffer version sslverify sslversion lowspeedlimit lowspeedtime maxrequests "
+        "followredirects useragent emptyauth proactiveauth extraheader proxy proxyauthmethod"
+    ),
     "url": _named("insteadof pushinsteadof"),
     "lfs": _named("repositoryformatversion access locksverify url concurrenttransfers"),
     "gitflow": _anything,  # of programs that git itself does not know
