@@ -124,8 +124,10 @@ TABLE = flag_table("-l -a -n= -c? --lines= --color? --arg== -f=read -#")
 )
 def test_words_are_sorted_as_the_program_would(line, flags, operands, strange):
     pairs = [(flag, None) if isinstance(flag, str) else flag for flag in flags]
+    late = line.startswith("x ")
     wanted = [
-        Flag(name, TABLE[name], None if value is None else Arg(value)) for name, value in pairs
+        Flag(name, TABLE[name], None if value is None else Arg(value), late)
+        for name, value in pairs
     ]
     assert sort_words(args(line), TABLE) == Given(wanted, args(" ".join(operands)), strange)
 

@@ -1,6 +1,8 @@
 """Is an awk program one that only prints? A strict reader: what it does not know is not.
 
-awk can run programs (`system`, pipes), write files (`>`) and read any (`getline`, `ARGV`).
+awk can run programs (`system`, pipes), write files (`>`) and read any (`getline`, `ARGV`). A pipe
+and a file belong to `print`: a program without that word, or without `|` and `>`, is harmless
+wherever its strings and patterns end. Where it has both a `>` and a `print` it is read closely.
 """
 
 import re
@@ -8,14 +10,24 @@ import re
 _FORBIDDEN = re.compile(
     r"system|getline|close|fflush|ARGV|ARGC|ARGIND|SYMTAB|FUNCTAB|PROCINFO|@|#|\\\n|extension"
 )
+_WRITES = re.compile(r'>>|>\s*"')
 _TOKEN = re.compile(
     r"""(?P<space>[ \t]+)|(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<word>[A-Za-z_]\w*)"""
     r"""|(?P<number>\d+(?:\.\d+)?)|(?P<mark>\|\||&&|>=|<=|==|!=|\+\+|--|[-+*%^]=|\n|.)"""
 )
-_REGEX = re.compile(r"/(?:[^/\\\n\[]|\\.|\[\^?\]?(?:[^\]\\\n]|\\.)*\])+/")
+# No two awks agree on a slash, a bracket or an empty set inside of brackets; nor on an escaped end.
+_REGEX = re.compile(r"""/(?:[^/\\\n\["]|\\[^\n"]|\[\^?(?:[^\]\[\\\n/"]|\\[^\]\[\n/"])+\])+/""")
 _BEFORE_REGEX = frozenset({"", "(", ",", "{", "}", ";", "!", "~", "&&", "||", "\n"})
 _VALUES = frozenset({"word", "number", "string"})
-_KEYWORDS = frozenset({"print", "printf", "return", "in", "else", "do", "case"})
+# Words after which a slash may begin a pattern: keywords, and what is called without parentheses.
+_KEYWORDS = frozenset(
+    [
+        *("print", "printf", "return", "in", "else", "do", "case", "exit", "length", "delete"),
+        *("next", "nextfile", "break", "continue", "default", "switch", "if", "while", "for"),
+        *("function", "func", "BEGIN", "END", "BEGINFILE", "ENDFILE"),
+    ]
+)
+_PRINTS = frozenset({"print", "printf"})
 _MOST = 4096
 
 
@@ -23,6 +35,15 @@ def only_prints(program: str) -> bool:
     """Does the program do nothing but print?"""
     if len(program) > _MOST or _FORBIDDEN.search(program):
         return False
+    if "print" not in program:
+        return True
+    if "|" in program.replace("||", "") or _WRITES.search(program):
+        return False
+    return ">" not in program or _compares(program)
+
+
+def _compares(program: str) -> bool:
+    """Is every `>` in it a comparison?"""
     at, braces, parens = 0, 0, 0
     last, kind = "", ""
     while at < len(program):
@@ -56,6 +77,8 @@ def _slash(program: str, at: int, last: str, kind: str) -> tuple[int, str, str]:
 
 
 def _is_harmless(token: str, kind: str, braces: int, parens: int) -> bool:
+    if kind == "word":  # `for (…; …; print > file)` has a statement in its parentheses
+        return token not in _PRINTS or parens == 0
     if kind != "mark":
         return True
     if token == ">":  # inside braces it writes a file, unless it stands in parentheses

@@ -27,8 +27,8 @@ def host_of(text: str) -> str:
 
 def _sed(name: str, given: Given, reach: Reach) -> list[str]:
     scripts = given.values("-e", "--expression")
-    if not scripts:
-        scripts = [arg.text for arg in given.operands[:1]]
+    if not scripts or any(flag.late for flag in given.flags):  # some take no flags there
+        scripts += [arg.text for arg in given.operands[:1]]
     in_place = given.has("-i --in-place")
     files = given.operands if given.has("-e --expression") else given.operands[1:]
     reasons = [reach.writes(arg) for arg in files] if in_place else []
@@ -55,6 +55,25 @@ def _jq(name: str, given: Given, reach: Reach) -> list[str]:
     ):
         return [f"the {name} filter may read other files"]
     return []
+
+
+_YQ = re.compile(r"load|eval|env|system|exec|import|include|modulemeta|input_filename")
+_YQ_VERBS = frozenset({"e", "eval", "ea", "eval-all"})
+
+
+def _yq(name: str, given: Given, reach: Reach) -> list[str]:
+    """Any of its words may be the filter."""
+    words = [arg.text for arg in given.operands]
+    filters = words[1:] if words and words[0] in _YQ_VERBS else words
+    if any(map(_YQ.search, [*filters, *given.values("-o", "-p")])):
+        return ["the yq filter may read other files, or the environment"]
+    return []
+
+
+def _response(name: str, given: Given, reach: Reach) -> list[str]:
+    """`@file` stands for words that nobody has seen, wherever it is given."""
+    words = [*given.operands, *(flag.value for flag in given.flags if flag.value)]
+    return [f"{name} takes its words from {shown(a.text)}" for a in words if a.text[:1] == "@"]
 
 
 _UNARY = frozenset(
@@ -346,6 +365,8 @@ CHECKS: dict[str, Callable[[str, Given, Reach], list[str]]] = {
     "sed": _sed,
     "awk": _awk,
     "jq": _jq,
+    "yq": _yq,
+    "response": _response,
     "test": _test,
     "printf": _printf,
     "date": _date,

@@ -29,9 +29,7 @@ class Effect(Struct, gc=False):
 
 def effect_of(name: str, known: Known, args: list[Arg], reach: Reach) -> Effect:
     """What a program of the table does with the words after its name."""
-    if known.alone and len(args) == 1 and args[0].text in known.alone.split():
-        return Effect("reads")
-    if len(args) == 1 and known.does == "reads" and args[0].text in ("--help", "--version"):
+    if len(args) == 1 and _says_who_it_is(name, known, args[0].text):
         return Effect("reads")
     if known.flags == "*":
         given = Given([], args)
@@ -40,6 +38,7 @@ def effect_of(name: str, known: Known, args: list[Arg], reach: Reach) -> Effect:
         given = sort_words(args, table, single=known.single, stop=bool(known.verbs))
     reach, reasons = _moved(given, reach)
     reasons += [*_strange(name, known, given), *_flag_reasons(given, reach)]
+    reasons += [*_late(name, known, given, reach), *_bundled(name, known, args)]
     if known.verbs and given.operands:
         inner = _verb(name, known, given.operands, reach)
     else:
@@ -48,6 +47,14 @@ def effect_of(name: str, known: Known, args: list[Arg], reach: Reach) -> Effect:
     if known.check:
         reasons += checks.CHECKS[known.check](name, given, reach)
     return _weighed(inner, [reason for reason in reasons if reason])
+
+
+def _says_who_it_is(name: str, known: Known, word: str) -> bool:
+    """`--version` and its like, alone. The help of a git verb is a page, and a pager shows it."""
+    if known.alone and word in known.alone.split():
+        return True
+    plain = known.does == "reads" and not name.startswith("git ")
+    return plain and word in ("--help", "--version")
 
 
 def _weighed(inner: Effect, reasons: list[str]) -> Effect:
@@ -82,6 +89,32 @@ def _strange(name: str, known: Known, given: Given) -> list[str]:
     if not given.strange or known.does == "changes":
         return []
     return [f"{name} {shown(given.strange)} is not known to be harmless"]
+
+
+def _late(name: str, known: Known, given: Given, reach: Reach) -> list[str]:
+    """Flags behind an operand: who takes none there reads them, and their values, as paths."""
+    late = [flag for flag in given.flags if flag.late]
+    if not late or known.does != "reads" or name.startswith("git "):
+        return []
+    if known.single and not known.halts:  # `find`: its words are in order
+        return []
+    reasons = [reach.reads(f.value) for f in late if f.value is not None and f.kind in _PLAIN]
+    if known.halts:
+        reasons.append(f"{name} {late[0].name} is not known to be harmless there")
+    return reasons
+
+
+def _bundled(name: str, known: Known, args: list[Arg]) -> list[str]:
+    """`tree -Po x y`: two flags and two values, which is read so by nobody else."""
+    if not known.apart:
+        return []
+    table = flag_table(known.flags)
+    return [
+        f"{name} {shown(arg.text)} is not known to be harmless"
+        for arg in args
+        if len(arg.text) > 2 and arg.text[0] == "-" and arg.text[1] != "-"
+        if any(table.get(f"-{letter}") for letter in arg.text[1:])
+    ]
 
 
 def _flag_reasons(given: Given, reach: Reach) -> list[str]:

@@ -29,11 +29,15 @@ def retold(args: Iterable[Arg]) -> str:
 
 
 class Flag(Struct, frozen=True, gc=False):
-    """A flag that was given, what it takes (`=read`), and the value."""
+    """A flag that was given, what it takes (`=read`), and the value.
+
+    `late`: it stands behind an operand. Some programs, and some systems, take it for one as well.
+    """
 
     name: str
     kind: str
     value: Arg | None = None
+    late: bool = False
 
 
 class Given(Struct, gc=False):
@@ -47,6 +51,10 @@ class Given(Struct, gc=False):
         """Was one of these flags given?"""
         wanted = names.split()
         return any(flag.name in wanted for flag in self.flags)
+
+    def take(self, name: str, kind: str, value: Arg | None = None) -> None:
+        """A flag was given."""
+        self.flags.append(Flag(name, kind, value, bool(self.operands)))
 
     def values(self, *names: str) -> list[str]:
         """The values of these flags."""
@@ -87,16 +95,16 @@ def _long(arg: Arg, rest: Sequence[Arg], table: dict[str, str], given: Given) ->
         given.strange = given.strange or arg.text
         return 0
     if equals:
-        given.flags.append(Flag(name, kind, Arg(value, arg.known)))
+        given.take(name, kind, Arg(value, arg.known))
         return 0
     if not kind.startswith("="):
-        given.flags.append(Flag(name, kind))
+        given.take(name, kind)
         return 0
     count = 2 if kind == "==" else 1
     if len(rest) < count:
         given.strange = given.strange or arg.text
         return 0
-    given.flags.append(Flag(name, kind, rest[count - 1]))
+    given.take(name, kind, rest[count - 1])
     return count
 
 
@@ -112,12 +120,12 @@ def _short(arg: Arg, rest: Sequence[Arg], table: dict[str, str], given: Given) -
                 given.strange = given.strange or (name if at == 1 and not left else text)
             return 0
         if not kind:
-            given.flags.append(Flag(name, kind))
+            given.take(name, kind)
         elif kind == "?" or left:
-            given.flags.append(Flag(name, kind, Arg(left, arg.known) if left else None))
+            given.take(name, kind, Arg(left, arg.known) if left else None)
             return 0
         elif rest:
-            given.flags.append(Flag(name, kind, rest[0]))
+            given.take(name, kind, rest[0])
             return 1
         else:
             given.strange = given.strange or name

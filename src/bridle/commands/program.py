@@ -24,8 +24,10 @@ class Known(Struct, frozen=True, gc=False, omit_defaults=True):
     `verbs` are commands of their own (`git status`); `flags` then are those before the verb.
     `instead` are flags which take the place of the first operand (`grep -e`), `needs` flags
     without which there may be no operand (`git branch --list x`), `check` names what else looks
-    at it, and `single` is for programs whose long flags have one dash (`go test -run x`). `alone`
-    are words that are harmless when nothing else is there (`cargo --version`).
+    at it, and `single` is for programs whose long flags have one dash (`go test -run x`). `halts`:
+    it takes no flags after its first operand, so that a word that looks like one there is strange.
+    `apart`: a flag with a value is not bundled with others (`tree -L 2`). `alone` are words that
+    are harmless when nothing else is there (`cargo --version`).
     Lines in `runs` run unasked, lines in `asks` do not: a test holds the table to them.
     """
 
@@ -40,6 +42,8 @@ class Known(Struct, frozen=True, gc=False, omit_defaults=True):
     needs: str = ""
     check: str = ""
     single: bool = False
+    halts: bool = False
+    apart: bool = False
     alone: str = ""
 
 

@@ -5,14 +5,15 @@ sed can run programs (`e`, `s///e`) and write files (`w`, `s///w`), so nothing i
 
 import re
 
-_ADDRESS = re.compile(r"\s*(?:(\d+)(?:~\d+)?|\$|(/)|\\(.))")
-_SECOND = re.compile(r"\s*,\s*(?:[+~]?\d+|\$|(/)|\\(.))")
+_ADDRESS = re.compile(r"[ \t]*(?:(\d+)(?:~\d+)?|\$|(/)|\\(.))")
+_SECOND = re.compile(r"[ \t]*,[ \t]*(?:[+~]?\d+|\$|(/)|\\(.))")
 _PLAIN = re.compile(r"[pdDgGhHxPnN=zl]")
-_QUIT = re.compile(r"[qQ]\s*\d*")
-_TEXT = re.compile(r"[aic]\s*[^\\\n][^\\\n]*(?=\n|$)")
-_BRANCH = re.compile(r"[btT:]\s*[A-Za-z0-9_]*(?=\s*(?:[;\n}]|$))")
+_QUIT = re.compile(r"[qQ][ \t]*\d*")
+_TEXT = re.compile(r"[aic][ \t]*[^\\\s][^\\\n]*(?=\n|\Z)")
+_BRANCH = re.compile(r"[btT:][ \t]*[A-Za-z0-9_]*(?=[ \t]*(?:[;\n}]|\Z))")
 _FLAGS = re.compile(r"[gpiIm0-9]*")
-_END = re.compile(r"\s*(?:[;\n}]|$)")
+_END = re.compile(r"[ \t]*(?:[;\n}]|\Z)")
+_BRACKET = re.compile(r"\[\^?(?:[^][\\\n]|\\[A-Za-z0-9.])+\]")
 _MOST = 4096
 
 
@@ -71,6 +72,8 @@ def _one_address(script: str, at: int, shape: re.Pattern[str]) -> int:
         delimiter = found[found.lastindex]
     if not delimiter:
         return found.end()
+    if delimiter in "[]\\":
+        return -1
     end = _delimited(script, found.end(), delimiter)
     while 0 <= end < len(script) and script[end] in "IM":
         end += 1
@@ -93,7 +96,7 @@ def _command(script: str, at: int) -> int:
 
 def _substitution(script: str, at: int) -> int:
     delimiter = script[at + 1 : at + 2]
-    if not delimiter or delimiter in "\\\n \t;" or delimiter.isalnum():
+    if not delimiter or delimiter in "\\\n \t;[]" or delimiter.isalnum():
         return -1
     end = _delimited(script, at + 2, delimiter)
     end = _delimited(script, end, delimiter) if end >= 0 else -1
@@ -105,19 +108,19 @@ def _substitution(script: str, at: int) -> int:
 
 def _delimited(script: str, at: int, delimiter: str) -> int:
     """Behind the next delimiter; -1 where a bracket makes it uncertain which one that is."""
-    start = at
     while at < len(script):
         letter = script[at]
-        if letter == "\\":
-            at += 2
-            continue
+        if letter == delimiter:
+            return at + 1
         if letter == "\n":
             return -1
-        if letter == delimiter:
-            inside = script[start:at]
-            opened = inside.rfind("[")
-            unsure = opened >= 0 and "]" not in inside[opened + 2 :]
-            unsure = unsure or "[]" in inside or "[^]" in inside
-            return -1 if unsure else at + 1
-        at += 1
+        if letter == "\\":
+            at += 2
+        elif letter == "[":
+            found = _BRACKET.match(script, at)
+            if found is None or delimiter in found.group():
+                return -1
+            at = found.end()
+        else:
+            at += 1
     return -1

@@ -1,5 +1,7 @@
 """Programs that change files: what they would write or delete is in the reason."""
 
+from msgspec.structs import replace
+
 from bridle.commands.program import Known
 from bridle.policy import Does
 
@@ -130,7 +132,14 @@ TABLE = {
         "-o -n -q -l -v -t -p -j -d=write -x=",
         check="unzip",
         runs=("unzip -l a.zip", "unzip -p a.zip x"),
-        asks=("unzip a.zip", "unzip -d /etc a.zip", "unzip -o -q a.zip"),
+        asks=(
+            "unzip a.zip",
+            "unzip -d /etc a.zip",
+            "unzip -o -q a.zip",
+            "unzip a.zip '*' -p",
+            "unzip a.zip -l",
+            "unzip -l -d /etc a.zip",
+        ),
     ),
     "gzip": _acts("write*", "-d -k -f -c -r -l -t -v -9 -1", asks=("gzip x",)),
     "gunzip": _acts("write*", "-k -f -c -r", asks=("gunzip x.gz",)),
@@ -171,3 +180,4 @@ TABLE = {
     "open": _acts("text*", "", "opens a program", asks=("open x",)),
     "xdg-open": _acts("text*", "", "opens a program", asks=("xdg-open x",)),
 }
+TABLE["unzip"] = replace(TABLE["unzip"], halts=True)  # later words are names in the archive

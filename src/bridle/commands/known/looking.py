@@ -107,8 +107,16 @@ TABLE = {
         "--noreport --dirsfirst --filesfirst --gitignore --du --prune --filelimit= --charset= "
         "--inodes --si --sort= --metafirst --ignore-case --matchdirs --timefmt= --version --help",
         "look*",
+        apart=True,
         runs=("tree", "tree -L 2", "tree -a -I 'node_modules|.git' src", "tree --gitignore -d"),
-        asks=("tree -o out.txt", "tree /etc", "tree -R -H x"),
+        asks=(
+            "tree -o out.txt",
+            "tree /etc",
+            "tree -R -H x",
+            "tree -Po '*' out.txt",
+            "tree -Lo 2 out.txt",
+            "tree -ao out.txt",
+        ),
     ),
     "stat": Known(
         "reads",

@@ -223,10 +223,10 @@ TABLE = {
     ),
     "column": Known(
         "reads",
-        "-t -s= -c= -n= -x -J -N= -o= -R= -T= -H= -e -E= --table --separator=",
+        "-t -s= -c= -x -J -N= -o= -R= -T= -H= -e -E= --table --separator=",
         "read*",
         runs=("column -t -s, data.csv",),
-        asks=("column --bogus x",),
+        asks=("column --bogus x", "column -n /etc/passwd"),
     ),
     "fold": Known(
         "reads",
@@ -295,10 +295,21 @@ TABLE = {
     ),
     "xxd": Known(
         "reads",
-        "-a -b -c= -e -g= -i -l= -o= -p -r -s= -u -n=",
+        "-a -b -c= -C -d -e -E -g= -i -l= -p -ps -r -s= -u",
         "read write",
-        runs=("xxd -l 64 README.md", "xxd -p README.md"),
-        asks=("xxd a b", "xxd /etc/shadow"),
+        single=True,
+        halts=True,
+        runs=("xxd -l 64 README.md", "xxd -p README.md", "xxd -ps README.md"),
+        asks=(
+            "xxd a b",
+            "xxd /etc/shadow",
+            "xxd -ps /etc/shadow",
+            "xxd -r -ps src/app.py .git/hooks/pre-commit",
+            "xxd -r a b",
+            "xxd README.md -p",
+            "xxd README.md -l /etc/shadow",
+            "xxd -pr a",
+        ),
     ),
     "od": Known(
         "reads",
@@ -319,8 +330,9 @@ TABLE = {
         "reads",
         "-a -f -n= -t= -e= -o -# --all --bytes= --radix= --encoding=",
         "read*",
+        check="response",
         runs=("strings -n 8 data.bin",),
-        asks=("strings /etc/shadow",),
+        asks=("strings /etc/shadow", "strings @opts", "strings -n @opts x"),
     ),
     "base64": Known(
         "reads",
