@@ -42,8 +42,8 @@ class Simple(Struct, frozen=True, gc=False, omit_defaults=True):
     `opaque` says what in it cannot be known before it runs (an expansion, say); the words are then
     as far as they are known. `follows` is how it hangs together with the one before.
     `scope` has the numbers of the subshells it runs in, the outermost first (none: the shell
-    itself); a `cd` ends with its subshell. Each part of a pipe has one of its own, and so has a list
-    that runs in the background. `piped`: it is, by itself, a part of a pipe. What a group or a
+    itself); a `cd` ends with its subshell. Each part of a pipe has one of its own, and so has a
+    list that runs in the background. `piped`: it is, by itself, a part of a pipe. What a group or a
     subshell redirects is a command without words, before the first command of the group.
     """
 
