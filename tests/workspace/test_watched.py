@@ -2,6 +2,7 @@
 
 import stat
 import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -231,6 +232,67 @@ def test_with_more_than_is_looked_at_nothing_is_taken_for_new(root):
         *(f"{number:02d}" for number in range(40)),
         "policy.yaml",
     ]
+
+
+@pytest.mark.parametrize("place", [".git/hooks", ".git/modules/lib/hooks", ".bridle"])
+def test_more_than_is_held_hides_nothing_that_is_new(root, place):
+    module = root / ".git/modules/lib"
+    (module / "objects").mkdir(parents=True)
+    (module / "HEAD").write_text("ref: refs/heads/main\n")
+    (module / "config").write_text("[core]\n")
+    (root / place).mkdir(exist_ok=True)
+    before = set((root / place).rglob("*"))
+    watched = Watched(str(root), most=30)
+    watched.look()
+    for number in range(100):
+        (root / place / f"a{number:02d}").write_text("x")
+    (root / place / "post-checkout").write_text("evil")
+    found = watched.mend()
+    assert (len(found.restored), found.lost) == (101, ())
+    assert set((root / place).rglob("*")) == before
+
+
+def test_many_in_one_place_hide_nothing_in_another(root):
+    for number in range(40):
+        (root / ".bridle" / f"{number:02d}").write_text(str(number))
+        (root / ".git/hooks" / f"a{number:02d}.sample").write_text(str(number))
+    watched = Watched(str(root), most=35)
+    watched.look()
+    (root / ".git/info/attributes").write_text("* filter=evil\n")
+    assert watched.mend() == Mended((".git/info/attributes",))
+
+
+def test_a_folder_of_modules_that_looks_like_a_repository_hides_nothing(root):
+    module = root / ".git/modules/lib"
+    for folder in ("objects", "hooks"):
+        (module / folder).mkdir(parents=True)
+    (module / "HEAD").write_text("ref: refs/heads/main\n")
+    (module / "config").write_text("[core]\n")
+    watched = Watched(str(root))
+    watched.look()
+    (root / ".git/modules/HEAD").write_text("ref: refs/heads/main\n")
+    (root / ".git/modules/objects").mkdir()
+    (module / "hooks/post-checkout").write_text("evil")
+    assert watched.mend() == Mended((".git/modules/lib/hooks/post-checkout",))
+
+
+def test_a_folder_too_deep_to_be_removed_is_out_of_the_way(tmp_path):
+    watched = Watched(str(tmp_path))
+    watched.look()
+    script = "import os\nfor n in ['.bridle', *'a' * 1500]: os.mkdir(n); os.chdir(n)"
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True)
+    found = watched.mend()
+    assert (".bridle" in found.restored, found.lost) == (True, ())
+    assert not (tmp_path / ".bridle").exists()
+    subprocess.run(["rm", "-rf", *map(str, tmp_path.iterdir())], check=True)
+
+
+def test_an_empty_folder_is_swept_and_not_told(tmp_path):
+    watched = Watched(str(tmp_path))
+    watched.look()
+    (tmp_path / ".bridle").mkdir()
+    assert watched.mend() == Mended()
+    assert list(tmp_path.iterdir()) == []
 
 
 @given(some.binary(max_size=400))

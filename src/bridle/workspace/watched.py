@@ -8,36 +8,24 @@ is a new repository as git makes it. Links are never followed.
 """
 
 import os
-import shutil
 import stat
 import threading
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from bridle.workspace.git_config import Setting, is_harmless, parse
+from bridle.workspace.git_change import is_tame
+from bridle.workspace.placing import Entry, Parent, names_in, put, remove
 
 NAMES = (
     *(".git/config", ".git/config.worktree", ".git/commondir", ".git/info/attributes"),
     *(".git/hooks", ".git/modules", ".hg/hgrc", ".bridle"),
 )
-_MOST = 4000  # entries that are looked at
+OF_WORKTREE = ("commondir", "gitdir", "config.worktree", "modules")  # in what git keeps of one
+_MOST = 4000  # entries that are held, of each name
+_DEEPEST = 40  # names in a path
 _BYTES = 16 * 1024 * 1024  # that are held
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class _Entry(NamedTuple):
-    """What stood at a path: its kind and mode, when it was changed last, and its bytes or target.
-
-    `data` is None for a file that is too large to be held: it can be compared, not restored.
-    """
-
-    mode: int
-    mark: tuple[int, ...]
-    data: bytes | None
 
 
 class Mended(NamedTuple):
@@ -61,9 +49,10 @@ class Watched:
         self.root = self._root = root
         self._names = names
         self._most = most
-        self._before: dict[str, _Entry] = {}
+        self._before: dict[str, Entry] = {}
         self._held = 0
-        self._is_over = False  # there is more than is looked at
+        self._leading: set[str] = set()  # folders on the way to what is held
+        self._over: set[str] = set()  # names with more below them than is held
         self._lock = threading.Lock()  # commands may run side by side, in threads
 
     def look(self) -> None:
@@ -78,19 +67,22 @@ class Watched:
 
     def _look(self) -> None:
         old, self._before, self._held = self._before, {}, 0
-        for path, status in self._found():
-            known = old.get(path)
-            mark = _mark(status)
-            if known is None or known.mark != mark or known.data is None:
-                known = _Entry(status.st_mode, mark, self._bytes(path, status))
-            self._held += len(known.data or b"")
-            self._before[path] = known
+        self._over.clear()
+        for top in self._tops:
+            for path, status in self._found(top, self._most):
+                known = old.get(path)
+                mark = _mark(status)
+                if known is None or known.mark != mark or known.data is None:
+                    known = Entry(status.st_mode, mark, self._bytes(path, status))
+                self._held += len(known.data or b"")
+                self._before[path] = known
+        self._leading = {above for path in self._before for above in _above(path)}
 
     def _mend(self) -> Mended:
-        before_was_over = self._is_over
-        now = dict(self._found())
-        if before_was_over or self._is_over:  # what came into view need not be new
-            now = {path: found for path in self._before if (found := self._status(path))}
+        self._sweep()
+        now: dict[str, os.stat_result] = {}
+        for top in self._tops:
+            now.update(self._found(top) if top not in self._over else self._held_of(top))
         changed = [path for path in sorted({*now, *self._before}) if self._differs(path, now)]
         restored: list[str] = []
         lost: list[str] = []
@@ -98,33 +90,58 @@ class Watched:
             (restored if self._restore(path) else lost).append(path)
         return Mended(tuple(restored), tuple(lost))
 
-    def _found(self) -> Iterator[tuple[str, os.stat_result]]:
-        """Everything protected that is there, folders before what is in them."""
-        waiting = [*reversed(self._names), ".git"]
+    @property
+    def _tops(self) -> tuple[str, ...]:
+        """The names, and what a worktree has instead of the folder that they are in."""
+        return (".git", *self._names)
+
+    def _sweep(self) -> None:
+        """An empty folder does nothing: a sandbox makes one to cover what is not there."""
+        for name in self._names:
+            if name not in self._before:
+                with suppress(OSError), Parent(self._root, name) as (handle, last):
+                    os.rmdir(last, dir_fd=handle)
+
+    def _found(self, top: str, most: int | None = None) -> Iterator[tuple[str, os.stat_result]]:
+        """Everything protected that is there, folders before what is in them; or so much of it."""
+        waiting = [top]
         seen = 0
-        self._is_over = False
         while waiting:
-            if seen >= self._most:
-                self._is_over = True
+            if seen == most:
+                self._over.add(top)
                 return
             path = waiting.pop()
-            with suppress(OSError), _Parent(self._root, path) as (handle, name):
+            with suppress(OSError), Parent(self._root, path) as (handle, name):
                 status = os.stat(name, dir_fd=handle, follow_symlinks=False)
                 is_folder = stat.S_ISDIR(status.st_mode)
-                if path != ".git" or not is_folder:
-                    seen += 1
-                    if not _is_module_data(path, is_folder):
-                        yield path, status
-                if is_folder and path != ".git":
-                    waiting += [f"{path}/{one}" for one in _names_in(handle, name)]
+                if path == ".git" and is_folder:
+                    return
+                seen += 1
+                if not _is_module_data(path, is_folder):
+                    yield path, status
+                if is_folder and path.count("/") < _DEEPEST:
+                    waiting += self._inside(path, names_in(handle, name))
+
+    def _inside(self, path: str, names: list[str]) -> list[str]:
+        """What is looked at there. Most of a repository is not, but for what was."""
+        found = [f"{path}/{one}" for one in names]
+        if "objects" in names and "HEAD" in names:
+            own = [f"{path}/{one}" for one in ("modules", "hooks", "config")]
+            return [one for one in found if one in own or one in self._leading]
+        return found
+
+    def _held_of(self, top: str) -> dict[str, os.stat_result]:
+        """Where there is more than is held: of that only. What came into view need not be new."""
+        held = [path for path in self._before if path == top or path.startswith(f"{top}/")]
+        return {path: found for path in held if (found := self._status(path))}
 
     def _status(self, path: str) -> os.stat_result | None:
-        with suppress(OSError), _Parent(self._root, path) as (handle, name):
+        with suppress(OSError), Parent(self._root, path) as (handle, name):
             return os.stat(name, dir_fd=handle, follow_symlinks=False)
         return None
 
     def _bytes(self, path: str, status: os.stat_result) -> bytes | None:
-        with suppress(OSError), _Parent(self._root, path) as (handle, name):
+        with suppress(OSError), Parent(self._root, path) as (handle, name):
             if stat.S_ISLNK(status.st_mode):
                 return os.fsencode(os.readlink(name, dir_fd=handle))
             if not stat.S_ISREG(status.st_mode):
@@ -146,7 +163,7 @@ class Watched:
                 return False
         return not self._is_harmless(path, before, status)
 
-    def _is_harmless(self, path: str, before: _Entry | None, status: os.stat_result | None) -> bool:
+    def _is_harmless(self, path: str, before: Entry | None, status: os.stat_result | None) -> bool:
         if status is None:
             return False
         if before is None and path.startswith(".git/") and _is_sample(path, status):
@@ -159,7 +176,7 @@ class Watched:
         new = self._bytes(path, status)
         if old is None or new is None or (before and before.mode != status.st_mode):
             return False
-        return _is_tame(old.decode(errors="replace"), new.decode(errors="replace"))
+        return is_tame(old.decode(errors="replace"), new.decode(errors="replace"))
 
     def _restore(self, path: str) -> bool:
         """Put it back, or take it away. Did that work?"""
@@ -168,51 +185,17 @@ class Watched:
         if before is not None and (before.data is None or (top == ".git" and self._is_gone(top))):
             return False
         try:
-            with _Parent(self._root, path, make=before is not None) as (handle, name):
+            with Parent(self._root, path, make=before is not None) as (handle, name):
                 if before is None or not stat.S_ISDIR(before.mode):
-                    _remove(handle, name)
+                    remove(handle, name)
                 if before is not None:
-                    _put(handle, name, before)
-        except OSError:
+                    put(handle, name, before)
+        except OSError:  # also where what it was in is gone already
             return before is None and not os.path.lexists(f"{self._root}/{path}")
         return True
 
     def _is_gone(self, top: str) -> bool:
         return not os.path.lexists(f"{self._root}/{top}") and top not in self._before
-
-
-class _Parent:
-    """The folder that a path lies in, opened name by name without following a link."""
-
-    def __init__(self, root: str, path: str, make: bool = False) -> None:
-        *self._folders, self._name = path.split("/")
-        self._root = root
-        self._make = make
-        self._handle = -1
-
-    def __enter__(self) -> tuple[int, str]:
-        self._handle = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for folder in self._folders:
-                above, self._handle = self._handle, self._step(folder)
-                os.close(above)
-        except BaseException:
-            os.close(self._handle)
-            raise
-        return self._handle, self._name
-
-    def _step(self, folder: str) -> int:
-        try:
-            return os.open(folder, _FOLDER, dir_fd=self._handle)
-        except OSError:
-            if not self._make:
-                raise
-        _remove(self._handle, folder)  # a link or a file that was put there instead
-        os.mkdir(folder, dir_fd=self._handle)
-        return os.open(folder, _FOLDER, dir_fd=self._handle)
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._handle)
 
 
 def _mark(status: os.stat_result) -> tuple[int, ...]:
@@ -222,44 +205,17 @@ def _mark(status: os.stat_result) -> tuple[int, ...]:
     return (status.st_mode, status.st_ino, status.st_size, status.st_nlink, *times)
 
 
-def _is_tame(before: str, after: str) -> bool:
-    """Does a configuration change only by what cannot run anything, nor send work elsewhere?
-
-    Something may be added: a branch, a remote that was not there, a name. Of what stood there only
-    the settings of branches may go. A branch is pushed to a remote that was there already; only a
-    whole new configuration brings its own.
-    """
-    try:
-        old, new = Counter(parse(before)), Counter(parse(after))
-    except ValueError:
-        return False
-    there = _remotes(old) if old else _remotes(new)
-    return all(_is_plain(one, _remotes(old), there) for one in new - old) and all(
-        one.section == "branch" for one in old - new
-    )
-
-
-def _remotes(settings: Iterable[Setting]) -> set[str | None]:
-    return {one.subsection for one in settings if one.section == "remote"}
-
-
-def _is_plain(setting: Setting, old: set[str | None], there: set[str | None]) -> bool:
-    if not is_harmless(setting) or "::" in (setting.value or ""):
-        return False
-    if setting.section == "remote":
-        # a new `origin` would get what was sent to the only other one until now
-        is_new = setting.subsection not in old and not (old and setting.subsection == "origin")
-        return is_new and setting.key in ("url", "fetch")
-    if setting.section == "branch" and setting.key in ("remote", "pushremote"):
-        return setting.value == "." or setting.value in there
-    return setting.section in ("core", "branch", "user", "init", "pull")
-
-
 def _is_module_data(path: str, is_folder: bool) -> bool:
     """Below `.git/modules` only configurations and hooks count, and nothing of what leads there."""
-    if not path.startswith(".git/modules"):
+    if not path.startswith((".git/modules", "modules")):
         return False
     return is_folder or not (path.endswith("/config") or "/hooks/" in path)
+
+
+def _above(path: str) -> Iterator[str]:
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def _is_sample(path: str, status: os.stat_result) -> bool:
@@ -267,43 +223,3 @@ def _is_sample(path: str, status: os.stat_result) -> bool:
     if stat.S_ISDIR(status.st_mode):
         return path in (".git/hooks", ".git/modules")
     return stat.S_ISREG(status.st_mode) and path.endswith(".sample")
-
-
-def _names_in(handle: int, name: str) -> list[str]:
-    folder = os.open(name, _FOLDER, dir_fd=handle)
-    try:
-        with os.scandir(folder) as entries:
-            found = sorted((entry.name for entry in entries), reverse=True)
-    finally:
-        os.close(folder)
-    if "objects" in found and "HEAD" in found:  # a repository: most of it is not ours to look at
-        return [one for one in found if one in ("config", "hooks", "modules")]
-    return found
-
-
-def _remove(handle: int, name: str) -> None:
-    with suppress(FileNotFoundError):
-        status = os.stat(name, dir_fd=handle, follow_symlinks=False)
-        if stat.S_ISDIR(status.st_mode):
-            shutil.rmtree(name, dir_fd=handle)
-        else:
-            os.unlink(name, dir_fd=handle)
-
-
-def _put(handle: int, name: str, before: _Entry) -> None:
-    mode = stat.S_IMODE(before.mode)
-    if stat.S_ISDIR(before.mode):
-        try:
-            folder = os.open(name, _FOLDER, dir_fd=handle)
-        except OSError:
-            _remove(handle, name)
-            os.mkdir(name, dir_fd=handle)
-            folder = os.open(name, _FOLDER, dir_fd=handle)
-        os.fchmod(folder, mode)
-        os.close(folder)
-    elif stat.S_ISLNK(before.mode):
-        os.symlink(before.data or b"", name.encode(errors="surrogateescape"), dir_fd=handle)
-    elif stat.S_ISREG(before.mode):
-        with os.fdopen(os.open(name, _NEW, 0o600, dir_fd=handle), "wb") as file:
-            file.write(before.data or b"")
-            os.fchmod(file.fileno(), mode)
