@@ -177,12 +177,19 @@ def _goto(arg: Arg, given: Given, reach: Reach) -> str:
 
 
 def _rev(arg: Arg, given: Given, reach: Reach) -> str:
-    """A commit or a path, or a path in a commit: whatever it is, it is read."""
-    before, colon, path = arg.text.partition(":")
-    if colon and path and not before.startswith(("/", ".", "~")):
-        top = Reach(reach.ground, reach.ground.root, reach.notes)
-        return (reach if path.startswith(".") else top).reads(Arg(path, arg.known))
-    return reach.reads(arg)
+    """A commit or a path, or a path in a commit or in the index: whatever it is, it is read."""
+    text = arg.text
+    itself = ":" not in text or text.startswith(("/", ".", "~"))
+    reasons = [reach.reads(arg)] if itself else []
+    top = Reach(reach.ground, reach.ground.root, reach.notes)
+    for at in [at for at, letter in enumerate(text) if letter == ":"][:_COLONS]:
+        if path := _MAGIC.sub("", text[at + 1 :]):  # a time has colons, too
+            reasons.append((reach if path.startswith(".") else top).reads(Arg(path, arg.known)))
+    return next(filter(None, reasons), "" if text.count(":") <= _COLONS else "has many colons")
+
+
+_COLONS = 8
+_MAGIC = re.compile(r"\A(?:\([a-z,:]*\)|[/!^]+:?)(?=.)")  # `:(top)name`, `:/name`, `:!name`
 
 
 def _at(arg: Arg, given: Given, reach: Reach) -> str:

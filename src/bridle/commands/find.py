@@ -10,6 +10,7 @@ from bridle.commands.options import Arg
 from bridle.commands.wrappers import Words, Wrapped
 
 RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_THERE = frozenset({"-execdir", "-okdir"})  # in the folder of what was found, whose it may be
 _NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
 _MOST = 64  # commands, names and folders, multiplied
 # Words that leave nearly everything in: a `find . -type f -delete` empties the folder.
@@ -62,6 +63,8 @@ def find_inner(args: list[Arg]) -> Wrapped | None:
     own = tuple(arg for arg in own if arg.text != "-delete")
     clear = not deletes and _LOOSE.isdisjoint(texts) and not any("[" in name for name in names)
     clear = clear and all(word.text == "{}" or "{}" not in word.text for w in inner for word in w)
+    clear = clear and not any(_goes_there(words) for words in inner)
+    clear = clear and _THERE.isdisjoint(texts)
     return Wrapped(
         commands,
         does="reads" if clear else "changes",
@@ -72,6 +75,11 @@ def find_inner(args: list[Arg]) -> Wrapped | None:
         sweeps=starts,
         names=names,
     )
+
+
+def _goes_there(words: Words) -> bool:
+    """git goes to the folder that it is given, and runs what that folder's repository says."""
+    return any(word.text.rpartition("/")[2].lower() == "git" for word in words)
 
 
 def _starts(args: list[Arg]) -> Words:

@@ -296,9 +296,7 @@ class _Judging:
         words = simple.argv
         if not words:
             return
-        if (words[0] in _MOVERS and any("cd" in w or "pushd" in w for w in words[1:])) or words[
-            0
-        ] in ("pushd", "popd", "source", "."):
+        if _may_move(words):
             where.moved(simple, None)
         elif words[0] == "cd":
             where.moved(simple, self._target(simple, at, where))
@@ -317,4 +315,17 @@ class _Judging:
         return tuple(dict.fromkeys(found))
 
 
+def _may_move(words: tuple[str, ...]) -> bool:
+    """May that command change the folder, other than as a plain `cd`?"""
+    if words[0] in _GOING:
+        return True
+    if words[0] == "eval":
+        inner = parse(" ".join(words[1:]))
+        plain = not (inner.opaque or inner.refused)
+        firsts = [simple.argv[0] for simple in inner.commands if simple.argv]
+        return not plain or not (_MOVERS | {"cd"}).isdisjoint(firsts)
+    return words[0] in _MOVERS and not (_MOVERS | {"cd"}).isdisjoint(words[1:])
+
+
+_GOING = frozenset({"pushd", "popd", "source", "."})
 _CD_FLAGS = frozenset({"-P", "-L", "-e", "--"})

@@ -84,7 +84,11 @@ _CALM = frozenset({"-u", "-B", "-I", "-O", "-q", "-s", "-E"})
 @lru_cache(maxsize=256)
 def _module(name: str, isolated: bool) -> Known | None:
     """A module that python runs: one of its own in the folder may stand in for any."""
-    entry = table().get(name) or modules().get(name)
-    if entry is None or entry.does == "changes" or isolated:
+    entry = modules().get(name)
+    if entry is None:  # a module that has a program's name need not be that program (`test`)
+        entry = table().get(name)
+        if entry is None or (entry.does != "builds" and name != "pip"):
+            return None
+    if entry.does == "changes" or isolated:
         return entry
     return replace(entry, does="builds", reason="python may run code of the workspace")

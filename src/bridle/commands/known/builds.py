@@ -195,15 +195,17 @@ TABLE = {
                 verb: _builds(_GO, "text*", single=True)
                 for verb in ("build", "test", "vet", "fmt", "run", "generate")
             },
-            "version": Known("reads", "-m -v", "", single=True),
-            "env": Known("reads", "-json", "text*", single=True, check="goenv"),
+            # The module may name another version of go, which is fetched and run even for these.
+            "version": _builds("-m -v", "", single=True),
+            "env": _builds("-json", "text*", single=True, check="goenv"),
             "list": _builds("-m -json -f= -deps -test -e", "text*", single=True),
             "mod": Known(reason="may fetch modules over the network"),
             "get": Known(reason="fetches modules over the network"),
             "install": Known(reason="installs programs"),
         },
-        alone="version",
         asks=(
+            "go version",
+            "go env GOPATH",
             "go env -w GOFLAGS=-x",
             "go get x",
             "go test -exec ./x",

@@ -97,6 +97,8 @@ TABLE = {
             "python -i",
             "python /etc/x.py",
             "python -m json.tool x",
+            "python -I -m test test_grammar",
+            "python -I -m cat README.md",
         ),
     ),
     "node": _language(

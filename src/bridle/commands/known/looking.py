@@ -92,6 +92,10 @@ TABLE = {
             "find ~ -type f",
             "find . -files0-from list",
             r"find . -execdir ./x {} \;",
+            r"find src -execdir git status \;",
+            r"find src -name a -execdir cat {} \;",
+            r"find . -name 's*' -exec git -C {} status \;",
+            r"find . -name 's*' -exec env git -C {} log \;",
         ),
     ),
     "fd": Known(
