@@ -151,11 +151,11 @@ def test_what_git_and_bridle_run_is_not_written_in_bubblewrap(tmp_path):
     if why := lacks("own", "bubblewrap"):
         pytest.skip(why)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    command = "echo x > .git/hooks/pre-commit; echo x >> .git/config; echo fine > .git/info/x"
+    command = "echo x > .git/hooks/pre-commit; echo x >> .git/config; echo fine > .git/x"
     found = execute(tmp_path, "bubblewrap", command)
     assert found.stops == ""
     assert not (tmp_path / ".git/hooks/pre-commit").exists()
-    assert (tmp_path / ".git/info/x").exists()
+    assert (tmp_path / ".git/x").exists()
 
 
 def repository(path):

@@ -15,6 +15,7 @@ from bridle.promises.tool import CWD, ToolContext
 from bridle.tools.jobs import Jobs
 from bridle.tools.process import clean_environment
 from bridle.tools.threads import in_thread
+from bridle.workspace.elsewhere import OF_WORKTREE, elsewhere
 from bridle.workspace.sandbox import Sandbox
 from bridle.workspace.temporary import private_folder
 from bridle.workspace.text import one_line
@@ -30,6 +31,8 @@ class Room:
 
     def __init__(self, roots: Sequence[str], sandbox: Sandbox | None) -> None:
         self._watched = [Watched(root) for root in roots]
+        owns = [own for root in roots if (own := elsewhere(root).own)]
+        self._watched += [Watched(own, OF_WORKTREE) for own in owns]
         self.jobs = Jobs()
         self.temp = sandbox.temp if sandbox is not None else private_folder(self)
 

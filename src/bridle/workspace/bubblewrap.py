@@ -82,6 +82,11 @@ def mounts(
     return [*words, "--remount-ro", "/"]  # what is made beside the workspace would be lost
 
 
+def empty(paths: Iterable[str]) -> list[str]:
+    """The words for folders that stay empty, and are made for it where there are none."""
+    return [word for path in paths for word in ("--tmpfs", path, "--remount-ro", path)]
+
+
 def _bound(how: str, paths: Iterable[str]) -> list[str]:
     return [word for path in paths for word in (how, path, path)]
 

@@ -7,15 +7,21 @@ the folder elsewhere says the same of the workspace: nobody inside could have wr
 from pathlib import Path
 from typing import NamedTuple
 
+OF_WORKTREE = ("commondir", "gitdir", "config.worktree", "modules")  # no command may change them
 _LONGEST = 4096
 _SHARED = ("objects", "refs", "logs", "packed-refs", "shallow")
 
 
 class Elsewhere(NamedTuple):
-    """Folders outside the workspace: what git reads there, and what it has to write."""
+    """Folders outside the workspace: what git reads there, and what it has to write.
+
+    `own` is the one that git keeps for this worktree alone. It is written, but for the files in it
+    that say which repository it belongs to.
+    """
 
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    own: str = ""
 
 
 def elsewhere(root: str) -> Elsewhere:
@@ -31,7 +37,7 @@ def elsewhere(root: str) -> Elsewhere:
     if shared != own.parent.parent.resolve():
         return Elsewhere()
     written = [str(shared / name) for name in _SHARED if (shared / name).exists()]
-    return Elsewhere((str(shared),), (str(own.resolve()), *written))
+    return Elsewhere((str(shared),), (str(own.resolve()), *written), str(own.resolve()))
 
 
 def _line(path: Path) -> str:

@@ -20,14 +20,14 @@ from typing import Literal, NamedTuple, cast, get_args
 
 from bridle.errors import ConfigError
 from bridle.workspace import bubblewrap, landlock, readable, seccomp
-from bridle.workspace.elsewhere import elsewhere
+from bridle.workspace.elsewhere import OF_WORKTREE, Elsewhere, elsewhere
 from bridle.workspace.temporary import private_folder
 
 Level = Literal["bubblewrap", "landlock", "none"]
 VARIABLE = "BRIDLE_SANDBOX"
 AUTO = "auto"  # the best that there is, as when nothing is said
 _SCRIPT = str(Path(__file__).with_name("supervise.py"))
-_CLOSED = (".git/hooks", ".git/config", ".bridle")  # in the root: read, and not written
+_CLOSED = (".git/hooks", ".git/info", ".git/config", ".bridle")  # in the root: read, not written
 
 
 class Probed(NamedTuple):
@@ -122,6 +122,7 @@ class Sandbox:
         self._environment = os.environ if environment is None else environment
         self._roots = tuple(os.path.realpath(one) for one in (root, *roots))
         self._hidden = tuple(os.path.realpath(one) for one in hidden)
+        self._known: dict[str, Elsewhere] = {}
         self._network = network
         wanted = level or self._environment.get(VARIABLE, "")
         self._wanted = "" if wanted == AUTO else wanted
@@ -135,7 +136,7 @@ class Sandbox:
         if "/" in self._roots:
             return Probed("none", "the workspace is the whole file system")
         found = probe(self._wanted)
-        if found.level == "bubblewrap" and (said := bubblewrap.refusal(self._wrapping)):
+        if found.level == "bubblewrap" and (said := bubblewrap.refusal(self._wrapping(()))):
             found = Probed("none", said) if self._wanted else _landlock()
         if found.level == "landlock" and (inside := self._exposed):
             why = f"{inside[0]} is inside the workspace, and Landlock cannot hide it"
@@ -185,19 +186,36 @@ class Sandbox:
         with open(writer, "wb") as file:  # noqa: PTH123 - a handle, not a path
             file.write(self._filter)
         inner = ["--chdir", cwd, "--seccomp", str(reader), "--", *argv]
-        return Start([*self._wrapping, *inner], (reader,), own_end=True)
+        return Start([*self._wrapping(self._absent), *inner], (reader,), own_end=True)
 
-    @property
-    def _wrapping(self) -> list[str]:
-        """The words for bwrap, as things stand now: what is protected may be new."""
-        closed = [f"{root}/{name}" for root in self._roots for name in _CLOSED]
+    def _wrapping(self, absent: Iterable[str]) -> list[str]:
+        """The words for bwrap, as things stand now: what is protected may be new.
+
+        For what is absent it makes an empty folder in the workspace, and covers it.
+        """
         words = bubblewrap.mounts(
             [*readable.system_folders(as_root=False), *self._read],
             [*self._written, self.temp],
-            [one for one in closed if os.access(one, os.F_OK) and not Path(one).is_symlink()],
+            [one for one in self._closed if os.access(one, os.F_OK) and not Path(one).is_symlink()],
             [*self._exposed, *readable.secret_settings()],
         )
-        return [*bubblewrap.beginning(network=self._network), *words]
+        cover = bubblewrap.empty(absent)
+        return [*bubblewrap.beginning(network=self._network), *words, *cover]
+
+    @property
+    def _closed(self) -> list[str]:
+        found = [f"{root}/{name}" for root in self._roots for name in _CLOSED]
+        owns = [own for root in self._roots if (own := self._elsewhere(root).own)]
+        return found + [f"{own}/{name}" for own in owns for name in OF_WORKTREE]
+
+    @property
+    def _absent(self) -> list[str]:
+        """Folders that a command could make: in a repository, git's, and bridle's own."""
+        found = [f"{root}/.bridle" for root in self._roots]
+        for root in self._roots:
+            if Path(root, ".git/HEAD").is_file() and not Path(root, ".git").is_symlink():
+                found += [f"{root}/.git/hooks", f"{root}/.git/info"]
+        return [one for one in found if not os.path.lexists(one)]
 
     @cached_property
     def _filter(self) -> bytes:
@@ -206,14 +224,21 @@ class Sandbox:
     @cached_property
     def _read(self) -> list[str]:
         found = readable.tool_chains(self._environment, self._hidden)
-        found += [one for root in self._roots for one in elsewhere(root).readable]
+        found += [one for root in self._roots for one in self._elsewhere(root).readable]
         if self._network:
             found += [one for one in readable.NAMES if os.access(one, os.F_OK)]
         return found
 
     @cached_property
     def _written(self) -> list[str]:
-        return [*self._roots, *(one for root in self._roots for one in elsewhere(root).writable)]
+        more = (one for root in self._roots for one in self._elsewhere(root).writable)
+        return [*self._roots, *more]
+
+    def _elsewhere(self, root: str) -> Elsewhere:
+        """As it was when first asked: a command may have written it since."""
+        if root not in self._known:
+            self._known[root] = elsewhere(root)
+        return self._known[root]
 
     @cached_property
     def _exposed(self) -> list[str]:

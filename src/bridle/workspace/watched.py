@@ -21,7 +21,6 @@ NAMES = (
     *(".git/config", ".git/config.worktree", ".git/commondir", ".git/info/attributes"),
     *(".git/hooks", ".git/modules", ".hg/hgrc", ".bridle"),
 )
-OF_WORKTREE = ("commondir", "gitdir", "config.worktree", "modules")  # in what git keeps of one
 _MOST = 4000  # entries that are held, of each name
 _DEEPEST = 40  # names in a path
 _BYTES = 16 * 1024 * 1024  # that are held
