@@ -202,3 +202,36 @@ def test_a_call_that_is_cancelled_before_its_effect_leaves_nothing(place):
     place.turn = 1
     place.sh("echo x > c.txt")
     assert [(one.turn, one.paths) for one in place.undo.turns()] == [(2, ("c.txt",))]
+
+
+def test_where_something_cannot_be_replaced_all_that_was_done_before_is_taken_back(place):
+    place.sh("echo 2 > a.txt; echo n > n.txt; mkdir q; echo z > q/z; rm b.txt")
+    (place.root / "a.txt").unlink()
+    place.put("a.txt/mine", "mine")
+    place.put("q/mine", "mine")
+    (place.root / "n.txt").unlink()
+    (place.root / "n.txt").symlink_to("/etc/hostname")
+    after = place.picture()
+    with pytest.raises(ToolError, match=r"Directory not empty\); everything is as it was$"):
+        place.undo.undo("s", force=True)
+    assert place.picture() == after
+    (place.root / "a.txt/mine").unlink()
+    assert place.undo.undo("s", force=True).done
+    assert (place.root / "b.txt").read_text() == "bee\n"
+
+
+def test_what_cannot_be_taken_back_after_a_failure_is_named_and_the_rest_is_as_it_was(place):
+    place.sh("echo 2 > a.txt; echo n > n.txt; echo z > z.txt")
+    (place.root / "a.txt").unlink()
+    place.put("a.txt/mine", "mine")
+    with (place.root / "n.txt").open("wb") as file:
+        file.truncate(10_000_001)  # too large to be kept, so that it cannot come back
+    after = place.picture()
+    with pytest.raises(ToolError) as caught:
+        place.undo.undo("s", force=True)
+    assert caught.value.message == (
+        "`a.txt` could not be put back (Directory not empty), "
+        "and this is not as it was any more: n.txt"
+    )
+    assert caught.value.hint.startswith("`bridle undo --redo` brings back")
+    assert place.picture() == {path: one for path, one in after.items() if path != "n.txt"}

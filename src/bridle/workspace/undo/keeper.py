@@ -20,8 +20,10 @@ from bridle.workspace.undo.journal import Kept, Opened, counting
 from bridle.workspace.undo.keeping import Keeping, Touched
 from bridle.workspace.undo.observer import Begun, Observer
 from bridle.workspace.undo.reader import USUAL, Limits
-from bridle.workspace.undo.restoring import Restorer
+from bridle.workspace.undo.restoring import HalfDone, Restorer
 from bridle.workspace.undo.undoing import Outcome, Plan, changes_of, restored
+
+_SHOWN = 5  # paths that are named in an error
 
 
 class Turn(Struct):
@@ -114,7 +116,7 @@ class Undo:
         With `preview` nothing is changed. Where a file was changed since, nothing is, either: but
         for `force` (it is put back all the same) or `keep_going` (the others are). Raise
         `SessionError` where there is nothing to take back, `ToolError` where it cannot be done;
-        then everything is as it was.
+        then everything is as it was, or the error says what is not.
         """
         way = Way("undo", preview, force, keep_going)
         return self._take_back(way, session_id, turn)
@@ -184,13 +186,8 @@ class Undo:
                 )
             )
         except OSError as error:
-            where = f"`{as_text(error.filename)}` " if isinstance(error.filename, str) else "it "
             os.close(begun.handle)  # whoever looks next finds out what became of it
-            raise ToolError(
-                f"{where}could not be put back ({error.strerror}); everything is as it was",
-                error,
-                hint="Mend that, and say it again.",
-            ) from error
+            raise _failed(kind, error) from error
         self._observer.give_up(begun)
         return left, token
 
@@ -235,6 +232,24 @@ def _chosen(
     if kind == "redo":
         return found[-1:]
     return [one for one in found if one.turn == found[-1].turn]
+
+
+def _failed(kind: str, error: OSError) -> ToolError:
+    """What a person is told: what stood in the way, and what that leaves."""
+    where = f"`{as_text(error.filename)}`" if isinstance(error.filename, str) else "it"
+    said = f"{where} could not be put back ({error.strerror})"
+    if not isinstance(error, HalfDone):
+        hint = "Mend that, and say it again."
+        return ToolError(f"{said}; everything is as it was", error, hint=hint)
+    paths = ", ".join(as_text(one) for one in error.paths[:_SHOWN])
+    more = len(error.paths) - _SHOWN
+    paths += f" and {more} more" if more > 0 else ""
+    back = "bridle undo --redo" if kind == "undo" else "bridle undo --force"
+    return ToolError(
+        f"{said}, and this is not as it was any more: {paths}",
+        error,
+        hint=f"`{back}` brings back what was kept of it; files over 10 MB are not.",
+    )
 
 
 def _nothing(kind: str, turn: int | None) -> SessionError:

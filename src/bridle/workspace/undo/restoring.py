@@ -7,7 +7,7 @@ file is replaced in one step. Whether something may be replaced is decided elsew
 import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -48,6 +48,14 @@ class Step(Struct, frozen=True):
         return not self.wanted.mode or self.now.is_folder or self.wanted.is_folder
 
 
+class HalfDone(OSError):
+    """It failed, and what had been done until then could not all be taken back: `paths`."""
+
+    def __init__(self, cause: OSError, paths: list[str]) -> None:
+        super().__init__(cause.errno, cause.strerror, cause.filename)
+        self.paths = paths
+
+
 class Restorer:
     """Changes files of one workspace."""
 
@@ -56,57 +64,62 @@ class Restorer:
         self._objects = objects
         self._careful = careful
         self._touched: list[Step] = []
+        self._left: list[str] = []
+        self._failed: set[str] = set()
 
     def apply(self, steps: Iterable[Step]) -> list[str]:
         """Make it so; folders that are not empty stay, and are named. Raise `OSError`.
 
-        After an error everything is again as it was, as far as the system lets it.
+        After an error everything is again as it was; where the system does not let it be so, the
+        error is `HalfDone`.
         """
         steps = sorted(steps, key=lambda step: (step.depth, step.path))
         try:
             return self._apply(steps)
-        except OSError:
-            back = [Step(one.path, one.wanted, one.now) for one in self._touched]
-            with suppress(OSError):
-                Restorer(self._root, self._objects, careful=False)._apply(_once(back))
+        except OSError as error:
+            back = _once([Step(one.path, one.wanted, one.now) for one in self._touched])
+            way = Restorer(self._root, self._objects, careful=False)
+            if lost := {*way._apply(back), *way._failed}:
+                raise HalfDone(error, sorted(lost)) from error
             raise
 
     def _apply(self, steps: list[Step]) -> list[str]:
-        for step in steps:  # first, so that what lies in a folder can be reached
-            if step.stays_folder:
-                self._set_mode(step, step.wanted.mode | 0o700)
-        left = [step.path for step in reversed(steps) if step.makes_way and not self._remove(step)]
-        for step in steps:
-            if step.wanted.mode and not step.stays_folder:
-                self._make(step)
-        for step in reversed(steps):
-            if step.wanted.is_folder:
-                self._set_mode(step, step.wanted.mode)
-        return left
+        deepest_first = steps[::-1]
+        # first, so that what lies in a folder can be reached
+        self._each(self._open_up, (one for one in steps if one.stays_folder))
+        self._each(self._remove, (one for one in deepest_first if one.makes_way))
+        self._each(self._make, (one for one in steps if one.wanted.mode and not one.stays_folder))
+        self._each(self._set_mode, (one for one in deepest_first if one.wanted.is_folder))
+        return self._left
 
-    def _remove(self, step: Step) -> bool:
-        """Remove what stands there; False where it is a folder that is not empty, and may stay."""
+    def _each(self, work: Callable[[Step], None], steps: Iterable[Step]) -> None:
+        """On the way back one path that cannot be mended does not stop the rest: it is noted."""
+        for step in steps:
+            try:
+                work(step)
+            except OSError:
+                if self._careful:
+                    raise
+                self._failed.add(step.path)
+
+    def _remove(self, step: Step) -> None:
+        """Remove what stands there; a folder that is not empty, and may stay, is left."""
         try:
             with held(self._root, step.path) as (folder, name):
                 self._check(folder, name, step)
-                self._touched.append(step)
-                if not step.now.is_folder:
-                    os.unlink(name, dir_fd=folder)
-                    return True
-                os.rmdir(name, dir_fd=folder)
+                (os.rmdir if step.now.is_folder else os.unlink)(name, dir_fd=folder)
+                self._touched.append(step)  # not before: what did not go need not come back
         except FileNotFoundError:
-            return True
+            return
         except OSError as error:
             if step.wanted.mode or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-            return False
-        return True
+            self._left.append(step.path)
 
     def _make(self, step: Step) -> None:
         with held(self._root, step.path) as (folder, name):
             if not step.makes_way:
                 self._check(folder, name, step)
-            self._touched.append(step)
             if step.wanted.is_folder:
                 with suppress(FileExistsError):
                     os.mkdir(name, 0o700, dir_fd=folder)
@@ -116,6 +129,7 @@ class Restorer:
                 _put(folder, beside, name)
             else:
                 self._write(folder, name, step)
+            self._touched.append(step)
 
     def _write(self, folder: int, name: str, step: Step) -> None:
         data = self._objects.get(step.wanted.object)
@@ -136,10 +150,12 @@ class Restorer:
             os.close(handle)
         _put(folder, beside, name)
 
-    def _set_mode(self, step: Step, mode: int) -> None:
+    def _open_up(self, step: Step) -> None:
+        self._set_mode(step, 0o700)
+
+    def _set_mode(self, step: Step, also: int = 0) -> None:
+        mode = step.wanted.mode | also
         with held(self._root, step.path) as (folder, name):
-            if step.stays_folder:
-                self._touched.append(step)
             handle = os.open(name, _FOLDER | _NAMED, dir_fd=folder)
             try:
                 if _NAMED:  # so that a folder which may not be read can be opened up again
@@ -148,6 +164,8 @@ class Restorer:
                     os.fchmod(handle, stat.S_IMODE(mode))
             finally:
                 os.close(handle)
+            if step.stays_folder:
+                self._touched.append(step)
 
     def _check(self, folder: int, name: str, step: Step) -> None:
         """Raise `OSError` where something else stands there than a moment ago."""
