@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from real_bash import FRAGMENTS
 
-from bridle.commands.limits import TOO_DEEP, TOO_LONG, TOO_MANY
+from bridle.commands.limits import TOO_BUSY, TOO_DEEP, TOO_LONG, TOO_MANY, TOO_SPLIT
 from bridle.commands.parse import parse
 from bridle.commands.shape import Script
 from rig import seeds
@@ -54,7 +54,7 @@ NESTS = (("(", ")"), ("{ ", "; }"), ("$(", ")"), ("<(", ")"), ("if a; then ", ";
 
 @pytest.mark.parametrize(("opens", "closes"), NESTS)
 def test_what_is_nested_too_deep_is_refused(opens, closes):
-    line = opens * 50 + "a" + closes * 50
+    line = opens * 40 + "a" + closes * 40
     assert parse(line) == Script(refused=TOO_DEEP)
     assert parse(opens * 3000) == Script(
         refused=TOO_DEEP if "(" in opens or "{" in opens else TOO_LONG
@@ -64,6 +64,19 @@ def test_what_is_nested_too_deep_is_refused(opens, closes):
 def test_twenty_deep_is_read():
     assert parse("( " * 20 + "a" + " )" * 20).commands[0].argv == ("a",)
     assert parse("( " * 21 + "a" + " )" * 21).refused == TOO_DEEP
+
+
+def test_three_hundred_words_and_signs_are_read_and_one_more_is_refused_unread():
+    assert len(parse("echo" + " a" * 299).commands[0].argv) == 300
+    assert parse("echo" + " a" * 300) == Script(refused=TOO_BUSY)
+    assert parse("rm" + " a" * 299 + " >x") == Script(refused=TOO_BUSY)
+
+
+def test_a_word_of_a_hundred_pieces_is_read_and_one_of_more_is_refused_unread():
+    assert parse("echo " + "'a'" * 100).commands[0].argv == ("echo", "a" * 100)
+    assert parse("echo " + "'a'" * 101) == Script(refused=TOO_SPLIT)
+    assert parse("echo " + "{a,b}" * 60) == Script(refused=TOO_SPLIT)
+    assert parse("echo $x " + "'a'" * 101) == Script(refused=TOO_SPLIT)
 
 
 @given(st.text(max_size=300))

@@ -15,8 +15,8 @@ _MARKS = 500  # of another line: blanks and signs, but for those in here-texts
 TOO_LONG = f"it is longer than {CHARACTERS:,} characters"
 TOO_MANY = f"it holds more than {COMMANDS} commands"
 TOO_DEEP = f"it is nested more than {DEPTH} deep"
-
 TOO_BUSY = f"it has more than {TOKENS} words and signs"
+TOO_SPLIT = f"it has a word of more than {PIECES} pieces"
 
 _HERE_TEXT = re.compile(
     r"<<-?[ \t]*(['\"\\]?)([A-Za-z0-9_]+)\1[^\n]*\n(.*?\n)??\t*\2(?=\n|\Z)", re.S

@@ -1,12 +1,12 @@
 """The tokens of a command line, as bash would cut it: words, operators, ends of lines, here-texts.
 
-Knows no grammar. What it is not certain of, it does not read: `Unclear`.
+Knows no grammar. What it is not certain of, it does not read: `Unclear`; of too much, `OverLimit`.
 """
 
 import re
 from typing import NamedTuple
 
-from bridle.commands.limits import TOKENS, TOO_BUSY
+from bridle.commands.limits import TOKENS, TOO_BUSY, OverLimit
 from bridle.commands.quotes import Unclear
 from bridle.commands.shape import Word
 from bridle.commands.words import Read, unview, word_at
@@ -66,7 +66,7 @@ def tokens_of(text: str) -> list[Token]:
             at = _operate(text, operator, found, awaited)
         at = _skip(text, at)
         if len(found) > TOKENS:
-            raise Unclear(TOO_BUSY)
+            raise OverLimit(TOO_BUSY)
     if awaited:
         raise Unclear("it holds a here-text that does not end")
     return found

@@ -8,7 +8,7 @@ at the time it runs (variables, substitutions, braces) is never guessed at: it h
 import re
 from typing import NamedTuple
 
-from bridle.commands.limits import PIECES, TOO_BUSY
+from bridle.commands.limits import PIECES, TOO_SPLIT, OverLimit
 from bridle.commands.quotes import Unclear, unescape
 from bridle.commands.shape import Word
 
@@ -109,8 +109,10 @@ class _Reading:
                 self._take(found)
             elif text[self.at] in BREAKS:
                 break
+            elif found is not None:
+                raise OverLimit(TOO_SPLIT)
             else:
-                raise Unclear(_reason(text, self.at) if found is None else TOO_BUSY)
+                raise Unclear(_reason(text, self.at))
         raw = text[self.start : self.at]
         self._check_braces(raw)
         self._check_pattern(raw)
