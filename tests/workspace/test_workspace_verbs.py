@@ -205,3 +205,10 @@ def test_what_replaces_a_file_is_on_the_disk_first(
     )
     files.write("src/a.py", b"new")
     assert done == ["sync", "rename"]
+
+
+def test_a_folder_is_listed_like_it_is_read_and_written(files: Workspace, base: Path) -> None:
+    assert files.list() == files.names() == ["src/"]
+    assert files.list("src") == ["a.py"]
+    with pytest.raises(OutsideWorkspace):
+        files.list("..")

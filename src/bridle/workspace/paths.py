@@ -48,6 +48,8 @@ _REASONS = {
     errno.ENFILE: "cannot be opened: too many files are open",
 }
 
+_Parts = list[str]  # in the class, `list` is a verb
+
 
 class Workspace:
     """A folder that tools work in. Keeps the promise `Files`.
@@ -165,6 +167,10 @@ class Workspace:
         named.cut = entries.cut
         return named
 
+    def list(self, path: str = ".") -> "Listed[str]":
+        """The entries of a folder, as `names` gives them."""
+        return self.names(path)
+
     def entries(self, path: str = ".", most: int = MOST_ENTRIES) -> "Listed[tuple[str, str]]":
         """The entries of a folder with their kind: file, folder, link or other; sorted.
 
@@ -209,11 +215,11 @@ class Workspace:
                 f"{_shown(path)} leads out of the workspace through a link; it is not opened."
             ) from None
 
-    def _parts(self, path: str) -> tuple[int, list[str]]:
+    def _parts(self, path: str) -> tuple[int, _Parts]:
         """The number of the root, and the names below it."""
         _refuse_impossible(path)
         number = 0
-        parts: list[str] | None = path.split("/")
+        parts: _Parts | None = path.split("/")
         if path.startswith("/"):
             whole = os.path.normpath("/" + path.lstrip("/"))
             inside = [below(root, whole) for root in self._roots]
