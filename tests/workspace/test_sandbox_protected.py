@@ -77,3 +77,61 @@ def test_a_worktree_stays_with_its_repository(repo, tmp_path, level, what):
     assert not os.path.lexists(own / "modules/m/hooks/post-checkout")
     commit = f"echo x > a; git add a; {' '.join(GIT)} commit -qm y && git log --format=%s -1"
     assert "y\n" in execute(root, level, commit).text
+
+
+NESTED = (
+    "mkdir lib && cd lib && git init -q && echo x > x && git add x && "
+    + " ".join(GIT)
+    + " commit -qm x && cd .. && git add lib 2>/dev/null; "
+)
+EVIL = "printf '#!/bin/sh\\ntouch ../ran ran\\n' > lib/evil; chmod +x lib/evil; "
+AWAY = "git -C lib config core.fsmonitor ./evil; mv lib/.git other"
+WILD = {
+    "a monitor": ("git -C lib config core.fsmonitor ./evil", "lib/.git/config"),
+    "a hook": (
+        "cp lib/evil lib/.git/hooks/post-index-change",
+        "lib/.git/hooks/post-index-change",
+    ),
+    "a repository in a folder": (
+        f"{AWAY}; echo 'gitdir: ../other' > lib/.git",
+        "other/config",
+    ),
+    "a repository behind a link": (
+        f"{AWAY}; ln -s ../other lib/.git",
+        "lib/.git",
+    ),
+}
+
+
+def ran(repo):
+    """Does the person's own look at the repository run anything?"""
+    (repo / "lib/x").write_text("changed")
+    for words in (["status"], ["diff"]):
+        subprocess.run(["git", *words], cwd=repo, capture_output=True)
+    return (repo / "ran").exists() or (repo / "lib/ran").exists()
+
+
+@pytest.mark.parametrize(("make", "culprit"), WILD.values(), ids=WILD)
+def test_a_repository_inside_that_would_run_code_is_set_aside(repo, level, make, culprit):
+    found = execute(repo, level, NESTED + EVIL + make + "; true")
+    assert (f"{culprit} (git would run code" in found.stops, found.ok) == (True, False)
+    assert not ran(repo)
+
+
+def test_without_that_it_would_run(repo):
+    """Otherwise the test above could not fail."""
+    script = NESTED + EVIL + WILD["a monitor"][0]
+    subprocess.run(["bash", "-c", script], cwd=repo, check=True)
+    assert ran(repo)
+
+
+def test_an_ordinary_submodule_is_let_be(repo, level):
+    found = execute(repo, level, NESTED + "git -C lib config user.name n && git status --short")
+    assert (found.ok, found.stops) == (True, "")
+    assert (repo / "lib/.git/config").exists()
+
+
+def test_a_repository_that_was_wild_before_is_the_persons_own(repo, level):
+    subprocess.run(["git", "config", "core.sshCommand", "x"], cwd=repo, check=True)
+    found = execute(repo, level, "echo x > a; git add a")
+    assert (found.ok, found.stops) == (True, "")

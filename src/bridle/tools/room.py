@@ -17,6 +17,7 @@ from bridle.tools.process import clean_environment
 from bridle.tools.threads import in_thread
 from bridle.workspace.elsewhere import OF_WORKTREE, elsewhere
 from bridle.workspace.sandbox import Sandbox
+from bridle.workspace.taming import Tamed
 from bridle.workspace.temporary import private_folder
 from bridle.workspace.text import one_line
 from bridle.workspace.watched import Mended, Watched
@@ -33,24 +34,31 @@ class Room:
         self._watched = [Watched(root) for root in roots]
         owns = [own for root in roots if (own := elsewhere(root).own)]
         self._watched += [Watched(own, OF_WORKTREE) for own in owns]
+        home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
+        self._tamed = [Tamed(os.path.realpath(root), home) for root in roots]
         self.jobs = Jobs()
         self.temp = sandbox.temp if sandbox is not None else private_folder(self)
 
     async def before(self) -> Mended:
         """Note what protected files hold, before a command. What a job did to them is mended."""
-        if self.jobs.running:
-            return await in_thread(self.mend)
+        return await in_thread(self.mend if self.jobs.running else self._look)
+
+    def _look(self) -> Mended:
         for watched in self._watched:
-            await in_thread(watched.look)
+            watched.look()
+        for tamed in self._tamed:
+            tamed.look()
         return Mended()
 
     def mend(self) -> Mended:
-        """Put back what was done to protected files."""
+        """Put back what was done to protected files, and tame what was made wild."""
         found = self._watched[0].mend()
         for other in self._watched[1:]:
             restored, lost = other.mend()
             names = ((f"{other.root}/{one}" for one in part) for part in (restored, lost))
             found = found.and_then(Mended(*map(tuple, names)))
+        for tamed in self._tamed:
+            found = found.and_then(tamed.mend())
         return found
 
     async def close(self) -> None:

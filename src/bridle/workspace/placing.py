@@ -83,11 +83,14 @@ def remove(handle: int, name: str) -> None:
             os.unlink(name, dir_fd=handle)
 
 
-def set_aside(handle: int, name: str) -> None:
-    """Rename it to what nothing looks for; nothing is lost."""
-    with suppress(FileNotFoundError):
-        new = f"{name[:50]}{REFUSED}-{secrets.token_hex(4)}"
+def set_aside(handle: int, name: str) -> str:
+    """Rename it to what nothing looks for; nothing is lost. Its new name; empty if it is gone."""
+    new = f"{name[:50]}{REFUSED}-{secrets.token_hex(4)}"
+    try:
         os.rename(name, new, src_dir_fd=handle, dst_dir_fd=handle)
+    except FileNotFoundError:
+        return ""
+    return new
 
 
 def put(handle: int, name: str, before: Entry) -> None:

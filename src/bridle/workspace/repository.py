@@ -13,6 +13,7 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from bridle.workspace.git_config import Setting, is_harmless, parse
 from bridle.workspace.git_index import gitlinks
@@ -33,6 +34,14 @@ class Hostile(Exception):
     """The repository could run code, or nobody can tell."""
 
 
+class Wild(NamedTuple):
+    """What could run code: in words, the file that says so, and the `.git` that leads to it."""
+
+    why: str
+    file: str
+    entry: str
+
+
 class Repositories:
     """Which folders' repositories are tame."""
 
@@ -46,29 +55,40 @@ class Repositories:
 
     def why_wild(self, folder: str) -> str:
         """What in the folder's repository could run code, in words for a person; empty if none."""
+        found = self.wild(folder)
+        return found.why if found else ""
+
+    def wild(self, folder: str) -> Wild | None:
+        """What in the folder's repository could run code, and where."""
         known = self._known.get(folder)
         if known is not None and all(_mark(path) == mark for path, mark in known.items()):
-            return ""
+            return None
         self._known.pop(folder, None)
         look = Look(self._home)
         try:
             look.at(folder)
         except Hostile as error:
-            return str(error)
+            return Wild(str(error), look.file, look.entry)
         except (OSError, ValueError) as error:
-            return f"its configuration cannot be read: {error}"
+            return Wild(f"its configuration cannot be read: {error}", look.file, look.entry)
         if len(self._known) < _MOST_REMEMBERED and look.is_settled:
             self._known[folder] = look.marks
-        return ""
+        return None
 
 
 class Look:
-    """One look at a folder's repositories. `marks` are the times of everything looked at."""
+    """One look at a folder's repositories. `marks` are the times of everything looked at.
+
+    `file` is what was read last, and `entry` the `.git` that led there: where a look ended in an
+    error, that is where it lies.
+    """
 
     def __init__(self, home: str) -> None:
         self._home = home
         self._seen: set[str] = set()
         self.marks: dict[str, Mark] = {}
+        self.file = ""
+        self.entry = ""
 
     @property
     def is_settled(self) -> bool:
@@ -95,6 +115,7 @@ class Look:
         own = f"{folder}/.git"
         mark = self._status(own)
         if mark is not None:
+            self.entry = own
             place = self._pointed(own) if stat.S_ISREG(mark.st_mode) else own
             if self._repository(place, folder):
                 return True
@@ -115,6 +136,7 @@ class Look:
         if place in self._seen:
             return True
         self._seen.add(place)
+        self.file = ""
         if len(self._seen) > _MOST_REPOSITORIES:
             raise Hostile("it has too many submodules to look at")
         common = self._common(place)
@@ -122,8 +144,10 @@ class Look:
         for file in dict.fromkeys([f"{common}/config", f"{place}/config.worktree"]):
             for setting in self._settings(file):
                 hooks += self._judge(setting, place, worktree)
-        if any(self._exists(f"{folder}/{hook}") for folder in hooks for hook in _HOOKS):
-            raise Hostile("it has a hook that runs also when git only reads")
+        for file in [f"{folder}/{hook}" for folder in hooks for hook in _HOOKS]:
+            if self._exists(file):
+                self.file = file
+                raise Hostile("it has a hook that runs also when git only reads")
         if worktree is not None:
             self._submodules(place, worktree)
         return self._exists(f"{place}/HEAD") and self._exists(f"{common}/objects")
@@ -160,7 +184,7 @@ class Look:
 
     def _submodules(self, place: str, worktree: str) -> None:
         """Git goes into every repository that the index names, with that one's configuration."""
-        index = f"{place}/index"
+        index = self.file = f"{place}/index"
         if not self._exists(index):
             return
         if any(name.startswith("sharedindex.") for name in os.listdir(place)):  # noqa: PTH208 - names alone
@@ -192,6 +216,7 @@ class Look:
 
     def _bytes(self, path: str, most: int) -> bytes:
         """A whole regular file. Raise `Hostile` for one that is too long, or no file."""
+        self.file = path
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         with os.fdopen(handle, "rb") as file:
             status = os.fstat(handle)
