@@ -204,6 +204,26 @@ def test_no_tool_chain_shows_the_home_folder(tmp_path):
     assert found == [f"{home}/{part}" for part in (".pyenv", ".cargo/bin", "bin")]
 
 
+def test_a_tool_chain_behind_a_link_is_there_by_both_names(tmp_path, level):
+    """Also where what is named lies below the link, as a venv's own programs do."""
+    real, link, root = (tmp_path / name for name in ("real", "link", "work"))
+    (real / "venv" / "bin").mkdir(parents=True)
+    (real / "venv" / "bin" / "tool").write_text("#!/bin/sh\necho here\n")
+    (real / "venv" / "bin" / "tool").chmod(0o755)
+    (real / "venv" / "newest").symlink_to("bin")
+    link.symlink_to(real / "venv")
+    root.mkdir()
+    known = {
+        "HOME": str(tmp_path / "home"),
+        "VIRTUAL_ENV": str(link),
+        "JAVA_HOME": str(real / "venv" / "newest"),
+        "PATH": f"{link}/bin:/usr/bin:/bin",
+    }
+    sandbox = Sandbox(str(root), level=level, environment=known)
+    found = run(root, sandbox, f"{link}/bin/tool; {real}/venv/newest/tool; {link}/newest/tool")
+    assert ok(found) == "here\n" * 3
+
+
 @pytest.mark.parametrize("abi", range(1, 7))
 def test_rules_for_an_older_kernel_hold_as_well(tmp_path, abi):
     """What that kernel does not know of is left out, and cutting a file is refused otherwise."""

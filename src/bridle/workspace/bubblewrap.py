@@ -67,7 +67,7 @@ def mounts(
     covered: Iterable[str],
 ) -> list[str]:
     """The words for a file system: what is read, written, read but never written, and covered."""
-    seen = list(dict.fromkeys(readable))
+    seen = _apart(readable)
     links = [path for path in seen if Path(path).is_symlink()]
     words = [*_own(), *_bound("--ro-bind-try", (path for path in seen if path not in links))]
     for path in links:
@@ -85,6 +85,22 @@ def mounts(
 def empty(paths: Iterable[str]) -> list[str]:
     """The words for folders that stay empty, and are made for it where there are none."""
     return [word for path in paths for word in ("--tmpfs", path, "--remount-ro", path)]
+
+
+def _apart(paths: Iterable[str]) -> list[str]:
+    """Without what lies below another of them: it is there already, by the same name.
+
+    bwrap would make folders of the names on the way to it, and where one is to be a link, give up.
+    """
+    named = dict.fromkeys(paths)
+
+    def is_below(path: str) -> bool:
+        while path := path.rpartition("/")[0]:
+            if path in named:
+                return True
+        return False
+
+    return [path for path in named if not is_below(path)]
 
 
 def _bound(how: str, paths: Iterable[str]) -> list[str]:
