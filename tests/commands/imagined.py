@@ -21,6 +21,7 @@ class Imagined:
     files: tuple[str, ...] = FILES
     links: dict[str, str] = field(default_factory=dict)
     tame: bool = True
+    vast: bool = False  # too many files to look at
     programs: tuple[str, ...] = ()  # that the PATH finds in the workspace
     root: str = ROOT
     home: str = HOME
@@ -55,6 +56,14 @@ class Imagined:
         base = normpath(cwd)[len(self.root) + 1 :]
         cut = len(base) + 1 if base and not pattern.startswith("/") else 0
         return tuple(sorted(name[cut:] for name in found))
+
+    def delicate(self, folder, cwd):
+        if self.vast:
+            return None
+        top = normpath(join(cwd or self.root, folder)) + "/"
+        whole = [f"{self.root}/{name}" for name in (*self.files, *self.links)]
+        below = [path[len(top) :] for path in whole if path.startswith(top)]
+        return tuple(n for n in below if _care(n.lower())[0] or f"{top}{n}"[4:] in self.links)
 
     def is_tame(self, cwd):
         return self.tame

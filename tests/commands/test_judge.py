@@ -3,6 +3,7 @@
 import pytest
 from deciding import decided, understood, verdict
 from imagined import HOME, Imagined
+from msgspec.structs import replace
 
 from bridle.commands.shape import Understood
 from bridle.policy import Act
@@ -263,7 +264,7 @@ def test_nothing_to_run_is_nothing_known():
 
 def test_a_folder_outside_is_asked_about_even_without_a_path():
     assert understood("ls", cwd="/etc").acts[0].reason == "it runs outside the workspace"
-    assert understood("ls", cwd="/ws/src").acts == (shell("ls"),)
+    assert understood("ls", cwd="/ws/src").acts == (replace(shell("ls"), within="/ws/src"),)
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,8 @@ def test_long_lines_are_not_waved_through(line):
 @pytest.mark.parametrize(
     "line",
     ["{" + "a" * 9000, "a" + " " * 9000 + "{", "rm -rf " + '"$X' * 2500, "ls " + "* " * 4000,
-     "sed '" + "[" * 4000 + "' x", "awk '/" + "[" * 4000 + ">print' x", "docker run " + "-v a:b " * 900],
+     "sed '" + "[" * 4000 + "' x", "awk '/" + "[" * 4000 + ">print' x",
+     "docker run " + "-v a:b " * 900],
     ids=["brace", "blanks", "quotes", "patterns", "sed", "awk", "mounts"],
 )  # fmt: skip
 def test_long_lines_are_judged_in_bounded_time(line):

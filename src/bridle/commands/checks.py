@@ -5,18 +5,14 @@ The table names them (`check="sed"`). They look at words; where a path leads is 
 
 import re
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from posixpath import join
 
-from bridle.commands import awk, named, sed
-from bridle.commands.find import PROBES
+from bridle.commands import awk, named, searches, sed
 from bridle.commands.options import Arg, Given
 from bridle.commands.reach import STREAMS, Reach, shown
 from bridle.commands.variables import why_guarded, why_not
 
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^@/]*@)?([^:/?#]+)", re.IGNORECASE)
-_SWEPT = 16
-_DEEP = "-r -R --recursive --dereference-recursive"
 
 
 def host_of(text: str) -> str:
@@ -164,60 +160,6 @@ def _dd(name: str, given: Given, reach: Reach) -> list[str]:
             if value.startswith("/dev/") and value not in STREAMS:
                 reach.notes.forbid(f"writes to the device {shown(value)}")
     return reasons
-
-
-def _recursive(name: str, given: Given, reach: Reach) -> list[str]:
-    """A search through a whole folder reads the credentials in it, too."""
-    if not given.has(_DEEP):
-        return []
-    folders = given.operands if given.has("-e -f --regexp --file") else given.operands[1:]
-    included = tuple(given.values("--include"))
-    for arg in folders or [Arg(".")]:
-        sweep(arg, included, reach)
-    return []
-
-
-def _folders(name: str, given: Given, reach: Reach) -> list[str]:
-    """Of two folders every file is read that is in both."""
-    if len(given.operands) == 2:
-        for arg in given.operands:
-            sweep(arg, (), reach)
-    return []
-
-
-def _unhidden(name: str, given: Given, reach: Reach) -> list[str]:
-    """rg leaves hidden and ignored files out, unless it is told not to."""
-    loose = "-u -uu -uuu --unrestricted -. --hidden --no-ignore --no-ignore-vcs --no-ignore-dot"
-    if given.has(loose):
-        first = 0 if given.has("-e -f --regexp --file --files") else 1
-        for arg in given.operands[first:] or [Arg(".")]:
-            sweep(arg, tuple(given.values("-g", "--glob")), reach)
-    return []
-
-
-def sweep(folder: Arg, names: tuple[str, ...], reach: Reach) -> None:
-    """Everything in a folder is read: note the credentials that lie in it."""
-    reach.notes.swept += 1
-    if reach.notes.swept > _SWEPT:
-        reach.notes.unclear("it reads everything in too many folders")
-        return
-    base = folder.text.rstrip("/")
-    prefix = "" if folder.text in (".", "./") else f"{base}/"
-    for pattern in (".*", "*", "*/.env*"):
-        for found in reach.ground.expand(prefix + pattern, reach.folder) or ():
-            name = found.rpartition("/")[2]
-            if any(_alike(name, probe) for probe in PROBES) and _included(name, names):
-                reach.judged_read(reach.place(found))
-
-
-def _alike(name: str, probe: str) -> bool:
-    low = name.lower()
-    return low.startswith(probe) or low.endswith(probe.removeprefix("x"))
-
-
-def _included(name: str, names: tuple[str, ...]) -> bool:
-    wanted = [pattern for pattern in names if not pattern.startswith("!")]
-    return not wanted or any(fnmatchcase(name, pattern) for pattern in wanted)
 
 
 def _tame(name: str, given: Given, reach: Reach) -> list[str]:
@@ -373,9 +315,9 @@ CHECKS: dict[str, Callable[[str, Given, Reach], list[str]]] = {
     "dd": _dd,
     "tar": _tar,
     "unzip": _unzip,
-    "recursive": _recursive,
-    "folders": _folders,
-    "unhidden": _unhidden,
+    "recursive": searches.recursive,
+    "folders": searches.folders,
+    "unhidden": searches.unhidden,
     "tame": _tame,
     "format": _format,
     "symbolic": _symbolic,

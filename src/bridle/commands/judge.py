@@ -7,7 +7,6 @@ forbidden is seen in it all the same, as far as it can be seen.
 from posixpath import normpath
 
 from bridle.commands import floor, known, named
-from bridle.commands.checks import sweep
 from bridle.commands.effects import Effect, effect_of
 from bridle.commands.folders import UNKNOWN, Folders, Whereabouts
 from bridle.commands.notes import Notes
@@ -17,6 +16,7 @@ from bridle.commands.program import flag_table
 from bridle.commands.programs import from_root, program_of
 from bridle.commands.raw import spread
 from bridle.commands.reach import Reach
+from bridle.commands.searches import sweep
 from bridle.commands.shape import Redirect, Script, Simple, Understood, Word
 from bridle.commands.unwrap import unwrap
 from bridle.commands.variables import why_guarded, why_not
@@ -256,7 +256,8 @@ class _Judging:
     def _inside(self, inside: Wrapped, reach: Reach) -> Reach:
         """Where the inner command runs, and which files it may be handed."""
         for folder in inside.sweeps:
-            sweep(folder, inside.names, reach)
+            for reason in sweep(folder, inside.names, reach, links=True):
+                self._notes.act(Act(("read",), folder.text, "changes", reason, is_path=True))
         if inside.folder is None:
             return reach
         if reason := reach.reads(inside.folder):

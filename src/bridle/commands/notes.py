@@ -37,7 +37,8 @@ class Notes:
         self.guard = ""
         self.opaque = ""
         self.muted = False  # what is found is only there to be forbidden
-        self.swept = 0  # folders in which everything is read
+        # Folders in which everything is read, and what takes care there.
+        self.swept: dict[tuple[str, str], tuple[str, ...] | None] = {}
         self._seen: set[Act] = set()
 
     def act(self, found: Act, at: int | None = None) -> None:

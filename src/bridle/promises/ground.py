@@ -51,6 +51,13 @@ class Ground(Protocol):
         """
         ...
 
+    def delicate(self, folder: str, cwd: str) -> tuple[str, ...] | None:
+        """What takes care to read below a folder, and the links there, as paths from that folder.
+
+        None where there is too much to look at. Empty also where it is no folder.
+        """
+        ...
+
     def is_tame(self, cwd: str) -> bool:
         """Can git read the repository of that folder without its configuration running code?"""
         ...

@@ -125,6 +125,10 @@ class LaterGround:
         """The names that a pattern stands for."""
         return self._real.expand(pattern, cwd)
 
+    def delicate(self, folder: str, cwd: str) -> tuple[str, ...] | None:
+        """What takes care to read below a folder, and the links there."""
+        return self._real.delicate(folder, cwd)
+
     def is_tame(self, cwd: str) -> bool:
         """Can git read the repository of that folder without its configuration running code?"""
         return self._real.is_tame(cwd)

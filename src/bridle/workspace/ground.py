@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from bridle.promises.ground import Place
+from bridle.workspace.delicate import delicate_below
 from bridle.workspace.expansion import expand
 from bridle.workspace.links import DEVICES, Found, follow
 from bridle.workspace.lookup import is_local
@@ -84,6 +85,11 @@ class Ground:
     def expand(self, pattern: str, cwd: str) -> tuple[str, ...] | None:
         """The names that a pattern stands for; None where it cannot be said."""
         return expand(pattern, cwd or self.root)
+
+    def delicate(self, folder: str, cwd: str) -> tuple[str, ...] | None:
+        """What takes care to read below a folder, and the links there; None for too much."""
+        whole = folder if folder.startswith("/") else f"{cwd or self.root}/{folder}"
+        return delicate_below(self._follow(whole).path) if _is_possible(whole) else ()
 
     def is_tame(self, cwd: str) -> bool:
         """Can git read the repository of that folder without its configuration running code?"""

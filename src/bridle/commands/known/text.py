@@ -133,6 +133,7 @@ TABLE = {
             "grep -r key ~",
             "grep -C x /etc/passwd",
             "grep -A /etc/passwd x",
+            "grep -r foo src/../..",
         ),
     ),
     "rg": Known(
