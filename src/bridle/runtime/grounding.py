@@ -80,7 +80,9 @@ def sandbox_of(workspace: Workspace, own: tuple[str, ...], chosen: str = "auto")
         from bridle.workspace.sandbox import Sandbox
 
         level = "" if chosen == "auto" else chosen
-        return Sandbox(workspace.root, roots=workspace.roots[1:], hidden=own, level=level)
+        sandbox = Sandbox(workspace.root, roots=workspace.roots[1:], hidden=own, level=level)
+        sandbox.state = own[-1]
+        return sandbox
 
     found: Any = Later(make)
     return found  # type: ignore[no-any-return]  # it stands for one

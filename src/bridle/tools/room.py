@@ -12,15 +12,16 @@ from typing import Any
 
 from bridle.errors import ToolError
 from bridle.promises.tool import CWD, ToolContext
-from bridle.tools.jobs import Jobs
+from bridle.tools.jobs import Job, Jobs
 from bridle.tools.process import clean_environment
 from bridle.tools.threads import in_thread
 from bridle.workspace.elsewhere import OF_WORKTREE, elsewhere
+from bridle.workspace.keepsake import Keepsake
 from bridle.workspace.sandbox import Sandbox
 from bridle.workspace.taming import Tamed
 from bridle.workspace.temporary import private_folder
 from bridle.workspace.text import one_line
-from bridle.workspace.watched import Mended, Watched
+from bridle.workspace.watched import NAMES, Mended, Watched
 
 _ROOM = "shell"
 _HIGH = 100  # the report comes through a handle above those that scripts use
@@ -31,9 +32,14 @@ class Room:
     """The shell's own things in one session."""
 
     def __init__(self, roots: Sequence[str], sandbox: Sandbox | None) -> None:
-        self._watched = [Watched(root) for root in roots]
-        owns = [own for root in roots if (own := elsewhere(root).own)]
-        self._watched += [Watched(own, OF_WORKTREE) for own in owns]
+        state = sandbox.state if sandbox is not None else ""
+        places: list[tuple[str, Sequence[str]]] = [(root, NAMES) for root in roots]
+        places += [(own, OF_WORKTREE) for root in roots if (own := elsewhere(root).own)]
+        self._watched = [
+            Watched(place, names, keepsake=Keepsake(state, place) if state else None)
+            for place, names in places
+        ]
+        self._is_new = True
         home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
         self._tamed = [Tamed(os.path.realpath(root), home) for root in roots]
         self.jobs = Jobs()
@@ -44,26 +50,43 @@ class Room:
         return await in_thread(self.mend if self.jobs.running else self._look)
 
     def _look(self) -> Mended:
+        found = self._recover() if self._is_new else Mended()
+        self._is_new = False
         for watched in self._watched:
             watched.look()
         for tamed in self._tamed:
             tamed.look()
-        return Mended()
+        return found
 
-    def mend(self) -> Mended:
+    def _recover(self) -> Mended:
+        """What was under way when a bridle was killed here is mended now."""
+        found = self._together([watched.recover() for watched in self._watched])
+        said = "(changed when bridle was last ended here; what stood there is beside it)"
+        return Mended(*(tuple(f"{name} {said}" for name in part) for part in found))
+
+    def mend(self, ended: Job | None = None) -> Mended:
         """Put back what was done to protected files, and tame what was made wild."""
-        found = self._watched[0].mend()
-        for other in self._watched[1:]:
-            restored, lost = other.mend()
-            names = ((f"{other.root}/{one}" for one in part) for part in (restored, lost))
-            found = found.and_then(Mended(*map(tuple, names)))
+        found = self._together([watched.mend() for watched in self._watched])
         for tamed in self._tamed:
             found = found.and_then(tamed.mend())
+        if all(job is ended for job in self.jobs.running):
+            for watched in self._watched:
+                watched.rest()
+        return found
+
+    def _together(self, parts: list[Mended]) -> Mended:
+        """All of it. What is not in the workspace's own folder is named by its whole path."""
+        found = parts[0]
+        for watched, part in zip(self._watched[1:], parts[1:], strict=True):
+            names = (tuple(f"{watched.root}/{one}" for one in some) for some in part)
+            found = found.and_then(Mended(*names))
         return found
 
     async def close(self) -> None:
         """End what runs in the background."""
         await self.jobs.close()
+        for watched in self._watched:
+            watched.rest()
 
     def environment(self, confined: bool) -> dict[str, str]:
         """What a command may know. Caches that it has to write lie in its own folder."""

@@ -106,7 +106,8 @@ class Sandbox:
 
     `roots` are more folders that may be written, by the person's word; `hidden` is what nobody may
     read: bridle's own state and settings. `level` is the one a person asked for (empty or
-    `auto`: the best; where it is empty, the environment's `BRIDLE_SANDBOX` has a say).
+    `auto`: the best; where it is empty, the environment's `BRIDLE_SANDBOX` has a say). Whoever
+    has a folder of bridle's state says so in `state`: what is noted for after a crash lies there.
     """
 
     def __init__(
@@ -122,6 +123,7 @@ class Sandbox:
         self._environment = os.environ if environment is None else environment
         self._roots = tuple(os.path.realpath(one) for one in (root, *roots))
         self._hidden = tuple(os.path.realpath(one) for one in hidden)
+        self.state = ""
         self._known: dict[str, Elsewhere] = {}
         self._network = network
         wanted = level or self._environment.get(VARIABLE, "")

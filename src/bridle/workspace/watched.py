@@ -2,20 +2,23 @@
 
 A sandbox that cannot subtract lets a command write the whole workspace, and with it the files that
 run code at the person's next step: git's hooks and configuration, bridle's own project files. What
-stood there is kept in memory before a command and restored after it, byte for byte; what is new is
-removed. Changes of `.git/config` that cannot run anything (a branch, a remote) are let be, and so
-is a new repository as git makes it. Links are never followed.
+stood there is kept before a command (in memory, and for a bridle that is killed on disk) and
+restored after it, byte for byte; what is new is removed. Changes of `.git/config` that cannot run
+anything (a branch, a remote) are let be, and so is a new repository as git makes it. Links are
+never followed.
 """
 
 import os
 import stat
 import threading
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from bridle.workspace.git_change import is_tame
-from bridle.workspace.placing import Entry, Parent, names_in, put, remove
+from bridle.workspace.keepsake import Keepsake
+from bridle.workspace.placing import Entry, Parent, names_in, put, remove, set_aside
 
 NAMES = (
     *(".git/config", ".git/config.worktree", ".git/commondir", ".git/info/attributes"),
@@ -44,8 +47,15 @@ class Mended(NamedTuple):
 class Watched:
     """The protected files of one workspace."""
 
-    def __init__(self, root: str, names: Sequence[str] = NAMES, most: int = _MOST) -> None:
+    def __init__(
+        self,
+        root: str,
+        names: Sequence[str] = NAMES,
+        most: int = _MOST,
+        keepsake: Keepsake | None = None,
+    ) -> None:
         self.root = self._root = root
+        self._keepsake = keepsake
         self._names = names
         self._most = most
         self._before: dict[str, Entry] = {}
@@ -58,6 +68,29 @@ class Watched:
         """Keep what stands there now."""
         with self._lock:
             self._look()
+            if self._keepsake is not None:
+                self._keepsake.write(self._before)
+
+    def rest(self) -> None:
+        """Nothing is under way that could change anything."""
+        with self._lock:
+            if self._keepsake is not None:
+                self._keepsake.drop()
+
+    def recover(self) -> Mended:
+        """Put back what a command changed whose bridle was killed. What stands there is set aside.
+
+        For it may be the person's own work, done since.
+        """
+        found = Mended()
+        with self._lock:
+            for held in self._keepsake.left_behind() if self._keepsake is not None else ():
+                self._before = held
+                counts = Counter(top for path in held for top in self._tops if _is_in(path, top))
+                self._over = {top for top, count in counts.items() if count >= self._most}
+                self._leading = {above for path in held for above in _above(path)}
+                found = found.and_then(self._mend(take_away=set_aside))
+        return found
 
     def mend(self) -> Mended:
         """Put back what is not as it was."""
@@ -77,7 +110,7 @@ class Watched:
                 self._before[path] = known
         self._leading = {above for path in self._before for above in _above(path)}
 
-    def _mend(self) -> Mended:
+    def _mend(self, take_away: Callable[[int, str], object] = remove) -> Mended:
         self._sweep()
         now: dict[str, os.stat_result] = {}
         for top in self._tops:
@@ -86,7 +119,7 @@ class Watched:
         restored: list[str] = []
         lost: list[str] = []
         for path in changed:
-            (restored if self._restore(path) else lost).append(path)
+            (restored if self._restore(path, take_away) else lost).append(path)
         return Mended(tuple(restored), tuple(lost))
 
     @property
@@ -131,7 +164,7 @@ class Watched:
 
     def _held_of(self, top: str) -> dict[str, os.stat_result]:
         """Where there is more than is held: of that only. What came into view need not be new."""
-        held = [path for path in self._before if path == top or path.startswith(f"{top}/")]
+        held = [path for path in self._before if _is_in(path, top)]
         return {path: found for path in held if (found := self._status(path))}
 
     def _status(self, path: str) -> os.stat_result | None:
@@ -177,7 +210,7 @@ class Watched:
             return False
         return is_tame(old.decode(errors="replace"), new.decode(errors="replace"))
 
-    def _restore(self, path: str) -> bool:
+    def _restore(self, path: str, take_away: Callable[[int, str], object]) -> bool:
         """Put it back, or take it away. Did that work?"""
         before = self._before.get(path)
         top = path.partition("/")[0]
@@ -186,7 +219,7 @@ class Watched:
         try:
             with Parent(self._root, path, make=before is not None) as (handle, name):
                 if before is None or not stat.S_ISDIR(before.mode):
-                    remove(handle, name)
+                    take_away(handle, name)
                 if before is not None:
                     put(handle, name, before)
         except OSError:  # also where what it was in is gone already
@@ -209,6 +242,10 @@ def _is_module_data(path: str, is_folder: bool) -> bool:
     if not path.startswith((".git/modules", "modules")):
         return False
     return is_folder or not (path.endswith("/config") or "/hooks/" in path)
+
+
+def _is_in(path: str, top: str) -> bool:
+    return path == top or path.startswith(f"{top}/")
 
 
 def _above(path: str) -> Iterator[str]:
