@@ -100,7 +100,7 @@ async def _begun(run: _Run, kept: Kept, seconds: float | None) -> ToolResult:
         finally:
             job.take(b"", final=True)
             kept.finish()
-            job.mended = run.room.mend()
+            job.mended = run.room.mend(job)
 
     job = run.room.jobs.begin(lambda name: Job(name, kept, run.level, seconds), work)
     note = f"{job.name} runs in the background; shell_output reads it, shell_stop ends it"
