@@ -13,6 +13,8 @@ from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
 from bridle.promises.tool import CWD, ToolContext, ToolResult
 from bridle.tools.jobs import MOST
+from bridle.tools.output import Kept, Output
+from bridle.tools.running import _kept_note
 from bridle.tools.shell import Shell
 from bridle.tools.shell_output import ShellOutput
 from bridle.tools.shell_stop import ShellStop
@@ -321,3 +323,18 @@ def test_what_the_tools_say_of_themselves() -> None:
         assert tool.policy == ToolPolicy(read_only=True, risk="low")
     for tool in (Shell, ShellOutput, ShellStop):
         assert "\n" in tool.description or "job" in tool.description
+
+
+@pytest.mark.parametrize(
+    ("most", "what"), [(1_000_000, "the whole output"), (1_000, "only the beginning of the output")]
+)
+def test_what_is_said_to_be_kept_is_what_is_kept(tmp_path: Path, most: int, what: str) -> None:
+    path = tmp_path / "outputs/x.txt"
+    kept = Kept(str(path), lambda text: text, most)
+    output = Output(lambda event: None, keep=kept.add)
+    text = "a line\n" * 10_000
+    output.take(text.encode())
+    output.take(b"", final=True)
+    said = asyncio.run(_kept_note(output, kept, "x"))
+    assert said == f"{what} is kept: shell_output with id 'x' and a line number reads it"
+    assert (path.read_text() == text) is (most > len(text))

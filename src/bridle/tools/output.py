@@ -101,6 +101,7 @@ class Kept:
         self._size = 0
         self._file: BinaryIO | None = None
         self._is_over = not path
+        self.is_cut = False  # there was more than is kept
 
     def add(self, text: str) -> None:
         """Take some more."""
@@ -141,12 +142,12 @@ class Kept:
             self._room -= len(data)
             if self._room < 0:
                 self._file.write(b"\n[... the rest was not kept]\n")
-                self._end()
+                self._cut()
         except OSError:
-            self._end()  # a full disk does not end a command
+            self._cut()  # a full disk does not end a command
 
-    def _end(self) -> None:
-        self._is_over = True
+    def _cut(self) -> None:
+        self._is_over = self.is_cut = True
         self._waiting.clear()
 
 

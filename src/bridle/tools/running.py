@@ -78,13 +78,14 @@ async def _to_the_end(
 
 
 async def _kept_note(output: Output, kept: Kept, call_id: str) -> str:
-    """All of a long output is kept, and the model is told how to look at it."""
+    """A long output is kept, and the model is told how to look at it, and how much of it."""
     if output.left_out == 0:
         kept.drop()
         return ""
     if not await in_thread(kept.finish):
         return ""
-    return f"the whole output is kept: shell_output with id {call_id!r} and a line number reads it"
+    what = "only the beginning of the output" if kept.is_cut else "the whole output"
+    return f"{what} is kept: shell_output with id {call_id!r} and a line number reads it"
 
 
 async def _begun(run: _Run, kept: Kept, seconds: float | None) -> ToolResult:
