@@ -110,6 +110,8 @@ BAD = [
     ("rules:\n- allow: shell\n  examples: {no: a}\n", 3, "an example cannot be expected to `no`"),
     ("rules: &x\n- *x\n", 1, "a rule has to hold `key: value` lines"),
     ("rules: []\n---\nrules: []\n", 2, "this is not YAML"),
+    ("rules:\n# é\n- allow: shell(\x01)\n", 3, "this is not YAML: it holds the character U+0001"),
+    ("\0", 1, "this is not YAML: it holds the character U+0000"),
 ]
 
 
@@ -143,6 +145,16 @@ def test_a_file_that_cannot_be_read_says_so(tmp_path):
     with pytest.raises(ConfigError, match="no such file"):
         read_rules(tmp_path / "none", required=True)
     assert read_rules(tmp_path / "none") == RuleFile(tmp_path / "none")
+
+
+def test_a_link_that_leads_nowhere_is_no_file_without_rules(tmp_path):
+    """Rules that forbid would be gone, and nobody would know."""
+    (tmp_path / "policy.yaml").symlink_to("dotfiles/policy.yaml")
+    with pytest.raises(ConfigError, match=r"is a link to dotfiles/policy.yaml, which is not there"):
+        read_rules(tmp_path / "policy.yaml")
+    (tmp_path / "config").symlink_to("dotfiles")
+    with pytest.raises(ConfigError, match=r"config is a link to dotfiles, which is not there"):
+        read_rules(tmp_path / "config/policy.yaml")
 
 
 @pytest.fixture
@@ -184,6 +196,17 @@ def test_a_bad_file_of_a_folder_that_is_not_trusted_is_nobodys_business(places):
     Trust(environ["BRIDLE_STATE"]).grant(folder)
     with pytest.raises(ConfigError, match="this is not YAML"):
         standing_rules(folder, environ)
+
+
+def test_a_folder_that_is_trusted_does_not_lose_its_rules_to_a_link_that_leads_nowhere(places):
+    environ, folder = places
+    Trust(environ["BRIDLE_STATE"]).grant(folder)
+    (folder / POLICY).rename(folder / "kept.yaml")
+    (folder / POLICY).symlink_to("gone.yaml")
+    with pytest.raises(ConfigError, match=r"is a link to gone.yaml, which is not there"):
+        standing_rules(folder, environ)
+    Trust(environ["BRIDLE_STATE"]).revoke(folder)
+    assert len(standing_rules(folder, environ).notes) == 1
 
 
 @pytest.mark.parametrize(

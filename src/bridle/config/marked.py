@@ -16,6 +16,7 @@ def read_text(path: Path, what: str) -> str | None:
     try:
         data = _bytes_of(path)
     except (FileNotFoundError, NotADirectoryError):
+        refuse_dangling(path, what)
         return None
     except (OSError, ValueError) as error:
         raise ConfigError(
@@ -23,6 +24,17 @@ def read_text(path: Path, what: str) -> str | None:
             hint="Check that it is a file and that you may read it.",
         ) from error
     return decoded(data, path, what)
+
+
+def refuse_dangling(path: Path, what: str) -> None:
+    """A link that leads nowhere was meant to be a file. Raise `ConfigError`."""
+    for one in (path, *path.parents):
+        if one.is_symlink() and not one.exists():
+            raise ConfigError(
+                f"{path}: the {what} cannot be read: {one} is a link to {one.readlink()}, "
+                "which is not there",
+                hint="Mend the link, or remove it if you want none.",
+            )
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -69,7 +81,11 @@ def composed(text: str, path: Path) -> Iterator[tuple[Any, Any]]:
         mark = error.problem_mark or error.context_mark
         place = f"{path}:{mark.line + 1}" if mark else str(path)
         raise _malformed(place, error.problem or "it cannot be read") from None
-    except yaml.YAMLError as error:  # a control character; it comes without a mark
+    except yaml.reader.ReaderError as error:  # a control character; it comes without a mark
+        line = text.count("\n", 0, error.position) + 1
+        problem = f"it holds the character U+{error.character:04X}, which has no place in it"
+        raise _malformed(f"{path}:{line}", problem) from None
+    except yaml.YAMLError as error:
         raise _malformed(str(path), str(error).splitlines()[0]) from None
     except ValueError as error:  # the thirteenth month
         raise _malformed(str(path), str(error)) from None

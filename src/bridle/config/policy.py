@@ -13,7 +13,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bridle.config.marked import composed, decoded, pairs, place_of, read_text, says_something
+from bridle.config.marked import (
+    composed,
+    decoded,
+    pairs,
+    place_of,
+    read_text,
+    refuse_dangling,
+    says_something,
+)
 from bridle.config.places import policy_file, state_folder
 from bridle.config.trust import POLICY, Trust
 from bridle.errors import ConfigError
@@ -57,8 +65,11 @@ def standing_rules(root: str | Path, environ: Mapping[str, str] | None = None) -
     theirs = Path(root, POLICY)
     if not os.path.lexists(theirs):
         return Standing(rules)
-    data = Trust(state_folder(environ)).read(root, POLICY)
+    trust = Trust(state_folder(environ))
+    data = trust.read(root, POLICY)
     if data is None:
+        if os.path.realpath(root) in trust.folders():  # the person counts on what it said
+            refuse_dangling(theirs, "rules")
         note = "this folder has its own rules, which do not count"
         hint = "`bridle trust` shows them and lets you accept them."
         return Standing(rules, ((note, hint),))
