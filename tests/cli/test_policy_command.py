@@ -181,6 +181,23 @@ def test_a_call_of_another_tool_is_explained(bridle):
     assert json.loads(unknown.stdout)["decision"] == "ask"
 
 
+def test_a_tool_that_is_off_is_denied_and_one_that_nobody_knows_is_not_allowed_unasked(bridle):
+    page = {"tool": "web_fetch", "arguments": {"url": "https://169.254.169.254/"}}
+    rule = {"rules": ["allow: launch"]}
+    asked = [{"tool": "launch", "mode": mode} for mode in ("plan", "ask", "edits", "auto")]
+    asked += [{"tool": "launch", "mode": "auto", **rule}, {**page, "mode": "auto"}, page]
+    found = lines(bridle, *asked)
+    wanted = ["deny", "ask", "ask", "ask", "allow", "deny", "deny"]
+    assert [one["decision"] for one in found] == wanted
+    assert "no tool launch is known here" in found[3]["reason"]
+    assert "there is no tool web_fetch here" in found[5]["reason"]
+    settings = bridle.home / ".config/bridle/config.yaml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("hosts: [example.com]\n")
+    page["arguments"]["url"] = "https://example.com/"
+    assert verdicts(bridle, page) == ["ask"]
+
+
 @pytest.mark.parametrize(
     "arguments",
     [(), ("ls", "--tool", "read"), ("--tool", "read", "--arguments", "[]"), ("--rule", "x", "ls"),

@@ -74,7 +74,9 @@ def explain(text: str | None, as_json: bool, **flags: Any) -> int:
     settings = load_settings({"mode": flags["mode"]}).settings
     root = Path(flags["workspace"] or Path.cwd())
     rules = _rules(root, flags)
-    foresight = Foresight(root, rules, sandbox=settings.sandbox, hosts=settings.hosts)
+    foresight = Foresight(
+        root, rules, sandbox=settings.sandbox, hosts=settings.hosts, offered_only=True
+    )
     if as_json and text == "-":
         return answer_lines(foresight, sys.stdin.buffer, sys.stdout.buffer, settings.mode)
     if text is not None:

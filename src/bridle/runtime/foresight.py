@@ -18,6 +18,7 @@ from bridle.runtime.grounding import LaterGround, own_places, sandbox_of
 from bridle.workspace.paths import Workspace
 
 _SUBJECTS = {"web_fetch": "url", "fetch": "url"}
+_OFF = "there is no tool web_fetch here: it is off as long as the settings name no hosts"
 
 
 class Foreseen(NamedTuple):
@@ -28,7 +29,11 @@ class Foreseen(NamedTuple):
 
 
 class Foresight:
-    """Decides calls in a folder."""
+    """Decides calls in a folder.
+
+    With `offered_only` it says what would happen here and now: a tool that is off is denied, and
+    of one that nobody knows (it may be offered later, by a program) nothing is taken for granted.
+    """
 
     def __init__(
         self,
@@ -38,7 +43,9 @@ class Foresight:
         also: Iterable[str | os.PathLike[str]] = (),
         sandbox: str = "auto",
         hosts: Iterable[str] = (),
+        offered_only: bool = False,
     ) -> None:
+        self._offered_only = offered_only
         self.rules = tuple(rules)
         self._hosts = tuple(hosts)
         workspace = Workspace(root, also=tuple(map(str, also)))
@@ -58,10 +65,13 @@ class Foresight:
         self, call: ToolCall, mode: Mode = "ask", rules: tuple[Rule, ...] = (), cwd: str = ""
     ) -> Foreseen:
         """What would be decided, with these rules beside the standing ones."""
-        tool = self.tools.get(call.name) or _Unknown(call.name)
+        known = self.tools.get(call.name)
+        tool = known or _Unknown(call.name)
         folder = os.path.normpath(Path(self.ground.root, cwd)) if cwd else ""
         sandboxed = self.sandbox if mode == "auto" else False  # it takes 10 ms to look for one
         facts = facts_of(call, tool, self.ground, cwd=folder, sandboxed=sandboxed)
+        if known is None and self._offered_only:
+            return Foreseen(facts, _unoffered(call, facts, self.rules + rules, mode))
         return Foreseen(facts, decide(call, facts, self.rules + rules, mode))
 
     def call(self, tool: str, subject: str) -> ToolCall:
@@ -76,6 +86,16 @@ class Foresight:
             known = None  # which paths it touches stands in a text of its own: `write` will do
             tool = "write"
         return ToolCall("", tool, {"path": subject})
+
+
+def _unoffered(call: ToolCall, facts: Facts, rules: tuple[Rule, ...], mode: Mode) -> Decision:
+    """What is decided of a tool that is not here. Rules about it hold, for when it is."""
+    if call.name in _SUBJECTS:
+        return Decision("deny", _OFF)
+    found = decide(call, facts, rules, "ask" if mode == "auto" else mode)
+    if found.verdict != "ask" or found.rule:
+        return found
+    return Decision("ask", f"no tool {call.name} is known here, so nobody knows what it would do")
 
 
 class _Unknown:
