@@ -182,3 +182,17 @@ def test_without_a_ground_a_command_is_not_understood_and_paths_are_taken_at_the
 def test_a_page_is_known_by_its_host(url, host, also):
     found = facts(None, "web_fetch", url=url)
     assert found.acts == (Act(("web_fetch", "fetch"), host, found.acts[0].does, also=also),)
+
+
+@pytest.mark.parametrize("path", ["~", "~/x", "~/../x", "$HOME/x", "${HOME}/x"])
+@pytest.mark.parametrize("name", ["read", "write", "edit", "glob", "grep", "list"])
+def test_a_home_that_nobody_expands_makes_no_folder_of_that_name(ground, name, path):
+    """A later `rm -rf ~` would not mean it."""
+    found = facts(ground, name, path=path)
+    head = path.partition("/")[0]
+    assert found.floor == f"{head} is not expanded here: name the path from the workspace"
+
+
+@pytest.mark.parametrize("path", ["./~/x", "a~", "~a", "a/~/b", "$HOMES/x"])
+def test_names_that_only_look_like_a_home_are_names(ground, path):
+    assert facts(ground, "write", path=path, content="").floor == ""

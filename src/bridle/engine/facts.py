@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bridle.promises.tool import Tool
 
 _FETCH = "web_fetch"
+_UNEXPANDED = ("~", "$HOME", "${HOME}")  # whoever means a folder of that name writes ./~
 _UNSANDBOXED = "it would run outside the sandbox"
 _GROUNDLESS = "nothing is known of the folder that it would run in"
 
@@ -111,6 +112,9 @@ def _paths(call: "ToolCall", tool: "Tool") -> tuple[str, ...]:
     paths = touched(call.arguments) if touched else (call.arguments.get("path", "."),)
     if not paths or not all(isinstance(path, str) for path in paths):
         raise TypeError("no paths")
+    for path in paths:
+        if (head := path.partition("/")[0]) in _UNEXPANDED:
+            raise ToolError(f"{head} is not expanded here: name the path from the workspace")
     return tuple(paths)
 
 
