@@ -102,6 +102,8 @@ def test_another_try_and_another_model_are_said():
     assert render.trace_line(retry, PLAIN, 99) == "  ↻ busy; trying again in 0.5 s"
     assert render.trace_line(moved, PLAIN, 99) == "  ↻ busy; asking c/d"
     assert render.trace_line(TraceEvent("parse_error", "x"), PLAIN, 99) == ""
+    changed = TraceEvent("guarded_change", {"message": "the command changed .env"})
+    assert render.trace_line(changed, PLAIN, 99) == "  ? the command changed .env"
 
 
 def test_a_record_is_written_as_it_stands_in_the_log():

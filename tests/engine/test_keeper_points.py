@@ -6,7 +6,7 @@ import pytest
 from standing import Ledger
 
 from bridle.engine.question import Judged
-from bridle.events import CallIntended, FilesChanged, ToolResultEvent
+from bridle.events import CallIntended, FileChange, FilesChanged, ToolResultEvent, TraceEvent
 from bridle.messages import ToolCall
 from bridle.policy import Act, Decision, Facts, ToolPolicy
 from rig import Thing, call, calls, events, make_engine, results, run
@@ -122,3 +122,56 @@ def test_a_call_only_reads_where_everything_in_it_is_known_to(policy, facts, rea
 def test_a_command_that_moves_the_shell_is_known(command, moves):
     facts = Facts(acts=(Act(("shell",), command, "reads"),))
     assert Judged(ToolCall("c", "shell"), Thing(None), facts, Decision("allow")).moves is moves
+
+
+class Changing(Ledger):
+    """A keeper that says that a call changed these files."""
+
+    def __init__(self, *paths):
+        super().__init__()
+        self.paths = paths
+
+    def keep(self, session_id, turn):
+        kept = super().keep(session_id, turn)
+        kept.after = self._after
+        return kept
+
+    async def _after(self, call):
+        return FilesChanged(1, call.id, tuple(map(FileChange, self.paths)))
+
+
+def running():
+    async def execute(arguments, context):
+        return "done"
+
+    tool = Thing(execute, "run", read_only=False)
+    tool.policy = ToolPolicy(runs="command")
+    tool.parameters = {"type": "object", "properties": {"command": {"type": "string"}}}
+    return tool
+
+
+def test_files_that_take_care_and_that_a_command_changed_are_told_to_the_model_and_to_all():
+    """Under `auto` nobody was asked about them: a script has no path that could be judged."""
+    keeper = Changing("a.txt", ".github/workflows/ci.yml", ".env", ".bridle/x")
+    work = turn([call("run", command="ls"), "ok"], running(), keeper=keeper, sandbox="landlock")
+    engine, found, _ = run(work)
+    said = (
+        "the command changed what takes care: "
+        ".github/workflows/ci.yml (it runs in continuous integration), "
+        ".env (it holds credentials), .bridle/x (it is one of bridle's own files)"
+    )
+    paths = [".github/workflows/ci.yml", ".env", ".bridle/x"]
+    detail = {"callId": "call_1", "paths": paths, "message": said}
+    assert events(engine, found, TraceEvent) == [TraceEvent("guarded_change", detail)]
+    assert results(engine, found)[0][1] == f"done\n[take care: {said}]"
+
+
+@pytest.mark.parametrize(
+    ("tool", "path"), [(running(), "a.txt"), (writing([], "run"), ".github/workflows/ci.yml")]
+)
+def test_ordinary_files_and_files_that_were_judged_by_their_names_are_not_told_of(tool, path):
+    replies = [call("run", command="ls"), "ok"]
+    work = turn(replies, tool, keeper=Changing(path), sandbox="landlock")
+    engine, found, _ = run(work)
+    assert events(engine, found, TraceEvent) == []
+    assert results(engine, found)[0][1] == "done"

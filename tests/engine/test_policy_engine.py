@@ -1,5 +1,6 @@
 """A person's own policy engine: it may allow, ask and deny, and lifts nothing that holds (A5)."""
 
+import asyncio
 import enum
 from types import SimpleNamespace
 
@@ -145,3 +146,37 @@ def test_a_decision_keeps_its_reason():
     assert understood(Decision("ask", "because")) == Decision("ask", "because", "policy engine")
     said = SimpleNamespace(decision="denied", reason="not today")
     assert understood(said) == Decision("deny", "not today", "policy engine")
+
+
+class Silent:
+    """A policy engine that never answers; a stubborn one does not even let go."""
+
+    def __init__(self, stubborn):
+        self.stubborn = stubborn
+        self.freed = asyncio.Event()
+
+    async def evaluate(self, tool, arguments):
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if not self.stubborn:
+                raise
+            await self.freed.wait()
+        return "allowed"
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_one_that_never_answers_has_said_no(stubborn):
+    """A5: what cannot be judged does not run."""
+
+    async def story():
+        done, judge = [], Silent(stubborn)
+        parts = {"judge": judge, "judge_seconds": 0.01, "mode": "auto"}
+        async with make_engine([call("thing"), "ok"], changing(done), **parts) as engine:
+            session = await engine.session()
+            await session.wait(await session.send("go"))
+            judge.freed.set()
+            return done, results(engine, session.id)[0][1]
+
+    said = "not permitted: the policy engine said nothing in 0.01 s"
+    assert run(story()) == ([], said)

@@ -27,7 +27,7 @@ from bridle.workspace.text import neutral
 _SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question")
 _TELLING = ("edit", "write")  # their first line says what was done
 _PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
-_TOLD = ("unknown_call", "letter_refused")  # their message is for a person
+_TOLD = ("unknown_call", "letter_refused", "guarded_change")  # their message is for a person
 _HOOKED = {"after_tool": "objects", "after_turn": "objects"}  # it has happened: no refusal any more
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
 

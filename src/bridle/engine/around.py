@@ -4,6 +4,7 @@ Where nothing was set up there is no such thing, and nobody waits. None of it li
 and the policy engine are asked when the gate has not denied, and only a person settles a guard.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from copy import deepcopy
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from bridle.engine.parts import Parts, PolicyEngine
-from bridle.events import Event, FilesChanged
+from bridle.events import Event, FilesChanged, TraceEvent
 from bridle.messages import ToolCall
 from bridle.policy import Decision, Mode, Verdict
 from bridle.promises.hooks import Moment, Occasion, Remark
@@ -81,7 +82,7 @@ class Around:
         """The call as the person's own policy engine sees it; a deny and a guard stay."""
         if (judge := self._parts.judge) is None:
             return judged
-        said = await _evaluated(judge, judged)
+        said = await _evaluated(judge, judged, self._parts.judge_seconds)
         return replace(judged, decision=_strictest(judged.decision, said, mode))
 
     async def keep(self, call: ToolCall) -> "Keeping | None":
@@ -101,13 +102,38 @@ class Around:
             log.warning("what %s changed could not be kept", call.name, exc_info=True)
             return FilesChanged(self._turn, call.id, uncovered=(f"undo broke: {error!r}",))
 
+    def guarded(self, judged: "Judged", changed: FilesChanged) -> str:
+        """Say which files that take care a command has changed on its way: it is recorded."""
+        if not judged.tool.policy.runs:
+            return ""  # a tool for files was judged by their names
+        from bridle.workspace.protected import care_of
+
+        cares = ((one.path, care_of(one.path)) for one in changed.files)
+        found = [(path, care.why) for path, care in cares if care.writing]
+        if not found:
+            return ""
+        shown = ", ".join(f"{path} ({why})" for path, why in found[:_SHOWN])
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        said = f"the command changed what takes care: {shown}{more}"
+        detail = {"callId": changed.call_id, "paths": [path for path, _ in found]}
+        self._emit(TraceEvent("guarded_change", {**detail, "message": said}))
+        return said
+
 
 _NOTHING = Remark()
+_SHOWN = 5  # files that are named
 
 
-async def _evaluated(judge: PolicyEngine, judged: "Judged") -> Decision:
+async def _evaluated(judge: PolicyEngine, judged: "Judged", seconds: float) -> Decision:
     try:
-        said = await judge.evaluate(judged.tool, deepcopy(judged.call.arguments))
+        word = asyncio.ensure_future(judge.evaluate(judged.tool, deepcopy(judged.call.arguments)))
+        try:
+            await asyncio.wait((word,), timeout=seconds)
+            if not word.done():
+                return Decision("deny", f"the policy engine said nothing in {seconds:g} s", _RULE)
+        finally:
+            word.cancel()  # nobody waits for one that does not let go, either
+        said = word.result()
     except Exception as error:  # what cannot be judged does not run
         log.debug("the policy engine broke", exc_info=True)
         return Decision("deny", f"the policy engine broke: {error!r}", _RULE)

@@ -205,6 +205,8 @@ class Caller(Passage):
                 changed = await around.kept(keeping, call)
                 if changed is not None and not self.is_over:
                     self._emit(changed)
+                    if said := around.guarded(judged, changed):
+                        self._add(call, line("take care", said))
         if self.is_over or not around.listens("after_tool"):
             return result
         remark = await around.after(judged, self._clean(result.text), result.ok)

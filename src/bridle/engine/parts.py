@@ -44,7 +44,8 @@ class Parts(Struct):
     in to be taken out of everything that is said; they end up in the `redactor` alone, with the
     person's own patterns (`redact`) and, unless `redact_tokens` is off, what looks like a token.
     `day` keeps the account for the limits of a day. `ground` is what commands and paths are judged
-    by, `judge` the person's own policy engine, `hooks` and `keeper` stand around every effect.
+    by, `judge` the person's own policy engine, which has `judge_seconds` before it counts as a no;
+    `hooks` and `keeper` stand around every effect.
     `sandbox` is the level that commands would run at (empty: none), or what knows it. A yes for
     the session ends after `ask_grant_seconds`; a rule that a person made of one goes to `learn`.
     """
@@ -72,6 +73,7 @@ class Parts(Struct):
     day: Day | None = None
     ground: "Ground | None" = None
     judge: PolicyEngine | None = None
+    judge_seconds: float = 10.0
     hooks: "Hooks | None" = None
     keeper: "Keeper | None" = None
     sandbox: "str | Confining" = ""
