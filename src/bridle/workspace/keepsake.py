@@ -8,7 +8,6 @@ not to run a command: it is for the day on which two things go wrong.
 import fcntl
 import hashlib
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -35,7 +34,7 @@ class Keepsake:
 
     def write(self, held: Held) -> None:
         """Put it there, in place of what was there before."""
-        path = self._folder / f"{self._start}.{secrets.token_hex(8)}"
+        path = self._folder / f"{self._start}.{os.urandom(8).hex()}"
         handle = -1
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -4,7 +4,6 @@ Every name on the way is opened by itself and no link is followed. Decides nothi
 """
 
 import os
-import secrets
 import shutil
 import stat
 from contextlib import suppress
@@ -85,7 +84,7 @@ def remove(handle: int, name: str) -> None:
 
 def set_aside(handle: int, name: str) -> str:
     """Rename it to what nothing looks for; nothing is lost. Its new name; empty if it is gone."""
-    new = f"{name[:50]}{REFUSED}-{secrets.token_hex(4)}"
+    new = f"{name[:50]}{REFUSED}-{os.urandom(4).hex()}"
     try:
         os.rename(name, new, src_dir_fd=handle, dst_dir_fd=handle)
     except FileNotFoundError:
