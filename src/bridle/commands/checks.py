@@ -135,7 +135,8 @@ def _tar(name: str, given: Given, reach: Reach) -> list[str]:
     if letters.isalpha() and "f" in letters:
         archives = given.operands[1:2]
     if given.has("-c -r -u --create") or not {*"cru"}.isdisjoint(letters):
-        members = [reach.reads(arg) for arg in given.operands[2 if letters else 0 :]]
+        first = (1 + ("f" in letters)) if letters else 0
+        members = [reach.reads(arg) for arg in given.operands[first:]]
         return [*(reach.writes(arg) for arg in archives), *members, "packs files"]
     plain = not letters or (set(letters) <= set("tvzjJf") and letters.endswith("f"))
     lists = given.has("-t --list") or "t" in letters

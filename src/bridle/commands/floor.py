@@ -64,6 +64,7 @@ ALWAYS: dict[str, str] = {
         ),
         _USERS,
     ),
+    "killall5": "ends every process",
     **dict.fromkeys(("umount", "swapoff", "pivot_root", "losetup"), _MOUNT),
 }
 

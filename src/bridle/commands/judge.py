@@ -6,8 +6,9 @@ forbidden is seen in it all the same, as far as it can be seen.
 
 from posixpath import normpath
 
-from bridle.commands import floor, known, named
+from bridle.commands import floor, known, named, ruin
 from bridle.commands.effects import Effect, effect_of
+from bridle.commands.filled import fillings
 from bridle.commands.folders import UNKNOWN, Folders, Whereabouts
 from bridle.commands.notes import Notes
 from bridle.commands.options import Arg, retold, sort_words
@@ -41,7 +42,9 @@ def judge(command: str, cwd: str, ground: Ground) -> Understood:
     notes = Notes()
     if cwd != ground.root and (reason := _stray(cwd, ground)):
         notes.act(Act(("read",), cwd, "changes", reason, is_path=True))
-    where = _Judging(ground, notes).script(script, command, (cwd,), 0)
+    judging = _Judging(ground, notes)
+    where = judging.script(script, command, (cwd,), 0)
+    judging.look_filled(script, command, cwd)
     notes.spelled_so(command)
     return notes.told(where[0] if len(where) == 1 and where[0] else cwd)
 
@@ -55,7 +58,8 @@ def _stray(cwd: str, ground: Ground) -> str:
 class _Judging:
     """One command line on its way through; knows what the last command was that fed this one."""
 
-    def __init__(self, ground: Ground, notes: Notes) -> None:
+    def __init__(self, ground: Ground, notes: Notes, *, filled: bool = False) -> None:
+        self._filled = filled  # a guess at what the line is with its variables put in
         self._ground = ground
         self._notes = notes
         self._source = ""  # the program at the other end of the pipe
@@ -81,6 +85,21 @@ class _Judging:
         self._source, self._fed = outer
         return where.last()
 
+    def look_filled(self, script: Script, text: str, folder: str) -> None:
+        """What is forbidden is forbidden with a variable in it as well."""
+        if not script.opaque or self._filled or self._notes.floor:
+            return
+        ruin.look_looped(text, self._notes)
+        for guess in fillings(text):
+            parsed, other = parse(guess), Notes()
+            if parsed.refused:
+                continue
+            _Judging(self._ground, other, filled=True).script(parsed, guess, (folder,), 1)
+            if other.floor:
+                self._notes.forbid(other.floor)
+            if other.guard:
+                self._notes.guarded(other.guard)
+
     def _connect(self, simple: Simple, outer: tuple[str, list[Arg]]) -> None:
         """What comes through the pipe, if there is one."""
         if simple.follows != "|":
@@ -89,7 +108,10 @@ class _Judging:
         name = self._last[0].text.rpartition("/")[2] if self._last else "?"
         if name not in ("tee", "cat", "sudo") or not self._source:
             self._source = name
-        self._fed = self._last[1:] if name in _ECHOES else []
+        told = self._last[1:] if name in _ECHOES else []
+        if name == "ls" and any(arg.text.startswith("-") and "d" in arg.text for arg in self._last):
+            told = [arg for arg in self._last[1:] if not arg.text.startswith("-")]
+        self._fed = told
 
     def _simple(self, simple: Simple, folder: str, depth: int) -> None:
         if simple.opaque:
@@ -103,6 +125,9 @@ class _Judging:
         args = self._expanded(simple.words, reach)
         self._last = args
         if args:
+            texts = [redirect.target for redirect in simple.redirects if redirect.kind == "text"]
+            if any(arg.text == "xargs" for arg in args):
+                self._fed = [Arg(word) for text in texts for word in text.text.split()] or self._fed
             self._command(args, reach, depth)
             self._heredoc(simple, args[0].text, reach, depth)
 
@@ -124,7 +149,11 @@ class _Judging:
 
     def _heredoc(self, simple: Simple, name: str, reach: Reach, depth: int) -> None:
         """Text that a shell is given to read is a script."""
-        if name.rpartition("/")[2] in SHELLS:
+        name = name.rpartition("/")[2]
+        fed = [one.target for one in simple.redirects if one.kind in ("text", "read")]
+        floor.look_made(name, [Arg(word.text, word.known) for word in fed], self._notes)
+        ruin.look(name, known.find(name) is not None, [word.text for word in fed], self._notes)
+        if name in SHELLS:
             for redirect in simple.redirects:
                 if redirect.kind == "text":
                     self._text(Arg(redirect.target.text, False), reach, depth + 1)
@@ -196,6 +225,8 @@ class _Judging:
                 verb = sort_words(rest, flag_table(entry.flags), stop=True).operands
                 also += (retold([Arg(name), *verb]),)
         named.look(entry, own, reach)
+        texts = [arg.text for arg in rest if effect.does != "reads"]
+        ruin.look(name, entry is not None, texts, self._notes)
         if least is not None and _RANK[least.does] > _RANK[effect.does]:
             effect = least
         within = reach.within
@@ -212,7 +243,7 @@ class _Judging:
         floor.look(name, rest, reach)
         floor.look_made(name, rest, self._notes)
         if self._source:
-            floor.look_piped(name, rest, self._source, self._notes)
+            floor.look_piped(name.rpartition("/")[2], rest, self._source, self._notes)
 
     def _wrapped(self, inside: Wrapped, name: str, act: Act, reach: Reach, depth: int) -> None:
         """A command that runs others: the wrapper is an act, and so is what it runs."""
@@ -291,6 +322,7 @@ class _Judging:
         if script.refused:
             self._notes.forbid(script.refused)
         self.script(script, text, (reach.folder,), depth)
+        self.look_filled(script, text, reach.folder)
 
     def _follow(self, simple: Simple, at: Folders, where: Whereabouts) -> None:
         """After a `cd` later commands run elsewhere."""
