@@ -30,7 +30,7 @@ _DEEPEST = 12  # programs inside one another
 _PROGRAMS = 600  # that one line may run, every folder and every guess counted
 _NAMES = 2048  # that the patterns of one line may stand for
 _RANK: dict[Does, int] = {"reads": 0, "edits": 1, "builds": 2, "changes": 3}
-_MOVERS = frozenset({"pushd", "popd", "source", ".", "eval", "builtin", "command", "time"})
+_MOVERS = frozenset({"pushd", "popd", "source", ".", "eval", "builtin", "command", "time", "exec"})
 _ECHOES = frozenset({"echo", "printf"})
 
 

@@ -188,7 +188,8 @@ TABLE = {
         ),
     ),
     "rustfmt": _builds("--check --edition= -l -q --color="),
-    "rustc": Known(operands="work*", asks=("rustc x.rs -o /x",)),
+    # What rustup puts in its place may fetch the toolchain that the folder names, even for this.
+    "rustc": Known(operands="work*", asks=("rustc x.rs -o /x", "rustc --version")),
     "go": _verbs(
         {
             **{

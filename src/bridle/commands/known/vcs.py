@@ -130,7 +130,7 @@ _VERBS = {
     "tag": _looks(
         "-l -n? -i --list --sort= --format= --contains? --no-contains? --merged? --no-merged? "
         "--points-at= --column? --color? --ignore-case",
-        needs="-l --list",
+        needs="-l --list --contains --no-contains --merged --no-merged --points-at",
         check="format",
     ),
     "remote": Known(
@@ -242,6 +242,7 @@ TABLE = {
             "git ls-files",
             "git remote -v",
             "git tag -l",
+            "git tag --contains HEAD",
             "git tag",
             "git stash list",
             "git describe --tags",
