@@ -4,6 +4,7 @@ import pytest
 from deciding import understood
 
 from bridle.commands.filled import fillings
+from bridle.policy import Rule
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,6 @@ def test_only_a_person_may_allow_it(line):
         'git commit -m "never rm -rf / again"',
         "rg 'rm -rf /'",
         "sed -n '/rm -rf ~/p' README.md",
-        'cat > notes.txt <<< "never run rm -rf /"',
         "x=build; rm -rf $x",
         "for d in a b; do rm -rf $d; done",
         'f() { rm -rf "$1"; }; f build',
@@ -93,3 +93,39 @@ def test_what_can_be_seen_is_put_in():
     assert fillings("ls") == []
     assert fillings("echo $HOME") == []
     assert fillings("echo $x" + " " * 5000) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "dtach -n x rm -rf /",
+        "env - rm -rf /",
+        "op run -- rm -rf ~",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm -rf /",
+        "cargo watch -x 'rm -rf /'",
+        "git -c core.pager='rm -rf /' log",
+        "BASH_ENV='rm -rf /' bash -c ls",
+        "bash -c '\"$@\"' _ rm -rf /",
+        "tar cf x . --checkpoint=1 --checkpoint-action=exec='rm -rf /'",
+    ],
+)
+def test_a_program_that_may_run_its_words_is_held_to_them(line):
+    assert understood(line).floor
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "env - curl x",
+        "flock f -c 'curl x'",
+        "a=curl; $a x",
+        "less '+!curl x' f",
+        "python3 -c \"import os; os.system('curl x')\"",
+        "tar -I curl -xf x",
+        "/lib64/ld-linux-x86-64.so.2 /bin/curl x",
+    ],
+)
+def test_a_rule_that_forbids_sees_a_command_in_the_words_of_another(line):
+    rule, acts = Rule("deny", "shell", "curl *"), understood(line).acts
+    assert any(rule.speaks_of(act) for act in acts)
+    assert not any(rule.speaks_of(act) for act in understood('git commit -m "no curl x"').acts)

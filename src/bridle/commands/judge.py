@@ -45,6 +45,7 @@ def judge(command: str, cwd: str, ground: Ground) -> Understood:
     judging = _Judging(ground, notes)
     where = judging.script(script, command, (cwd,), 0)
     judging.look_filled(script, command, cwd)
+    ruin.look_whole(command, notes.acts, notes)
     notes.spelled_so(command)
     return notes.told(where[0] if len(where) == 1 and where[0] else cwd)
 
@@ -226,7 +227,7 @@ class _Judging:
                 also += (retold([Arg(name), *verb]),)
         named.look(entry, own, reach)
         texts = [arg.text for arg in rest if effect.does != "reads"]
-        ruin.look(name, entry is not None, texts, self._notes)
+        ruin.look(name, entry is not None, texts, self._notes, self._ground.home)
         if least is not None and _RANK[least.does] > _RANK[effect.does]:
             effect = least
         within = reach.within

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from bridle.commands.options import Arg
 from bridle.commands.program import Known
+from bridle.policy import Does
 
 _VERSION = re.compile(
     r"((?:python|pip|pypy|perl|php|lua|ruby|node|gcc|g\+\+|clang|clang\+\+)3?)-?[\d.]*"
@@ -89,6 +90,16 @@ def _module(name: str, isolated: bool) -> Known | None:
         entry = table().get(name)
         if entry is None or (entry.does != "builds" and name != "pip"):
             return None
-    if entry.does == "changes" or isolated:
+    return entry if isolated else _local(entry)
+
+
+def _local(entry: Known) -> Known:
+    """The same, where code of the workspace may stand in for it."""
+    verbs = {name: _local(verb) for name, verb in entry.verbs.items()}
+    if entry.does != "reads" and not verbs:
         return entry
-    return replace(entry, does="builds", reason="python may run code of the workspace")
+    does: Does = "builds" if entry.does == "reads" else entry.does
+    return replace(entry, does=does, reason=entry.reason or _OWN, verbs=verbs, alone="")
+
+
+_OWN = "python may run code of the workspace"
