@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 system: ## install the system packages that tests need, where that is possible
-	@PATH="$(BIN):$$PATH" scripts/system-packages ripgrep
+	@PATH="$(BIN):$$PATH" scripts/system-packages ripgrep bubblewrap
 
 demo: setup ## a scripted model mends a failing test with the real tools; no key needed
 	@$(BIN)/bridle demo

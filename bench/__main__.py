@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.contenders import BY_NAME, CONTENDERS, FLOOR, HERE, OURS, Contender
 from bench.environments import prepare
+from bench.gate.measures import GATE
 from bench.measures import MEASURES, commands, pulled_in, take
 from bench.plot import draw
 from bench.report import Results, to_markdown
@@ -24,7 +25,7 @@ from bench.sessions.measures import take as take_sessions
 from bench.sessions.picture import draw as draw_sessions
 from bench.stage import Stage
 
-NAMES = [measure.name for measure in (*MEASURES, *LASTING)] + ["commands"]
+NAMES = [measure.name for measure in (*MEASURES, *LASTING, *GATE)] + ["commands"]
 
 
 def chosen() -> argparse.Namespace:
@@ -80,7 +81,8 @@ def measured(options: argparse.Namespace) -> Results:
             if "commands" in options.only:
                 results.commands = commands(stage, 5 if options.quick else 15)
                 results.pulled_in = pulled_in()
-            take_sessions(stage, options.only, options.quick, results.taken)
+            both = (*LASTING, *GATE)
+            take_sessions(stage, both, options.only, options.quick, results.taken)
     except KeyboardInterrupt:
         print("\ninterrupted: the report has what was measured so far")
         options.only = []

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.contenders import CONTENDERS, FLOOR, OURS
+from bench.gate.report import found as found_at_gate
 from bench.measures import BY_NAME, Samples, figure
 from bench.sessions.report import found
 
@@ -61,6 +62,7 @@ def judge(taken: Samples, commands: dict[str, float]) -> list[Verdict]:
         Verdict("eight 100 ms calls, plain functions", own("plain8"), 115, unit="ms"),
         *judge_commands(commands),
         *judge_sessions(taken),
+        *judge_gate(taken),
     ]
 
 
@@ -80,6 +82,23 @@ def judge_sessions(taken: Samples) -> list[Verdict]:
         limit("our own CPU per turn, 10,000 messages to 10", "own_growth", 1.3, "x"),
         limit("100 watchers of a streaming turn, times one", "watch_times", 3, "x"),
         limit("memory grown in the last 500 of 1,000 turns", "grown", 5, "MB"),
+    ]
+
+
+def judge_gate(taken: Samples) -> list[Verdict]:
+    """The gate: it costs nothing that anybody would notice, whatever it is given."""
+
+    def limit(promise: str, name: str, most: float, unit: str = "ms") -> Verdict:
+        return Verdict(promise, found_at_gate(name, taken), most, unit=unit)
+
+    return [
+        limit("10,000 hostile command lines, 99 of 100 decided within", "hostile_p99", 5),
+        limit("10,000 hostile command lines, the worst", "hostile_worst", 250),
+        limit("10,000 hostile command lines, errors", "hostile_failed", 0, ""),
+        limit("10,000 hostile command lines, run unasked by mistake", "hostile_allowed", 0, ""),
+        limit("an everyday command line decided, mean", "explain_us", 300, "µs"),
+        limit("`grep` over this repository, times bare ripgrep", "grep_times", 1.5, "x"),
+        limit("an undo snapshot of 20,000 unchanged files", "snapshot_ms", 150),
     ]
 
 

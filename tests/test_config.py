@@ -145,7 +145,7 @@ def test_provider_and_model_make_one_name(file, text, flags, name):
     [
         ("model: x\na: [\n", "FILE:3: this is not YAML", "Mend that line"),
         ("model: x\n\tmode: ask\n", "FILE:2: this is not YAML", "Mend that line"),
-        ("a\x00b", "FILE: this is not YAML", "Mend that line"),
+        ("a\x00b", "FILE:1: this is not YAML", "Mend that line"),
         ("model: x\nmodell: y\n", "FILE:2: there is no setting `modell`", "Did you mean `model`?"),
         ("limits:\n  step: 5\n", "FILE:2: there is no setting `limits.step`", "`limits.steps`"),
         ("zzz: 1\n", "FILE:1: there is no setting `zzz`", "There are: provider, model"),

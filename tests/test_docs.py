@@ -9,8 +9,10 @@ import sys
 from asyncio.subprocess import PIPE
 from pathlib import Path
 
+import click
 import pytest
 
+from bridle.cli import COMMANDS, commands
 from bridle.testing import KEY, FakeAnthropic
 
 ROOT = Path(__file__).parent.parent
@@ -72,10 +74,33 @@ def shown_commands():
     return sorted(line.strip() for line in found)
 
 
+def all_commands():
+    """Every command of the program, with those of its groups: ("policy", "check")."""
+    context = click.Context(commands)
+    for name in COMMANDS:
+        found = commands.get_command(context, name)
+        if isinstance(found, click.Group):
+            yield from ((name, one) for one in found.list_commands(context))
+        else:
+            yield (name,)
+
+
+GROUPS = {words[0] for words in all_commands() if len(words) == 2}
+
+
+def test_the_reference_names_every_command():
+    page = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    shown = {tuple(line.split()[1:3]) for line in shown_commands()}
+    shown |= {words[:1] for words in shown}
+    listed = re.findall(r"`bridle sessions rename`((?:, `[a-z]+`)+)", page)
+    shown |= {("sessions", name) for name in re.findall(r"`([a-z]+)`", *listed)}
+    assert [words for words in all_commands() if words not in shown] == []
+
+
 @pytest.mark.parametrize("line", shown_commands())
 def test_every_command_in_the_pages_is_one_that_the_program_knows(line):
     words = shlex.split(line)[1:]
-    depth = 2 if words[0] in ("sessions", "config", "approvals") else 1
+    depth = 2 if words[0] in GROUPS else 1
     command = [sys.executable, "-m", "bridle", *words[:depth], "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import bridle
@@ -19,12 +20,30 @@ ALL = [*MODULES, *TESTS, *BENCH]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
+@cache
+def tree(path):
+    return ast.parse(path.read_text())
+
+
+def statements(node):
+    """Every statement below it: what is smaller defines no function."""
+    for block in BLOCKS:
+        found = getattr(node, block, None)
+        for one in found if isinstance(found, list) else ():
+            yield one
+            yield from statements(one)
+
+
+@cache
 def functions(path):
-    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, FUNCTIONS)]
+    return [node for node in statements(tree(path)) if isinstance(node, FUNCTIONS)]
 
 
 def test_every_module_opens_by_saying_what_it_is():
-    assert [str(m) for m in MODULES if not ast.get_docstring(ast.parse(m.read_text()))] == []
+    assert [str(m) for m in MODULES if not ast.get_docstring(tree(m))] == []
 
 
 def test_no_file_outgrows_the_house():
@@ -144,12 +163,14 @@ CONTRACTS = [
     "A2",
     "A3",
     "A4",
+    "A5",
     "A6",
     "A7",
     "A8",
     "A9",
     "A13",
-    *(f"S{n}" for n in (1, 2, 3, 4, 5, 6, 7, 9, 11)),
+    "P4",
+    *(f"S{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 11)),
 ]
 
 

@@ -107,7 +107,7 @@ def test_transcripts_are_like_lists_however_they_branch(steps, start):
 
 
 def test_a_turn_goes_on_through_everything_that_steers_it_and_through_silence():
-    """The thoughts of a step go back while its results wait; a silent reply is never sent."""
+    """The thoughts of a step go back while its results wait; silence is never sent."""
     step = [Message("assistant", (ToolCall("a", "look"),)), Message("tool", (ToolOutput("a", ""),))]
     silent = Message("assistant", (Thinking("hm"), Text(" \n")))
     spoken = Message("assistant", (Thinking("hm"), Text("so")))
@@ -115,6 +115,7 @@ def test_a_turn_goes_on_through_everything_that_steers_it_and_through_silence():
     assert Transcript(steered).turn == 0
     assert Transcript([user("go"), *step, silent, user("well?")]).turn == 0
     assert Transcript([user("go"), *step, spoken, user("well?"), user("?")]).turn == 5
+    assert Transcript([user("go"), *step, spoken, user(" \n"), *step]).turn == 0
 
 
 def test_those_that_grew_out_of_one_another_share_their_wires():

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.messages import ToolCall
-from bridle.policy import MODES, Decision, Facts, Rule, ToolPolicy, decide
+from bridle.policy import MODES, Act, Decision, Facts, Rule, ToolPolicy, decide
 
 READS = ToolPolicy(read_only=True)
 EDITS = ToolPolicy(edits=True)
@@ -71,7 +71,7 @@ def test_adding_a_deny_or_an_ask_never_permits_more(call, facts, before, mode, r
         added = Rule(verdict, rule.tool, rule.pattern)
         new = decide(call, facts, [*before[:place], added, *before[place:]], mode)
         assert RANK[new.verdict] >= RANK[old.verdict]
-        if verdict == "deny" and added.matches(call.name, facts.subject):
+        if verdict == "deny" and added.speaks_of(Act((call.name,), facts.subject)):
             assert new.verdict == "deny"
 
 

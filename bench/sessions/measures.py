@@ -172,9 +172,11 @@ LASTING = (
 )
 
 
-def take(stage: Stage, wanted: Sequence[str], quick: bool, taken: Samples) -> None:
+def take(
+    stage: Stage, measures: Sequence[Lasting], wanted: Sequence[str], quick: bool, taken: Samples
+) -> None:
     """All samples of the wanted measures into `taken`, with a line of progress for each."""
-    for measure in LASTING:
+    for measure in measures:
         rounds = measure.quick_rounds if quick else measure.rounds
         if measure.name in wanted:
             samples = taken.setdefault(measure.name, {})[OURS.name] = []

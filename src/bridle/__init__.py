@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from bridle.messages import user as user
     from bridle.policy import Rule as Rule
     from bridle.policy import ToolPolicy as ToolPolicy
+    from bridle.promises.hooks import Occasion as Occasion
+    from bridle.promises.hooks import Remark as Remark
     from bridle.promises.provider import Provider as Provider
     from bridle.promises.provider import Request as Request
     from bridle.promises.provider import RequestConfig as RequestConfig
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from bridle.runtime import Limits as Limits
     from bridle.runtime import build_engine as build_engine
     from bridle.runtime import provider as provider
+    from bridle.runtime.hooks import hook as hook
     from bridle.tools.function import tool as tool
     from bridle.usage import ExecutionMetrics as ExecutionMetrics
     from bridle.usage import Usage as Usage
@@ -72,10 +75,12 @@ _HOMES = {
     ),
     "messages": ("File", "Image", "Message", "Text", "ToolCall", "user"),
     "policy": ("Rule", "ToolPolicy"),
+    "promises.hooks": ("Occasion", "Remark"),
     "promises.provider": ("Provider", "Request", "RequestConfig", "Response"),
     "promises.session": ("Answer", "TurnResult"),
     "promises.tool": ("ToolContext", "ToolResult"),
     "runtime": ("Engine", "Limits", "build_engine", "provider"),
+    "runtime.hooks": ("hook",),
     "tools.function": ("tool",),
     "usage": ("ExecutionMetrics", "Usage"),
 }

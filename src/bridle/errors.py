@@ -27,7 +27,8 @@ AgentError                     kind, message, cause · retryable, retry_after ·
     ├── SessionClosed
     ├── SessionLocked
     ├── UnknownSession
-    └── UnknownApproval        answered already, expired, or never asked
+    ├── UnknownApproval        answered already, expired, or never asked
+    └── HookDenied             a hook refused a prompt or a turn
 
 `retryable` is an attribute, never a search in the text. `hint` says what to do next.
 """
@@ -256,3 +257,9 @@ class UnknownSession(SessionError):
 
 class UnknownApproval(SessionError):
     """The question was answered already, has expired, or was never asked."""
+
+
+class HookDenied(SessionError):
+    """A hook refused a prompt or a turn."""
+
+    hint = "The hooks are the person's own: look at what they say, or change them."

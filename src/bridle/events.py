@@ -2,9 +2,8 @@
 
 Two families. *Streamed* events are said while something is under way; the log keeps them as
 `{"type": "event", "eventType": …}`. *Recorded* events are facts with a record type of their own.
-Field names are camelCase where they are written; events are facts, so they are past tense.
-Values that cannot hold themselves need no garbage collector (`gc=False`): a server with a thousand
-sessions would spend a quarter of its time there.
+Field names are camelCase where they are written. Values that cannot hold themselves need no garbage
+collector (`gc=False`): a server with a thousand sessions would spend a quarter of its time there.
 """
 
 from typing import Any, Literal
@@ -20,13 +19,7 @@ Reason = Literal["done", "failed", "timeout", "interrupted", "budget", "stuck", 
 
 
 class Streamed(
-    Struct,
-    frozen=True,
-    gc=False,
-    tag_field="eventType",
-    tag=True,
-    rename="camel",
-    omit_defaults=True,
+    Struct, frozen=True, gc=False, tag_field="eventType", rename="camel", omit_defaults=True
 ):
     """Said while something is under way."""
 
@@ -146,7 +139,13 @@ class CallIntended(Recorded, frozen=True, tag="intent"):
 
 
 class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
-    """A person has to say whether a call may run. `shown` binds the answer to what was shown."""
+    """A person has to say whether a call may run. `shown` binds the answer to what was shown.
+
+    `commands` are those that were understood, `paths` the files it would touch. `covers` is a class
+    of calls (`builds`) that a yes covers for the session. `proposal` is the narrowest rule that
+    would allow it, `times` how often the like was allowed before. Questions of one step with the
+    same `group` belong together. `lasting`: a yes to it is a yes once. `sandbox`: its level.
+    """
 
     call: ToolCall
     shown: str
@@ -154,12 +153,21 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     rule: str = ""
     cwd: str = ""
     expires: str = ""
+    commands: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    covers: str = ""
+    proposal: str = ""
+    times: int = 0
+    group: str = ""
+    lasting: bool = False
+    sandbox: str = ""
 
 
 class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
     """The first answer to that question, which is known by its `shown`: call ids may repeat.
 
-    `cwd` is the folder of which it was asked: a yes for one folder is none for another.
+    `cwd` is the folder of which it was asked: a yes for one folder is none for another. `rule` is
+    the one that was made of a yes; `until` is when a yes for the session ends.
     """
 
     call_id: str
@@ -170,6 +178,61 @@ class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
     shown: str = ""
     letter: str = ""
     cwd: str = ""
+    rule: str = ""
+    until: str = ""
+
+
+class Grant(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A yes for the session: `what` it covers, in words, and the `rule` that was made of it."""
+
+    id: str
+    what: str = ""
+    since: str = ""
+    until: str = ""
+    by: str = "me"
+    cwd: str = ""
+    rule: str = ""
+
+
+class GrantRevoked(Recorded, frozen=True, tag="grant_revoked"):
+    """A yes for the session was taken back; without a `grant`, all of them."""
+
+    grant: str = ""
+    by: str = "me"
+    letter: str = ""
+
+
+class ModeChanged(Recorded, frozen=True, tag="mode"):
+    """From here on the session has this mode: plan, ask, edits or auto."""
+
+    mode: str
+    by: str = "me"
+    reason: str = ""
+
+
+class FileChange(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A file of the workspace that a call changed."""
+
+    path: str
+    how: Literal["added", "changed", "deleted"] = "changed"
+
+
+class FilesChanged(Recorded, frozen=True, tag="files"):
+    """What a call changed in the workspace, and what undo does not cover of it, in words."""
+
+    turn: int
+    call_id: str = ""
+    files: tuple[FileChange, ...] = ()
+    uncovered: tuple[str, ...] = ()
+
+
+class Undone(Recorded, frozen=True, tag="undo"):
+    """Somebody took back what a turn had changed (`undo` names what was kept, to take it back)."""
+
+    turn: int
+    by: str = "me"
+    files: tuple[str, ...] = ()
+    undo: str = ""
 
 
 class UsageReported(Recorded, frozen=True, tag="usage"):
@@ -279,6 +342,7 @@ class Checkpoint(Recorded, frozen=True, tag="checkpoint"):
     a reply whose calls are not all answered, `outputs` the answers that it has, `intents` the calls
     that were begun, by call id: did they only read? `letters` are those that came last. `before` is
     what had been used when the running turn began, `steps` are the replies that it has had.
+    `grants` are from before they had an end; `times`: how often the like was allowed.
     """
 
     previous: str
@@ -301,6 +365,9 @@ class Checkpoint(Recorded, frozen=True, tag="checkpoint"):
     letters: tuple[str, ...] = ()
     before: ExecutionMetrics = ExecutionMetrics()
     steps: int = 0
+    mode: str = ""
+    granted: tuple[Grant, ...] = ()
+    times: tuple[tuple[str, int], ...] = ()
 
 
 class TurnEnded(Recorded, frozen=True, tag="turn_end"):

@@ -161,8 +161,8 @@ class Transcript(Sequence[Message]):
 
     Transcripts that grew out of one another share a shelf, and on that shelf each wire format
     keeps what it has encoded already (`wires`): a message is encoded once, not once a request.
-    `turn` is where the turn in progress begins: the last prompt that came when no result waited
-    for the model to say something.
+    `turn` is where the turn in progress begins: the last prompt that says something and came when
+    no result waited for the model to do so.
     """
 
     __slots__ = ("_length", "_looping", "_shelf", "turn")
@@ -206,9 +206,9 @@ class Transcript(Sequence[Message]):
         return other
 
     def _turn_at(self, index: int, message: Message) -> None:
-        """Several prompts may steer one step, and a silent reply is none: it is never sent."""
+        """Several prompts may steer one step. Silence, a reply's or a prompt's, is never sent."""
         if message.role == "user":
-            if not self._looping:
+            if not self._looping and says_something(message):
                 self.turn = index
         elif message.role == "tool":
             self._looping = True

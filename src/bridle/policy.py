@@ -1,105 +1,367 @@
 """May this call run? Pure: a call, what is known of it, rules and a mode in; a decision out.
 
-The order: the floor, deny rules, the mode `plan`, ask rules, allow rules, the tool's own policy,
-and, when nothing spoke, ask. No rule and no mode lifts the floor or a deny.
+A call is judged by what it would do, its *acts*: a shell line has one for each command in it and
+for each file it touches, a file tool one for each path. The strictest word about any act decides.
+
+The order: the floor, deny rules, the mode `plan`, ask rules, what only a person may allow (a
+guard), allow rules, the tool's own policy, and, when nothing spoke, ask. No rule and no mode lifts
+the floor or a deny. What was not understood (opaque) is never allowed by a rule; in `auto` it runs
+only inside a sandbox.
 """
 
-from collections.abc import Iterable
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Sequence
+from fnmatch import translate
+from functools import lru_cache
 from typing import Literal
+from unicodedata import normalize
 
 from msgspec import Struct
 
+from bridle.errors import ConfigError
 from bridle.messages import ToolCall
 
 Mode = Literal["plan", "ask", "edits", "auto"]
 Verdict = Literal["allow", "ask", "deny"]
 Risk = Literal["low", "medium", "high"]
+Does = Literal["reads", "edits", "builds", "changes"]
 
 MODES: tuple[Mode, ...] = ("plan", "ask", "edits", "auto")
+ORDER: tuple[Verdict, ...] = ("deny", "ask", "allow")
 
 
 class ToolPolicy(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a tool says of itself.
 
     `read_only`: it changes nothing. `edits`: it changes files of the workspace and nothing else.
+    `files`: its paths are paths of the workspace, and are judged as such. `runs`: the argument that
+    holds a shell command. `asks`: the call is itself a question to the person, so nothing but a
+    person answers it.
     """
 
     read_only: bool = False
     requires_approval: bool = False
     risk: Risk = "medium"
     edits: bool = False
+    files: bool = False
+    runs: str = ""
+    asks: bool = False
+
+
+class Act(Struct, frozen=True, gc=False, omit_defaults=True):
+    """One thing that a call would do.
+
+    `names` are what a rule may call it: the tool's name, and `read`, `write` or `fetch` for what it
+    comes down to. `subject` is what the rule's pattern is held against: a command as it was
+    understood, a path from the root, a host. `also` are other spellings of it; they can only
+    forbid. A `minor` act is part of another: rules can forbid it or have it asked, and it needs no
+    allow of its own. `within` is the folder that a command runs in, where that is not the root.
+    """
+
+    names: tuple[str, ...]
+    subject: str = ""
+    does: Does = "changes"
+    reason: str = ""
+    also: tuple[str, ...] = ()
+    is_path: bool = False
+    minor: bool = False
+    within: str = ""
 
 
 class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What is known of a call besides its words. `subject` is what rules match: command or path."""
+    """What is known of a call besides its words.
+
+    Without `acts` there is one: the tool's name and `subject`. `floor` says why it must never run,
+    `guard` why only a person may allow it, `opaque` what in it was not understood. `sandboxed`:
+    it would run inside an active sandbox; `sandbox` is the level of it (`none`: without one), and
+    empty for what is no command.
+    """
 
     policy: ToolPolicy = ToolPolicy()
     subject: str = ""
     floor: str = ""
+    acts: tuple[Act, ...] = ()
+    guard: str = ""
+    opaque: str = ""
+    sandboxed: bool = False
+    sandbox: str = ""
 
 
 class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
-    """`allow: shell(git status)`: a verdict, a tool's name and a pattern for its subject."""
+    """`allow: shell(git status)`: a verdict, a tool's name and a pattern for its subject.
+
+    In a pattern for commands `*` stands for anything, and ` *` at the end also for nothing. In one
+    for paths `*` stays within a folder, `**` does not, and a pattern without `/` is for the name.
+    `origin` is where the rule was written, `reason` why, for a person. With `where` it is for the
+    workspace at that root alone, a real path; whoever reads rules passes the others over. What it
+    allows there are commands that run in the root itself.
+    """
 
     verdict: Verdict
     tool: str
     pattern: str = "*"
+    origin: str = ""
+    reason: str = ""
+    where: str = ""
 
     def __str__(self) -> str:
         inside = "" if self.pattern == "*" else f"({self.pattern})"
         return f"{self.verdict}: {self.tool}{inside}"
 
-    def matches(self, name: str, subject: str) -> bool:
-        """Does the rule speak about this call?"""
-        return fnmatchcase(name, self.tool) and (
-            self.pattern == "*" or fnmatchcase(subject, self.pattern)
-        )
+    def speaks_of(self, act: Act) -> bool:
+        """Is this rule about that act? One that forbids is also held against other spellings."""
+        if self.tool not in act.names and not self._names(act):
+            return False
+        if self.where and act.within and self.verdict == "allow":
+            return False
+        if self.pattern == "*":
+            return True
+        if self.verdict == "allow":
+            return _expression(self.pattern, act.is_path, False).fullmatch(act.subject) is not None
+        fits = _expression(self.pattern, act.is_path, True).fullmatch
+        return any(fits(_flat(one)) is not None for one in (act.subject, *act.also))
+
+    def _names(self, act: Act) -> bool:
+        """Does the pattern of the tool's name fit one of the act's?"""
+        if "*" not in self.tool and "?" not in self.tool:
+            return False
+        fits = _expression(self.tool, False, False).fullmatch
+        return any(fits(name) is not None for name in act.names)
+
+
+def read_rule(text: str, origin: str = "") -> Rule:
+    """A rule from its words, `allow: shell(git status)`. Raise `ConfigError` with its origin."""
+    found = _RULE.fullmatch(text.strip())
+    place = f"{origin}: " if origin else ""
+    if found is None or len(text) > _LONGEST or not text.strip().isprintable():
+        said = text.strip() if text.isprintable() and len(text) < 100 else f"{text[:60]!r} …"
+        raise ConfigError(f"{place}`{said}` is no rule", hint=_EXAMPLE)
+    verdict, tool, pattern = found.groups("*")
+    if verdict not in ORDER:
+        raise ConfigError(f"{place}a rule cannot say `{verdict}`", hint=_EXAMPLE)
+    if not pattern.strip():
+        hint = f"Write `{verdict}: {tool}` for everything that {tool} does."
+        raise ConfigError(f"{place}there is nothing between the parentheses", hint=hint)
+    return Rule(verdict, tool, pattern.strip(), origin)
+
+
+_RULE = re.compile(r"(\w+)\s*:\s*([\w.*?-]+)\s*(?:\((.*)\))?", re.DOTALL)
+_LONGEST = 2000  # characters of a rule
+_EXAMPLE = (
+    "A rule says allow, ask or deny, then a tool, then what it is about: "
+    "`allow: shell(git status)`, `ask: write(**/*.sql)`, `deny: web_fetch`."
+)
 
 
 class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What the gate says, with the rule and a reason for a person."""
+    """What the gate says, with the rule and a reason for a person.
+
+    `covers` is a class of calls (`builds`) that one yes covers for the session. `word` is what the
+    person added. `lasting`: the ask is not to be answered by a mode or a grant.
+    """
 
     verdict: Verdict
     reason: str = ""
     rule: str = ""
+    covers: str = ""
+    word: str = ""
+    lasting: bool = False
 
 
-def decide(call: ToolCall, facts: Facts, rules: Iterable[Rule], mode: Mode) -> Decision:
+def decide(call: ToolCall, facts: Facts, rules: Sequence[Rule], mode: Mode) -> Decision:
     """Judge one call."""
     if facts.floor:
         return Decision("deny", facts.floor, "floor")
-    found = [rule for rule in rules if rule.matches(call.name, facts.subject)]
-    spoken = _strictest(found) if found else None
-    if spoken is not None and spoken.verdict == "deny":
-        return Decision("deny", "a rule forbids it", str(spoken))
-    if mode == "plan" and not facts.policy.read_only:
+    if not rules and _is_harmless(facts):
+        return _READS
+    acts = facts.acts or (_only(call, facts),)
+    spoken = [_spoken(act, rules) for act in acts] if rules else []
+    said = _strictest(spoken)
+    if said is not None and said.verdict == "deny":
+        return Decision("deny", _because("a rule forbids it", said), str(said))
+    if mode == "plan" and not _reads(facts, acts):
         return Decision("deny", "plan mode only reads; nothing is changed until the plan is agreed")
-    if spoken is not None:
-        return _answered(Decision(spoken.verdict, "a rule says so", str(spoken)), mode)
-    return _answered(_own(call, facts.policy, mode), mode)
+    if said is not None and said.verdict == "ask":
+        lasting = bool(facts.guard) or facts.policy.asks
+        found = Decision("ask", _because("a rule says so", said), str(said), lasting=lasting)
+    else:
+        found = _unforbidden(call, facts, acts, spoken, mode)
+    return found if found.verdict != "ask" or mode != "auto" else _answered(found, facts)
 
 
-def _strictest(rules: Iterable[Rule]) -> Rule | None:
-    order = ("deny", "ask", "allow")
-    return min(rules, key=lambda rule: order.index(rule.verdict), default=None)
+def _is_harmless(facts: Facts) -> bool:
+    """A tool that only reads, of which nothing else is known: most calls of most sessions."""
+    policy = facts.policy
+    if not policy.read_only or policy.asks or policy.requires_approval:
+        return False
+    return not (facts.acts or facts.guard or facts.opaque)
 
 
-def _own(call: ToolCall, policy: ToolPolicy, mode: Mode) -> Decision:
-    """The tool's own policy, where no rule spoke."""
-    if policy.requires_approval:
+def _only(call: ToolCall, facts: Facts) -> Act:
+    """The one act of a call of which nothing more is known."""
+    policy = facts.policy
+    does: Does = "reads" if policy.read_only else "edits" if policy.edits else "changes"
+    return Act((call.name,), facts.subject, does)
+
+
+def _spoken(act: Act, rules: Sequence[Rule]) -> Rule | None:
+    """The strictest rule about an act."""
+    return _strictest([rule for rule in rules if rule.speaks_of(act)])
+
+
+def _strictest(rules: Sequence[Rule | None]) -> Rule | None:
+    found = [rule for rule in rules if rule is not None]
+    return min(found, key=lambda rule: ORDER.index(rule.verdict)) if found else None
+
+
+def _reads(facts: Facts, acts: tuple[Act, ...]) -> bool:
+    if facts.policy.asks:
+        return True
+    return not facts.opaque and all(act.does == "reads" for act in acts)
+
+
+def _unforbidden(
+    call: ToolCall,
+    facts: Facts,
+    acts: tuple[Act, ...],
+    spoken: list[Rule | None],
+    mode: Mode,
+) -> Decision:
+    """No rule forbids it or has it asked: a guard, rules that allow, the tool's own policy."""
+    if facts.policy.asks:
+        return Decision("ask", "it is a question to you", lasting=True)
+    if facts.guard:
+        return Decision("ask", facts.guard, lasting=True)
+    if facts.opaque:
+        return Decision("ask", facts.opaque)
+    major = [act for act in acts if not act.minor]  # a minor act that is part of nothing counts
+    open_acts = major or list(acts)
+    ruled = {act: rule for act, rule in zip(acts, spoken, strict=False) if rule is not None}
+    open_acts = [act for act in open_acts if act not in ruled] if ruled else open_acts
+    if facts.policy.requires_approval and open_acts:
         return Decision("ask", f"{call.name} always asks")
-    if policy.read_only:
-        return Decision("allow", "it only reads")
-    if policy.edits and mode in ("edits", "auto"):
-        return Decision("allow", "file edits inside the workspace may run")
-    if policy.edits:
-        return Decision("ask", f"{call.name} changes files")
-    return Decision("ask", f"{call.name} may change things")
+    found = _own(call, open_acts, mode)
+    return _by_rule(ruled) if ruled and found.verdict == "allow" else found
 
 
-def _answered(decision: Decision, mode: Mode) -> Decision:
-    """In `auto` the person has answered every ask beforehand."""
-    if decision.verdict == "ask" and mode == "auto":
-        return Decision("allow", f"{decision.reason}; answered yes by --yes", decision.rule)
-    return decision
+def _by_rule(ruled: dict[Act, Rule]) -> Decision:
+    """Allowed, and by rules: the one is named that speaks of the most that is done."""
+    rule = ruled[max(ruled, key=lambda act: _WEIGHT.index(act.does))]
+    return Decision("allow", _because("a rule says so", rule), str(rule))
+
+
+_WEIGHT: tuple[Does, ...] = ("reads", "edits", "builds", "changes")
+
+
+def _because(words: str, rule: Rule) -> str:
+    return f"{words}: {rule.reason}" if rule.reason else words
+
+
+def _own(call: ToolCall, acts: list[Act], mode: Mode) -> Decision:
+    """The tool's own policy, for the acts of which no rule spoke."""
+    bound = [act for act in acts if act.does not in _FREE[mode]]
+    if not bound:
+        edits = any(act.does == "edits" for act in acts)
+        return _EDITS if edits else _READS
+    reason = _reasons(bound) or _why(call, bound)
+    if all(act.does == "builds" for act in bound):
+        return Decision("ask", reason, covers="builds")
+    return Decision("ask", reason)
+
+
+def _reasons(acts: list[Act]) -> str:
+    """Why they ask, the worst first; each once, and not more than a person reads."""
+    worst = sorted(acts, key=lambda act: -_WEIGHT.index(act.does))
+    found = list(dict.fromkeys(act.reason for act in worst if act.reason))
+    more = f" and {len(found) - _REASONS} more" if len(found) > _REASONS else ""
+    return "; ".join(found[:_REASONS]) + more
+
+
+_REASONS = 3
+_FREE: dict[Mode, frozenset[Does]] = {
+    "plan": frozenset({"reads"}),
+    "ask": frozenset({"reads"}),
+    "edits": frozenset({"reads", "edits"}),
+    "auto": frozenset({"reads", "edits"}),
+}
+_READS = Decision("allow", "it only reads")
+_EDITS = Decision("allow", "file edits inside the workspace may run")
+
+
+def _why(call: ToolCall, acts: list[Act]) -> str:
+    if all(act.does == "edits" for act in acts):
+        return f"{call.name} changes files"
+    return f"{call.name} may change things"
+
+
+def _answered(asked: Decision, facts: Facts) -> Decision:
+    """In `auto` the person has answered every ask beforehand, but for what only they can answer."""
+    if facts.policy.asks:
+        return asked
+    if asked.lasting:
+        return Decision("deny", f"{asked.reason}; that takes a person, not --yes", asked.rule)
+    if facts.opaque and not facts.sandboxed:
+        reason = f"{facts.opaque}; with --yes that runs only inside a sandbox, and none is active"
+        return Decision("deny", reason, asked.rule)
+    return Decision("allow", f"{asked.reason}; answered yes by --yes", asked.rule)
+
+
+def _flat(text: str) -> str:
+    return text.casefold() if text.isascii() else normalize("NFKC", text).casefold()
+
+
+@lru_cache(maxsize=4096)
+def _expression(pattern: str, is_path: bool, loose: bool) -> re.Pattern[str]:
+    """What fits the pattern; loosely: whatever the case or the unicode form, of flat text."""
+    if loose:
+        pattern = _flat(pattern)
+    if is_path:
+        return re.compile(_path_expression(pattern), re.DOTALL)
+    tail = pattern.endswith(" *")
+    plain = (pattern[:-2] if tail else pattern).replace("[", "[[]")  # no classes of characters
+    spelled = translate(plain)[:-2]  # without its end, which newer Pythons spell differently
+    return re.compile(spelled + ("(?: .*)?" if tail else ""), re.DOTALL)
+
+
+def _path_expression(pattern: str) -> str:
+    """Component by component. Groups that give nothing back keep it quick on every path."""
+    whole = pattern if "/" in pattern else f"**/{pattern}"
+    within = re.sub(r"(?<=[^/*])\*\*+(?=[^/*])", "*", whole)  # `a**b` may be one name, or several
+    return "|".join(dict.fromkeys((_way(_spread(within)), _way(_spread(whole)))))
+
+
+def _spread(pattern: str) -> str:
+    """`**` as a component of its own: `src/**.py` is `src/**/*.py`."""
+    ahead = re.sub(r"\*\*(?=[^/])", "**/*", pattern.removeprefix("./"))
+    return re.sub(r"(?<=[^/])\*\*", "*/**", ahead)
+
+
+def _way(pattern: str) -> str:
+    stretches: list[list[str]] = [[]]  # the names between one `**` and the next
+    for number, name in enumerate(pattern.split("/")):
+        if name == "**":
+            stretches.append([])
+        elif name or number == 0:
+            stretches[-1].append(_component(name))
+    start, *rest = ["/".join(one) for one in stretches]
+    if not rest:
+        return start
+    below = "" if rest[-1] else "(?:/.*)?"  # `db/**` is `db` as well
+    found = [one for one in rest if one]
+    if not found:
+        return f"{start}{below}" if stretches[0] else ".*"
+    begin = f"{start}/" if stretches[0] else ""
+    return begin + "".join(map(_somewhere, found[:-1])) + f"(?:[^/]*/)*{found[-1]}{below}"
+
+
+def _somewhere(stretch: str) -> str:
+    return f"(?>(?:[^/]*/)*?{stretch}/)"
+
+
+def _component(name: str) -> str:
+    """One name of a path, in which `*` and `?` stand for anything but `/`."""
+    first, *rest = (re.escape(one).replace(r"\?", "[^/]") for one in re.split(r"\*+", name))
+    if not rest:
+        return first
+    *middle, last = rest
+    return first + "".join(f"(?>[^/]*?{one})" for one in middle) + f"[^/]*{last}"

@@ -17,9 +17,9 @@ def test_the_demo_mends_its_project_and_shows_the_gate_at_work(bridle: Program):
         "▸ read basket.py",
         "the demo says yes, for this session",
         "the demo says no: mend the line",
-        "$ rm -rf .",
-        "  │ -     return sum(prices) * (100 - discount) / 10",
-        "  │ +     return sum(prices) * (100 - discount) / 100",
+        "$ rm basket.py test_basket.py",
+        "  │ -    return sum(prices) * (100 - discount) / 10",
+        "  │ +    return sum(prices) * (100 - discount) / 100",
         "pretend money",
         "✓ verified: the test passes now",
     ):

@@ -7,7 +7,7 @@ FILED = "anotherprivatekeyvalue67890"
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyzABCDEFGH12"
 OWN = "ACME-222222"
 SECRETS = (KEY, FILED, TOKEN, OWN)
-SHELL = {"name": "shell", "arguments": {"command": "echo made"}}
+SHELL = {"name": "shell", "arguments": {"command": "echo made > made.txt"}}
 
 
 def setting(bridle: Program) -> dict[str, str]:

@@ -102,6 +102,8 @@ def test_another_try_and_another_model_are_said():
     assert render.trace_line(retry, PLAIN, 99) == "  ↻ busy; trying again in 0.5 s"
     assert render.trace_line(moved, PLAIN, 99) == "  ↻ busy; asking c/d"
     assert render.trace_line(TraceEvent("parse_error", "x"), PLAIN, 99) == ""
+    changed = TraceEvent("guarded_change", {"message": "the command changed .env"})
+    assert render.trace_line(changed, PLAIN, 99) == "  ? the command changed .env"
 
 
 def test_a_record_is_written_as_it_stands_in_the_log():
@@ -166,8 +168,8 @@ def test_a_question_shows_the_change_that_a_call_would_make(arguments, before, l
 
 def test_a_long_line_of_a_question_is_folded_and_cannot_pose_as_the_question():
     text = question(asked("shell", {"command": "true" + " " * 20 + "[y/a/N] y"}), PLAIN, 26)
-    assert text.splitlines()[3:] == ["  │ $ true" + " " * 14, "  │ ↪       [y/a/N] y"]
-    assert all(line.startswith("  │") for line in text.splitlines()[3:])
+    assert text.splitlines()[4:] == ["  │ $ true" + " " * 14, "  │ ↪       [y/a/N] y"]
+    assert text.splitlines()[1:4] == ["  why: it may change thi", "  ↪ ngs", "  in:  /w"]
 
 
 def test_a_long_change_is_shown_whole():

@@ -17,7 +17,7 @@ def call(name: str, **arguments: object) -> dict:
 
 
 READ = {"calls": [call("read", path="a.txt"), call("glob", pattern="*.txt")]}
-SHELL = {"calls": [call("shell", command="cat a.txt; pwd")]}
+SHELL = {"calls": [call("shell", command="touch a.txt; cat a.txt; pwd")]}
 WRITE = {"calls": [call("write", path="b.txt", content="b\n")]}
 
 

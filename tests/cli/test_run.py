@@ -1,7 +1,6 @@
 """`bridle run`, the real program: what it prints, where, and its exit codes (A9, A13)."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -9,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from cli_program import Program
+
+from rig import a_mark, marked
 
 SHELL = {"calls": [{"name": "shell", "arguments": {"command": "echo made > made.txt"}}]}
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
@@ -223,7 +224,8 @@ def test_a_reader_that_has_seen_enough_is_no_error(bridle: Program):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_one_signal_interrupts_the_turn_and_keeps_the_session(bridle: Program, number):
-    sleep = {"calls": [{"name": "shell", "arguments": {"command": "echo $$ > pid; sleep 600"}}]}
+    mark = a_mark()
+    sleep = {"calls": [{"name": "shell", "arguments": {"command": f"sleep {mark}"}}]}
     with bridle.start("run", "go", "-m", bridle.script(sleep), "--yes", "--json") as process:
         assert process.stdout is not None and process.stderr is not None
         for line in process.stdout:
@@ -233,7 +235,7 @@ def test_one_signal_interrupts_the_turn_and_keeps_the_session(bridle: Program, n
         rest = process.stdout.read()
         assert process.wait() == 130
     assert json.loads(rest.splitlines()[-1])["data"]["reason"] == "interrupted"
-    assert_gone(bridle.workspace / "pid")
+    assert marked(mark) == []
     more = bridle.run("run", "again", "--continue", "-m", bridle.script("Here I am."))
     assert (more.returncode, more.stdout) == (0, "Here I am.\n")
 
@@ -251,13 +253,6 @@ def test_what_the_model_says_is_passed_on_as_it_arrives(bridle: Program):
         process.send_signal(signal.SIGINT)
         process.stdout.read()
         assert process.wait() == 130
-
-
-def assert_gone(path: Path) -> None:
-    """No process is left behind, if it came to be."""
-    if path.exists() and path.read_text().strip():
-        with pytest.raises(ProcessLookupError):
-            os.kill(int(path.read_text()), 0)
 
 
 def test_no_command_line_shows_a_traceback_unless_it_is_asked_for(bridle: Program):

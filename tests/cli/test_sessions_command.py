@@ -65,7 +65,7 @@ def test_a_session_is_shown_as_a_story_without_anything_that_a_terminal_obeys(br
     (bridle.workspace / "a.txt").write_text("hello\n")
     replies = [
         {"thinking": "I think", "calls": [{"name": "read", "arguments": {"path": "a.txt"}}]},
-        {"calls": [{"name": "shell", "arguments": {"command": "ls"}}]},
+        {"calls": [{"name": "shell", "arguments": {"command": "touch b.txt"}}]},
         {"text": f"It says {EVIL}"},
     ]
     bridle.run("run", EVIL, "-m", bridle.script(*replies))
@@ -77,8 +77,8 @@ def test_a_session_is_shown_as_a_story_without_anything_that_a_terminal_obeys(br
     for line in (
         r"❯ fix \x1b]52;c;x\x07 \u202e this",
         "▸ read a.txt",
-        "▸ shell ls",
-        "  ? shell may change things",
+        "▸ shell touch b.txt",
+        "  ? writes b.txt",
         r"It says fix \x1b]52;c;x\x07 \u202e this",
         "in all  3 steps · 2 calls · 0 tokens in · 0 out · cost unknown",
     ):

@@ -9,25 +9,26 @@ from pathlib import Path
 import pytest
 from cli_program import Program
 
+from rig import a_mark, marked
+
 ENDING = [signal.SIGTERM, signal.SIGHUP]
 
 
-def sleeping(bridle: Program) -> tuple[str, Path]:
-    """A model whose command says its number and then sleeps; where it says it."""
-    said = bridle.home / "said"
-    os.mkfifo(said)
-    line = f"sleep 600 & echo $! $$ > {said}; wait"
-    call = {"name": "shell", "arguments": {"command": line}}
-    return bridle.script({"calls": [call]}, "Awake."), said
+class Sleeping:
+    """A model whose command says that it runs, and then sleeps; its processes bear a mark."""
 
+    def __init__(self, bridle: Program) -> None:
+        self.mark = a_mark()
+        self._said = bridle.workspace / "said"
+        os.mkfifo(self._said)
+        line = f"sleep {self.mark} & echo up > said; wait"
+        call = {"name": "shell", "arguments": {"command": line}}
+        self.model = bridle.script({"calls": [call]}, "Awake.")
 
-def runs(number: int) -> bool:
-    """Is there such a process, and is it more than a zombie?"""
-    try:
-        state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
+    def begun(self) -> None:
+        """Wait until the command runs."""
+        assert self._said.read_text() == "up\n"
+        assert marked(self.mark) != []
 
 
 def ends(bridle: Program) -> list[tuple[str, str]]:
@@ -36,35 +37,37 @@ def ends(bridle: Program) -> list[tuple[str, str]]:
     return [(data["type"], data.get("reason", "")) for data in last]
 
 
-def numbers(said: Path) -> list[int]:
-    """The command's processes, once they run."""
-    return [int(number) for number in said.read_text().split()]
+def sleeper(mark: str) -> int:
+    """The process that does nothing but sleep."""
+    words = f"sleep\0{mark}\0".encode()
+    (found,) = [one for one in marked(mark) if Path(f"/proc/{one}/cmdline").read_bytes() == words]
+    return found
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, *ENDING])
 def test_a_signal_interrupts_a_run_and_ends_its_commands(bridle: Program, number: signal.Signals):
-    model, said = sleeping(bridle)
-    with bridle.start("run", "sleep", "--yes", "-m", model) as process:
-        commands = numbers(said)
+    command = Sleeping(bridle)
+    with bridle.start("run", "sleep", "--yes", "-m", command.model) as process:
+        command.begun()
         process.send_signal(number)
         _, err = process.communicate()
     assert process.returncode == 130
     assert "interrupted; the session is kept" in err
-    assert [runs(one) for one in commands] == [False, False]
+    assert marked(command.mark) == []
     assert ends(bridle) == [("turn_end", "interrupted")]
 
 
 @pytest.mark.parametrize("number", ENDING)
 def test_a_signal_ends_a_repl_in_the_middle_of_a_turn(bridle: Program, number: signal.Signals):
-    model, said = sleeping(bridle)
-    with bridle.terminal("repl", "--yes", "-m", model) as terminal:
+    command = Sleeping(bridle)
+    with bridle.terminal("repl", "--yes", "-m", command.model) as terminal:
         terminal.expect("❯ ")
         terminal.type("sleep\n")
-        commands = numbers(said)
+        command.begun()
         terminal.signal(number)
         terminal.expect("interrupted")
         assert terminal.end()[0] == 130
-    assert [runs(one) for one in commands] == [False, False]
+    assert marked(command.mark) == []
     assert ends(bridle) == [("turn_end", "interrupted")]
 
 
@@ -78,31 +81,31 @@ def test_a_signal_ends_a_repl_that_waits_for_a_line(bridle: Program, number: sig
 
 @pytest.mark.parametrize("face", ["run", "repl"])
 def test_a_closed_terminal_ends_the_commands_and_keeps_the_session(bridle: Program, face: str):
-    model, said = sleeping(bridle)
+    command = Sleeping(bridle)
     prompt = ["sleep"] if face == "run" else []
-    with bridle.terminal(face, *prompt, "--yes", "-m", model) as terminal:
+    with bridle.terminal(face, *prompt, "--yes", "-m", command.model) as terminal:
         if not prompt:
             terminal.expect("❯ ")
             terminal.type("sleep\n")
-        commands = numbers(said)
+        command.begun()
         assert terminal.hang_up() == 130
-    assert [runs(one) for one in commands] == [False, False]
+    assert marked(command.mark) == []
     assert ends(bridle) == [("turn_end", "interrupted")]
 
 
 def test_who_was_told_to_ignore_a_closed_terminal_does(bridle: Program):
-    model, said = sleeping(bridle)
-    command = ["nohup", *bridle.command("run", "sleep", "--yes", "-m", model)]
+    command = Sleeping(bridle)
+    line = ["nohup", *bridle.command("run", "sleep", "--yes", "-m", command.model)]
     with subprocess.Popen(
-        command,
+        line,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=bridle.workspace,
         env=bridle.environ,
     ) as process:
-        sleeper, _ = numbers(said)
+        command.begun()
         process.send_signal(signal.SIGHUP)
-        os.kill(sleeper, signal.SIGKILL)  # the command ends, and the turn goes on
+        os.kill(sleeper(command.mark), signal.SIGKILL)  # the command ends, and the turn goes on
         out, _ = process.communicate()
     assert (process.returncode, out) == (0, b"Awake.\n")

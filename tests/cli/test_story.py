@@ -3,10 +3,11 @@
 import json
 import os
 import shutil
-import signal
 from pathlib import Path
 
 from cli_program import Program
+
+from rig import a_mark, marked
 
 SHORTENED = (
     "⇣ shortened for the model: 4 messages became a summary, 1 long output cut "
@@ -19,16 +20,17 @@ def shell(command: str) -> dict:
     return {"calls": [{"name": "shell", "arguments": {"command": command}}]}
 
 
-def killed(bridle: Program, command: str, *flags: str) -> str:
-    """A session whose process was killed while that command ran; the session's id."""
-    said = bridle.home / "said"
+def killed(bridle: Program) -> str:
+    """A session whose process was killed while a command ran; the session's id."""
+    said, mark = bridle.workspace / "said", a_mark()
     os.mkfifo(said)
-    model = bridle.script(shell(f"echo $$ > {said}; {command}"))
-    with bridle.start("run", "go", *flags, "-m", model) as process:
-        number = int(said.read_text())
+    model = bridle.script(shell(f"echo up > said; sleep {mark}"))
+    with bridle.start("run", "go", "--yes", "-m", model) as process:
+        assert said.read_text() == "up\n"
         process.kill()
         process.communicate()
-    os.kill(number, signal.SIGKILL)
+    while marked(mark):
+        pass  # it ends with the process that started it
     return bridle.logs()[0].parent.name
 
 
@@ -54,7 +56,7 @@ def test_every_milestone_of_an_old_log_is_told(bridle: Program):
 
 
 def test_a_call_whose_process_was_killed_is_unknown_to_everybody(bridle: Program):
-    session = killed(bridle, "sleep 600", "--yes")
+    session = killed(bridle)
     told = bridle.run("sessions", "show", session).stdout
     assert "shell was begun and has no result: nobody knows what it did" in told
     done = bridle.run("run", "--resume", session, "and now?", "-m", bridle.script("Well."))
@@ -82,10 +84,10 @@ def test_a_torn_end_is_said_when_the_session_is_taken_up_and_in_its_story(bridle
 
 
 def test_a_prompt_that_steers_is_told_where_it_reached_the_model(bridle: Program):
-    said, on = bridle.home / "said", bridle.home / "on"
+    said, on = bridle.workspace / "said", bridle.workspace / "on"
     os.mkfifo(said)
     os.mkfifo(on)
-    model = bridle.script(shell(f"echo up > {said}; cat {on}"), "Steered.")
+    model = bridle.script(shell("echo up > said; cat on"), "Steered.")
     with bridle.start("run", "go", "--yes", "-m", model) as process:
         assert said.read_text() == "up\n"
         session = bridle.logs()[0].parent.name

@@ -11,7 +11,9 @@ from bridle.events import (
     CallIntended,
     Compacted,
     Forked,
+    GrantRevoked,
     MessageAdded,
+    ModeChanged,
     PromptReceived,
     Repaired,
     ResponseCompleted,
@@ -211,6 +213,10 @@ plain = st.sampled_from(
         TodosChanged((Todo("one"),)),
         Repaired(3, (BrokenLine(2, 9, "h", "cut"),)),
         UnknownEvent({"type": "tomorrow", "x": 1}),
+        ModeChanged("plan"),
+        ModeChanged("auto"),
+        GrantRevoked(),
+        SessionStarted("s", resumed=True),
         ResponseCompleted("error"),
     ]
 )

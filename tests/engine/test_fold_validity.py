@@ -104,6 +104,20 @@ def test_thoughts_go_back_while_results_wait_however_often_the_step_is_steered()
     assert rules.broken_by(body) == ""
 
 
+def test_a_blank_prompt_which_no_vendor_sees_begins_no_turn():
+    """The thoughts before it still belong to the turn in progress."""
+    log = Chronicle()
+    log.reply("anthropic", None, [""], ["0"], "complete")
+    log.turn("anthropic", [], "")
+    log.prompt((Text(" "),), "idle", True)
+    log.step("anthropic", [], ["0"], "")
+    provider, rules = next(refusals(log))
+    body = msgspec.json.decode(provider.encode(Request(log.history.transcript)))
+    sent_back = [block["type"] for block in body["messages"][1]["content"]]
+    assert sent_back == ["redacted_thinking", "tool_use"]
+    assert rules.broken_by(body) == ""
+
+
 @given(chronicles)
 def test_growing_is_the_same_as_from_scratch_and_nothing_handed_out_changes(chronicle):
     """No call id is there twice, and no thought is changed (S7)."""
@@ -126,7 +140,7 @@ def thoughts(message):
 
 FACTS = (
     *("title", "tags", "workspace", "turn", "running", "parked", "metrics", "todos", "pending"),
-    *("answers", "grants", "waiting", "letters", "open_calls", "transcript"),
+    *("answers", "grants", "times", "mode", "waiting", "letters", "open_calls", "transcript"),
 )
 
 

@@ -5,20 +5,22 @@ import asyncio
 import pytest
 
 from bridle.engine.approvals import Approvals
-from bridle.engine.gate import Gate, facts_of, fingerprint
+from bridle.engine.facts import facts_of
+from bridle.engine.fingerprint import fingerprint
 from bridle.engine.history import History
 from bridle.engine.parts import Parts
+from bridle.engine.question import Judged
 from bridle.errors import UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, CallIntended
 from bridle.messages import ToolCall
-from bridle.policy import Decision, Rule
+from bridle.policy import Decision, Facts, Rule
 from bridle.promises.session import NO, YES, Answer
 from bridle.promises.store import Record
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.tools.function import tool
 from bridle.workspace.paths import Workspace
-from rig import call, calls, events, is_valid, make_engine, results, run, until
+from rig import Thing, call, calls, events, is_valid, make_engine, results, run, until
 
 
 @pytest.fixture
@@ -196,7 +198,8 @@ def test_an_answer_in_the_last_moment_is_the_only_one():
         parts = Parts(Scripted([]), {}, MemoryStore(), space, on_ask="wait", ask_seconds=0.0)
         history = History()
         approvals = Approvals(hear, parts, "s", history)
-        answer = await approvals.ask(ToolCall("c", "change"), Decision("ask"))
+        judged = Judged(ToolCall("c", "change"), Thing(None), Facts(), Decision("ask"), "/")
+        answer = await approvals.ask(judged)
         return answer, [(one.allowed, one.by) for one in said[1:]]
 
     assert run(story()) == (YES, [(True, "me")])
@@ -370,7 +373,7 @@ def test_a_gate_that_breaks_lets_nothing_through(change):
     async def story():
         async with make_engine([call("change"), "ok"], change, mode="auto") as engine:
             session = await engine.session()
-            session._turns._gate._rules = 7  # not a list of rules
+            session._turns.gate()._rules = 7  # not a list of rules
             await session.wait(await session.send("go"))
             return results(engine, session.id)
 
@@ -385,15 +388,3 @@ def test_rules_look_at_the_command_or_the_path(change):
     assert facts_of(ToolCall("c", "x", {"path": "a.txt"}), change).subject == "a.txt"
     assert facts_of(ToolCall("c", "x", {"path": ["a"]}), change).subject == "['a']"
     assert facts_of(ToolCall("c", "x", {}), change).subject == ""
-
-
-def test_the_gate_alone_comes_back_with_the_reason(change):
-    async def no(asked, decision):
-        return NO
-
-    gate = Gate((Rule("ask", "change"),), lambda: "ask", no)
-    call_ = ToolCall("c", "change", {})
-    decision = gate.decide(call_, change)
-    assert decision == Decision("ask", "a rule says so", "ask: change")
-    found = asyncio.run(gate.ask(call_, decision))
-    assert found == Decision("deny", "the answer was no", "ask: change")

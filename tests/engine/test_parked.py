@@ -83,7 +83,8 @@ def test_a_parked_turn_goes_on_with_the_last_answer_and_every_question_was_put_a
     engine, found, questions, made, result, told = run(story())
     assert (questions, made) == (["a", "b", "c"], ["a", "c"])
     assert (result.reason, result.text) == ("done", "done")
-    assert told == ["made a", "not permitted: the answer was no", "made c"]
+    last = "made c\n[the person added: well]"
+    assert told == ["made a", "not permitted: the answer was no", last]
     answers = events(engine, found, ApprovalAnswered)
     assert [(one.call_id, one.allowed, one.by) for one in answers] == [
         ("call_2", False, "me"),

@@ -4,24 +4,42 @@ import pytest
 
 from bridle.engine.budget import Limits
 from bridle.engine.gate import Gate
+from bridle.engine.parts import Parts
+from bridle.engine.question import Judged
 from bridle.events import ApprovalAsked, ResponseCompleted
 from bridle.messages import Message, Text, ToolCall
-from bridle.policy import Decision
+from bridle.policy import Decision, Facts, Rule
 from bridle.promises.provider import ProviderInfo
-from bridle.promises.session import Answer
+from bridle.promises.session import NO, Answer
+from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.usage import Usage
+from bridle.workspace.paths import Workspace
 from rig import Thing, call, events, make_engine, run
 
 
 @pytest.mark.parametrize("allowed", ["no", "yes", 1, None])
 def test_the_gate_takes_nothing_for_a_yes_that_is_none(allowed):
-    async def ask(call, decision):
+    async def ask(judged):
         return Answer(allowed)
 
-    gate = Gate((), lambda: "ask", ask)
-    found = run(gate.ask(ToolCall("c", "x"), Decision("ask", "", "r")))
+    parts = Parts(Scripted([]), {}, MemoryStore(), Workspace("/"))
+    gate = Gate(parts, lambda: "ask", ask, {})
+    judged = Judged(ToolCall("c", "x"), Thing(None), Facts(), Decision("ask", "", "r"), "/")
+    found = run(gate.ask(judged))
     assert found == Decision("deny", "the answer was no", "r")
+
+
+def test_the_gate_alone_comes_back_with_the_reason():
+    async def no(judged):
+        return NO
+
+    parts = Parts(Scripted([]), {}, MemoryStore(), Workspace("/"), rules=(Rule("ask", "thing"),))
+    gate = Gate(parts, lambda: "ask", no, {})
+    judged = gate.judge(ToolCall("c", "thing", {}), Thing(None, read_only=False))
+    assert judged.decision == Decision("ask", "a rule says so", "ask: thing")
+    found = run(gate.ask(gate.placed(judged)))
+    assert found == Decision("deny", "the answer was no", "ask: thing")
 
 
 async def _asked(store, folder, session_id=None):

@@ -366,7 +366,7 @@ def test_a_log_that_ends_after_any_record_goes_on_and_nothing_is_done_twice(stat
 
 def test_a_recovery_that_is_itself_cut_off_is_recovered_from(state):
     async def story():
-        found = await told(state, [mark("a", "b"), "done"], [True, True])
+        found = await told(state, [mark("a", "b"), "done"], mode="auto")
         cut(state, found, lambda one: isinstance(one, CallIntended))
         path = JsonlStore(state).path(found)
         first = len(path.read_bytes().splitlines())

@@ -32,6 +32,7 @@ from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
 from bridle.tools.read import Read
 from bridle.tools.shell import Shell
+from bridle.workspace.ground import Ground
 from bridle.workspace.paths import Workspace
 from rig import Speaking, Thing, call, make_engine, one_turn, results, run
 
@@ -131,8 +132,8 @@ def test_a_key_reaches_neither_log_nor_watcher_nor_model(tmp_path):
     store = JsonlStore(tmp_path / "state")
 
     async def work():
-        engine = make_engine(model, *tools, store=store, root=tmp_path, mode="auto", secrets=(KEY,))
-        async with engine:
+        rest = {"store": store, "root": tmp_path, "ground": Ground(Workspace(tmp_path))}
+        async with make_engine(model, *tools, mode="auto", secrets=(KEY,), **rest) as engine:
             session = await engine.session()
             watching = asyncio.create_task(_told(session))
             result = await session.wait(await session.send(f"my key is {KEY}"))

@@ -115,7 +115,7 @@ def test_a_pattern_of_the_person_changes_no_id_and_no_hash(pattern):
 
     ran, asked, answered, checkpoint = run(work())
     assert ran == ["call_1", "call_2"]
-    assert [len(one.shown) for one in asked] == [32, 32]
+    assert [len(one.shown) for one in asked] == [48, 48]
     assert [(one.shown, one.scope) for one in answered] == [(one.shown, "session") for one in asked]
     assert Redactor((), (pattern,)).value(checkpoint) == checkpoint
 

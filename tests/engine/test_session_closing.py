@@ -214,7 +214,7 @@ def test_an_approver_that_says_something_else_has_said_no(said):
             (answer,) = events(engine, session.id, ApprovalAnswered)
             return writes.where, answer.allowed, session.history.grants
 
-    assert run(story()) == ([], False, set())
+    assert run(story()) == ([], False, {})
 
 
 @pytest.mark.parametrize("said", NO_ANSWERS, ids=repr)

@@ -64,6 +64,11 @@ FOUND = [
     ("variable", "export DB_PASSWORD='{}'", "Tr0ub4dor&3x"),
     ("variable", 'ACME_API_KEY: "{}"', BODY[:24]),
     ("variable", "DJANGO_SECRET_KEY={}", LOWER[:30]),
+    ("variable", "export AWS_SECRET_ACCESS_KEY={}", BODY[:24]),
+    ("variable", "MYSQL_PASSWD={}\n", BODY[:16]),
+    ("short variable", "API_KEY={}\n", BODY[:16]),
+    ("short variable", "export TOKEN='{}'", LOWER[:20]),
+    ("short variable", "SECRET_KEY: {}", BODY[:30]),
     ("variable", '{{\\"X_SECRET\\": \\"{}\\"}}', BODY[:16]),
 ]
 
@@ -85,6 +90,10 @@ LEFT = [
     "postgres://postgres:postgres@localhost/app mysql://root:password@db $SCHEME://u:$PASS@h",
     "MAX_TOKEN=4096 CSRF_TOKEN=your-token-here API_TOKEN=${TOKEN} X_SECRET=changeme",
     "GITHUB_TOKEN: process.env.GH2_TOKEN1\nself.ACCESS_TOKEN = get_token2(client)",
+    'token = get_token() PASSWORD_FIELD = "password" TOKEN = get_token2(client_name)',
+    'SECRET = os.environ["APP_SECRET_2"] TOKEN=${TOKEN_NUMBER_2_OF_CI} PASSWORD=hunter2',
+    "API_KEY=your-api-key-goes-here PASSWORD=correct-horse-battery-staple TOKEN=xxxxxxxxxxxxxxxxxx",
+    "AWS_SECRET_ACCESS_KEY=<your-secret> AWS_ACCESS_KEY_ID=production2 MAX_TOKEN=1234567890123456",
     "ACCESS_TOKEN_TTL=3600 MY_API_KEY_NAME=production2 PASSWORD_MIN_LENGTH=12",
     "sha512-q7Rm2Xv9Kp4Ls8Tw3Zn6Hc1Yb5Gd0Jf7Ae2Uo9Mi4+/q7Rm2Xv9Kp4Ls8Tw3Zn6Hc1Yb5Gd0A==",
     "commit 0123456789abcdef0123456789abcdef01234567 uuid 123e4567-e89b-12d3-a456-426614174000",

@@ -85,7 +85,8 @@ def look_at_wreck(folder, torn_only=True):
     history = fold(story.records)
     stays = is_parked(history)
     open_calls = [one for one in history.open_calls if one.state == "unknown"]
-    return {one.call.id for one in open_calls if not (stays and one.reads)}
+    lost = {key for key, one in history.lost.items() if one.state == "unknown"}
+    return lost | {one.call.id for one in open_calls if not (stays and one.reads)}
 
 
 def judge(folder, unknown):

@@ -19,6 +19,7 @@ CALL = '{"name": "read", "arguments": {"path": "a\\n```b"}}'
 PATH = {"path": "a\n```b"}
 LOOK = '{"tool": "look", "args": {}}'
 READS = [("read", PATH)]
+LABELLED = f"```json{' ' * 30}\n{CALL}\n```\n"  # the label of no language
 
 
 def watched(*pieces: str) -> tuple[str, list[str], list[tuple[str, dict]]]:
@@ -38,8 +39,11 @@ def watched(*pieces: str) -> tuple[str, list[str], list[tuple[str, dict]]]:
         (f"```\n{CALL}\n```\n", "", READS),
         (f"<tool_call>\n{CALL}\n</tool_call>", "", READS),
         (f"<tool_call>{CALL}", "", READS),
+        (f"```json\n<tool_call>{CALL}", "", READS),
+        (f"```xml\n <tool_call>\n{CALL}\n</tool_call>\n```", "", READS),
         (f"I look.\n```json\n{CALL}\n```", "I look.\n", READS),
         (f"I look.\n{CALL}", "I look.\n", READS),
+        (f"{LABELLED}{CALL}", LABELLED, READS),
         (f"[{CALL}, {LOOK}]", "", [*READS, ("look", {})]),
         (f"{CALL}\n{LOOK}", "", [*READS, ("look", {})]),
         (
@@ -73,6 +77,7 @@ def test_a_call_in_the_text_becomes_a_call(text: str, shown: str, calls: list) -
         '{"name": "read", "arguments": {"path"',
         f"{CALL} is how one would do it.",
         f"```python\n{CALL}\n```",
+        f"```json\n<tool_cal>{CALL}\n```",
         f"```\nplain\n{CALL}\n```\n",
         f"Write {CALL} for it.",
         "[a link](https://example.org)",
@@ -96,7 +101,10 @@ def test_text_that_cannot_be_a_call_is_let_go_at_once() -> None:
 
 
 PIECES = st.sampled_from(
-    [CALL, LOOK, "```json\n", "```", "\n", "<tool_call>", " ", "word", "{", '"']
+    [
+        *(CALL, LOOK, "```json\n", "```", "\n", "<tool_call>", " ", "word", "{", '"'),
+        *("```json", "</tool_call>", "<tool", " " * 12, "["),
+    ]
 )
 
 

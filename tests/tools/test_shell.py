@@ -14,7 +14,9 @@ import pytest
 from bridle.errors import ToolError
 from bridle.events import Event, ToolOutputDelta
 from bridle.promises.tool import ToolContext, ToolResult
-from bridle.tools.shell import OUTPUT, Output, Shell
+from bridle.tools.output import OUTPUT, Output
+from bridle.tools.running import find_bash
+from bridle.tools.shell import Shell
 from bridle.workspace.paths import Workspace
 
 
@@ -35,6 +37,9 @@ def alive(pid: int) -> bool:
     return Path("/proc").exists() is False
 
 
+ENDED: dict[str, Any] = {"exit_code": 0, "output": "", "timed_out": False, "sandbox": "none"}
+
+
 def pids(text: str) -> list[int]:
     return [int(found) for found in re.findall(r"pid (\d+)", text)]
 
@@ -45,13 +50,36 @@ def test_a_command_gives_its_output_and_its_exit_code(tmp_path: Path) -> None:
     assert run(tmp_path, "ls; pwd; echo oops >&2") == ToolResult(
         True,
         f"a\n{tmp_path}\noops\n[exit code 0]",
-        {"exit_code": 0, "output": f"a\n{tmp_path}\noops\n", "timed_out": False},
+        {**ENDED, "output": f"a\n{tmp_path}\noops\n"},
     )
     assert run(tmp_path, "printf x; exit 3") == ToolResult(
-        False, "x\n[exit code 3]", {"exit_code": 3, "output": "x", "timed_out": False}
+        False, "x\n[exit code 3]", {**ENDED, "exit_code": 3, "output": "x"}
     )
     assert run(tmp_path, "true").text == "(no output)\n[exit code 0]"
     assert run(tmp_path, "kill -SEGV $$").text == "(no output)\n[ended by signal SIGSEGV]"
+
+
+def test_a_line_that_begins_with_dashes_is_run_as_it_was_judged(tmp_path: Path) -> None:
+    """(A4) It is no option of the shell, nor of what hands it on."""
+    found = run(tmp_path, "--version; echo ran >mark; -c oops; echo end")
+    assert (found.ok, found.text.splitlines()[-2:]) == (True, ["end", "[exit code 0]"])
+    assert "--version: command not found" in found.text
+    assert "-c: command not found" in found.text
+    assert (tmp_path / "mark").read_text() == "ran\n"
+    assert not run(tmp_path, "--noprofile").ok
+
+
+def test_no_other_shell_takes_the_place_of_bash(tmp_path: Path) -> None:
+    """(A4) What was judged for bash is not handed to whatever shell there is."""
+    there, gone = tmp_path / "bash", tmp_path / "none"
+    there.touch()
+    assert find_bash((str(gone), str(there))) == str(there)
+    with pytest.raises(ToolError) as refused:
+        find_bash((str(gone),))
+    assert str(refused.value.message) == (
+        f"Not run: commands are run by bash, and it is in none of {gone}. "
+        "Another shell would read some of them differently from how they were judged."
+    )
 
 
 def test_a_command_gets_no_input_and_no_keys(

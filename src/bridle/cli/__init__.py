@@ -19,6 +19,9 @@ COMMANDS = {
     "repl": ("repl:command", "Talk line by line."),
     "sessions": ("sessions:command", "List, show, search, fork, rewind, check … the sessions."),
     "approvals": ("approvals:command", "List the questions that wait for an answer; answer one."),
+    "undo": ("undo:command", "Put back what a turn changed in this folder."),
+    "policy": ("policy:command", "Show what would be decided of a command; check the rules."),
+    "trust": ("trust:command", "Let a folder's own rules and instructions count."),
     "doctor": (
         "doctor:command",
         "Say what was found on this machine, and which model would be used.",

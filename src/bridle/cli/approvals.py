@@ -1,6 +1,6 @@
-"""`bridle approvals`: the questions that wait for a person, over all sessions, and answers to them.
+"""`bridle approvals`: the questions that wait for a person, over all sessions.
 
-Reads logs and inboxes; an answer is a letter to whoever holds the session, now or next.
+Reads logs and inboxes, and changes nothing; answers and grants have modules of their own.
 """
 
 import sys
@@ -10,23 +10,26 @@ import click
 
 from bridle.cli.lazy import Lazy
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
-from bridle.cli.told import tell, tell_json
+from bridle.cli.told import tell_json
 
 if TYPE_CHECKING:
-    from bridle.promises.session import Answer
+    from collections.abc import Iterator, Sequence
+
     from bridle.promises.store import Letter
     from bridle.stores.asking import Pending
     from bridle.stores.reading import SessionFolder
 
 TABLE = {
     "list": ("approvals:list_", "The questions that wait, in all sessions."),
-    "answer": ("approvals:answer", "Say yes or no to one of them."),
+    "answer": ("answering:answer", "Say yes or no to one of them, or to several."),
+    "grants": ("granted:grants", "What was allowed for longer than once, and until when."),
+    "revoke": ("granted:revoke", "Take such a yes back."),
 }
 
 
 @click.group(name="approvals", cls=Lazy, table=TABLE)
 def command() -> None:
-    """List the questions that wait for an answer, and answer them, from any terminal."""
+    """The questions that wait for an answer, and what was allowed, from any terminal."""
 
 
 class Open(NamedTuple):
@@ -62,8 +65,32 @@ def list_(as_json: bool) -> None:
     if not found:
         click.echo("No question waits for an answer.")
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
-    for number, one in enumerate(found):
-        click.echo("\n".join(["", *_lines(one, paint, width)][number == 0 :]))
+    for number, kin in enumerate(clusters(found)):
+        lines = ["", *_cluster(kin, paint, width)]
+        click.echo("\n".join(lines[number == 0 :]))
+
+
+def clusters(every: "Sequence[Open]") -> "list[list[Open]]":
+    """The questions, those that belong together in one list."""
+    found: dict[tuple[str, str], list[Open]] = {}
+    for one in every:
+        asked = one.pending.asked
+        found.setdefault((one.pending.session_id, asked.group or asked.shown), []).append(one)
+    return list(found.values())
+
+
+def _cluster(kin: "Sequence[Open]", paint: Paint, width: int) -> "Iterator[str]":
+    """One question, or several that belong together, and what can be done about them."""
+    waiting = [one for one in kin if one.sent is None and not one.pending.expired]
+    for one in kin:
+        yield from _lines(one, paint, width)
+        if one not in waiting or len(waiting) < 2:
+            yield f"  {_state(one, paint)}"
+    if len(waiting) > 1:
+        said = f"({len(waiting)} that belong together; without --all, one of them)"
+        handle = plain(waiting[0].handle)
+        yield f"  → bridle approvals answer {handle} yes --all"
+        yield f"    {paint.dim(said)}"
 
 
 def waiting(folder: "SessionFolder") -> list[Open]:
@@ -93,7 +120,7 @@ def _lines(one: Open, paint: Paint, width: int) -> list[str]:
     lines.append(f"  {paint.dim(cut(why, width - 2))}")
     if asked.cwd:
         lines.append(f"  {paint.dim(cut('in:  ' + one_line(asked.cwd), width - 2))}")
-    return [*lines, f"  {_state(one, paint)}"]
+    return lines
 
 
 def _state(one: Open, paint: Paint) -> str:
@@ -143,143 +170,3 @@ def _named(one: Open) -> dict[str, Any]:
         "expired": one.pending.expired,
         "answered": None if one.sent is None else one.sent.allowed,
     }
-
-
-@click.command("answer")
-@click.argument("name", metavar="ID-OR-CALL")
-@click.argument("said", metavar="[yes|no]", required=False, type=click.Choice(("yes", "no")))
-@click.option(
-    "--scope",
-    type=click.Choice(("once", "session")),
-    help="How long a yes holds. Default: once.",
-)
-@click.option("--word", metavar="TEXT", help="A word to the model, such as what to do instead.")
-@click.option("--by", metavar="NAME", help="Who answers. Default: your login name.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object.")
-def answer(name: str, said: str | None, as_json: bool, **how: str | None) -> None:
-    """Answer the question of a session (ID), of a call, or of both (ID/CALL).
-
-    The whole question is shown first. Without yes or no it is asked for, at a terminal. The answer
-    counts for exactly what was shown; the first answer wins.
-    """
-    from bridle.cli.find import session_folder
-
-    folder = session_folder()
-    every = waiting(folder)
-    one = chosen(every, name)
-    _refuse_late(one)
-    _show(one)
-    given = _answer(said, how["scope"], how["word"] or "")
-    holder = _send(folder, one, given, how["by"])
-    session_id = one.pending.session_id
-    more = sum(o.pending.session_id == session_id and o.sent is None for o in every) - 1
-    if as_json:
-        word = {"allowed": given.allowed, "scope": given.scope, "word": given.word}
-        tell_json({"id": one.handle, "session": session_id, **word, "holder": holder, "left": more})
-        return
-    _tell(given.allowed, session_id, holder, more)
-
-
-def _tell(allowed: bool, session_id: str, holder: str, more: int) -> None:
-    said = "yes" if allowed else "no"
-    left = [f"{more} more of this session: bridle approvals list"] if more else []
-    if holder:
-        tell(f"answered {said}: {holder} takes it", *left)
-    else:
-        again = f"bridle run --resume {session_id}   goes on with the turn"
-        tell(f"answered {said}; nobody holds the session now, so the answer waits", *left, again)
-
-
-def chosen(every: list[Open], name: str) -> Open:
-    """The question of that name. Raise a usage error where there is none, or more than one."""
-    from bridle.errors import UnknownApproval
-
-    start, _, call = name.rpartition("/")
-    found = [one for one in every if call == one.pending.asked.call.id]
-    if start:
-        found = [one for one in found if _begins(one.pending.session_id, start)]
-    found = found or [one for one in every if _begins(one.pending.session_id, name)]
-    if not found or not name:
-        raise UnknownApproval(
-            f"no question waits under {name!r}",
-            hint="`bridle approvals list` shows those that do; it may have been answered already.",
-        )
-    open_ones = [one for one in found if one.sent is None] or found
-    if len(open_ones) > 1:
-        some = ", ".join(one.handle for one in open_ones[:4])
-        raise click.UsageError(
-            f"{len(open_ones)} questions wait under {name!r}\nName one of {some}."
-        )
-    return open_ones[0]
-
-
-def _begins(session_id: str, start: str) -> bool:
-    from bridle.cli.find import last_part
-
-    return session_id.startswith(start) or last_part(session_id).startswith(start)
-
-
-def _refuse_late(one: Open) -> None:
-    from bridle.errors import UnknownApproval
-
-    if one.sent is not None:
-        said = "yes" if one.sent.allowed else "no"
-        raise UnknownApproval(
-            f"it was answered {said} by {one.sent.by} already, and the first answer counts",
-            hint=f"`bridle run --resume {one.pending.session_id}` goes on with the turn.",
-        )
-    if one.pending.expired:
-        raise UnknownApproval(
-            "the question has expired, which counts as a no",
-            hint=f"`bridle run --resume {one.pending.session_id}` goes on with the turn.",
-        )
-
-
-def _show(one: Open) -> None:
-    """The whole question, on standard error: standard output has what came of it."""
-    from bridle.cli.asking import current
-    from bridle.cli.question import question
-
-    paint, width = paint_for(sys.stderr), width_of(sys.stderr)
-    asked = one.pending.asked
-    click.echo(question(asked, paint, width, current(asked)), err=True)
-
-
-def _answer(said: str | None, scope: str | None, word: str) -> "Answer":
-    from bridle.cli.question import CHOICES, to_answer
-    from bridle.promises.session import Answer
-
-    if said is not None:
-        if said == "no" and scope == "session":
-            raise click.UsageError("a no is for this call; --scope belongs to a yes")
-        return Answer(said == "yes", scope or "once", word)  # type: ignore[arg-type]  # click has checked it
-    if not (sys.stdin and sys.stdin.isatty()):
-        raise click.UsageError("there is no answer\nSay yes or no: nobody is here to be asked.")
-    click.echo(f"  {CHOICES}\n  [y/a/N] ", nl=False, err=True)
-    line = sys.stdin.readline()
-    if not line:
-        raise click.Abort
-    return to_answer(line)
-
-
-def _send(folder: "SessionFolder", one: Open, given: "Answer", by: str | None) -> str:
-    """Post it; who holds the session, if anybody does."""
-    from bridle.cli.holding import holder_of
-    from bridle.cli.posting import deliver, new_letter
-    from bridle.cli.words import person
-    from bridle.promises.store import Letter
-
-    asked, session_id = one.pending.asked, one.pending.session_id
-    letter = Letter(
-        new_letter(),
-        "answer",
-        by or person(),
-        call_id=asked.call.id,
-        shown=asked.shown,
-        allowed=given.allowed,
-        scope=given.scope,
-        word=given.word,
-    )
-    holder = holder_of(folder.path(session_id))
-    deliver(folder, session_id, letter)
-    return holder

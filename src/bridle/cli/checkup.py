@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from bridle import __version__
@@ -20,6 +21,7 @@ from bridle.errors import AgentError, ConfigError
 from bridle.promises.provider import ProviderInfo
 from bridle.runtime import Choice, find_provider
 from bridle.tools.grep import find_ripgrep
+from bridle.workspace.lookup import here
 
 
 class Finding(NamedTuple):
@@ -50,7 +52,9 @@ def examine() -> Iterator[Finding]:
     yield from _keys()
     yield _state()
     yield _program("git", shutil.which("git"), "only repositories need it")
-    yield _program("ripgrep", find_ripgrep(), "searching works, only slower")
+    yield _program("ripgrep", find_ripgrep(here()), "searching works, only slower")
+    yield _sandbox()
+    yield from _hooks()
     yield from _model(loaded.settings if loaded else Settings())
 
 
@@ -94,6 +98,36 @@ def _program(topic: str, path: str | None, without: str) -> Finding:
     except (OSError, subprocess.TimeoutExpired):
         said = "does not answer"
     return Finding(topic, f"{said} at {path}", True)
+
+
+def _sandbox() -> Finding:
+    """The level that commands run at, and why not a better one."""
+    from bridle.workspace import bubblewrap
+    from bridle.workspace.sandbox import VARIABLE, probe
+
+    try:
+        level, why = probe(os.environ.get(VARIABLE, ""))
+    except ConfigError as error:
+        return Finding("sandbox", error.message, False, error.hint)
+    advice = ""
+    if level == "none":
+        advice = "Commands run with all your rights; what is not understood is always asked about."
+    elif level == "landlock" and not bubblewrap.program():
+        advice = "With bubblewrap (bwrap) installed, commands also get processes of their own."
+    return Finding("sandbox", f"{level}: {why}", level != "none" or None, advice)
+
+
+def _hooks() -> Iterator[Finding]:
+    """The hooks that would run in the current folder; nothing where there are none."""
+    from bridle.cli.project import hooks
+
+    try:
+        found = hooks(Path(), quiet=True)
+    except ConfigError as error:
+        yield Finding("hooks", error.message, False, error.hint)
+        return
+    for one in found:
+        yield Finding("hook", f"{one.summary} ({one.origin})", True)
 
 
 def _model(settings: Settings) -> Iterator[Finding]:

@@ -30,6 +30,7 @@ def show(as_json: bool) -> None:
     from bridle.config import load_settings
 
     loaded = load_settings()
+    hooks = _hooks()
     shown = [
         item._replace(value=DEFAULTS.get(item.key)) if item.value is None else item
         for item in loaded.shown()
@@ -38,7 +39,8 @@ def show(as_json: bool) -> None:
         import json
 
         found = {item.key: {"value": item.value, "from": item.origin} for item in shown}
-        click.echo(json.dumps({"file": str(loaded.file), "settings": found}, indent=2))
+        whole = {"file": str(loaded.file), "settings": found, "hooks": hooks}
+        click.echo(json.dumps(whole, indent=2))
         return
     paint = paint_for(sys.stdout)
     there = "" if loaded.file.exists() else " (there is none)"
@@ -49,5 +51,19 @@ def show(as_json: bool) -> None:
         line = f"{item.key:22} {value}{' ' * (widest - cells(value))}"
         is_set = item.origin != "default"
         click.echo(f"{line if is_set else paint.dim(line)} {paint.dim(item.origin)}")
+    for one in hooks:
+        click.echo(f"{'hook':22} {plain(one['does'])} {paint.dim(plain(one['from']))}")
     for warning in loaded.warnings:
         complain(warning)
+
+
+def _hooks() -> list[dict[str, str]]:
+    """The hooks that run in the current folder: what, and from where. Raise `ConfigError`."""
+    from bridle.config.places import hooks_file
+
+    places = (str(hooks_file(os.environ)), ".bridle/hooks.yaml")
+    if not any(os.path.lexists(one) for one in places):
+        return []
+    from bridle.config.hooks import standing_hooks
+
+    return [{"does": one.summary, "from": one.origin} for one in standing_hooks(".").lines]

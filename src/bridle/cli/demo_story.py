@@ -44,7 +44,9 @@ _RIGHT = "    return sum(prices) * (100 - discount) / 100\n"
 
 ANSWERS = {
     TEST: Answer(True, "session"),
-    "rm -rf .": Answer(False, word="mend the line, do not throw the project away"),
+    "rm basket.py test_basket.py": Answer(
+        False, word="mend the line, do not throw the project away"
+    ),
     "edit": Answer(True),
 }
 
@@ -86,7 +88,7 @@ def _replies() -> list[dict[str, Any]]:
         _say(
             "That is not mine to read. Or a clean start?",
             (110, 1850, 50),
-            ("shell", {"command": "rm -rf ."}),
+            ("shell", {"command": "rm basket.py test_basket.py"}),
         ),
         _say(
             "Fair enough. The cause is in `total`: a percentage is divided by 100, not by 10.",

@@ -16,7 +16,6 @@ _CODES = {
     "parked": failure.PERMISSION,
 }
 _MORE = {
-    "plan": "allow more with --mode ask, --mode edits or --yes",
     "ask": "allow more with --mode edits or --yes",
 }
 
@@ -41,7 +40,13 @@ def tell_ending(result: TurnResult, watch: Seen, screen: Screen, again: str) -> 
 
 def tell_unasked(result: TurnResult, mode: Mode) -> None:
     """Calls needed approval, and nobody was there."""
-    if result.permission_needed:
+    if result.permission_needed and mode == "plan":
+        failure.complain(
+            "a plan, or a question, waits for a person's word, and nobody was there to give it; "
+            "nothing was changed",
+            "Run it at a terminal, or with --on-ask park and answer when you like.",
+        )
+    elif result.permission_needed:
         more = _MORE.get(mode, "allow more with --yes")
         failure.complain(
             "a call needed approval, and nobody was there to give it",

@@ -1,17 +1,38 @@
-"""What changed a session itself: forks, rewinds, shortenings, repairs, parked turns. Pure.
+"""What changed a session itself, or its folder: forks, rewinds, modes, files, undo … Pure.
 
 One line each, for the story of a log and for a screen that is live.
 """
 
+from collections.abc import Callable, Sequence
+
 from bridle.cli.render import counted, one_line
 from bridle.cli.style import Paint
-from bridle.events import Compacted, Event, Forked, Repaired, Rewound, TurnParked, UnknownEvent
+from bridle.events import (
+    Compacted,
+    Event,
+    FilesChanged,
+    Forked,
+    GrantRevoked,
+    ModeChanged,
+    Repaired,
+    Rewound,
+    TurnParked,
+    Undone,
+    UnknownEvent,
+)
 
 _MOST = 3  # broken lines that are told one by one
+_FILES = 6  # files that are told by name
+_SPEAKING = ("write", "edit", "apply_patch")  # their results say which files they changed
 
 
-def milestones(event: Event, paint: Paint) -> list[str]:
-    """The lines for it; none for an event that is no milestone."""
+def milestones(
+    event: Event, paint: Paint, call_of: Callable[[str], str] = lambda _: ""
+) -> list[str]:
+    """The lines for it; none for an event that is no milestone.
+
+    `call_of` knows the names of tools by their calls: some say themselves which files they changed.
+    """
     match event:
         case Forked():
             said = f"forked from {event.session_id} at #{event.at}; that session goes its own way"
@@ -28,6 +49,40 @@ def milestones(event: Event, paint: Paint) -> list[str]:
         case TurnParked():
             said = f"parked: the turn waits for {counted(len(event.calls) or 1, 'answer')}"
             return [f"{paint.yellow('■')} {said}"]
+        case FilesChanged():
+            return _changed(event, paint, call_of(event.call_id) in _SPEAKING)
+        case _:
+            return _held(event, paint)
+
+
+def _line(mark: str, said: str, paint: Paint) -> str:
+    return f"  {paint.yellow(mark)} {paint.dim(one_line(said))}"
+
+
+def _changed(event: FilesChanged, paint: Paint, told: bool) -> list[str]:
+    """The files that a call changed, unless its result tells them, and what undo does not keep."""
+    lines = []
+    if event.files and not told:
+        names = [f"{one.path}{_HOW.get(one.how, '')}" for one in event.files]
+        lines.append(_line("±", f"{counted(len(names), 'file')} changed: {_some(names)}", paint))
+    for words in event.uncovered[:_MOST]:
+        lines.append(_line("!", f"undo does not cover it: {words}", paint))
+    return lines
+
+
+def _held(event: Event, paint: Paint) -> list[str]:
+    """What the person did with what they have in hand: files, modes and grants."""
+    match event:
+        case Undone():
+            count = f"{counted(len(event.files), 'file')} put back"
+            said = f"turn {event.turn} was undone{_by(event.by)}: {count}: {_some(event.files)}"
+            return [_line("↶", said, paint)]
+        case ModeChanged():
+            why = f": {event.reason}" if event.reason else ""
+            return [_line("◆", f"the mode is {event.mode} from here on{why}", paint)]
+        case GrantRevoked():
+            what = "a yes for the session was" if event.grant else "every yes for the session was"
+            return [_line("✗", f"{what} taken back{_by(event.by)}", paint)]
         case UnknownEvent():
             kind = one_line(str(event.data.get("type", "")))[:40] or "no name"
             return [paint.dim(f"  · a record of a kind that this version does not know: {kind}")]
@@ -35,8 +90,16 @@ def milestones(event: Event, paint: Paint) -> list[str]:
             return []
 
 
-def _line(mark: str, said: str, paint: Paint) -> str:
-    return f"  {paint.yellow(mark)} {paint.dim(one_line(said))}"
+_HOW = {"added": " (new)", "deleted": " (deleted)"}
+
+
+def _by(who: str) -> str:
+    return "" if who == "me" else f" by {who}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _FILES:,} more" if len(names) > _FILES else ""
+    return ", ".join(names[:_FILES]) + more
 
 
 def _shortened(event: Compacted) -> str:

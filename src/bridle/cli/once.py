@@ -16,6 +16,7 @@ from bridle.cli.holding import holder_of
 from bridle.cli.images import load_image
 from bridle.cli.lines import Lines
 from bridle.cli.parked import carry_on, tell_parked
+from bridle.cli.plan_question import is_question, told
 from bridle.cli.render import json_line, one_line
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup, is_interactive
@@ -24,11 +25,11 @@ from bridle.cli.turn import Seen, Watch, holding_reins, run
 from bridle.engine.complete import repair
 from bridle.engine.session import Session
 from bridle.errors import BadReply, SessionLocked
+from bridle.events import ApprovalAsked
 from bridle.messages import Part, Text
 from bridle.promises.schema import can_be_closed
 from bridle.promises.session import TurnResult
 from bridle.promises.store import Record
-from bridle.runtime.assembly import default_system
 
 
 def run_once(text: str, flags: dict[str, Any]) -> int:
@@ -88,10 +89,12 @@ class Run:
         if self._shape is not None:
             extra["schema"] = self._shape.schema
             if not (provider.info.native_schema and can_be_closed(self._shape.schema)):
-                extra["system"] = f"{default_system()}\n\n{self._shape.rule}"
+                extra["rule"] = self._shape.rule
         async with self._setup.engine(provider, self._asker, "run", **extra) as engine:
             session = await self._setup.session(engine)
             self._holds = True
+            if self._asker is not None:
+                self._asker.session = session
             yield session
 
     @asynccontextmanager
@@ -173,6 +176,10 @@ class Run:
             self._since = None
             self._screen.answer_here()
         self._screen.feed(record)
+        asked = record.event
+        unheard = self._asker is None and self._on_ask != "park"  # a parked one is shown at the end
+        if isinstance(asked, ApprovalAsked) and unheard and is_question(asked):
+            self._screen.line(told(asked, self._screen.paint, self._screen.width))
 
     async def _shaped(self, watch: Watch, result: TurnResult, shape: Shape) -> TurnResult:
         """Check the answer; one that does not fit is sent back once, on what the limits leave."""

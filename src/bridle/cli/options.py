@@ -14,6 +14,7 @@ _KEYS = {
     "model": "model",
     "base_url": "base_url",
     "mode": "mode",
+    "sandbox": "sandbox",
     "fallback": "fallback_model",
     "max_tokens": "max_tokens",
     "temperature": "temperature",
@@ -40,6 +41,33 @@ _OPTIONS = [
         metavar="DIR",
         type=click.Path(exists=True, file_okay=False, resolve_path=True),
         help="The folder to work on. Default: the current one.",
+    ),
+    click.option(
+        "--add-dir",
+        metavar="DIR",
+        multiple=True,
+        type=click.Path(exists=True, file_okay=False, resolve_path=True),
+        help="Another folder to work on; may be given again.",
+    ),
+    click.option(
+        "--worktree",
+        metavar="[NAME]",
+        is_flag=False,
+        flag_value="",
+        help="Work in a git worktree of its own, made where there is none of that name. "
+        "The prompt stands before it, or NAME is given.",
+    ),
+    click.option(
+        "--rule",
+        "rules",
+        metavar="RULE",
+        multiple=True,
+        help='One more rule, such as "allow: shell(make test)"; may be given again.',
+    ),
+    click.option(
+        "--sandbox",
+        type=click.Choice(("auto", "bubblewrap", "landlock", "none")),
+        help="What commands run in. Default: the strongest that works here.",
     ),
     click.option("--continue", "go_on", is_flag=True, help="The newest session of this workspace."),
     click.option("--resume", metavar="ID", help="That session; the beginning of its id will do."),
@@ -76,5 +104,9 @@ def to_settings(flags: dict[str, Any]) -> dict[str, Any]:
         raise click.UsageError("--yes is --mode auto, and another mode was asked for as well")
     if flags.get("go_on") and flags.get("resume"):
         raise click.UsageError("--continue and --resume exclude each other")
+    if flags.get("worktree") is not None and flags.get("resume"):
+        raise click.UsageError(
+            "--resume goes on where the session was, and --worktree is for another place"
+        )
     found = {key: flags.get(flag) for flag, key in _KEYS.items()}
     return found | {"mode": "auto"} if flags.get("yes") else found

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 import click
 
-from bridle.cli.asking import Asker, current
+from bridle.cli.asking import Asker, shown_text
 from bridle.cli.failure import complain
-from bridle.cli.find import handle_of
-from bridle.cli.question import question
+from bridle.cli.find import handle_of, last_part
 from bridle.cli.style import paint_for, width_of
+from bridle.cli.together import clusters
 from bridle.cli.turn import Watch
 from bridle.engine.session import Session
 from bridle.errors import SessionError
@@ -23,15 +23,18 @@ def tell_parked(session: Session, *, unsent: bool = False) -> None:
     """The questions in full, and how to answer them and go on. `unsent`: a prompt was held back."""
     paint, width = paint_for(sys.stderr), width_of(sys.stderr)
     asked = list(session.history.pending.values())
-    for one in asked:
-        click.echo(question(one, paint, width, current(one)), err=True)
-    count = "an answer" if len(asked) == 1 else f"{len(asked)} answers"
+    for kin in clusters(asked):
+        click.echo(shown_text(kin, paint, width), err=True)
+    several = len(asked) > 1
+    count = f"{len(asked)} answers" if several else "an answer"
     again = f"`bridle run --resume {session.id}`"
     first = one_line(handle_of(session.id, asked[0].call.id)) if asked else ""
+    every = f"; `bridle approvals answer {last_part(session.id)} yes --all`" if several else ""
     complain(
         f"the turn is parked: it waits for {count}, and nothing runs until then"
         + ("; the prompt was not sent" if unsent else ""),
-        f"Answer with `bridle approvals answer {first} yes` (or no), then go on with {again}."
+        f"Answer with `bridle approvals answer {first} yes` (or no){every}. "
+        f"Then go on with {again}."
         if asked
         else f"Go on with {again}.",
     )

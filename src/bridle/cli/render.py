@@ -3,6 +3,7 @@
 Everything that a model, a tool or a file said is neutralised here; nothing is printed here.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,9 +24,11 @@ from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import neutral
 
-_SUBJECTS = ("command", "pattern", "path", "query", "url", "name")
+_SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question")
 _TELLING = ("edit", "write")  # their first line says what was done
-_TOLD = ("unknown_call", "letter_refused")  # their message is for a person
+_PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
+_TOLD = ("unknown_call", "letter_refused", "guarded_change")  # their message is for a person
+_HOOKED = {"after_tool": "objects", "after_turn": "objects"}  # it has happened: no refusal any more
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
 
 
@@ -39,11 +42,27 @@ def subject_of(call: ToolCall) -> str:
     arguments = call.arguments
     if isinstance(todos := arguments.get("todos"), list):
         return counted(len(todos), "item")
+    for name, gist in _GISTS.items():
+        if isinstance(whole := arguments.get(name), str) and (said := gist(whole)):
+            return one_line(said)
     for name in _SUBJECTS:
         if isinstance(found := arguments.get(name), str) and found:
             where = arguments.get("path") if name == "pattern" else None
             return one_line(f"{found} in {where}" if where else found)
     return one_line(to_json(arguments)) if arguments else ""
+
+
+def _patched(patch: str) -> str:
+    """The files that a patch names, each once."""
+    names = (name.strip() for name in _PATCHED.findall(patch))
+    return ", ".join(dict.fromkeys(name for name in names if name != "/dev/null"))
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+_GISTS = {"patch": _patched, "plan": _first_line}  # what is too long for one line
 
 
 def call_line(call: ToolCall, paint: Paint, width: int) -> str:
@@ -116,10 +135,10 @@ def answered_line(answer: ApprovalAnswered, paint: Paint, width: int) -> str:
     """The answer, and who gave it."""
     said = "allowed" if answer.allowed else "refused"
     by = "" if answer.by in ("me", "approver") else f" by {answer.by}"
-    until = "" if answer.scope == "once" else f", for the {answer.scope}"
+    until = {"session": ", for the session", "rule": f", by the rule {answer.rule}"}
     word = f": {answer.word}" if answer.word else ""
     mark = paint.green("✓") if answer.allowed else paint.red("✗")
-    text = one_line(f"{said}{by}{until}{word}")
+    text = one_line(f"{said}{by}{until.get(answer.scope, '')}{word}")
     return f"  {mark} {paint.dim(cut(text, width - 4))}"
 
 
@@ -132,11 +151,28 @@ def trace_line(event: TraceEvent, paint: Paint, width: int) -> str:
         said = f"{why}; trying again{wait}"
     elif event.kind == "fallback":
         said = f"{why}; asking {detail.get('to', 'another model')}"
+    elif event.kind == "hook":
+        return _hook_line(detail, paint, width)
     elif event.kind in _TOLD:
         return f"  {paint.yellow('?')} {cut(one_line(str(detail.get('message', ''))), width - 4)}"
     else:
         return ""
     return f"  {paint.yellow('↻')} {paint.dim(cut(one_line(said), width - 4))}"
+
+
+def _hook_line(detail: dict[str, Any], paint: Paint, width: int) -> str:
+    """What a hook said, refused or changed."""
+    said = []
+    if deny := detail.get("deny"):
+        said.append(f"{_HOOKED.get(str(detail.get('moment')), 'refused')}: {deny}")
+    if word := detail.get("word"):
+        said.append(f"says: {word}")
+    for name, what in (("arguments", "the arguments"), ("prompt", "the prompt")):
+        if detail.get(name) is not None:
+            said.append(f"changed {what} to {to_json(detail[name])}")
+    tool = f" ({detail['tool']})" if detail.get("tool") else ""
+    mark = paint.red("⚓") if deny else paint.yellow("⚓")
+    return f"  {mark} {paint.dim(cut(one_line(f'a hook{tool} ' + '; '.join(said)), width - 4))}"
 
 
 def end_line(end: TurnEnded, paint: Paint) -> str:

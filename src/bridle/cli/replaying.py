@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from bridle.promises.store import SessionSummary
     from bridle.runtime.replay import Compared, Past, Replayed
+    from bridle.stores.reading import SessionFolder
 
 _MOST = 12  # lines of a difference that are shown
 _LARGEST = 20_000  # characters of a result that are compared line by line
@@ -29,7 +30,7 @@ _SAID = {
 
 
 @click.command("replay")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_ids", metavar="ID", nargs=-1)
 @click.option(
     "--workspace",
     "-w",
@@ -40,27 +41,52 @@ _SAID = {
 @click.option("--keep", is_flag=True, help="Keep the scratch copy, and say where it is.")
 @click.option("--unasked", is_flag=True, help="Run again what ran unasked then, as with --yes.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before commands run.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON array of turns.")
-def command(session_id: str, as_json: bool, **flags: Any) -> int:
+@click.option(
+    "--policy",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Run nothing: decide every past call again by these rules, and show what would change.",
+)
+@click.option("--all", "every", is_flag=True, help="With --policy: the calls of all sessions.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON array of turns, or of calls.")
+def command(session_ids: tuple[str, ...], as_json: bool, **flags: Any) -> int:
     """Run a session again with its recorded replies, against today's tools, in a scratch copy.
 
     No model is asked and nothing is paid. Questions get the answers that were recorded; a call that
     nobody was asked about then, and that would ask now, is denied. Commands run for real, in the
     copy: what they do elsewhere on this machine, they do. The session itself is not changed.
 
-    Exit codes: 0 all results are the same, 1 some are not, 2 usage.
+    With --policy nothing is run at all, for one session or more: what was decided of each call then
+    is read from the log, and what those rules would say now stands beside it.
+
+    Exit codes: 0 all results are the same (with --policy: always), 1 some are not, 2 usage.
     """
     from bridle.cli.find import find_session, session_folder
-    from bridle.runtime.replay import Past
 
     folder = session_folder()
-    found = find_session(folder, session_id)
+    if flags["policy"] is not None:
+        return _redecide(folder, session_ids, as_json=as_json, **flags)
+    if len(session_ids) != 1 or flags["every"]:
+        raise click.UsageError("name one session: commands run for real, one session at a time")
+    from bridle.runtime.replay import Past
+
+    found = find_session(folder, session_ids[0])
     past = Past(folder.read(found.id))
     if not past.turns:
         raise click.UsageError(f"there is no turn to replay in session {found.id}")
     source = _source(found, past, flags["workspace"])
     _ask_first(past, flags)
     return _run(past, source, as_json=as_json, **flags)
+
+
+def _redecide(folder: "SessionFolder", ids: tuple[str, ...], **flags: Any) -> int:
+    from bridle.cli.find import find_session
+    from bridle.cli.redeciding import redecide
+
+    if bool(ids) == flags["every"]:
+        raise click.UsageError("name a session, or all of them with --all")
+    sessions = folder.sessions() if flags["every"] else [find_session(folder, one) for one in ids]
+    return redecide(folder, sessions, **flags)
 
 
 def _source(found: "SessionSummary", past: "Past", named: str | None) -> "Path":

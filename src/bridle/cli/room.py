@@ -39,13 +39,15 @@ class Room:
     def __init__(self, setup: Setup, flags: dict[str, Any], screen: Screen, asker: Asker) -> None:
         self.setup = setup
         self.screen = screen
-        self.mode: Mode = setup.settings.mode
+        self._chosen = setup.chosen_mode  # for every session here; None: each has its own
         self.on_end: Callable[[], None] | None = None  # a turn is over, whoever began it
         self._flags = flags
         self._asker = asker
 
     async def __aenter__(self) -> "Room":
         await self._settle(self.setup, self.setup.choose().provider())
+        if apart := self.setup.apart:
+            self.screen.line(self.screen.paint.dim(one_line(apart)))
         return self
 
     async def __aexit__(
@@ -62,6 +64,11 @@ class Room:
         """The model's name, with its provider's."""
         info = self.engine.provider.info
         return info.label
+
+    @property
+    def mode(self) -> Mode:
+        """What may run without asking, in the session that is talked to."""
+        return self.session.mode
 
     @property
     def summary(self) -> str:
@@ -85,6 +92,8 @@ class Room:
             self._tell(await self._watch.go_on())
 
     def _tell(self, result: TurnResult) -> None:
+        if self._chosen is not None:
+            self._chosen = self.mode  # a plan that was agreed to has ended plan mode
         tell_ending(result, self._watch, self.screen, "Say how to go on.")
         tell_unasked(result, self.mode)
         tell_use(result, self.screen)
@@ -116,15 +125,17 @@ class Room:
     async def change_model(self, name: str) -> None:
         """Another model for the same session. When it cannot be had, nothing changes."""
         again = {"go_on": False, "resume": self.session.id if self.is_begun else None}
+        again |= {"worktree": None, "workspace": str(self.setup.workspace)}
         setup = Setup({**self._flags, "provider": None, "model": name, **again})
         provider = setup.choose().provider()
+        setup.chosen_mode = self._chosen = self.mode
         await self._leave()
         await self.engine.close()
         await self._settle(setup, provider)
 
     def change_mode(self, mode: Mode) -> None:
         """What may run without asking, from now on."""
-        self.mode = self.session.mode = mode
+        self._chosen = self.session.mode = mode
 
     @property
     def is_begun(self) -> bool:
@@ -160,8 +171,9 @@ class Room:
             await before.close()
 
     async def _enter(self, session: Session, seen: int) -> None:
-        session.mode = self.mode
-        self.session = session
+        if self._chosen is not None:
+            session.mode = self._chosen
+        self.session = self._asker.session = session
         self._watch = await Watch(session, self.screen.feed, seen).__aenter__()
         self._watch.on_end = self.on_end
 

@@ -159,7 +159,7 @@ class Screen:
             case TraceEvent():
                 return [line for line in [render.trace_line(event, paint, width)] if line]
             case _:
-                return milestones(event, paint)
+                return milestones(event, paint, self._name)
 
     def _asked(self, asked: ApprovalAsked) -> list[str]:
         if self.on_asked is None:
@@ -179,6 +179,10 @@ class Screen:
         self._several = bool(self._open)
         self._open[call.id] = call
         return [*self._aside(), render.call_line(call, self.paint, self.width)]
+
+    def _name(self, call_id: str) -> str:
+        call = self._open.get(call_id)
+        return call.name if call is not None else ""
 
     def _result(self, event: ToolResultEvent) -> list[str]:
         call = self._open.pop(event.output.call_id, None)

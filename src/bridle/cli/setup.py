@@ -8,19 +8,27 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
+from bridle.cli import project
 from bridle.cli.failure import complain
 from bridle.cli.find import find_session, newest_in
 from bridle.cli.options import to_settings
 from bridle.cli.style import Paint
+from bridle.cli.worktree import Beside, with_worktree, words_of
 from bridle.config import Loaded, Settings, load_settings, state_folder, vendor_of
+from bridle.config.places import policy_file
 from bridle.engine.engine import Engine
 from bridle.engine.parts import Approver
 from bridle.engine.session import Session
+from bridle.errors import ConfigError
+from bridle.events import ModeChanged
+from bridle.policy import Mode, Rule, read_rule
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import SessionSummary
 from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
 from bridle.stores.copying import is_imported
 from bridle.stores.reading import SessionFolder
+
+_PROJECT_RULES = ".bridle/policy.yaml"
 
 
 class Setup:
@@ -30,10 +38,19 @@ class Setup:
         self.loaded: Loaded = load_settings(to_settings(flags))
         self.settings: Settings = self.loaded.settings
         self.folder = SessionFolder(state_folder(os.environ))
+        flags = with_worktree(flags, self.folder.folder, _here)
         self.earlier = _earlier(self.folder, flags)
         self.imported = self.earlier is not None and is_imported(self.folder, self.earlier.id)
         self._named = bool(flags.get("workspace"))
         self.workspace = _workspace(None if self.imported else self.earlier, flags)
+        mine = self.earlier.id if self.earlier is not None else ""
+        self._beside = Beside(self.folder, self.workspace, mine)
+        self.also: tuple[str, ...] = tuple(flags.get("add_dir") or ())
+        self.rules = _rules(self.workspace, flags.get("rules") or ())
+        self.hooks = project.hooks(self.workspace)
+        self.instructions = project.instructions(self.workspace)
+        asked_for = flags.get("mode") or flags.get("yes")
+        self.chosen_mode: Mode | None = self.settings.mode if asked_for else None
         for warning in self.loaded.warnings:
             complain(warning)
 
@@ -67,6 +84,12 @@ class Setup:
             "durability": settings.durability,
             "redact": settings.redact,
             "redact_tokens": settings.redact_tokens,
+            "rules": self.rules,
+            "learn": self._learn,
+            "also": self.also,
+            "sandbox": settings.sandbox,
+            "hosts": settings.hosts,
+            "undo": settings.undo,
             "face": face,
             "on_ask": extra.get("on_ask", "deny"),
         }
@@ -76,9 +99,14 @@ class Setup:
             options["small"] = self._other(settings.small_model)
         if settings.fallback_model:
             options["fallback"] = self._other(settings.fallback_model)
-        if "system" in extra:
-            options["system"] = extra["system"]
+        if self.hooks:
+            options["hooks"] = self.hooks
+        if told := "\n\n".join(filter(None, (self.instructions, extra.get("rule", "")))):
+            options["instructions"] = told
         return build_engine(provider, workspace=self.workspace, **options)
+
+    def _learn(self, words: str) -> None:
+        _learn(words, os.path.realpath(self.workspace))
 
     def _other(self, name: str) -> Provider:
         """Another model: of the same vendor with the same key, else with what fits its own."""
@@ -95,8 +123,15 @@ class Setup:
         return Paint(False) if self.settings.theme == "plain" else None
 
     @property
+    def apart(self) -> str:
+        """Where the session works, and how its changes come back, where it has a worktree."""
+        return words_of(self.workspace, self.folder.folder)
+
+    @property
     def moved(self) -> str:
         """A word about the folder where it is not what one would expect of the session."""
+        if self.apart:
+            return self.apart
         if self.imported:
             return f"working in {self.workspace}; the session was imported from elsewhere"
         own = self.earlier.workspace if self.earlier is not None and not self._named else ""
@@ -118,8 +153,14 @@ class Setup:
         return head_of(self.folder, self.earlier.id).seq if self.earlier is not None else 0
 
     async def session(self, engine: Engine) -> Session:
-        """The session to go on with, or a new one."""
-        return await engine.session(self.earlier.id if self.earlier is not None else None)
+        """The session to go on with, or a new one; told where another is at work beside it."""
+        self._beside.tell()
+        session = await engine.session(self.earlier.id if self.earlier is not None else None)
+        if (mode := self.chosen_mode) is not None:
+            session.mode = mode  # what was asked for now comes before what the log says
+            if mode == "plan" and session.history.mode != mode:
+                session.preface(ModeChanged(mode))  # it lasts until somebody agrees to a plan
+        return session
 
 
 def to_limits(settings: Settings) -> Limits:
@@ -154,6 +195,38 @@ def _workspace(earlier: SessionSummary | None, flags: dict[str, Any]) -> Path:
     if earlier is not None and earlier.workspace and Path(earlier.workspace).is_dir():
         return Path(earlier.workspace)
     return _here()
+
+
+def _rules(workspace: Path, given: tuple[str, ...]) -> tuple[Rule, ...]:
+    """The rules that hold there, and those of the flags. Raise `ConfigError`."""
+    said = tuple(read_rule(text, "--rule") for text in given)
+    if not any(map(os.path.lexists, (policy_file(os.environ), workspace / _PROJECT_RULES))):
+        return said
+    from bridle.config.policy import standing_rules  # it reads YAML, and most people have no rules
+
+    standing = standing_rules(workspace)
+    for note in standing.notes:
+        complain(*note)
+    return standing.rules + said
+
+
+def _learn(words: str, root: str) -> None:
+    """A rule that was made of an answer is the person's own from now on, or they are told why not.
+
+    It is for the workspace that the question came from, and holds for this session in any case.
+    """
+    from datetime import datetime
+
+    from bridle.cli.words import person
+    from bridle.config.learning import add_rule
+
+    today = datetime.now().astimezone().date()
+    try:
+        note = f"from an answer by {person()}, {today}"
+        add_rule(policy_file(os.environ), words, note, root)
+    except ConfigError as error:
+        said = f"the rule holds for this session, but was not written: {error.message}"
+        complain(said, error.hint)
 
 
 def _here() -> Path:

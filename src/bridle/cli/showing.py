@@ -12,9 +12,8 @@ import tempfile
 from pathlib import Path
 
 from bridle.cli import demo_story
-from bridle.cli.asking import current
+from bridle.cli.asking import shown_text
 from bridle.cli.failure import DONE, FAILED, complain
-from bridle.cli.question import question
 from bridle.cli.render import usage_line
 from bridle.cli.screen import Screen
 from bridle.cli.turn import Watch, run
@@ -67,7 +66,7 @@ class Demo:
         """The gate asks; the demo answers in its own name, with the verb every face has."""
         call, paint = asked.call, self._screen.paint
         answer = demo_story.ANSWERS.get(str(call.arguments.get("command", call.name)), NO)
-        self._screen.line(question(asked, paint, self._screen.width, current(asked)))
+        self._screen.line(shown_text([asked], paint, self._screen.width))
         await asyncio.sleep(0 if self._fast else 1.2)
         said = paint.green("yes") if answer.allowed else paint.red("no")
         until = ", for this session" if answer.scope == "session" else ""

@@ -14,7 +14,7 @@ from bridle.cli.seeking import found_lines
 from bridle.cli.sessions import listed
 from bridle.cli.state import doing
 from bridle.cli.taking import pieces_of, write_private
-from bridle.cli.words import person
+from bridle.cli.words import check_text, person
 from bridle.config import state_folder
 from bridle.policy import MODES
 from bridle.stores.glance import glance
@@ -26,6 +26,7 @@ HELP = {
     "/resume ID": "take that session up again; the beginning of its id will do",
     "/model NAME": "another model from here on; without a name, which one it is",
     "/mode MODE": f"what may run without asking: {', '.join(MODES)}",
+    "/plan [WORDS]": "plan mode: look and plan, change nothing until you agree",
     "/cost": "what this session has used",
     "/fork [SEQ]": "go on in a copy of this session, from its end or from a record",
     "/rewind N": "take the conversation back by N turns; files stay as they are",
@@ -96,6 +97,13 @@ async def _mode(room: Room, rest: str) -> None:
     room.screen.line(room.mode)
 
 
+async def _plan(room: Room, rest: str) -> None:
+    room.change_mode("plan")
+    room.screen.line(room.screen.paint.dim("plan mode: nothing is changed until you agree"))
+    if rest:
+        await room.play(check_text(rest, "the line"))
+
+
 async def _cost(room: Room, rest: str) -> None:
     room.screen.line(usage_line(room.session.metrics))
 
@@ -161,6 +169,7 @@ _ACTS: dict[str, Callable[[Room, str], Awaitable[None]]] = {
     "/resume": _resume,
     "/model": _model,
     "/mode": _mode,
+    "/plan": _plan,
     "/cost": _cost,
     "/fork": _fork,
     "/rewind": _rewind,

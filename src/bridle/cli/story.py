@@ -116,7 +116,7 @@ class Story:
                 yield paint.dim(f"  {render.usage_line(self._turn)} · #{record.seq}")
                 self._settle()
             case _:
-                yield from milestones(event, paint)
+                yield from milestones(event, paint, lambda call: self._begun.get(call, ""))
                 if isinstance(event, Forked | Rewound):
                     self._settle()
                 if isinstance(event, Forked):  # what was paid there is not this session's

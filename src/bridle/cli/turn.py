@@ -15,6 +15,7 @@ from bridle.cli.failure import INTERRUPTED
 from bridle.errors import StoreFailed
 from bridle.events import (
     Event,
+    GrantRevoked,
     ResponseCompleted,
     TraceEvent,
     TurnEnded,
@@ -144,6 +145,8 @@ class Watch:
                 self._news.set_result(None)
             if self.on_end is not None:
                 self.on_end()
+        elif isinstance(event, GrantRevoked) and self.on_end is not None:
+            self.on_end()  # somebody may stand behind a prompt that its line has taken away
 
 
 @contextmanager

@@ -55,6 +55,8 @@ def _wanted(key: str) -> str:
         return "Write true or false."
     if key == "redact":
         return "Write one pattern a line, in single quotes: - 'ACME-[0-9]{6}'."
+    if key == "hosts":
+        return "Write one host a line: - docs.python.org."
     return "Write a plain number, without quotes or units."
 
 

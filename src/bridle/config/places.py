@@ -11,6 +11,16 @@ def config_file(environ: Mapping[str, str]) -> Path:
     return _user_folder(environ, "XDG_CONFIG_HOME", ".config") / "config.yaml"
 
 
+def policy_file(environ: Mapping[str, str]) -> Path:
+    """The person's own rules: `policy.yaml` in the user's config folder, and nowhere else."""
+    return _user_folder(environ, "XDG_CONFIG_HOME", ".config") / "policy.yaml"
+
+
+def hooks_file(environ: Mapping[str, str]) -> Path:
+    """The person's own hooks: `hooks.yaml` in the user's config folder, and nowhere else."""
+    return _user_folder(environ, "XDG_CONFIG_HOME", ".config") / "hooks.yaml"
+
+
 def state_folder(environ: Mapping[str, str]) -> Path:
     """Where sessions lie: `$BRIDLE_STATE`, or `bridle` in the user's state folder."""
     if chosen := environ.get("BRIDLE_STATE"):

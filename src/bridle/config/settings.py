@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from bridle.policy import Mode
 
 Durability = Literal["disk", "process"]  # the store's own; its module takes 9 ms to load
+SandboxChoice = Literal["auto", "bubblewrap", "landlock", "none"]
 Count = Annotated[int, Meta(ge=1)]
 Positive = Annotated[float, Meta(gt=0, le=1e12)]  # endless is not a number that limits
 
@@ -53,7 +54,9 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     """What a person can set. Empty and None mean: not set, the default of whoever uses it.
 
     `redact` are patterns whose matches are kept out of the log, the events and the model's sight;
-    `redact_tokens` says whether what looks like a key or a token is kept out as well.
+    `redact_tokens` says whether what looks like a key or a token is kept out as well. `sandbox` is
+    what commands run in, `hosts` are those that `web_fetch` may ask (none: there is no such tool),
+    `undo` says whether what a turn changes is kept to be taken back.
     """
 
     provider: str = ""
@@ -72,6 +75,9 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     durability: Durability = "disk"
     redact: tuple[str, ...] = ()
     redact_tokens: bool = True
+    sandbox: SandboxChoice = "auto"
+    hosts: tuple[str, ...] = ()
+    undo: bool = True
     theme: Literal["auto", "dark", "light", "plain"] = "auto"
 
     @property
@@ -114,7 +120,7 @@ class Loaded(Struct, frozen=True):
             value = getattr(self.settings, first)
             if rest:
                 value = getattr(value, rest)
-            if key == "redact":
+            if key in LISTS:
                 value = list(value) or None
             yield Shown(key, mask(value) if key == "api_key" else value, self.origins[key])
 
@@ -167,4 +173,5 @@ def _variable(key: str) -> str:
     return f"BRIDLE_{words.replace('-', '_').upper()}"
 
 
-VARIABLES = {key: _variable(key) for key in TYPES if key != "redact"}  # a list, for the file alone
+LISTS = ("redact", "hosts")  # for the file alone
+VARIABLES = {key: _variable(key) for key in TYPES if key not in LISTS}

@@ -6,19 +6,21 @@ What was asked and answered is in the log, so a question outlives the process th
 
 import asyncio
 import logging
-import math
 import secrets
 import time
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from typing import Literal
 
-from bridle.engine.gate import Parked, fingerprint
+from msgspec.structs import replace
+
+from bridle.engine.gate import Parked
+from bridle.engine.grants import likeness, seconds_at, stamp
 from bridle.engine.history import History
 from bridle.engine.parts import Approver, Parts
-from bridle.errors import SessionError, UnknownApproval
+from bridle.engine.question import NONCE, Judged
+from bridle.errors import ConfigError, SessionError, UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, Event
-from bridle.messages import ToolCall
-from bridle.policy import Decision
+from bridle.policy import read_rule
 from bridle.promises.session import Answer
 
 log = logging.getLogger(__name__)
@@ -26,6 +28,10 @@ log = logging.getLogger(__name__)
 NOBODY = Answer(False, word="it needs a person's approval, and nobody is here to answer")
 _SCOPES = ("once", "session", "rule")
 EXPIRED = Answer(False, word="nobody answered in time")
+CHANGED = Answer(False, word="it is not any more what was asked about")
+GRANT = "grant"  # in whose name a question is closed that a grant has settled
+_NEVER = "9999-12-31T23:59:59Z"
+Scope = Literal["once", "session", "rule"]
 
 
 class Approvals:
@@ -42,14 +48,14 @@ class Approvals:
         self._unanswered = 0
         self._asking: asyncio.Lock | None = None  # an approver is asked one thing at a time
 
-    async def ask(self, call: ToolCall, decision: Decision) -> Answer:
+    async def ask(self, judged: Judged) -> Answer:
         """Put the question, and come back with the answer. Raise `Parked` where that takes days."""
-        said = self._history.answers.get(call.id)
-        if said is not None and said.cwd in ("", self._parts.workspace.root):
+        said = self._history.answers.get(judged.call.id)
+        if said is not None and judged.is_shown(self._session_id, said.shown):
             return Answer(said.allowed, said.scope, said.word, said.by)
         left = self._parts.ask_seconds
-        if (asked := self._standing(call)) is None:
-            asked = self._put(call, decision)
+        if (asked := self._standing(judged)) is None:
+            asked = self.put(judged)
         elif (left := _seconds_left(asked, left)) <= 0:
             return self._close(asked, EXPIRED, "expiry")
         if self._parts.approver is None and self._parts.on_ask != "wait":
@@ -57,6 +63,12 @@ class Approvals:
                 raise Parked
             self._unanswered += 1
             return self._close(asked, NOBODY, "nobody")
+        answer = await self._heard(asked, left)
+        if answer.allowed is True and not judged.is_shown(self._session_id, asked.shown):
+            return CHANGED  # whoever was shown it, or answered, has had it in their hands
+        return answer
+
+    async def _heard(self, asked: ApprovalAsked, left: float) -> Answer:
         waiter: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiters[asked.shown] = waiter
         try:
@@ -69,18 +81,43 @@ class Approvals:
         finally:
             self._waiters.pop(asked.shown, None)
 
-    def _standing(self, call: ToolCall) -> ApprovalAsked | None:
-        """The question about exactly this call that was put before a restart."""
-        open_ones = self._history.pending.values()
-        root = self._parts.workspace.root  # a yes for one folder is none for another
-        return next((one for one in open_ones if one.call == call and one.cwd == root), None)
+    @property
+    def together(self) -> bool:
+        """Is there somebody who may look at several questions before the first is answered?"""
+        return self._parts.approver is not None or self._parts.on_ask != "deny"
 
-    def _put(self, call: ToolCall, decision: Decision) -> ApprovalAsked:
-        cwd = self._parts.workspace.root
-        # a nonce, because some servers give the calls of every step the same ids
-        shown = fingerprint(call, self._session_id, cwd, secrets.token_hex(8))
-        expires = _stamp(time.time() + self._parts.ask_seconds)
-        asked = ApprovalAsked(call, shown, decision.reason, decision.rule, cwd, expires)
+    def is_put(self, call_id: str) -> bool:
+        """Does a question about that call stand, or has it an answer?"""
+        if call_id in self._history.answers:
+            return True
+        return any(one.call.id == call_id for one in self._history.pending.values())
+
+    def put_all(self, judged: Sequence[Judged]) -> None:
+        """Put questions that belong together, before one of them is waited for."""
+        group = secrets.token_hex(NONCE // 2)
+        for one in judged:
+            if self._standing(one) is None:
+                self.put(one, group)
+
+    def settle(self, judged: Judged) -> None:
+        """A question that stands about a call that a grant covers by now needs nobody any more."""
+        if (asked := self._standing(judged)) is not None:
+            self._close(asked, Answer(True), GRANT)
+
+    def _standing(self, judged: Judged) -> ApprovalAsked | None:
+        """The question about exactly this that was put before: for its step, or a restart."""
+        for one in self._history.pending.values():
+            if one.call.id == judged.call.id and judged.is_shown(self._session_id, one.shown):
+                return one
+        return None
+
+    def put(self, judged: Judged, group: str = "") -> ApprovalAsked:
+        """Record the question."""
+        shown = judged.shown(self._session_id, secrets.token_hex(NONCE // 2))
+        expires = stamp(time.time() + self._parts.ask_seconds)
+        asked = judged.asked(shown, expires, group)
+        if times := self._history.times.get(likeness(asked), 0):
+            asked = replace(asked, times=times)
         self._emit(asked)
         return asked
 
@@ -131,7 +168,8 @@ class Approvals:
         if not _is_sound(said):
             raise SessionError(
                 f"{said!r} is no answer",
-                hint=f"`allowed` is True or False, `scope` one of {', '.join(_SCOPES)}.",
+                hint=f"`allowed` is True or False, `scope` one of {', '.join(_SCOPES)}, "
+                "`rule` nothing or a rule that allows something.",
             )
         asked = self._history.pending.get(shown)
         if asked is None or asked.call.id != call_id:
@@ -178,13 +216,45 @@ class Approvals:
         return count
 
     def _close(self, asked: ApprovalAsked, answer: Answer, by: str, letter: str = "") -> Answer:
-        said = (answer.allowed, by, answer.scope, answer.word)
-        self._emit(ApprovalAnswered(asked.call.id, *said, asked.shown, letter, asked.cwd))
+        scope, rule = _extent(asked, answer)
+        until = "" if by == GRANT else self._until(asked, answer, scope)
+        said = (answer.allowed, by, scope, answer.word, asked.shown, letter, asked.cwd)
+        self._emit(ApprovalAnswered(asked.call.id, *said, rule, until))
+        if rule and self._parts.learn is not None:
+            try:
+                self._parts.learn(rule)
+            except Exception:  # it is the face's, and the rule holds for the session all the same
+                log.warning("the rule %s could not be kept", rule, exc_info=True)
         return answer
+
+    def _until(self, asked: ApprovalAsked, answer: Answer, scope: Scope) -> str:
+        """When what the answer grants ends; nothing where it grants nothing."""
+        if answer.allowed is not True or asked.lasting or not (scope != "once" or asked.covers):
+            return ""
+        return stamp(time.time() + self._parts.ask_grant_seconds) or _NEVER
+
+
+def _extent(asked: ApprovalAsked, answer: Answer) -> tuple[Scope, str]:
+    """How far an answer reaches in the end: a no, and what only a person may allow, just once."""
+    if answer.allowed is not True:
+        return answer.scope, ""
+    if asked.lasting:
+        return "once", ""
+    if answer.scope != "rule":
+        return answer.scope, ""
+    return "rule", answer.rule or asked.proposal
 
 
 def _is_sound(answer: Answer) -> bool:
-    return isinstance(answer.allowed, bool) and answer.scope in _SCOPES
+    return isinstance(answer.allowed, bool) and answer.scope in _SCOPES and _is_rule(answer.rule)
+
+
+def _is_rule(text: object) -> bool:
+    """Nothing, or a rule that allows something."""
+    try:
+        return text == "" or (isinstance(text, str) and read_rule(text).verdict == "allow")
+    except ConfigError:
+        return False
 
 
 def _seconds_left(asked: ApprovalAsked, otherwise: float, at: float = 0.0) -> float:
@@ -192,16 +262,5 @@ def _seconds_left(asked: ApprovalAsked, otherwise: float, at: float = 0.0) -> fl
 
     One without an end, or from a strange log, as usual.
     """
-    try:
-        expires = datetime.fromisoformat(asked.expires).timestamp()
-    except ValueError:
-        return otherwise
-    return expires - (at or time.time())
-
-
-def _stamp(when: float) -> str:
-    """That time; nothing where it never comes."""
-    try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(math.ceil(when)))
-    except (OverflowError, ValueError):
-        return ""
+    expires = seconds_at(asked.expires)
+    return otherwise if expires is None else expires - (at or time.time())

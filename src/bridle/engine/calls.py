@@ -1,63 +1,54 @@
 """Runs the calls of one step, and gives each exactly one result, whatever happens.
 
-For each call: known tool, valid arguments, the gate; then the intent is recorded and, unless the
-call only reads, settled on disk; then the effect; then the result.
+For each call: known tool, and the way through the gate (passage.py); then the intent is recorded
+and, unless the call only reads, settled on disk; then the effect; then the result.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Coroutine
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from bridle.engine.budget import Budget
-from bridle.engine.gate import Gate, Parked, fingerprint
+from bridle.engine.around import Around
+from bridle.engine.execution import execute
+from bridle.engine.fingerprint import fingerprint
+from bridle.engine.gate import Parked
 from bridle.engine.history import NOT_RUN
-from bridle.engine.schema import compile_schema
-from bridle.errors import AgentError
-from bridle.events import CallIntended, Event, ToolResultEvent
-from bridle.messages import File, Image, ToolCall, ToolOutput, sound
-from bridle.policy import Decision
-from bridle.promises.tool import Tool, ToolContext, ToolResult
+from bridle.engine.passage import Passage
+from bridle.engine.question import Judged
+from bridle.engine.remarks import from_hook, line
+from bridle.engine.turn import Turn
+from bridle.events import CallIntended, ToolResultEvent
+from bridle.messages import ToolCall, ToolOutput, sound
+from bridle.promises.tool import ToolResult
 from bridle.workspace.text import shorten
 
 log = logging.getLogger(__name__)
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
-Check = Callable[[Any], list[str]]
 INTERRUPTED = "interrupted before it finished"
+UNHEARD = "it had finished; what follows it, such as hooks, was cut off"
 NOT_STOPPED = "interrupted, and it did not stop: it may still be running"
 _MOST_BROKEN = 500  # characters of arguments that do not parse, told to the model
 _MOST_DATA = 200_000  # bytes of the structured part that the log keeps
 
 
-class Caller:
+class Caller(Passage):
     """Answers calls, step after step, in one turn."""
 
-    def __init__(
-        self,
-        tools: Mapping[str, Tool],
-        gate: Gate,
-        emit: Callable[[Event], None],
-        settled: Callable[[], Awaitable[None]],
-        context: Callable[[ToolCall], ToolContext[Any]],
-        budget: Budget,
-    ) -> None:
-        self._tools = tools
-        self._gate = gate
-        self._emit = emit
-        self._settled = settled
-        self._context = context
-        self._budget = budget
+    def __init__(self, turn: Turn) -> None:
+        super().__init__(turn)
+        self._emit = turn.emit
+        self._budget = turn.budget
         self._failures: dict[str, int] = {}
-        self._checks: dict[str, Check] = {}
-        self._begun: set[str] = set()  # calls of this step whose effect may have happened
-        self._open: dict[str, ToolCall] = {}
+        self._finished: dict[str, ToolResult] = {}  # of effects whose answer is still to be given
         self._parked = False  # a call of this step waits for a person
         self._leaves = False  # ... and so it stays when the turn is cancelled
+        self._halted = False  # a tool has said that the turn has to end here
         self.is_over = False
         self.stuck = ""
 
@@ -65,18 +56,21 @@ class Caller:
         """Side by side when all only read, in order otherwise."""
         open_calls = self._open = {call.id: call for call in calls}
         self._begun.clear()
+        self._finished.clear()
         parked = self._parked = self._leaves = False
         try:
             if len(calls) > 1 and all(self._reads(call) for call in calls):
                 await _side_by_side([self._answer(call, open_calls) for call in calls])
             else:
                 for call in calls:
+                    if self._halted:
+                        break
                     await (self._put(call) if self._parked else self._answer(call, open_calls))
             parked = self._parked
         finally:
             for call in () if parked or self._leaves else list(open_calls.values()):
                 words = INTERRUPTED if call.id in self._begun else NOT_RUN
-                self._say(call, ToolResult.failure(words), open_calls)
+                self._cut_off(call, words, open_calls)
         if parked:
             raise Parked
 
@@ -93,7 +87,7 @@ class Caller:
         self.is_over = True
         for call in list(self._open.values()):
             words = NOT_STOPPED if call in running else NOT_RUN
-            self._say(call, ToolResult.failure(words), self._open)
+            self._cut_off(call, words, self._open)
         return ", ".join(dict.fromkeys(call.name for call in running))
 
     def refuse_all(self, calls: tuple[ToolCall, ...], reason: str) -> None:
@@ -102,16 +96,12 @@ class Caller:
         for call in calls:
             self._say(call, ToolResult.failure(f"not run: {reason}"), open_calls)
 
-    def _check(self, tool: Tool) -> Check:
-        """The check of a tool's arguments, compiled once."""
-        check = self._checks.get(tool.name)
-        if check is None:
-            check = self._checks[tool.name] = _compiled(msgspec.json.encode(tool.parameters))
-        return check
-
-    def _reads(self, call: ToolCall) -> bool:
-        tool = self._tools.get(call.name)
-        return tool is not None and tool.policy.read_only
+    def _cut_off(self, call: ToolCall, words: str, open_calls: dict[str, ToolCall]) -> None:
+        """Answer for a call that was not heard to its end; what its effect came to is said."""
+        result = self._finished.get(call.id)
+        if result is not None:
+            self._add(call, line("interrupted", UNHEARD))
+        self._say(call, result or ToolResult.failure(words), open_calls)
 
     async def _answer(self, call: ToolCall, open_calls: dict[str, ToolCall]) -> None:
         self._stop_if_over()
@@ -121,6 +111,8 @@ class Caller:
             self._parked = True
             return
         self._say(call, result, open_calls)
+        if result.stops:
+            self._halted, self.stuck = True, result.stops
 
     def _stop_if_over(self) -> None:
         """An interrupt, or the deadline, that a tool has swallowed still holds."""
@@ -131,15 +123,10 @@ class Caller:
     async def _put(self, call: ToolCall) -> None:
         """A call before this one waits for a person: have the question of this one put, too."""
         self._stop_if_over()
-        tool = self._tools.get(call.name)
-        if tool is None or call.broken or self._check(tool)(call.arguments):
-            return
-        if (decision := self._gate.decide(call, tool)).verdict == "ask":
+        if (judged := await self._ahead(call)) is not None:
+            await self._put_together(judged)
             with suppress(Parked):
-                await self._ask(call, decision)
-
-    async def _ask(self, call: ToolCall, decision: Decision) -> Decision:
-        return await self._gate.ask(call, decision, self._context(call).workspace.root)
+                await self._gate.ask(judged)
 
     def _say(self, call: ToolCall, result: ToolResult, open_calls: dict[str, ToolCall]) -> None:
         if open_calls.pop(call.id, None) is None:
@@ -153,14 +140,11 @@ class Caller:
             data = None  # the text says it already
         elif text is not said or not _keepable(data):
             data = None  # what is too long for the model is too long for the log
+        if self._words:
+            text += self._words.pop(call.id, "")
         output = ToolOutput(call.id, sound(text), not result.ok, call.name, data, result.media)
         self._emit(ToolResultEvent(output))
         self._watch(call, result)
-
-    def _clean(self, text: str) -> str:
-        """Without secrets, before it is cut: half of one is not found when it is recorded."""
-        redactor = self._gate.redactor
-        return text if redactor is None else redactor.text(text)
 
     def _watch(self, call: ToolCall, result: ToolResult) -> None:
         """Notice the same call failing in the same way over and over."""
@@ -181,80 +165,56 @@ class Caller:
             known = ", ".join(sorted(self._tools)) or "none"
             return ToolResult.failure(f"there is no tool named {call.name!r}; there are: {known}")
         try:
-            refusal = self._refusal(call, tool)
-            if isinstance(refusal, Decision):
-                refusal = _denied(await self._ask(call, refusal))
+            found = await self._passed(call, tool)
         except Parked:
             raise
         except Exception as error:  # what cannot be judged does not run
             log.debug("call of %r could not be judged", call.name, exc_info=True)
             return ToolResult.failure(f"not run: it could not be judged: {error}")
-        if refusal is not None:
-            return refusal
-        reads = tool.policy.read_only
+        return found if isinstance(found, ToolResult) else await self._run(found)
+
+    async def _run(self, judged: Judged) -> ToolResult:
+        """Say that it is about to happen, and do it."""
+        call, reads = judged.call, judged.reads
         self._emit(CallIntended(call.id, call.name, reads, fingerprint(call)))
         if not reads:
-            await self._settled()
-        return await self._execute(call, tool)
+            await self._turn.settled()
+        if self._around is None:
+            return await self._effect(judged)
+        return await self._surrounded(self._around, judged, reads)
 
-    def _refusal(self, call: ToolCall, tool: Tool) -> ToolResult | Decision | None:
-        """Why the call may not run, if it may not; a decision where a person has to be asked."""
-        if problems := self._check(tool)(call.arguments):
-            return ToolResult.failure("these arguments are not valid: " + "; ".join(problems))
-        if not self._budget.take_call():
-            return ToolResult.failure("not run: the limit of tool calls is reached")
-        decision = self._gate.decide(call, tool)
-        return decision if decision.verdict == "ask" else _denied(decision)
+    def _effect(self, judged: Judged) -> Coroutine[Any, Any, ToolResult]:
+        """What is to be awaited next: from here on it may have happened."""
+        context = self._turn.context(judged.call)
+        context.word = judged.decision.word
+        self._begun.add(judged.call.id)
+        return execute(judged.call, judged.tool, context, self._budget.limits.tool_seconds)
 
-    async def _execute(self, call: ToolCall, tool: Tool) -> ToolResult:
-        seconds = self._budget.limits.tool_seconds
-        context = self._context(call)
-        self._begun.add(call.id)
-        clock = _Clock(seconds)
+    async def _surrounded(self, around: Around, judged: Judged, reads: bool) -> ToolResult:
+        """The effect, with what is kept for undo before it and what hooks say of it after."""
+        call, keeping = judged.call, None
         try:
-            try:
-                given = await tool.execute(call.arguments, context)
-            finally:
-                clock.stop()
-            return _checked(given)
-        except AgentError as error:
-            return ToolResult.failure(error.message)
-        except BaseException as error:  # the one catch-all: a tool ends neither turn nor host
-            if _is_ours(error):
-                raise
-            if clock.rang and isinstance(error, TimeoutError | asyncio.CancelledError):
-                return ToolResult.failure(f"{call.name} did not finish within {seconds:g} seconds")
-            log.debug("tool %r broke", call.name, exc_info=True)
-            return ToolResult.failure(f"{call.name} broke: {type(error).__name__}: {error}")
-
-
-class _Clock:
-    """Cancels the task in which it was set, once; `stop` takes that cancel back.
-
-    What `asyncio.timeout` does, at two thirds of its cost: every call has a clock, and hardly
-    one ever rings.
-    """
-
-    __slots__ = ("_handle", "_task", "rang")
-
-    def __init__(self, seconds: float) -> None:
-        self.rang = False
-        self._task = asyncio.current_task()
-        self._handle: asyncio.TimerHandle | None = None
-        if seconds:
-            self._handle = asyncio.get_running_loop().call_later(seconds, self._ring)
-
-    def _ring(self) -> None:
-        if self._task is not None:
-            self.rang = True
-            self._task.cancel()
-
-    def stop(self) -> None:
-        """The tool is done, or gave up. Also one that swallowed the cancel leaves none behind."""
-        if self._handle is not None:
-            self._handle.cancel()
-        if self.rang and self._task is not None:
-            self._task.uncancel()
+            keeping = None if reads else await around.keep(call)
+        except Exception as error:  # what cannot be undone was promised to be
+            log.debug("nothing could be kept before %r", call.name, exc_info=True)
+            return ToolResult.failure(f"not run: what it would change cannot be kept: {error!r}")
+        try:
+            result = self._finished[call.id] = await self._effect(judged)
+        finally:
+            if keeping is not None:
+                changed = await around.kept(keeping, call)
+                if changed is not None and not self.is_over:
+                    self._emit(changed)
+                    if said := around.guarded(judged, changed):
+                        self._add(call, line("take care", said))
+        if self.is_over or not around.listens("after_tool"):
+            return result
+        remark = await around.after(judged, self._clean(result.text), result.ok)
+        self._add(call, from_hook(remark.word))
+        if remark.deny:
+            self._add(call, line("a hook objects", remark.deny))
+            result = replace(result, ok=False)
+        return result
 
 
 def _unreadable(text: str) -> str:
@@ -266,20 +226,6 @@ def _unreadable(text: str) -> str:
     )
 
 
-def _is_ours(error: BaseException) -> bool:
-    """Was it raised to end the turn, and not by the tool? Ctrl-C comes as a cancel."""
-    if isinstance(error, asyncio.CancelledError):
-        task = asyncio.current_task()
-        return task is None or task.cancelling() > 0
-    return isinstance(error, GeneratorExit)
-
-
-def _denied(decision: Decision) -> ToolResult | None:
-    if decision.verdict == "allow":
-        return None
-    return ToolResult.failure(f"not permitted: {decision.reason}", {"rule": decision.rule})
-
-
 async def _side_by_side(work: list[Coroutine[Any, Any, None]]) -> None:
     try:
         async with asyncio.TaskGroup() as group:
@@ -287,22 +233,6 @@ async def _side_by_side(work: list[Coroutine[Any, Any, None]]) -> None:
                 group.create_task(one)
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None
-
-
-@lru_cache(maxsize=512)
-def _compiled(schema: bytes) -> Check:
-    return compile_schema(msgspec.json.decode(schema))
-
-
-def _checked(result: Any) -> ToolResult:
-    """What a tool gave back as a result, whatever it is. Raise for what nobody can read."""
-    if not isinstance(result, ToolResult):
-        return ToolResult.success(result)
-    if not isinstance(result.text, str):
-        raise TypeError(f"its text is {type(result.text).__name__}, not str")
-    if result.media and not all(isinstance(part, Image | File) for part in result.media):
-        raise TypeError("its media are not images or files")
-    return result
 
 
 def _keepable(data: Any) -> bool:

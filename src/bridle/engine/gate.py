@@ -4,82 +4,83 @@
 and how the question reaches them, is handed in.
 """
 
-from collections.abc import Awaitable, Callable, Set
-from hashlib import blake2b
+from collections.abc import Awaitable, Callable, Mapping
 
-import msgspec
+from msgspec.structs import replace
 
-from bridle.engine.redact import MARK, Redactor, holds_mark
+from bridle.engine.facts import facts_of
+from bridle.engine.grants import is_over, rules_of
+from bridle.engine.parts import Parts
+from bridle.engine.question import Judged
+from bridle.engine.redact import MARK, holds_mark
+from bridle.engine.turn import Parked as Parked
+from bridle.events import Grant
 from bridle.messages import ToolCall
-from bridle.policy import Decision, Facts, Mode, Rule, decide
+from bridle.policy import Decision, Mode, Rule, decide
 from bridle.promises.session import Answer
 from bridle.promises.tool import Tool
 
-Ask = Callable[[ToolCall, Decision], Awaitable[Answer]]
-
-
-class Parked(Exception):
-    """A question was put and nobody is here to answer it: the turn stops, and goes on later."""
+Ask = Callable[[Judged], Awaitable[Answer]]
 
 
 _MARKED = (
     f"the arguments hold {MARK}, which stands for a secret that was taken out: the tool would work "
     "with the marker in its place. Leave it out, or name the file or variable that holds it"
 )
-_encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
 class Gate:
-    """Judges each call (`decide`), and has an `ask` settled by a person (`ask`)."""
+    """Judges each call (`judge`), and has an `ask` settled by a person (`ask`)."""
+
+    __slots__ = ("_ask", "_grants", "_parts", "_rules", "mode", "redactor")
 
     def __init__(
-        self,
-        rules: tuple[Rule, ...],
-        mode: Callable[[], Mode],
-        ask: Ask,
-        redactor: Redactor | None = None,
-        granted: Set[str] = frozenset(),
+        self, parts: Parts, mode: Callable[[], Mode], ask: Ask, grants: Mapping[str, Grant]
     ) -> None:
-        self.redactor = redactor
-        self._rules = rules
-        self._mode = mode
+        self.redactor = parts.redactor
+        self.mode = mode
+        self._parts = parts
+        self._rules = parts.rules
         self._ask = ask
-        self._granted = granted  # calls that the person allowed for this session
+        self._grants = grants  # what the person allowed for this session, as it grows
 
-    def decide(self, call: ToolCall, tool: Tool) -> Decision:
-        """Allow, ask or deny: what needs nobody to be asked is settled here."""
+    def judge(self, call: ToolCall, tool: Tool, cwd: str = "") -> Judged:
+        """Allow, ask or deny: what needs nobody to be asked is settled here.
+
+        `cwd` is where its words are read; without it, the root of the workspace.
+        """
+        parts = self._parts
+        facts = facts_of(call, tool, parts.ground, cwd=cwd, sandboxed=parts.sandbox)
         if self.redactor is not None and holds_mark(call.arguments):
-            return Decision("deny", _MARKED, "redaction")
-        return decide(call, facts_of(call, tool), self._rules, self._mode())
+            decision = Decision("deny", _MARKED, "redaction")
+        else:
+            rules = self._rules if not self._grants else (*self._rules, *self._granted())
+            decision = decide(call, facts, rules, self.mode())
+        return Judged(call, tool, facts, decision, cwd)
 
-    async def ask(self, call: ToolCall, decision: Decision, cwd: str = "") -> Decision:
-        """Have a person turn an ask into an allow or a deny. `cwd` is where the call would run."""
-        if grant_of(call, cwd) in self._granted:
+    def _granted(self) -> tuple[Rule, ...]:
+        parts = self._parts
+        return rules_of(self._grants, parts.workspace.root, parts.ask_grant_seconds)
+
+    def placed(self, judged: Judged) -> Judged:
+        """The call with the folder that an answer to it is bound to."""
+        return judged if judged.cwd else replace(judged, cwd=self._parts.workspace.root)
+
+    def is_granted(self, judged: Judged) -> bool:
+        """Did a person allow it for the session, and is that still so?"""
+        if not self._grants:
+            return False
+        found = (self._grants.get(one) for one in judged.grants)
+        seconds = self._parts.ask_grant_seconds
+        return any(one is not None and not is_over(one, seconds) for one in found)
+
+    async def ask(self, judged: Judged) -> Decision:
+        """Have a person turn an ask into an allow or a deny."""
+        decision = judged.decision
+        if self.is_granted(judged):
             return Decision("allow", "allowed for this session", decision.rule)
-        answer = await self._ask(call, decision)
+        answer = await self._ask(judged)
         if answer.allowed is not True:  # a word that only looks like a yes is none
             reason = f"the answer was no: {answer.word}" if answer.word else "the answer was no"
             return Decision("deny", reason, decision.rule)
-        return Decision("allow", "allowed by a person", decision.rule)
-
-
-def facts_of(call: ToolCall, tool: Tool) -> Facts:
-    """What is known of a call."""
-    arguments = call.arguments
-    subject = arguments.get("command") or arguments.get("path") or ""
-    return Facts(tool.policy, subject if isinstance(subject, str) else str(subject))
-
-
-def fingerprint(call: ToolCall, *bound: str) -> str:
-    """The hash of exactly this call and what it is bound to; what an answer has to bring back."""
-    said = [call.id, call.name, call.arguments, bound]
-    try:
-        words = _encode(said)
-    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8, but a spelling of its own
-        words = repr(said).encode("utf-8", "backslashreplace")
-    return blake2b(words, digest_size=16).hexdigest()
-
-
-def grant_of(call: ToolCall, cwd: str) -> str:
-    """What "for this session" covers: the same tool with the same arguments in the same folder."""
-    return fingerprint(ToolCall("", call.name, call.arguments), cwd)
+        return Decision("allow", "allowed by a person", decision.rule, word=answer.word)

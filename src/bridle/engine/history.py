@@ -1,7 +1,7 @@
 """What the log adds up to: the conversation, the use, the calls that are open. Pure folds.
 
 Each record is applied once, and a turn costs the same at message 10 and at message 10,000.
-Nothing here waits, writes or knows a provider.
+Nothing here waits, writes or knows a provider. What was asked and allowed is in permissions.py.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bridle.engine.call_ids import CallIds
-from bridle.engine.gate import grant_of
+from bridle.engine.permissions import Permissions
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -20,7 +20,9 @@ from bridle.events import (
     Checkpoint,
     Compacted,
     Forked,
+    GrantRevoked,
     MessageAdded,
+    ModeChanged,
     PromptReceived,
     ResponseCompleted,
     Rewound,
@@ -52,10 +54,11 @@ class OpenCall(Struct, frozen=True):
     reads: bool = False
 
 
-class History:
+class History(Permissions):
     """The folds of one session, grown record by record."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.title = ""
         self.tags: tuple[str, ...] = ()
         self.workspace = ""
@@ -66,9 +69,6 @@ class History:
         self.before = ExecutionMetrics()  # what had been used when the running turn began
         self.steps = 0  # the replies that it has had
         self.todos: tuple[Todo, ...] = ()
-        self.pending: dict[str, ApprovalAsked] = {}  # by what was shown
-        self.answers: dict[str, ApprovalAnswered] = {}  # to calls of this step, by call
-        self.grants: set[str] = set()  # what a person allowed for the whole session
         self.waiting: dict[int, PromptReceived] = {}  # sent, and not yet in the conversation
         self.letters: dict[str, None] = {}
         self._settled = Transcript()
@@ -77,6 +77,7 @@ class History:
         self._ours = False  # ... which our own loop asked for, so that its intents are recorded
         self._outputs: dict[str, ToolOutput | None] = {}  # of its calls, in their order
         self._intents: dict[str, bool] = {}  # its calls that were begun: do they only read?
+        self.lost: dict[str, OpenCall] = {}  # went on without a result: a line of the log is gone
         self._begun = False
         self._view: tuple[tuple[Message, int, int], Transcript] | None = None
 
@@ -132,13 +133,16 @@ class History:
             tuple(self.waiting.items()),
             tuple(self.pending.values()),
             tuple(self.answers.values()),
-            tuple(sorted(self.grants)),
+            (),
             self._open,
             tuple(filter(None, self._outputs.values())),
             tuple(self._intents.items()),
             tuple(self.letters),
             self.before,
             self.steps,
+            self.mode,
+            tuple(self.grants.values()),
+            tuple(self.times.items()),
         )
 
     def _state(self, call_id: str) -> Literal["not started", "unknown"]:
@@ -159,6 +163,8 @@ class History:
 
     def _close(self) -> None:
         if self._open is not None:
+            if self._ours and None in self._outputs.values():
+                self.lost |= {one.call.id: one for one in self.open_calls}
             reply, answers = self._step(self._open)
             self._settled = self._settled.plus(reply).plus(answers)
             self._ids.take(reply)
@@ -171,6 +177,8 @@ class History:
     def _start(self, record: Record, event: SessionStarted) -> None:
         self._begun = True
         self.workspace = self.workspace or event.workspace
+        if event.resumed and self.mode == "auto":
+            self.mode = ""  # a yes to everything ends with the process that it was given to
 
     def _prompt(self, record: Record, event: PromptReceived) -> None:
         self.turn = max(self.turn, event.turn)
@@ -213,18 +221,12 @@ class History:
     def _answer(self, output: ToolOutput) -> None:
         self.parked = False
         if self._outputs.get(output.call_id, output) is not None:
+            self.lost.pop(output.call_id, None)
             return  # a second result, or one that nobody asked for: the first stands
         self._outputs[output.call_id] = output
         self._forget_questions(output.call_id)
         if None not in self._outputs.values():
             self._close()
-
-    def _forget_questions(self, *calls: str) -> None:
-        """Whoever has a result needs no answer any more."""
-        if self.pending:
-            found = self.pending.items()
-            for shown in [shown for shown, one in found if one.call.id in calls]:
-                del self.pending[shown]
 
     def _intent(self, record: Record, event: CallIntended) -> None:
         self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)
@@ -239,25 +241,6 @@ class History:
             self.metrics = replace(self.metrics, context_tokens=context)
         elif event.estimated:  # what nobody has counted is not known
             self.metrics = replace(self.metrics, context_tokens=0)
-
-    def _asked(self, record: Record, event: ApprovalAsked) -> None:
-        self.pending[event.shown] = event
-
-    def _answered(self, record: Record, event: ApprovalAnswered) -> None:
-        self._done(event.letter)
-        asked = self.pending.pop(event.shown, None)
-        if asked is None and not event.shown:
-            asked = self._asked_of(event.call_id)
-        if asked is None:
-            return  # the first answer stands
-        self.answers[event.call_id] = event
-        if event.allowed is True and event.scope in ("session", "rule"):
-            self.grants.add(grant_of(asked.call, asked.cwd))
-
-    def _asked_of(self, call_id: str) -> ApprovalAsked | None:
-        """Early answers named the call alone."""
-        shown = next((key for key, one in self.pending.items() if one.call.id == call_id), "")
-        return self.pending.pop(shown, None)
 
     def _todos(self, record: Record, event: TodosChanged) -> None:
         self.todos = event.todos
@@ -280,6 +263,8 @@ class History:
 
     def _ended(self, record: Record, event: TurnEnded) -> None:
         self.turn = max(self.turn, event.turn)
+        if self._ours:  # each of its calls had a result before this
+            self._close()
         self._idle()
 
     def _idle(self) -> None:
@@ -294,8 +279,11 @@ class History:
         """What was asked, allowed, sent or paid there is not this session's."""
         self._close()
         self._idle()
+        self.lost.clear()
         self.waiting.clear()
         self.grants.clear()
+        self.times.clear()
+        self.mode = ""
         self.letters.clear()
         self.metrics = ExecutionMetrics(context_tokens=self.metrics.context_tokens)
 
@@ -325,9 +313,7 @@ class History:
         self.metrics, self.todos = event.metrics, event.todos
         self.before, self.steps = event.before, event.steps
         self.waiting = dict(event.waiting)
-        self.pending = {one.shown: one for one in event.asked}
-        self.answers = {one.call_id: one for one in event.answered}
-        self.grants = set(event.grants)
+        self._summed(record, event)
         self.letters = dict.fromkeys(event.letters)
         if (reply := event.opened) is not None:
             self._open, self._ours = reply, True
@@ -350,6 +336,8 @@ _FOLDS: dict[type, Callable[[History, Record, Any], None]] = {
     UsageReported: History._usage,
     ApprovalAsked: History._asked,
     ApprovalAnswered: History._answered,
+    GrantRevoked: History._revoked,
+    ModeChanged: History._moded,
     TodosChanged: History._todos,
     TitleChanged: History._titled,
     TagsChanged: History._tagged,

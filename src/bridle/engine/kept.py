@@ -34,12 +34,17 @@ _NAMES = frozenset(  # ids, hashes and times: what binds one record to another i
         "hash",
         "arguments_hash",
         "expires",
+        "until",
+        "since",
+        "group",
+        "grant",
         "grants",
         "intents",
         "calls",
         "created_at",
         "cwd",
         "workspace",
+        "mode",
         "kind",
     ]
 )

@@ -25,6 +25,7 @@ class Verbs(Protocol):
         self, call_id: str, answer: Answer, *, shown: str, by: str, letter: str, at: float
     ) -> None: ...
     async def interrupt(self, *, by: str, letter: str) -> None: ...
+    async def revoke(self, grant: str, *, by: str, letter: str) -> None: ...
 
 
 class Inbox:
@@ -69,8 +70,10 @@ async def _act(letter: Letter, verbs: Verbs) -> None:
         prompt = letter.parts or letter.content
         await verbs.send(prompt, when=letter.when, by=letter.by, letter=letter.id)
     elif letter.verb == "answer":
-        said = Answer(letter.allowed, letter.scope, letter.word, letter.by)
+        said = Answer(letter.allowed, letter.scope, letter.word, letter.by, letter.rule)
         name, shown, by = letter.call_id, letter.shown, letter.by
         await verbs.answer(name, said, shown=shown, by=by, letter=letter.id, at=letter.at)
+    elif letter.verb == "revoke":
+        await verbs.revoke(letter.content, by=letter.by, letter=letter.id)
     else:
         await verbs.interrupt(by=letter.by, letter=letter.id)

@@ -6,19 +6,17 @@ where to say what happened. It knows nothing of sessions, stores, screens or soc
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.engine.budget import Budget, estimate
-from bridle.engine.calls import Caller
-from bridle.engine.compact import NoRoom, Window
-from bridle.engine.gate import Gate, Parked
+from bridle.engine.budget import estimate
+from bridle.engine.compact import NoRoom
 from bridle.engine.pricing import Heard, priced
+from bridle.engine.turn import Parked, Turn
 from bridle.errors import (
     AgentError,
     BudgetReached,
@@ -28,7 +26,6 @@ from bridle.errors import (
     TimedOut,
 )
 from bridle.events import (
-    Event,
     Reason,
     ResponseCompleted,
     Streamed,
@@ -38,31 +35,14 @@ from bridle.events import (
 )
 from bridle.messages import Message, Part, Text, ToolCall
 from bridle.promises.codec import scrubbed
-from bridle.promises.provider import Provider, Request, RequestConfig
-from bridle.promises.tool import Tool, ToolContext
+from bridle.promises.provider import Request
 from bridle.usage import Usage
 
-Emit = Callable[[Event], None]
+if TYPE_CHECKING:
+    from bridle.engine.calls import Caller
+
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _NOTHING = Usage()
-
-
-class Turn(Struct):
-    """Everything that a turn is handed."""
-
-    window: Window
-    provider: Provider
-    tools: Mapping[str, Tool]
-    gate: Gate
-    emit: Emit
-    budget: Budget
-    settled: Callable[[], Awaitable[None]]
-    context: Callable[[ToolCall], ToolContext[Any]]
-    config: RequestConfig = RequestConfig()
-    system: str = ""
-    offered: tuple[Tool, ...] = ()  # the tools as the model is told of them: encoded once
-    caller: Caller | None = None  # who runs its calls, once it runs
-    left: tuple[ToolCall, ...] = ()  # calls with which a turn goes on that was parked
 
 
 class Ending(Struct, frozen=True):
@@ -78,20 +58,17 @@ PARKED = Ending("parked", "the turn waits for a person's answer")
 
 async def run_turn(turn: Turn) -> Ending:
     """Run to the end. Raise what the provider raises; a limit is an ending, not an error."""
-    caller = turn.caller = Caller(
-        turn.tools, turn.gate, turn.emit, turn.settled, turn.context, turn.budget
-    )
     try:
-        if turn.left and (ending := await _obey(caller, turn.left)) is not None:
+        if turn.left and (ending := await _obey(turn, turn.left)) is not None:
             return ending
-        return await _steps(turn, caller)
+        return await _steps(turn)
     except Parked:
         return PARKED
     except NoRoom as full:
         return Ending("stuck", full.message, full.hint)
 
 
-async def _steps(turn: Turn, caller: Caller) -> Ending:
+async def _steps(turn: Turn) -> Ending:
     while True:
         history = await turn.window.fit(turn.budget)
         turn.budget.go_on()  # what is measured is all of it, not only what is new
@@ -102,29 +79,54 @@ async def _steps(turn: Turn, caller: Caller) -> Ending:
         except BudgetReached as limit:
             return Ending("budget", limit.message, limit.hint)
         try:
-            reply = await _answer(turn, Request(history, turn.offered, config, turn.system))
+            reply = await _answer(turn, Request(history, turn.offered, config, _system(turn)))
         finally:
             if turn.budget.day is not None:
                 await turn.budget.settle(turn.settled)
         calls = reply.message.tool_calls if reply.message is not None else ()
         if reply.stop_reason in ("refusal", "error"):
-            caller.refuse_all(calls, "the reply that asked for it broke off")
-            return _ending(reply)
+            return _broken_off(turn, reply, calls)
         if not calls:
             return _ending(reply)
-        if (ending := await _obey(caller, calls)) is not None:
+        if (ending := await _obey(turn, calls)) is not None:
             return ending
 
 
-async def _obey(caller: Caller, calls: tuple[ToolCall, ...]) -> Ending | None:
+def _system(turn: Turn) -> str:
+    """The system prompt; in plan mode with what that means."""
+    if turn.mode() != "plan":
+        return turn.system
+    from bridle.engine.plan import instructed
+
+    return instructed(turn.system, "plan")
+
+
+def _caller(turn: Turn) -> "Caller":
+    """Who runs the turn's calls. Made, and loaded, with the first: many a turn has none."""
+    if turn.caller is None:
+        from bridle.engine.calls import Caller
+
+        turn.caller = Caller(turn)
+    return turn.caller
+
+
+async def _obey(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending | None:
     """Have the calls run; an ending where there is no going on after them."""
+    caller = _caller(turn)
     await caller.answer_all(calls)
     task = asyncio.current_task()
     if caller.is_over or (task is not None and task.cancelling()):  # an interrupt, swallowed
         raise asyncio.CancelledError
     if caller.stuck:
-        return Ending("stuck", caller.stuck, "Look at the failing call, then say how to go on.")
+        return Ending("stuck", caller.stuck, "Look at that call, then say how to go on.")
     return None
+
+
+def _broken_off(turn: Turn, reply: ResponseCompleted, calls: tuple[ToolCall, ...]) -> Ending:
+    """Nothing is run of what half a reply asks for."""
+    if calls:
+        _caller(turn).refuse_all(calls, "the reply that asked for it broke off")
+    return _ending(reply)
 
 
 def _ending(reply: ResponseCompleted) -> Ending:
@@ -166,7 +168,7 @@ async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
         raise typed from broken
     _report(turn, heard.usage, _uncounted(turn, reply))
     reply = _distinct(_sayable(reply))
-    if (redactor := turn.gate.redactor) is not None:  # what runs is what the log says was asked for
+    if (redactor := turn.redactor) is not None:  # what runs is what the log says was asked for
         reply = redactor.value(reply)
     turn.emit(reply)
     return reply
@@ -261,7 +263,7 @@ async def _listen(turn: Turn, request: Request, heard: _Heard) -> ResponseComple
 
 def _quoted(turn: Turn, event: object) -> str:
     """The beginning of what nobody knows; without secrets before it is cut, which hides half."""
-    said, redactor = repr(event), turn.gate.redactor
+    said, redactor = repr(event), turn.redactor
     return (said if redactor is None else redactor.text(said))[:2000]
 
 

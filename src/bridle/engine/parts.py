@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct
 
@@ -16,8 +16,22 @@ from bridle.promises.session import Answer
 from bridle.promises.store import Store
 from bridle.promises.tool import Files, Tool
 
+if TYPE_CHECKING:
+    from bridle.engine.facts import Confining
+    from bridle.promises.ground import Ground
+    from bridle.promises.hooks import Hooks
+    from bridle.promises.keeping import Keeper
+
 Approver = Callable[[ApprovalAsked], Awaitable[Answer | bool]]
 OnAsk = Literal["wait", "deny", "park"]
+
+
+class PolicyEngine(Protocol):
+    """A person's own policy. It is asked after the floor and the deny rules, and lifts neither."""
+
+    async def evaluate(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+        """A `Decision`, or one of the words allowed, requires_approval, denied."""
+        ...
 
 
 class Parts(Struct):
@@ -29,7 +43,11 @@ class Parts(Struct):
     `ask_seconds` is how long a question stays open before it counts as a no. `secrets` are handed
     in to be taken out of everything that is said; they end up in the `redactor` alone, with the
     person's own patterns (`redact`) and, unless `redact_tokens` is off, what looks like a token.
-    `day` keeps the account for the limits of a day.
+    `day` keeps the account for the limits of a day. `ground` is what commands and paths are judged
+    by, `judge` the person's own policy engine, which has `judge_seconds` before it counts as a no;
+    `hooks` and `keeper` stand around every effect.
+    `sandbox` is the level that commands would run at (empty: none), or what knows it. A yes for
+    the session ends after `ask_grant_seconds`; a rule that a person made of one goes to `learn`.
     """
 
     provider: Provider
@@ -41,6 +59,7 @@ class Parts(Struct):
     approver: Approver | None = None
     on_ask: OnAsk = "deny"
     ask_seconds: float = 86_400.0
+    ask_grant_seconds: float = 28_800.0
     limits: Limits = Limits()
     config: RequestConfig = RequestConfig()
     system: str = ""
@@ -52,6 +71,13 @@ class Parts(Struct):
     redact: tuple[str, ...] = ()
     redact_tokens: bool = True
     day: Day | None = None
+    ground: "Ground | None" = None
+    judge: PolicyEngine | None = None
+    judge_seconds: float = 10.0
+    hooks: "Hooks | None" = None
+    keeper: "Keeper | None" = None
+    sandbox: "str | Confining" = ""
+    learn: Callable[[str], None] | None = None
     redactor: Redactor | None = None
     offered: tuple[Tool, ...] = ()
 

@@ -1,7 +1,8 @@
 """What a log says of a turn that nobody carries any more, and what is to be recorded of it. Pure.
 
 After a crash every call is finished, not started or unknown. A step with open questions leaves its
-turn parked; any other turn that was running ends as interrupted.
+turn parked; any other turn that was running ends as interrupted. A call of an earlier step whose
+result is not in the log, because a line of it was lost, is told in the same way.
 """
 
 from collections.abc import Iterator
@@ -21,21 +22,34 @@ def is_parked(history: History) -> bool:
 
 def recovered(history: History) -> Iterator[Event]:
     """What has to be said of the turn that was running when its process ended."""
+    stays = is_parked(history)
+    found = list(_lost(history))
+    if history.running:
+        found += [event for one in history.open_calls for event in _found(history, one, stays)]
+    yield from found
     if not history.running:
         return
-    stays = is_parked(history)
-    found = [event for one in history.open_calls for event in _found(history, one, stays)]
-    yield from found
     if not stays:
         yield TurnEnded(history.running, "interrupted", LOST)
     elif found or not history.parked:  # it may have been killed while somebody was being asked
         yield TurnParked(history.running, tuple(one.call.id for one in history.pending.values()))
 
 
+def _lost(history: History) -> Iterator[Event]:
+    """Without power a result may be lost, and what came after it not: it is said afterwards."""
+    for one in history.lost.values():
+        if any(one.call.id == other.call.id for other in history.open_calls):
+            continue  # the id was given twice: a result now would be that of the other call
+        if one.state == "unknown":
+            yield from _unknown(one, f"the result of {one.call.name} was lost")
+        else:
+            yield _result(one.call, NOT_RUN)
+
+
 def _found(history: History, one: OpenCall, stays: bool) -> Iterator[Event]:
     """What has become of one call, where that is known now."""
     if one.state == "unknown" and not (stays and one.reads):
-        yield from _unknown(one)
+        yield from _unknown(one, f"{one.call.name} had begun when the process ended")
     elif stays:
         yield from _refused(history, one)
     else:
@@ -70,10 +84,10 @@ def given_up(history: History, by: str) -> tuple[Event, ...]:
     return (TraceEvent("interrupt", {"by": by}), *abandoned(history), end)
 
 
-def _unknown(one: OpenCall) -> Iterator[Event]:
-    name = one.call.name
-    words = f"{name} had begun when the process ended: it is not known whether it ran. {_ADVICE}"
-    yield TraceEvent("unknown_call", {"callId": one.call.id, "name": name, "message": words})
+def _unknown(one: OpenCall, why: str) -> Iterator[Event]:
+    words = f"{why}: it is not known whether it ran. {_ADVICE}"
+    named = {"callId": one.call.id, "name": one.call.name}
+    yield TraceEvent("unknown_call", {**named, "message": words})
     yield _result(one.call, UNKNOWN)
 
 

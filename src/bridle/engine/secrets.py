@@ -151,7 +151,19 @@ SHAPES = (
         fits=_chosen,
     ),
     _named(
-        "variable", ("_TOKEN", "_SECRET", "_PASSWORD", "_API_KEY"), _VALUE, 8, f"(?:_KEY)?{_SAYS}"
+        "variable",
+        ("_TOKEN", "_SECRET", "_PASSWORD", "_PASSWD", "_API_KEY", "_ACCESS_KEY"),
+        _VALUE,
+        8,
+        f"(?:_KEY)?{_SAYS}",
+    ),
+    Shape(
+        "short variable",
+        ("TOKEN", "SECRET", "PASSWORD", "API_KEY"),
+        rf"(?:_KEY)?{_SAYS}({_VALUE}{{16,}}+)(?![(\[{{])",
+        rf"(?:_KEY)?{_SAYS}({_VALUE}*+)",
+        fits=_mixed,
+        alone=True,
     ),
 )
 

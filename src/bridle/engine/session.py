@@ -6,39 +6,32 @@ turn belongs to the session, not to who watches it. What happened is recorded fi
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
+from typing import TYPE_CHECKING
 
 from bridle.engine.broadcast import Broadcast
 from bridle.engine.deltas import Deltas
-from bridle.engine.history import History, as_of
+from bridle.engine.history import History
 from bridle.engine.letters import Inbox
 from bridle.engine.parts import Parts
 from bridle.engine.prompt import checked
 from bridle.engine.recovery import is_parked, recovered
 from bridle.engine.redact import Redaction
-from bridle.engine.title import write_title
 from bridle.engine.turns import Turns
+from bridle.engine.upkeep import Upkeep
 from bridle.engine.watching import follow
 from bridle.errors import SessionBusy, SessionClosed, SessionError
-from bridle.events import (
-    Event,
-    MessageAdded,
-    PromptReceived,
-    Rewound,
-    TagsChanged,
-    TitleChanged,
-    TraceEvent,
-    When,
-)
-from bridle.messages import Message, Text
+from bridle.events import Event, MessageAdded, PromptReceived, TraceEvent, When
+from bridle.messages import Message, Part, Text
 from bridle.policy import Mode
-from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.session import Answer, Prompt, TurnResult
 from bridle.promises.store import Log, Record
-from bridle.promises.tool import Tool
 from bridle.usage import ExecutionMetrics
 
+if TYPE_CHECKING:
+    from bridle.promises.hooks import Hooks
 
-class Session:
+
+class Session(Upkeep):
     """A conversation that lasts."""
 
     def __init__(
@@ -50,12 +43,15 @@ class Session:
         on_closed: Callable[["Session"], None],
     ) -> None:
         self.id = log.session_id
-        self.mode: Mode = parts.mode
         self._parts = parts
         self._log = log
         self._history = history
         self._on_closed = on_closed
-        self._opening: Event | None = opening  # said with the first prompt, so nothing is empty
+        self._opening: tuple[Event, ...] = (
+            opening,
+        )  # said with the first prompt, so nothing is empty
+        if history.mode == "auto":
+            history.mode = ""  # a yes to everything ends with the process that it was given to
         redactor = parts.redactor
         self._deltas = Deltas(Redaction(redactor, self._record).take if redactor else self._record)
         self._turns = Turns(parts, log, history, self._deltas, self._now_mode)
@@ -126,15 +122,20 @@ class Session:
     ) -> int:
         """The turn's number, once the prompt is on disk."""
         parts = checked(prompt, when)
-        self._check_open()
-        if when == "idle":
-            self.check_idle()
+        self._check_sending(when)
+        said = None
+        if (hooks := self._parts.hooks) is not None and hooks.listens("before_prompt"):
+            parts, said = await self._heard(hooks, parts)
+            parts = checked(parts, when)
+            self._check_sending(when)  # somebody may have sent another one meanwhile
         turns = self._turns
         steers = when == "next_step" and turns.current
         turn = turns.steered() if steers else turns.new()
         kept = parts if any(not isinstance(part, Text) for part in parts) else ()
         text = "".join(part.text for part in parts if isinstance(part, Text))
         self._open()
+        if said is not None:
+            self.emit(said)
         self.emit(PromptReceived(text, turn, by, when, kept, letter))
         if not turns.busy and not is_parked(self._history):
             turns.begin(turn)
@@ -142,6 +143,22 @@ class Session:
                 self._naming = asyncio.create_task(self._name(self._parts.small, text))
         await self._log.settled()
         return turn
+
+    def _check_sending(self, when: When) -> None:
+        self._check_open()
+        if when == "idle":
+            self.check_idle()
+
+    async def _heard(
+        self, hooks: "Hooks", parts: tuple[Part, ...]
+    ) -> tuple[tuple[Part, ...], TraceEvent | None]:
+        """A prompt as the hooks leave it, and what they said."""
+        from bridle.engine.remarks import before_prompt
+        from bridle.promises.hooks import Occasion
+
+        text = "".join(part.text for part in parts if isinstance(part, Text))
+        about = Occasion("before_prompt", self.id, self._parts.workspace.root, prompt=text)
+        return await before_prompt(hooks, about, parts, self._parts.redactor)
 
     def bring(self, messages: Iterable[Message]) -> None:
         """History from elsewhere, before the next prompt. A call without a result gets none."""
@@ -168,7 +185,7 @@ class Session:
         """Settle a pending approval; the first answer wins. A parked turn goes on with the last."""
         self._check_open()
         try:
-            self._turns.approvals.answer(call_id, answer, shown, by, letter, at)
+            self._turns.approvals().answer(call_id, answer, shown, by, letter, at)
         finally:  # also one that came too late may have settled the last question: as a no
             await self._move_on()
 
@@ -180,7 +197,7 @@ class Session:
         self._check_open()
         await self.take_letters()
         if self._turns.parked and self._history.pending:
-            self._turns.approvals.expire()
+            self._turns.approvals().expire()
             await self._move_on()
 
     async def _move_on(self) -> None:
@@ -230,70 +247,6 @@ class Session:
         """Every record after that number: what was written, then live; no gap, no repeat."""
         return follow(self._parts.store, self._log, self.broadcast, after)
 
-    async def rewind(self, to: int, *, by: str = "me") -> None:
-        """Make the conversation again what it was at record `to`; 0 is empty. A record, no more.
-
-        What was done stays done: files and commands are not undone by it.
-        """
-        self.check_idle()
-        if not 0 <= to <= self.seq:
-            raise SessionError(
-                f"session {self.id} has no record {to}", hint=f"Its newest is {self.seq}."
-            )
-        await self._log.settled()
-        then = await asyncio.to_thread(as_of, self._parts.store.read(self.id), to)
-        self.check_idle()  # somebody may have sent a prompt meanwhile
-        await self.note(Rewound(to, by, tuple(then.transcript), then.todos))
-
-    async def compact(self, *, by: str = "me") -> bool:
-        """Shorten the conversation now, between two turns: was there anything to gain?"""
-        self.check_idle()
-        self._open()
-        self.emit(TraceEvent("compact", {"by": by}))
-        shortened = await self._turns.shorten()
-        await self._log.settled()
-        return shortened
-
-    async def rename(self, title: str) -> None:
-        """Give it a title."""
-        await self.note(TitleChanged(" ".join(title.split())))
-
-    async def tag(self, tags: Iterable[str]) -> None:
-        """Give it these tags, and no others."""
-        await self.note(TagsChanged(tuple(dict.fromkeys(tags))))
-
-    async def note(self, event: Event) -> None:
-        """Record a fact, and come back when it is on disk."""
-        self._check_open()
-        self._open()
-        self._named |= isinstance(event, TitleChanged)
-        self.emit(event)
-        await self._log.settled()
-        if isinstance(event, TitleChanged | TagsChanged):
-            await self._log.label(self._history.title, self._history.tags)
-
-    def use(
-        self,
-        *,
-        provider: Provider | None = None,
-        tools: Iterable[Tool] | None = None,
-        system: str | None = None,
-        config: RequestConfig | None = None,
-    ) -> None:
-        """Another model, other tools, another system prompt, other settings, from the next turn."""
-        self._check_open()
-        given = {"provider": provider, "tools": tools, "system": system, "config": config}
-        changed = {name: value for name, value in given.items() if value is not None}
-        if not changed:
-            return
-        self._parts = self._turns.parts = self._parts.changed(**changed)
-        self._open()
-        self.emit(
-            TraceEvent(
-                "settings", {"changed": sorted(changed), "model": self._parts.provider.info.label}
-            )
-        )
-
     async def recover(self) -> None:
         """Say what became of a turn whose process ended, and do what others have asked for."""
         if events := list(recovered(self._history)):
@@ -318,7 +271,8 @@ class Session:
                 await self._gone.wait()
             return
         self._closed = self._turns.closed = True
-        if not self.is_busy and self._naming is None and self._log.durable >= self._log.seq:
+        idle = not self.is_busy and self._naming is None and self._turns.belongings.is_empty
+        if idle and self._log.durable >= self._log.seq:
             await self._let_go()  # nothing to wait for
             return
         closing = asyncio.ensure_future(self._end())  # whoever gives up waiting, it goes on
@@ -331,6 +285,7 @@ class Session:
             if self._naming is not None:
                 self._naming.cancel()
                 await asyncio.wait([self._naming])
+            await self._turns.belongings.end()
         finally:
             await self._let_go()
 
@@ -374,25 +329,13 @@ class Session:
         )
 
     def _open(self) -> None:
-        if self._opening is not None:
-            opening, self._opening = self._opening, None
-            self.emit(opening)
+        if self._opening:
+            opening, self._opening = self._opening, ()
+            for event in opening:
+                self.emit(event)
 
     def _now_mode(self) -> Mode:
-        return self.mode
+        return self._history.mode or self._parts.mode  # `mode`, without the way through it
 
     def _record(self, event: Event, data: bytes | None = None) -> None:
         self._history.apply(self._log.append(event, data))
-
-    async def _name(self, small: Provider, prompt: str) -> None:
-        if (redactor := self._parts.redactor) is not None:
-            prompt = redactor.text(prompt)
-        budget = self._turns.beside(small.info, "title")
-        try:
-            for event in await write_title(small, prompt, budget):
-                if not (self._named and isinstance(event, TitleChanged)):  # a person's own stands
-                    self.emit(event)
-        finally:
-            if budget is not None and budget.day is not None:
-                await budget.settle(self._log.settled)
-        await self._log.label(self._history.title, self._history.tags)

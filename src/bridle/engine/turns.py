@@ -5,14 +5,13 @@ Owns the life of a turn from its prompt to its end. Who sends, watches or asks i
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
-from bridle.engine.approvals import Approvals
 from bridle.engine.awaited import Results
+from bridle.engine.belongings import Belongings
 from bridle.engine.budget import Budget
 from bridle.engine.compact import Window
 from bridle.engine.deltas import Deltas
-from bridle.engine.gate import Gate
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
 from bridle.engine.parts import Parts
@@ -26,6 +25,11 @@ from bridle.promises.provider import ProviderInfo
 from bridle.promises.session import TurnResult
 from bridle.promises.store import Log
 from bridle.usage import ExecutionMetrics
+
+if TYPE_CHECKING:
+    from bridle.engine.approvals import Approvals
+    from bridle.engine.gate import Gate
+
 
 _EVERY = 4_000_000  # bytes of log between two checkpoints
 _STOPPED = Ending("interrupted", "the turn was interrupted")
@@ -53,16 +57,34 @@ class Turns:
         self._deltas = deltas
         emit = self._emit = deltas.add
         self._settled = log.settled
-        self.approvals = Approvals(emit, parts, self._id, history)
-        self._gate = Gate(parts.rules, mode, self.approvals.ask, parts.redactor, history.grants)
+        self._approvals: Approvals | None = None
+        self._gate: Gate | None = None
+        self._mode = mode
         self._way: UnderWay | None = None  # the turn that runs, or the last one
         self._last = history.turn  # the newest number that a turn was given
         self.results = Results()
-        self._memory: dict[str, Any] = {}
+        self.belongings = Belongings(log, mode)
         self._aside: asyncio.Task[bool] | None = None  # what runs between two turns
         self._far = _EVERY
         read = history.metrics.context_tokens
         self._window = Window(parts, emit, self._conversation, self._settled, read)
+
+    def approvals(self) -> "Approvals":
+        """The questions of the session. Made, and loaded, with the first of them."""
+        if self._approvals is None:
+            from bridle.engine.approvals import Approvals
+
+            self._approvals = Approvals(self._emit, self.parts, self._id, self._history)
+        return self._approvals
+
+    def gate(self) -> "Gate":
+        """What every call of the session has to pass. Made, and loaded, with the first of them."""
+        if self._gate is None:
+            from bridle.engine.gate import Gate
+
+            ask, grants = self.approvals().ask, self._history.grants
+            self._gate = Gate(self.parts, self._mode, ask, grants)
+        return self._gate
 
     @property
     def parked(self) -> bool:
@@ -201,12 +223,13 @@ class Turns:
 
     def _start(self, turn: int) -> None:
         last, history = self._way, self._history
-        way = self._way = UnderWay(turn, self._id, self.parts, history.before, self._memory)
+        way = self._way = UnderWay(turn, self._id, self.parts, history.before, self.belongings)
         self.busy, self.number = True, turn
+        way.goes_on = history.steps > 0
         self._window.parts = self.parts
         if self.one_budget and last is not None:
             way.inherit(last)
-        elif history.steps:  # it was parked: its limits hold over all of it
+        elif way.goes_on:  # it was parked: its limits hold over all of it
             way.budget.resume(history.metrics.since(history.before), history.steps)
         way.task = asyncio.create_task(self._carry(way), name=f"bridle-turn-{self._id}")
 
@@ -214,7 +237,8 @@ class Turns:
         """The whole turn, and how it ended: said once, whatever happens."""
         outcome = await way.carry(
             self._window,
-            self._gate,
+            self.gate,
+            self.approvals,
             self._emit,
             self._settled,
             left_open(self._history),
@@ -236,8 +260,11 @@ class Turns:
         if (redactor := self.parts.redactor) is not None:
             redactor.error(error)
             ending = redactor.value(ending)
+        if way.is_heard:
+            await way.tell_end(ending)
         way.close()
-        self.approvals.drop_all()
+        if self._approvals is not None:
+            self._approvals.drop_all()
         self.number = 0  # from here on there is nothing left to interrupt
         try:
             self._say_end(way.number, ending, error)
@@ -296,7 +323,8 @@ class Turns:
         way = self._way if self._way is not None and self._way.number == turn else None
         text = self._history.newest_text if way is not None else ""
         used = self._history.metrics.since(way.before) if way is not None else ExecutionMetrics()
-        unheard = self.approvals.take_unanswered()
+        asked = self._approvals
+        unheard = asked.take_unanswered() if asked is not None else 0
         self.results.settle(
             TurnResult(text, ending.reason, self._id, turn, ending.detail, error, used, unheard)
         )

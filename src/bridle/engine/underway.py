@@ -5,19 +5,26 @@ Knows what a turn is handed and nothing of prompts, watchers or other turns.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
+from bridle.engine.belongings import Belongings
 from bridle.engine.budget import Budget
 from bridle.engine.compact import Window
-from bridle.engine.gate import Gate
-from bridle.engine.loop import PARKED, Ending, Turn, outcome, run_turn
+from bridle.engine.loop import PARKED, Ending, outcome, run_turn
 from bridle.engine.parts import Parts
+from bridle.engine.turn import Turn
 from bridle.engine.voice import Voice
-from bridle.errors import AgentError, TimedOut
+from bridle.errors import AgentError, HookDenied, TimedOut
 from bridle.events import Event
 from bridle.messages import ToolCall
 from bridle.promises.tool import ToolContext
 from bridle.usage import ExecutionMetrics
+
+if TYPE_CHECKING:
+    from bridle.engine.approvals import Approvals
+    from bridle.engine.around import Around
+    from bridle.engine.gate import Gate
 
 PATIENCE = 5.0  # seconds that an interrupt waits for a tool that does not let go
 _given_up: set["asyncio.Task[None]"] = set()
@@ -28,12 +35,14 @@ class UnderWay:
     """One turn while it runs."""
 
     __slots__ = (
+        "_around",
         "before",
         "begun",
+        "belongings",
         "budget",
         "deadline",
+        "goes_on",
         "inputs",
-        "memory",
         "number",
         "parking",
         "parts",
@@ -49,15 +58,17 @@ class UnderWay:
         session_id: str,
         parts: Parts,
         before: ExecutionMetrics,
-        memory: dict[str, Any],
+        belongings: Belongings,
     ) -> None:
         self.number = number
         self.session_id = session_id
         self.parts = parts
         self.before = before
-        self.memory = memory
+        self.belongings = belongings
+        self._around: Around | None = None
         self.task: asyncio.Task[None] | None = None
         self.begun = self.stopped = self.parking = False
+        self.goes_on = False  # was it parked before?
         self.inputs: Turn | None = None
         self.voice: Voice | None = None
         limits = parts.limits
@@ -73,7 +84,8 @@ class UnderWay:
     async def carry(
         self,
         window: Window,
-        gate: Gate,
+        gate: "Callable[[], Gate]",
+        approvals: "Callable[[], Approvals]",
         emit: Callable[[Event], None],
         settled: Callable[[], Awaitable[None]],
         left: tuple[ToolCall, ...],
@@ -83,6 +95,7 @@ class UnderWay:
         parts = self.parts
         try:
             self.voice = Voice(emit)
+            self._surround(emit)
             self.inputs = Turn(
                 window,
                 parts.provider,
@@ -92,10 +105,15 @@ class UnderWay:
                 self.budget,
                 settled,
                 self._context,
+                self.belongings,
+                self.belongings.mode,
+                approvals,
                 parts.config,
                 parts.system,
                 parts.offered,
+                redactor=parts.redactor,
                 left=left,
+                around=self._around,
             )
             return await self._run(self.inputs), None
         except (Exception, asyncio.CancelledError) as raised:
@@ -103,18 +121,50 @@ class UnderWay:
                 return PARKED, None
             return outcome(raised)
 
+    def _surround(self, emit: Callable[[Event], None]) -> None:
+        """Hooks, a policy engine and what undo keeps are loaded where there is one of them."""
+        parts = self.parts
+        if parts.hooks is not None or parts.judge is not None or parts.keeper is not None:
+            from bridle.engine.around import Around
+
+            self._around = Around(parts, self.session_id, self.number, emit)
+
     async def _run(self, inputs: Turn) -> Ending:
         if self.stopped:
             raise asyncio.CancelledError
         await inputs.settled()  # nothing happens before the prompt is safe
-        if self.deadline is None:
-            return await run_turn(inputs)
+        if self.deadline is None:  # who has no hooks waits through one coroutine less
+            return await (run_turn(inputs) if self._around is None else self._begin(inputs))
         try:
             async with asyncio.timeout_at(self.deadline):
-                return await run_turn(inputs)
+                return await self._begin(inputs)
         except TimeoutError:
             limit = f"the limit of {self.parts.limits.seconds:g} seconds"
             raise TimedOut(f"{limit} is reached") from None
+
+    async def _begin(self, inputs: Turn) -> Ending:
+        """Hooks are heard before it begins; one that goes on has begun already."""
+        if self._around is not None and not self.goes_on and self._around.listens("before_turn"):
+            remark = await self._around.hear("before_turn")
+            if remark.deny:
+                raise HookDenied(f"a hook refused the turn, and nothing was run: {remark.deny}")
+            from bridle.engine.remarks import from_hook
+
+            inputs.system += from_hook(remark.word)
+        return await run_turn(inputs)
+
+    @property
+    def is_heard(self) -> bool:
+        """Is there a hook that hears how it ended?"""
+        return self._around is not None and self._around.listens("after_turn")
+
+    async def tell_end(self, ending: Ending) -> None:
+        """Have hooks hear how it ended. What they say is recorded, and changes nothing."""
+        if self._around is None or ending.reason == "parked":
+            return
+        said, ok = ending.detail or ending.reason, ending.reason == "done"
+        with suppress(asyncio.CancelledError):  # somebody does not want to wait: it is over
+            await self._around.hear("after_turn", result=said, ok=ok)
 
     @property
     def patience(self) -> float:
@@ -156,14 +206,21 @@ class UnderWay:
             self.voice.close()
 
     def _context(self, call: ToolCall) -> ToolContext[Any]:
-        parts = self.parts
+        parts, mine = self.parts, self.belongings
         assert self.voice is not None
-        return ToolContext(
+        tool = parts.tools.get(call.name)
+        context = ToolContext(
             parts.workspace,
             call.id,
             self.session_id,
             self.deadline,
             parts.deps,
-            self.voice,
-            memory=self.memory,
+            self.voice.of_a_person if tool is not None and tool.policy.asks else self.voice,
+            memory=mine.memory,
+            at_close=mine.at_close,
+            folder=mine.folder,
+            mode=mine.mode(),
         )
+        if parts.redactor is not None:
+            context.clean = parts.redactor.text
+        return context

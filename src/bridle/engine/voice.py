@@ -1,10 +1,17 @@
-"""How the tools of a turn speak: from any thread, and only as long as the turn runs."""
+"""How the tools of a turn speak: from any thread, and only as long as the turn runs.
+
+What only a person says, a tool cannot say; one that has asked a person can pass on what they said.
+"""
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 
-from bridle.events import Event
+from bridle.events import ApprovalAnswered, Event, GrantRevoked, ModeChanged
+
+log = logging.getLogger(__name__)
+_PERSONAL = frozenset({ApprovalAnswered, GrantRevoked, ModeChanged})
 
 
 class Voice:
@@ -19,6 +26,13 @@ class Voice:
         self._open = True
 
     def __call__(self, event: Event) -> None:
+        if type(event) in _PERSONAL:
+            log.warning("a tool cannot say %s: that is a person's to say", type(event).__name__)
+        else:
+            self.of_a_person(event)
+
+    def of_a_person(self, event: Event) -> None:
+        """For a tool that has asked a person: what they said, too."""
         if threading.get_ident() == self._home:
             self._say(event)
         elif self._open:

@@ -20,13 +20,15 @@ Prompt = str | Iterable[str | Part]
 class Answer(Struct, frozen=True, omit_defaults=True):
     """What a person says to a question: yes or no, for how long, and a word to the model.
 
-    `by` is the name that an approver answers in.
+    `by` is the name that an approver answers in. `rule` is what is to be made of a yes with the
+    scope `rule`; without it, it is the one that was proposed.
     """
 
     allowed: bool
     scope: Literal["once", "session", "rule"] = "once"
     word: str = ""
     by: str = ""
+    rule: str = ""
 
 
 YES = Answer(True)

@@ -41,10 +41,11 @@ class Letter(Struct, frozen=True, rename="camel", omit_defaults=True):
 
     `id` is its own; the record that it leads to names it, so that it is done once. `at` is when it
     was posted, in seconds since 1970; whoever takes it sees no time before the letter was there.
+    `revoke` takes back the grant that `content` names, or all of them.
     """
 
     id: str
-    verb: Literal["send", "answer", "interrupt"]
+    verb: Literal["send", "answer", "interrupt", "revoke"]
     by: str = "me"
     content: str = ""
     parts: tuple[Part, ...] = ()
@@ -55,6 +56,7 @@ class Letter(Struct, frozen=True, rename="camel", omit_defaults=True):
     scope: Literal["once", "session", "rule"] = "once"
     word: str = ""
     at: float = 0.0
+    rule: str = ""
 
 
 class Log(Protocol):

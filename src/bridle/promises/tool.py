@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from bridle.events import Event, ToolOutputDelta
 from bridle.messages import File, Image
-from bridle.policy import ToolPolicy
+from bridle.policy import Mode, ToolPolicy
 
 Deps = TypeVar("Deps")
+CWD = "shell.cwd"  # in a context's memory: where the next command starts (absolute)
 
 
 class Files(Protocol):
@@ -41,13 +42,17 @@ class Files(Protocol):
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):
-    """What a tool gives back: `text` for the model, `data` for the faces, never an exception."""
+    """What a tool gives back: `text` for the model, `data` for the faces, never an exception.
+
+    `stops` says why the turn has to end here, where it has to.
+    """
 
     ok: bool
     text: str = ""
     data: Any = None
     diagnostics: Any = None
     media: tuple[Image | File, ...] = ()
+    stops: str = ""
 
     @classmethod
     def success(cls, data: Any = None, *, text: str | None = None) -> "ToolResult":
@@ -72,7 +77,10 @@ class ToolContext(Struct, Generic[Deps]):
     """What a call is handed: the workspace, the deadline, a way to speak, the caller's own things.
 
     `deadline` is in the event loop's time (None: no limit). `emit` puts an event into the log;
-    `say` is output while the tool runs.
+    `say` is output while the tool runs. `memory` lasts as long as the session is open; `at_close`
+    is handed what has to be ended with it. `folder` is the session's own, outside the workspace
+    (empty: there is none). `word` is what the person said when this call was asked about; `mode`
+    is the session's. `clean` takes secrets out of text that is kept elsewhere than in the log.
     """
 
     workspace: Files
@@ -84,10 +92,23 @@ class ToolContext(Struct, Generic[Deps]):
     ask: Callable[[str], Awaitable[str]] | None = None
     spawn: Callable[..., Awaitable[Any]] | None = None
     memory: dict[str, Any] = {}
+    at_close: Callable[[Callable[[], Awaitable[None]]], None] = lambda closer: None
+    folder: str = ""
+    word: str = ""
+    mode: Mode = "ask"
+    clean: Callable[[str], str] = lambda text: text
 
     def say(self, text: str) -> None:
         """Show some output while the tool is still running."""
         self.emit(ToolOutputDelta(self.call_id, text))
+
+
+class Touching(Protocol):
+    """A tool whose paths are not simply its `path` says which ones a call would touch."""
+
+    def touched(self, arguments: dict[str, Any]) -> tuple[str, ...]:
+        """The paths. Raise `ToolError` where that cannot be said."""
+        ...
 
 
 class Tool(Protocol):

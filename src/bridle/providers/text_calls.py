@@ -99,11 +99,18 @@ def _verdict(bare: str) -> _Verdict:
     if not bare.startswith(_FENCE):
         return _json_verdict(bare)
     label, end, inside = bare[len(_FENCE) :].partition("\n")
-    if not end:
-        return "wait" if len(label) <= _LONGEST_LABEL and "`" not in label else "no"
-    if label.strip().lower() not in _LANGUAGES:
+    if len(label) > _LONGEST_LABEL or "`" in label:
         return "no"
-    return "yes" if inside.lstrip().startswith(_TAG) else _json_verdict(inside.lstrip())
+    if not end:
+        return "wait"
+    return _inside_verdict(inside.lstrip()) if label.strip().lower() in _LANGUAGES else "no"
+
+
+def _inside_verdict(text: str) -> _Verdict:
+    """Can a call begin like this in a fence? A tag may be there as far as its first letters."""
+    if text.startswith(_TAG):
+        return "yes"
+    return "wait" if _TAG.startswith(text) else _json_verdict(text)
 
 
 def _json_verdict(text: str) -> _Verdict:

@@ -1,29 +1,33 @@
 """Builds an engine: provider, tools, workspace, store, and the settings of a turn."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from bridle import __version__
 from bridle.config.patterns import check_patterns
 from bridle.engine.budget import Limits
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Approver, OnAsk, Parts
+from bridle.engine.parts import Approver, OnAsk, Parts, PolicyEngine
 from bridle.errors import ConfigError
-from bridle.policy import MODES, Mode, Rule
+from bridle.policy import MODES, Mode, Rule, read_rule
 from bridle.promises.day import Day
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import Durability, Store
 from bridle.promises.tool import Files, Tool
 from bridle.runtime.adapters import known_secrets
 from bridle.runtime.adapters import provider as provider_of
+from bridle.runtime.grounding import Folder, Surroundings, surroundings, undo_of
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import as_tool
 from bridle.workspace.paths import Workspace
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from bridle.promises.hooks import Hooks
+    from bridle.promises.keeping import Keeper
 
 
 class EngineOptions(TypedDict, total=False):
@@ -35,16 +39,37 @@ class EngineOptions(TypedDict, total=False):
     `state` is the folder of the sessions, `day` who keeps the account for the limits of a day.
     `redact` are regular expressions of what nobody is to read; `redact_tokens=False` lets pass
     what looks like a token of a well-known service. Known keys never pass.
+
+    `rules` are rules or their words (`"allow: shell(git status)"`); files of rules are the command
+    line's, and `bridle.config.policy.standing_rules(folder)` reads them. `policy` is a
+    `PolicyEngine` of your own, asked after the floor and the deny rules; it lifts neither. `hooks`
+    stand before and after tools, prompts and turns: functions (`bridle.hook`), objects, commands
+    (`bridle.config.hooks.standing_hooks(folder)` reads files of them), or `Hooks` of your own.
+    `instructions` is told to the model behind the usual system prompt; a `system` of your own takes
+    the place of both. `also` are more folders to work on. `sandbox` is what commands run in (auto,
+    bubblewrap, landlock, none), `hosts` whom `web_fetch` may ask (none: there is no such tool);
+    both are for the built-in tools. `undo=False` keeps nothing of what turns change, nor does a
+    store of your own without a `state`. A yes for the session ends after `ask_grant_seconds`; a
+    rule made of a yes is handed to `learn`, in its words.
     """
 
     mode: Mode
-    rules: Iterable[Rule]
+    rules: Iterable[Rule | str]
+    policy: PolicyEngine
+    hooks: "Hooks | Iterable[Any] | Callable[..., Any]"
+    also: Iterable[Folder]
+    sandbox: Literal["auto", "bubblewrap", "landlock", "none"]
+    hosts: Iterable[str]
+    undo: bool
     approver: Approver
     on_ask: OnAsk
     ask_seconds: float
+    ask_grant_seconds: float
+    learn: Callable[[str], None]
     limits: Limits
     config: RequestConfig
     system: str
+    instructions: str
     deps: Any
     small: Provider | str
     fallback: Provider | str
@@ -60,7 +85,7 @@ def build_engine(
     provider: Provider | str | None = None,
     *,
     tools: Iterable[Tool | Callable[..., Any]] | None = None,
-    workspace: str | os.PathLike[str] | Files | None = None,
+    workspace: Folder | Files | None = None,
     store: Store | None = None,
     **options: "Unpack[EngineOptions]",
 ) -> Engine:
@@ -73,13 +98,21 @@ def build_engine(
     model = _with_fallback(_resolved(provider), options.get("fallback"))
     small = options.get("small")
     kept = {key: options[key] for key in _KEPT if key in options}  # type: ignore[literal-required]
+    folder = _folder(workspace, options.get("also", ()))
+    around = surroundings(folder, options.get("state"), options.get("sandbox", "auto"))
+    named = _named(_builtin(around, options) if tools is None else tools)
     parts = Parts(
         model,
-        _named(tools),
+        named,
         store or JsonlStore(_state(options), options.get("durability", "disk")),
-        _folder(workspace),
-        tuple(options.get("rules", ())),
-        system=options["system"] if "system" in options else default_system(),
+        folder,
+        _rules(options.get("rules", ())),
+        judge=options.get("policy"),
+        ground=around.ground,
+        sandbox=around.sandbox if tools is None and around.sandbox is not None else "",
+        keeper=_keeper(around, named, options, elsewhere=store is not None),
+        hooks=_hooks(options.get("hooks"), folder.root),
+        system=default_system(folder.root, named, options),
         small=provider_of(small) if isinstance(small, str) else small,
         version=__version__,
         secrets=known_secrets(os.environ),
@@ -94,6 +127,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "mode": MODES,
     "on_ask": ("wait", "deny", "park"),
     "durability": ("disk", "process"),
+    "sandbox": ("auto", "bubblewrap", "landlock", "none"),
 }
 _KINDS = {"limits": Limits, "config": RequestConfig}
 _KEPT = (
@@ -101,6 +135,8 @@ _KEPT = (
     "approver",
     "on_ask",
     "ask_seconds",
+    "ask_grant_seconds",
+    "learn",
     "limits",
     "config",
     "deps",
@@ -126,9 +162,28 @@ def _check(options: EngineOptions) -> None:
             )
 
 
-def default_system() -> str:
-    """What the model is told of its work when nothing else was said."""
-    return Path(__file__).with_name("system.md").read_text("utf-8")
+def _rules(given: Iterable[Rule | str]) -> tuple[Rule, ...]:
+    """Rules, or their words, as rules. Raise `ConfigError`."""
+    words = (given,) if isinstance(given, str) else given
+    return tuple(read_rule(one, "rules") if isinstance(one, str) else one for one in words)
+
+
+def default_system(root: str, tools: Iterable[str], options: EngineOptions) -> str:
+    """What the model is told of its work: as it was said, or the usual."""
+    if "system" in options:
+        return options["system"]
+    from bridle.runtime.prompts import system_prompt
+
+    return system_prompt(root, tools, options.get("instructions", ""))
+
+
+def _hooks(given: Any, root: str) -> "Hooks | None":
+    """What was handed in as hooks, as one. Raise `ConfigError`."""
+    if given is None:
+        return None
+    from bridle.runtime.hooks import as_hooks
+
+    return as_hooks(given, root)
 
 
 def _resolved(provider: Provider | str | None) -> Provider:
@@ -150,11 +205,13 @@ def _with_fallback(first: Provider, second: Provider | str | None) -> Provider:
     return Fallback(first, provider_of(second) if isinstance(second, str) else second)
 
 
-def _named(tools: Iterable[Tool | Callable[..., Any]] | None) -> dict[str, Tool]:
-    if tools is None:
-        from bridle.tools.builtin import builtin_tools
+def _builtin(around: Surroundings, options: EngineOptions) -> tuple[Tool, ...]:
+    from bridle.tools.builtin import builtin_tools
 
-        tools = builtin_tools()
+    return builtin_tools(sandbox=around.sandbox, hosts=tuple(options.get("hosts", ())))
+
+
+def _named(tools: Iterable[Tool | Callable[..., Any]]) -> dict[str, Tool]:
     named: dict[str, Tool] = {}
     for tool in map(as_tool, tools):
         if tool.name in named:
@@ -163,10 +220,28 @@ def _named(tools: Iterable[Tool | Callable[..., Any]] | None) -> dict[str, Tool]
     return named
 
 
-def _folder(workspace: str | os.PathLike[str] | Files | None) -> Files:
+def _folder(workspace: Folder | Files | None, also: Iterable[Folder]) -> Files:
     if workspace is None or isinstance(workspace, str | os.PathLike):
-        return Workspace(Path(workspace) if workspace else Path.cwd())
+        others = tuple(map(Path, (also,) if isinstance(also, str) else also))
+        return Workspace(Path(workspace) if workspace else Path.cwd(), also=others)
+    if tuple(also):
+        raise ConfigError(
+            "more folders go with the path of a folder, and the workspace is an object",
+            hint="Hand in the folder's path, or a Workspace that has them.",
+        )
     return workspace
+
+
+def _keeper(
+    around: Surroundings, tools: Mapping[str, Tool], options: EngineOptions, *, elsewhere: bool
+) -> "Keeper | None":
+    """Who keeps what turns change, where there are tools that change files, and a place for it."""
+    policies = [tool.policy for tool in tools.values()]
+    changing = any((one.files and not one.read_only) or one.runs for one in policies)
+    placeless = elsewhere and "state" not in options
+    if around.workspace is None or not changing or placeless or not options.get("undo", True):
+        return None
+    return undo_of(around.workspace, _state(options), tools)
 
 
 def _state(options: EngineOptions) -> Path:

@@ -286,6 +286,8 @@ class _Again:
         self._player = player
         self.name, self.description = tool.name, tool.description
         self.parameters, self.policy = tool.parameters, tool.policy
+        if touched := getattr(tool, "touched", None):
+            self.touched = touched
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """What the tool does."""

@@ -76,7 +76,7 @@ def _open_ones(session_id: str, records: list[Record], folder: SessionFolder) ->
     for record in records:
         event = record.event
         if isinstance(event, ApprovalAsked):
-            asked[event.shown] = record
+            _put(asked, record, event)
         elif isinstance(event, ApprovalAnswered):
             _settle(asked, event)
     if not asked:
@@ -88,6 +88,15 @@ def _open_ones(session_id: str, records: list[Record], folder: SessionFolder) ->
         if isinstance(record.event, ApprovalAsked)
         for expired in [_is_past(record.event.expires)]
     ]
+
+
+def _put(asked: dict[str, Record], record: Record, event: ApprovalAsked) -> None:
+    """A call that is asked about anew, because it would do something else, has one question."""
+    if event.shown not in asked:
+        for shown, older in list(asked.items()):
+            if isinstance(older.event, ApprovalAsked) and older.event.call.id == event.call.id:
+                del asked[shown]
+    asked[event.shown] = record
 
 
 def _settle(asked: dict[str, Record], answer: ApprovalAnswered) -> None:

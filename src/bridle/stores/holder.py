@@ -26,13 +26,14 @@ def _holder(inode: int) -> str:
         for line in Path("/proc/locks").read_text().splitlines():
             fields = line.split()
             if len(fields) > 5 and fields[1] == "FLOCK" and fields[5].endswith(f":{inode}"):
-                return _named(int(fields[4]))
+                return named(int(fields[4]))
     except (OSError, ValueError):
         pass
     return "another process"
 
 
-def _named(pid: int) -> str:
+def named(pid: int) -> str:
+    """A process, in words for a person."""
     if pid <= 0:  # a process of another container
         return "another process"
     name = _program(pid)

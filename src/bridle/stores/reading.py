@@ -71,7 +71,7 @@ class SessionFolder:
     def path(self, session_id: str) -> Path:
         """Where a session's log lies."""
         self.check(session_id)
-        return self.folder / "sessions" / session_id / "log.jsonl"
+        return self.folder.joinpath("sessions", session_id, "log.jsonl")
 
     def check(self, session_id: str) -> None:
         """See that it can be the id of a session, and leads nowhere else."""

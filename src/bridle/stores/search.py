@@ -282,10 +282,11 @@ def _listed(folder: SessionFolder, needle: Needle | None) -> set[str] | None:
 
 @cache
 def find_ripgrep() -> str | None:
-    """ripgrep on the PATH, or beside the interpreter, where its wheel puts it."""
-    import shutil
+    """ripgrep on the PATH, but none of the folder one is in; or beside the interpreter."""
     import sys
     from pathlib import Path
 
-    beside = Path(sys.executable).with_name("rg")
-    return shutil.which("rg") or (str(beside) if beside.exists() else None)
+    from bridle.workspace.lookup import find_program, here
+
+    beside = Path(sys.executable).with_name("rg")  # who writes there writes bridle itself
+    return find_program("rg", here()) or (str(beside) if beside.exists() else None)

@@ -1,15 +1,41 @@
 """The tools that come with bridle, under their final names."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from bridle.promises.tool import Tool
+from bridle.tools.apply_patch import ApplyPatch
+from bridle.tools.ask_user import AskUser
 from bridle.tools.edit import Edit
+from bridle.tools.exit_plan_mode import ExitPlanMode
 from bridle.tools.glob import Glob
 from bridle.tools.grep import Grep
+from bridle.tools.list import List
 from bridle.tools.read import Read
 from bridle.tools.shell import Shell
+from bridle.tools.shell_output import ShellOutput
+from bridle.tools.shell_stop import ShellStop
 from bridle.tools.todo import TodoWrite
 from bridle.tools.write import Write
 
+if TYPE_CHECKING:
+    from bridle.workspace.sandbox import Sandbox
 
-def builtin_tools() -> tuple[Tool, ...]:
-    """One of each: read, write, edit, glob, grep, shell, todo_write."""
-    return (Read(), Write(), Edit(), Glob(), Grep(), Shell(), TodoWrite())
+
+def builtin_tools(
+    *, sandbox: "Sandbox | None" = None, hosts: Sequence[str] = ()
+) -> tuple[Tool, ...]:
+    """One of each; `web_fetch` only where hosts are named that it may fetch from.
+
+    Commands run in that sandbox, where there is one.
+    """
+    tools: tuple[Tool, ...] = (
+        *(Read(), Write(), Edit(), ApplyPatch(), Glob(), Grep(), List()),
+        *(Shell(sandbox), ShellOutput(), ShellStop()),
+        *(TodoWrite(), AskUser(), ExitPlanMode()),
+    )
+    if not hosts:
+        return tools
+    from bridle.tools.web_fetch import WebFetch
+
+    return (*tools, WebFetch(hosts))

@@ -1,8 +1,9 @@
-"""Who belongs to a command, wherever they went: found in /proc, and ended.
+"""Who belongs to a program, wherever they went: found in /proc, and ended.
 
-A process that makes a session of its own (`setsid`, a daemon) leaves the group of its command. It
-is known all the same: by a mark in the environment that every child inherits, by the session of
-the leader, and by who started whom. What escapes is a process that empties its environment, leaves
+For programs without a supervisor, and for commands whose supervisor was killed. Whoever makes a
+session of their own (`setsid`, a daemon) leaves the group, and is known all the same: by a mark in
+the environment that every child inherits, by the session of the leader, and by who started whom.
+What escapes is a process that empties its environment, leaves
 the session and has lost its parent before anybody looked. Where there is no /proc (other systems
 than Linux) nobody is found here, and the group is all that is ended.
 """

@@ -80,20 +80,20 @@ class Tree:
         while waiting:
             folder, above = waiting.pop()
             try:
-                entries = self._workspace.entries(folder or ".")
+                entries = self._workspace.entries(folder or ".", self._most - seen)
             except ToolError:
                 continue  # gone, or not ours to read
             seen += len(entries)
-            if seen > self._most:
-                self.stopped = f"more than {self._most:,} entries; the rest was not looked at"
-                return
             rules = above
-            if (".gitignore", "file") in entries:
+            if entries.cut or (".gitignore", "file") in entries:
                 rules = Ignored(folder, self._read(folder), above)
             prefix = f"{folder}/" if folder else ""
             for name, kind in entries:
                 if kind == "file" and not rules.covers(prefix + name, False):
                     yield prefix + name
+            if entries.cut:
+                self.stopped = f"more than {self._most:,} entries; the rest was not looked at"
+                return
             waiting += [
                 (prefix + name, rules)
                 for name, kind in reversed(entries)

@@ -1,0 +1,53 @@
+"""The tool `grep` over a repository, and bare ripgrep for the same lines, turn by turn.
+
+gate_grep.py REPOSITORY ROUNDS
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from statistics import median
+
+from bridle.promises.tool import ToolContext
+from bridle.tools.grep import Grep, find_ripgrep
+from bridle.workspace.paths import Workspace
+
+PATTERNS = ("def test_the_", "class .*Error", r"\bToolContext\b", "no such words anywhere at all")
+FLAGS = "--no-config --no-heading --with-filename --line-number --color=never --hidden --sort=path"
+
+
+async def main() -> None:
+    """Both, for each pattern; the sums of the medians are compared."""
+    root, rounds = sys.argv[1], int(sys.argv[2])
+    program = find_ripgrep()
+    if program is None:
+        raise SystemExit("there is no ripgrep")
+    context = ToolContext(Workspace(root), "1")
+    ours: dict[str, list[float]] = {pattern: [] for pattern in PATTERNS}
+    bare: dict[str, list[float]] = {pattern: [] for pattern in PATTERNS}
+    for _ in range(rounds + 1):
+        for pattern in PATTERNS:
+            started = time.perf_counter()
+            result = await Grep().execute({"pattern": pattern, "limit": 2000}, context)
+            ours[pattern].append(time.perf_counter() - started)
+            started = time.perf_counter()
+            lines = bare_lines(program, root, pattern)
+            bare[pattern].append(time.perf_counter() - started)
+            if result.data["matches"] != min(lines, 2000):
+                raise SystemExit(f"{pattern}: {result.data['matches']} lines and {lines}")
+    mine, theirs = (sum(median(all_[1:]) for all_ in one.values()) * 1000 for one in (ours, bare))
+    print(json.dumps({"ms": mine, "bare_ms": theirs, "times": mine / theirs}))
+
+
+def bare_lines(program: str, root: str, pattern: str) -> int:
+    """How many lines ripgrep finds by itself."""
+    words = [program, *FLAGS.split(), "--glob=!.git", "--no-require-git", "--max-filesize=20M"]
+    words += ["--no-ignore-global", "--no-ignore-exclude", "--no-ignore-dot", "-e", pattern, "."]
+    done = subprocess.run(words, cwd=root, capture_output=True, stdin=subprocess.DEVNULL)
+    return done.stdout.count(b"\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

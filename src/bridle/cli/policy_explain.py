@@ -1,0 +1,179 @@
+"""What `bridle policy explain` says: parse, effects, decision; for a person, or a line of JSON."""
+
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, BinaryIO
+
+import click
+import msgspec
+from msgspec import Struct
+
+from bridle.cli.style import Paint, cut, paint_for, plain, width_of
+from bridle.errors import AgentError
+from bridle.messages import ToolCall
+from bridle.policy import Act, Decision, Facts, Mode, Rule, read_rule
+from bridle.runtime.foresight import Foreseen, Foresight
+
+_LONGEST = 32_000_000  # bytes of a line
+_SAID = {"allow": "runs unasked", "ask": "asks", "deny": "is denied"}
+_DOES = {
+    "reads": "only reads",
+    "edits": "changes files of the workspace",
+    "builds": "builds or tests",
+    "changes": "may change things",
+}
+_SIGNS = {"read": "<", "write": ">", "append": ">>", "text": "<<"}
+
+
+class Line(Struct):
+    """One question, as a program puts it."""
+
+    command: str | None = None
+    tool: str | None = None
+    arguments: dict[str, Any] | None = None
+    mode: Mode | None = None
+    rules: tuple[str, ...] = ()
+    cwd: str = ""
+
+
+_read = msgspec.json.Decoder(Line).decode
+_write = msgspec.json.Encoder().encode
+
+
+def answer_lines(foresight: Foresight, lines: BinaryIO, out: BinaryIO, mode: Mode) -> int:
+    """A decision for each line, as it comes. A line that cannot be read is denied, and said so."""
+    while line := lines.readline(_LONGEST):
+        if len(line) == _LONGEST and not line.endswith(b"\n"):
+            _skip(lines)
+            out.write(_wrong(f"the line is longer than {_LONGEST:,} bytes"))
+        else:
+            out.write(_answer(foresight, line, mode))
+        out.flush()
+    return 0
+
+
+def _skip(lines: BinaryIO) -> None:
+    while (rest := lines.readline(_LONGEST)) and not rest.endswith(b"\n"):
+        pass
+
+
+def _answer(foresight: Foresight, line: bytes, mode: Mode) -> bytes:
+    try:
+        asked = _read(line)
+        rules = _rules(asked.rules)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return _wrong(f"this is no question: {error}")
+    except AgentError as error:
+        return _wrong(error.message)
+    if asked.command is None and asked.tool is None:
+        return _wrong('a line holds {"command": …} or {"tool": …, "arguments": …}')
+    if "\0" in asked.cwd:
+        return _wrong("`cwd` is no folder")
+    call = ToolCall("", asked.tool or "shell", asked.arguments or {})
+    if asked.command is not None:
+        call = ToolCall("", call.name, {**call.arguments, "command": asked.command})
+    found = foresight.decide(call, asked.mode or mode, rules, asked.cwd)
+    return _told(found.decision)
+
+
+@lru_cache(maxsize=256)
+def _rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
+    return tuple(read_rule(text, "rules") for text in texts)
+
+
+def json_call(foresight: Foresight, call: ToolCall, mode: Mode) -> bytes:
+    """One decision, as a line."""
+    return _told(foresight.decide(call, mode).decision)
+
+
+def _told(decision: Decision) -> bytes:
+    said = {"decision": decision.verdict, "reason": decision.reason, "rule": decision.rule}
+    return _encoded(said)
+
+
+def _wrong(problem: str) -> bytes:
+    return _encoded({"decision": "deny", "reason": problem, "rule": "", "error": problem})
+
+
+def _encoded(value: dict[str, str]) -> bytes:
+    try:
+        return _write(value) + b"\n"
+    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8
+        sound = {key: text.encode("utf-8", "replace").decode() for key, text in value.items()}
+        return _write(sound) + b"\n"
+
+
+def explain_call(foresight: Foresight, call: ToolCall, mode: Mode) -> int:
+    """Show it to a person."""
+    paint, width = paint_for(sys.stdout), width_of(sys.stdout)
+    found = foresight.decide(call, mode)
+    for line in explained(foresight, call, found, paint, width):
+        click.echo(line)
+    level = foresight.sandbox.level
+    count = f"{len(foresight.rules)} rule{'' if len(foresight.rules) == 1 else 's'}"
+    click.echo(paint.dim(f"mode {mode} · sandbox {level} · {count} · {foresight.ground.root}"))
+    return 0
+
+
+def explained(
+    foresight: Foresight, call: ToolCall, found: Foreseen, paint: Paint, width: int
+) -> Iterator[str]:
+    """The parse, the effects, the decision."""
+    command = call.arguments.get("command")
+    if call.name == "shell" and isinstance(command, str):
+        yield from _parsed(command, paint, width)
+    yield from _effects(call, found.facts, paint, width)
+    yield from _decided(foresight, found.decision, paint)
+
+
+def _parsed(command: str, paint: Paint, width: int) -> Iterator[str]:
+    from bridle.commands.parse import parse
+
+    script = parse(command)
+    yield paint.bold("what it says")
+    if script.refused:
+        yield f"  {paint.red(plain(script.refused))}"
+    for one in script.commands:
+        joined = f"{one.follows} " if one.follows else ""
+        words = " ".join(
+            (*(f"{name}={value}" for name, value in one.assignments), *map(_quoted, one.argv))
+        )
+        yield f"  {paint.dim(joined)}{paint.cyan(cut(plain(words), max(20, width - 6)))}"
+        for redirect in one.redirects:
+            if sign := _SIGNS.get(redirect.kind):
+                yield f"      {sign} {cut(plain(redirect.target.text), max(20, width - 10))}"
+        if one.opaque:
+            yield f"      {paint.yellow(plain(one.opaque))}"
+    if script.opaque:
+        yield f"  {paint.yellow(plain(script.opaque))}"
+
+
+def _quoted(word: str) -> str:
+    from shlex import quote
+
+    return quote(word)
+
+
+def _effects(call: ToolCall, facts: Facts, paint: Paint, width: int) -> Iterator[str]:
+    yield paint.bold("what it does")
+    for act in facts.acts or (Act((call.name,), facts.subject),):
+        said = _DOES[act.does] + (f": {act.reason}" if act.reason else "")
+        name = "/".join(act.names)
+        room = max(20, width - len(name) - len(said) - 8)
+        about = f"({cut(plain(act.subject), room)})" if act.subject else ""
+        known = bool(facts.acts) or facts.policy.read_only or facts.policy.edits
+        effect = plain(said) if known else "nothing is known of it"
+        yield f"  {paint.cyan(plain(name))}{about}  {paint.dim(effect)}"
+
+
+def _decided(foresight: Foresight, decision: Decision, paint: Paint) -> Iterator[str]:
+    colour = {"allow": paint.green, "ask": paint.yellow, "deny": paint.red}[decision.verdict]
+    yield paint.bold("what is decided")
+    yield f"  it {colour(_SAID[decision.verdict])}: {plain(decision.reason)}"
+    if decision.rule:
+        origins = [one.origin for one in foresight.rules if str(one) == decision.rule]
+        where = f"  {origins[0]}" if origins and origins[0] else ""
+        yield f"  by {plain(decision.rule)}{paint.dim(plain(where))}"
+    if decision.covers == "builds":
+        yield paint.dim("  one yes covers builds and tests of this folder for the session")

@@ -1,0 +1,44 @@
+"""What a folder's own files add to a session: hooks, and instructions for the model.
+
+Most folders have neither, and then nothing is loaded to find that out. What does not count, because
+nobody trusts it yet, is told to the person once.
+"""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bridle.cli.failure import complain
+from bridle.config.places import hooks_file
+from bridle.runtime.prompts import FILES
+
+if TYPE_CHECKING:
+    from bridle.config.hooks import CommandLine
+
+_HOOKS = ".bridle/hooks.yaml"  # trust's own, without its imports
+
+
+def hooks(workspace: Path, *, quiet: bool = False) -> "tuple[CommandLine, ...]":
+    """The hooks of the files that count there. Raise `ConfigError`."""
+    if not any(map(os.path.lexists, (hooks_file(os.environ), workspace / _HOOKS))):
+        return ()
+    from bridle.config.hooks import standing_hooks  # it reads YAML, and most people have no hooks
+
+    standing = standing_hooks(workspace)
+    for note in () if quiet else standing.notes:
+        complain(*note)
+    return standing.lines
+
+
+def instructions(workspace: Path) -> str:
+    """What the folder tells the model, where it is trusted. Raise `ConfigError`."""
+    if not any(os.path.lexists(workspace / name) for name in FILES):
+        return ""
+    from bridle.runtime.prompts import project_instructions
+
+    found = project_instructions(workspace)
+    if found.unread:
+        names = " and ".join(found.unread)
+        are = "is" if len(found.unread) == 1 else "are"
+        complain(f"{names} {are} not read until the folder is trusted: bridle trust")
+    return found.instructions

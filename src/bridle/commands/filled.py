@@ -1,0 +1,71 @@
+"""A line with what is plain to see put in: `x=/; rm -rf $x` is `rm -rf /`, for the floor alone.
+
+Works on the text, by guesses that are good enough to forbid and never used to allow. What a
+variable is set to, what a loop goes through, what a function is called with, what an alias stands
+for, what an `echo` would print, and what `${X:-y}` falls back on.
+"""
+
+import re
+
+_LONGEST = 4000  # characters of a line that is looked into
+_MOST = 6  # values of one name that are tried
+_VALUE = r"""('[^'\n]*'|"[^"$`\\\n]*"|\$\w+|[^\s;&|()<>'"$`\\]+)"""
+_SET = re.compile(rf"(?:^|(?<=[\s;&|({{]))([A-Za-z_]\w*)=(?=\S){_VALUE}")
+_LOOP = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\s+([^;\n]*)")
+_FUNCTION = re.compile(r"(?:^|(?<=[\s;&|]))(?:function\s+)?([A-Za-z_][\w-]*)\s*\(\s*\)\s*\{")
+_POSITIONS = re.compile(r"(?:^|(?<=[\s;&|]))set\s+--?\s+([^;&|\n]*)")
+_ALIAS = re.compile(r"""\balias\s+[\w.-]+=('[^'\n]*'|"[^"\n]*"|\S+)""")
+_PRINTED = re.compile(r"\$\(\s*(?:echo|printf)\s+(?:-\w+\s+|'%s'\s+|%s\s+)?([^()$`;&|<>]*)\)")
+_TICKED = re.compile(r"`\s*(?:echo|printf)\s+([^()$`;&|<>]*)`")
+_FALLBACK = re.compile(r"\$\{([A-Za-z_]\w*|\d):?[-=]([^{}$`]*)\}")
+_USE = re.compile(r"\$(?:\{([A-Za-z_]\w*|[\d@*])(?:\[[@*\d]\])?\}|([A-Za-z_]\w*|[\d@*]))")
+_KEPT = frozenset({"HOME", "PWD"})  # whose own values are known
+
+
+def fillings(text: str) -> list[str]:
+    """The line as it is with each of the values that can be seen put in; none where none can."""
+    if len(text) > _LONGEST or ("$" not in text and "`" not in text and "alias" not in text):
+        return []
+    values = _values(text)
+    plain = text.replace('"$@"', "$@")
+    flat = _FALLBACK.sub(
+        lambda found: f"${{{found[1]}}}" if found[1] in values else found[2], plain
+    )
+    flat = _TICKED.sub(r"\1", _PRINTED.sub(r"\1", flat))
+    flat = "\n".join([flat, *map(_bare, _ALIAS.findall(text))])
+    count = min(_MOST, max(map(len, values.values()), default=1))
+    found = [_put(flat, {name: v[min(at, len(v) - 1)] for name, v in values.items()})
+             for at in range(count)]  # fmt: skip
+    return [one for one in dict.fromkeys(found) if one != text]
+
+
+def _values(text: str) -> dict[str, list[str]]:
+    """Every name that gets a value in it, with all that it gets."""
+    found: dict[str, list[str]] = {}
+    for name, value in _SET.findall(text):
+        found.setdefault(name, []).append(_bare(value))
+    for name, words in _LOOP.findall(text):
+        found.setdefault(name, []).extend(map(_bare, words.split()))
+    calls = [call for name in _FUNCTION.findall(text) for call in _called(name, text)]
+    for words in [*calls, *_POSITIONS.findall(text)]:
+        for at, word in enumerate(words.split()[:9], 1):
+            found.setdefault(str(at), []).append(_bare(word))
+        found.setdefault("@", []).append(words)
+        found.setdefault("*", []).append(words)
+    return {name: values for name, values in found.items() if values and name not in _KEPT}
+
+
+def _called(name: str, text: str) -> list[str]:
+    return re.findall(rf"(?:^|(?<=[\s;&|])){re.escape(name)}[ \t]+([^;&|\n(){{}}]+)", text)
+
+
+def _bare(word: str) -> str:
+    return word.strip("'\"")
+
+
+def _put(text: str, values: dict[str, str]) -> str:
+    """Twice, for a value may name another."""
+    for _ in range(2):
+        text = _USE.sub(lambda found: values.get(found[1] or found[2], found[0]), text)
+        text = _TICKED.sub(r"\1", _PRINTED.sub(r"\1", text))
+    return text[: 2 * _LONGEST]

@@ -1,0 +1,334 @@
+"""What no one lets run: commands that end a machine, a disk, a history, or hand it to somebody.
+
+Looks at every command that can be seen, whatever it is wrapped in and however the rest of the line
+reads. Writes and deletes outside the workspace are `reach.py`'s; here is what has a name.
+"""
+
+import re
+from collections.abc import Callable
+
+from bridle.commands.notes import Notes
+from bridle.commands.options import Arg
+from bridle.commands.raw import likely
+from bridle.commands.reach import Reach, shown
+from bridle.commands.wrappers import INTERPRETERS, SHELLS
+
+_DISK = "formats or rewrites a disk"
+_OFF = "turns the machine off"
+_KERNEL = "changes the running kernel"
+_USERS = "changes the users of the machine"
+_MOUNT = "changes what is mounted"
+
+ALWAYS: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            "mkfs",
+            "wipefs",
+            "sfdisk",
+            "cfdisk",
+            "parted",
+            "gdisk",
+            "sgdisk",
+            "mkswap",
+            "blkdiscard",
+            "mke2fs",
+            "newfs",
+            "cryptsetup",
+            "lvremove",
+            "vgremove",
+            "pvremove",
+            "debugfs",
+            "hdparm",
+            "badblocks",
+        ),
+        _DISK,
+    ),
+    **dict.fromkeys(("shutdown", "reboot", "halt", "poweroff", "kexec"), _OFF),
+    **dict.fromkeys(("insmod", "modprobe", "rmmod"), _KERNEL),
+    **dict.fromkeys(
+        (
+            "useradd",
+            "userdel",
+            "usermod",
+            "groupadd",
+            "groupdel",
+            "adduser",
+            "deluser",
+            "passwd",
+            "chpasswd",
+            "visudo",
+            "vipw",
+            "vigr",
+            "chsh",
+            "dscl",
+        ),
+        _USERS,
+    ),
+    "killall5": "ends every process",
+    **dict.fromkeys(("umount", "swapoff", "pivot_root", "losetup"), _MOUNT),
+}
+
+_BOMB = re.compile(
+    r"(?<![\w:.])([A-Za-z_:.][\w:.]*+)\s*+(?:\(\s*+\)\s*+)?\{\s*+\1\s*+(?:\||&)\s*+\1(?![\w:.])"
+)
+_ROOTS = frozenset({"/", "/*", "/.", "/..", "//", "~", "~/", "~/*", "$HOME", "${HOME}"})
+_QUOTES = str.maketrans("", "", "\"'")
+
+
+def is_bomb(text: str) -> bool:
+    """Does the text define a function that starts itself twice?"""
+    return "{" in text and _BOMB.search(text) is not None
+
+
+def look(name: str, args: list[Arg], reach: Reach) -> None:
+    """Note what must never run, and what only a person may allow."""
+    low = name.lower()
+    if low in ALWAYS or low.startswith("mkfs."):
+        if args:
+            reach.notes.forbid(f"{name} {ALWAYS.get(low, _DISK)}")
+        elif low in ("reboot", "halt", "poweroff", "shutdown", "passwd", "visudo"):
+            reach.notes.forbid(f"{name} {ALWAYS[low]}")
+    special = _SPECIAL.get(low)
+    if special is not None:
+        special([arg.text for arg in args], reach)
+
+
+def look_elsewhere(name: str, args: list[Arg], notes: Notes) -> None:
+    """The same for a command on another machine, of whose paths nothing is known."""
+    texts = [arg.text.translate(_QUOTES) for arg in args]
+    low = name.lower()
+    if (low in ALWAYS and args) or low.startswith("mkfs."):
+        notes.forbid(f"{name} {ALWAYS.get(low, _DISK)}")
+    if low == "rm" and _is_deep(texts) and not _ROOTS.isdisjoint(texts):
+        notes.forbid("deletes everything there is")
+
+
+def look_piped(name: str, args: list[Arg], source: str, notes: Notes) -> None:
+    """An interpreter at the end of a pipe runs what nobody has seen."""
+    if name == "xargs" and args and args[-1].text in ("-c", "-e", "-lc"):
+        notes.guarded("xargs has a shell run what it is piped, unseen")
+    if name not in INTERPRETERS:
+        return
+    texts = [arg.text for arg in args]
+    if name in SHELLS:
+        reads_input = not any("c" in t for t in texts if t.startswith("-") and t[1:2] != "-")
+        reads_input = reads_input and all(t.startswith(("-", "+")) for t in texts)
+    else:
+        reads_input = not texts or texts[-1] in ("-", "/dev/stdin")
+    if reads_input or "-s" in texts:
+        unseen = "downloads" if source in ("curl", "wget", "fetch") else "is piped"
+        notes.guarded(f"{name} runs what it {unseen}, unseen")
+
+
+def look_made(name: str, args: list[Arg], notes: Notes) -> None:
+    """`eval "$(curl …)"`, `bash <(…)`: text that another command makes, run."""
+    if name not in INTERPRETERS and name not in ("eval", "source", "."):
+        return
+    for arg in args:
+        if not arg.known and _MADE(arg.text):
+            notes.guarded(f"{name} runs text that another command makes")
+
+
+_MADE = re.compile(r"[\"']?(?:\$\(|`|<\()").match
+
+
+def _is_deep(texts: list[str]) -> bool:
+    return any(
+        t in ("--recursive", "--no-preserve-root") or re.fullmatch(r"-[A-Za-z]*[rR][A-Za-z]*", t)
+        for t in texts
+    )
+
+
+def _rm(texts: list[str], reach: Reach) -> None:
+    if "--no-preserve-root" in texts:
+        reach.notes.forbid("deletes everything there is")
+
+
+def _kill(texts: list[str], reach: Reach) -> None:
+    targets = [t for t in texts if re.fullmatch(r"-?\d+", t)]
+    signals = targets and targets[0].startswith("-") and len(targets) > 1
+    named = targets[1:] if signals else targets
+    if (any(t in ("-1", "1") for t in named) and len(texts) > 1) or texts == ["1"]:
+        reach.notes.forbid("ends every process, or the first one")
+
+
+_WHOSE = frozenset({"-u", "-U", "--euid", "--uid", "--user"})
+
+
+def _pkill(texts: list[str], reach: Reach) -> None:
+    """Without a pattern, or with one for everything, all of a user's processes are meant."""
+    pairs = zip(["", *texts], texts, strict=False)
+    patterns = [t for before, t in pairs if not t.startswith("-") and before not in _WHOSE]
+    whose = any(t.split("=")[0] in _WHOSE for t in texts)
+    if (whose and not patterns) or any(t in ("", ".", ".*", "^") for t in patterns):
+        reach.notes.forbid("ends every process of a user")
+
+
+def _init(texts: list[str], reach: Reach) -> None:
+    if not {"0", "6", "1", "s", "S"}.isdisjoint(texts):
+        reach.notes.forbid(_OFF)
+
+
+_OFF_VERBS = frozenset(
+    {"poweroff", "reboot", "halt", "kexec", "suspend", "hibernate", "rescue", "emergency", "exit"}
+)
+_UNIT_VERBS = frozenset(
+    {
+        "stop",
+        "disable",
+        "mask",
+        "kill",
+        "isolate",
+        "enable",
+        "edit",
+        "link",
+        "set-default",
+        "daemon-reexec",
+    }
+)
+
+
+def _systemctl(texts: list[str], reach: Reach) -> None:
+    if not _OFF_VERBS.isdisjoint(texts):
+        reach.notes.forbid(_OFF)
+    elif not _UNIT_VERBS.isdisjoint(texts):
+        reach.notes.guarded("changes which services run")
+
+
+def _firewall(texts: list[str], reach: Reach) -> None:
+    if not {"-F", "--flush", "-X", "flush", "disable", "reset", "-P"}.isdisjoint(texts):
+        reach.notes.forbid("takes the firewall down")
+
+
+def _crontab(texts: list[str], reach: Reach) -> None:
+    if texts and texts != ["-l"]:
+        reach.notes.forbid("changes what runs at set times")
+
+
+def _at(texts: list[str], reach: Reach) -> None:
+    reach.notes.guarded("has a command run later")
+
+
+def _history(texts: list[str], reach: Reach) -> None:
+    if any(t.startswith("-") and set(t[1:]) & set("cdwr") for t in texts):
+        reach.notes.forbid("wipes the history of the shell")
+
+
+def _netcat(texts: list[str], reach: Reach) -> None:
+    bound = re.compile(r"-[A-Za-z]*[ec]|--exec|--sh-exec|--lua-exec")
+    if any(bound.fullmatch(t.split("=")[0]) for t in texts):
+        reach.notes.forbid("opens a shell to another machine")
+
+
+def _socat(texts: list[str], reach: Reach) -> None:
+    if any(re.match(r"(?:exec|system|shell|pty)\b", t, re.IGNORECASE) for t in texts):
+        reach.notes.forbid("opens a shell to another machine")
+
+
+_HOST_SPACES = re.compile(
+    r"(?:--pid|--ipc|--userns)[= ]host(?:\s|$)|--privileged|--cap-add[= ](?:ALL|(?:CAP_)?SYS_)",
+    re.IGNORECASE,
+)
+_MOUNTS = re.compile(r"(?:^|\s)(?:-v|--volume|--mount)[= ]?(\S+)")
+
+
+def _container(texts: list[str], reach: Reach) -> None:
+    joined = " ".join(texts)
+    if _HOST_SPACES.search(joined):
+        reach.notes.forbid("runs a container that is not kept from the machine")
+    for mount in _MOUNTS.findall(joined):
+        found = re.search(r"(?:source|src)=([^,]*)", mount)
+        source = found[1] if found else mount.partition(":")[0]
+        source = likely(source, reach.ground.home, reach.folder, reach.ground.root)
+        if source.startswith(("/", "..")) and not reach.place(source).inside:
+            reach.notes.forbid(f"gives a container {shown(source)}, outside the workspace")
+
+
+def _mount(texts: list[str], reach: Reach) -> None:
+    if texts and texts != ["-l"]:
+        reach.notes.forbid(_MOUNT)
+
+
+def _sysctl(texts: list[str], reach: Reach) -> None:
+    if any("=" in t or t in ("-w", "-p", "--write", "--load", "--system") for t in texts):
+        reach.notes.forbid(_KERNEL)
+
+
+_DISK_VERBS = re.compile(r"erase|partition|reformat|zero|secure|destroy|create|labelclear|unmount")
+
+
+def _disk_tool(texts: list[str], reach: Reach) -> None:
+    if any(_DISK_VERBS.match(t.lower()) for t in texts):
+        reach.notes.forbid(_DISK)
+
+
+def _fdisk(texts: list[str], reach: Reach) -> None:
+    if "-l" not in texts:
+        reach.notes.forbid(_DISK)
+
+
+def _shred(texts: list[str], reach: Reach) -> None:
+    for text in texts:
+        if text.startswith("/dev/"):
+            reach.notes.forbid(f"overwrites the device {shown(text)}")
+
+
+def _chattr(texts: list[str], reach: Reach) -> None:
+    if _is_deep(texts) and not _ROOTS.isdisjoint(texts):
+        reach.notes.forbid("changes every file there is")
+
+
+_PERSONS = frozenset({"trust", "approvals"})
+
+
+def _bridle(texts: list[str], reach: Reach) -> None:
+    """Trust and answers are the person's to give, and not the model's to type."""
+    if not _PERSONS.isdisjoint(texts):
+        reach.notes.forbid("gives an answer, or trust, in the person's name")
+
+
+def _python(texts: list[str], reach: Reach) -> None:
+    joined = " ".join(texts)
+    if re.search(r"(?:^|\s)-\w*m\s*bridle(?:\s|$)", joined):
+        _bridle(texts, reach)
+
+
+_SPECIAL: dict[str, Callable[[list[str], Reach], None]] = {
+    "rm": _rm,
+    "bridle": _bridle,
+    "python": _python,
+    "python3": _python,
+    "kill": _kill,
+    "pkill": _pkill,
+    "killall": _pkill,
+    "skill": _pkill,
+    "init": _init,
+    "telinit": _init,
+    "systemctl": _systemctl,
+    "service": _systemctl,
+    "iptables": _firewall,
+    "ip6tables": _firewall,
+    "nft": _firewall,
+    "ufw": _firewall,
+    "crontab": _crontab,
+    "at": _at,
+    "batch": _at,
+    "history": _history,
+    "nc": _netcat,
+    "ncat": _netcat,
+    "netcat": _netcat,
+    "socat": _socat,
+    "docker": _container,
+    "podman": _container,
+    "nerdctl": _container,
+    "mount": _mount,
+    "fdisk": _fdisk,
+    "sysctl": _sysctl,
+    "zpool": _disk_tool,
+    "diskutil": _disk_tool,
+    "shred": _shred,
+    "chmod": _chattr,
+    "chown": _chattr,
+    "chgrp": _chattr,
+    "chattr": _chattr,
+}

@@ -1,0 +1,86 @@
+"""Programs that read everything in a folder: the credentials that lie in it are read, too.
+
+What lies there is asked of the ground, once for a folder and a command line.
+"""
+
+import re
+from fnmatch import fnmatchcase
+
+from bridle.commands.options import Arg, Given
+from bridle.commands.reach import Reach, shown
+
+_MOST = 16  # folders of one line
+_DEEP = "-r -R --recursive --dereference-recursive"
+_GIVEN = "-e -f --regexp --file"
+_LOOSE = (
+    "-u -uu -uuu --unrestricted -. --hidden --no-ignore --no-ignore-vcs --no-ignore-dot "
+    "--no-ignore-parent --no-ignore-global --no-ignore-exclude --no-ignore-files"
+)
+_UNSURE = re.compile(r"[][{}\\]").search
+
+
+def recursive(name: str, given: Given, reach: Reach) -> list[str]:
+    """grep through folders."""
+    ways = given.values("-d", "--directories")
+    if not given.has(_DEEP) and not any("recurse".startswith(way) for way in ways):
+        return []
+    where = given.operands if given.has(_GIVEN) else given.operands[1:]
+    sieves = [flag for flag in given.flags if flag.name in _SIEVES]
+    names = tuple(given.values("--include")) if sieves and sieves[0].name == "--include" else ()
+    return [reason for arg in where or [Arg(".")] for reason in sweep(arg, names, reach)]
+
+
+_SIEVES = ("--include", "--exclude", "--exclude-from")
+
+
+def folders(name: str, given: Given, reach: Reach) -> list[str]:
+    """Of two folders every file is read that is in both."""
+    if len(given.operands) != 2:
+        return []
+    return [reason for arg in given.operands for reason in sweep(arg, (), reach)]
+
+
+def unhidden(name: str, given: Given, reach: Reach) -> list[str]:
+    """rg leaves hidden and ignored files out, unless it is told not to, or is given their names."""
+    globs = [glob for glob in given.values("-g", "--glob", "--iglob") if glob[:1] != "!"]
+    if not globs and not given.has(_LOOSE):
+        return []
+    first = 0 if given.has(f"{_GIVEN} --files") else 1
+    names = tuple(glob.rpartition("/")[2].replace("**", "*") or "*" for glob in globs)
+    where = given.operands[first:] or [Arg(".")]
+    return [reason for arg in where for reason in sweep(arg, names, reach)]
+
+
+def sweep(folder: Arg, names: tuple[str, ...], reach: Reach, *, links: bool = False) -> list[str]:
+    """Everything in a folder is read that has such a name: what takes care, and why it asks.
+
+    With `links`, they are followed as well.
+    """
+    found = _below(folder, reach)
+    if found is None:
+        return [f"{shown(folder.text)} has too many files to look for credentials in them"]
+    reasons = []
+    leads_out = links or (bool(found) and not reach.place(folder.text).inside)
+    for path in found:
+        if _is_wanted(path.rpartition("/")[2], names):
+            place = reach.place(f"{folder.text}/{path}")
+            if place.inside or leads_out:
+                reasons.append(reach.judged_read(place))
+    return list(filter(None, reasons))[:1]
+
+
+def _below(folder: Arg, reach: Reach) -> tuple[str, ...] | None:
+    swept = reach.notes.swept
+    key = reach.folder, folder.text
+    if key not in swept:
+        if len(swept) >= _MOST or None in swept.values():
+            return None
+        swept[key] = reach.ground.delicate(folder.text, reach.folder)
+    return swept[key]
+
+
+def _is_wanted(name: str, names: tuple[str, ...]) -> bool:
+    """A pattern narrows only where everybody reads it alike."""
+    if not names or any(map(_UNSURE, names)):
+        return True
+    return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in names)

@@ -1,0 +1,196 @@
+"""Which folders the person trusts: by their real path, and by what their files said at the time.
+
+What lies in a folder is inert until then: rules, hooks and instructions of a repository come from
+whoever wrote it. A file that has changed since, or that is new, is not trusted; the others are. The
+scripts beside the file of hooks that it names are such files, too.
+Files are read inside the folder alone, whatever links they are.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from bridle.errors import ConfigError, ToolError
+
+POLICY = ".bridle/policy.yaml"
+HOOKS = ".bridle/hooks.yaml"
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", ".bridle/instructions.md")
+FILES = (POLICY, HOOKS, *INSTRUCTIONS)
+_LARGEST = 1_000_000  # bytes; more than that nobody reads before they say yes
+
+
+class Counting(Struct, frozen=True):
+    """A file of a folder that would count: what it says, and whether that is trusted.
+
+    `problem` says why it cannot be read; such a file is never trusted.
+    """
+
+    name: str
+    data: bytes = b""
+    trusted: bool = False
+    problem: str = ""
+
+
+class Trust:
+    """What was trusted, in one private file of the state folder. Raise `ConfigError`."""
+
+    def __init__(self, state: str | os.PathLike[str]) -> None:
+        self._file = Path(state, "trust.json")
+
+    def is_trusted(self, root: str | os.PathLike[str]) -> bool:
+        """Was this folder trusted, with every file that counts as it is now?"""
+        granted = self._folders().get(_real(root))
+        return granted is not None and all(file.trusted for file in self.files(root))
+
+    def files(self, root: str | os.PathLike[str]) -> tuple[Counting, ...]:
+        """The files of the folder that would count, as they are now."""
+        granted = self._folders().get(_real(root), {}).get("files", {})
+        found = (_look(root, name) for name in (*FILES, *_scripts(root)))
+        return tuple(
+            Counting(one.name, one.data, granted.get(one.name) == _hash(one.data), one.problem)
+            if not one.problem
+            else one
+            for one in found
+            if one is not None
+        )
+
+    def read(self, root: str | os.PathLike[str], name: str) -> bytes | None:
+        """What a file says that is trusted exactly so; None where there is none such."""
+        granted = self._folders().get(_real(root), {}).get("files", {})
+        if name not in granted:
+            return None
+        found = _look(root, name)
+        if found is None or found.problem or _hash(found.data) != granted[name]:
+            return None
+        return found.data
+
+    def hooks(self, root: str | os.PathLike[str]) -> bytes | None:
+        """What the file of hooks says, where it is trusted with every script that it names."""
+        scripts = set(_scripts(root))
+        if any(not one.trusted for one in self.files(root) if one.name in scripts):
+            return None
+        return self.read(root, HOOKS)
+
+    def grant(
+        self, root: str | os.PathLike[str], shown: tuple[Counting, ...] | None = None
+    ) -> None:
+        """Trust the folder with the files as they were shown (default: as they are now)."""
+        files = self.files(root) if shown is None else shown
+        entry = {
+            "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "files": {one.name: _hash(one.data) for one in files if not one.problem},
+        }
+        with self._changing() as folders:
+            folders[_real(root)] = entry
+
+    def revoke(self, root: str | os.PathLike[str]) -> bool:
+        """Trust it no longer; False where it was not trusted."""
+        with self._changing() as folders:
+            return folders.pop(_real(root), None) is not None
+
+    def folders(self) -> dict[str, str]:
+        """Every folder that was trusted, and when."""
+        return {path: entry.get("at", "") for path, entry in self._folders().items()}
+
+    def _folders(self) -> dict[str, dict[str, Any]]:
+        try:
+            found = json.loads(self._file.read_bytes())["folders"]
+            sound = isinstance(found, dict) and all(map(_is_sound, found.values()))
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise ConfigError(f"{self._file}: {error.strerror}", hint=_UNREADABLE) from error
+        except (ValueError, KeyError, TypeError, RecursionError):
+            sound = False
+        if not sound:
+            raise ConfigError(
+                f"{self._file}: this is not what bridle wrote, so no folder can be trusted",
+                hint="Delete the file, then trust your folders again.",
+            )
+        return dict(found)
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """The folders, to be changed by one process at a time; written in one step."""
+        import fcntl
+
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(self._file.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                folders = self._folders()
+                yield folders
+                _replace(self._file, json.dumps({"format": 1, "folders": folders}, indent=1))
+            finally:
+                os.close(lock)
+        except OSError as error:
+            raise ConfigError(f"{self._file}: {error.strerror}", hint=_UNREADABLE) from error
+
+
+_UNREADABLE = "Make the state folder yours to read and write, or set BRIDLE_STATE."
+
+
+def _is_sound(entry: Any) -> bool:
+    if not isinstance(entry, dict) or not isinstance(entry.get("files"), dict):
+        return False
+    return all(isinstance(one, str) for one in (entry.get("at"), *entry["files"].values()))
+
+
+def _real(root: str | os.PathLike[str]) -> str:
+    return os.path.realpath(root)
+
+
+def _hash(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+def _look(root: str | os.PathLike[str], name: str) -> Counting | None:
+    """A file as it is now; no link is followed out of the folder."""
+    if not os.path.lexists(Path(root, name)):
+        return None
+    from bridle.workspace.paths import Workspace
+
+    try:
+        data = Workspace(_real(root)).read(name, _LARGEST + 1)
+    except ToolError as error:
+        return Counting(name, problem=error.message)
+    if len(data) > _LARGEST:
+        return Counting(name, problem=f"{name} is too long to be read before it is trusted")
+    return Counting(name, data)
+
+
+def _scripts(root: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The files beside the file of hooks whose names occur in it: what they do counts as well."""
+    hooks, folder = _look(root, HOOKS), Path(root, HOOKS).parent
+    if hooks is None or hooks.problem:
+        return ()
+    try:
+        names = sorted(one.name for one in folder.iterdir() if not one.is_dir())
+    except OSError as error:
+        raise ConfigError(
+            f"{folder}: {error.strerror}", hint="Make it a folder that you may read."
+        ) from error
+    found = (f"{folder.name}/{one}" for one in names if os.fsencode(one) in hooks.data)
+    return tuple(one for one in found if one not in FILES)
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, name = tempfile.mkstemp(prefix=".trust-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

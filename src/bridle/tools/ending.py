@@ -1,0 +1,99 @@
+"""What the model is told of a command that has ended: its output, how, and what else to know."""
+
+import re
+import signal
+
+from bridle.promises.tool import ToolResult
+from bridle.tools.jobs import Job
+from bridle.tools.process import Ended
+from bridle.workspace.text import one_line
+from bridle.workspace.watched import Mended
+
+_SHOWN = 5  # protected files that are named
+_REFUSED = re.compile(
+    r"permission denied|operation not permitted|read-only file ?system|network is unreachable|"
+    r"could not resolve|name resolution|EACCES|EPERM|EROFS|ENETUNREACH|EAI_AGAIN|"
+    r"(?:failed|unable|couldn't|could not|cannot) (?:to )?connect|"
+    r"address family not supported|device or resource busy",
+    re.IGNORECASE,
+)
+_LIMITS = {
+    "bubblewrap": "no network, only the workspace and a temporary folder may be written, "
+    "and the home folder is not there",
+    "landlock": "no network and no sockets, only the workspace and $TMPDIR may be written, "
+    "and the home folder cannot be read",
+}
+
+
+def told(output: str, ended: Ended, level: str, seconds: float | None) -> tuple[str, list[str]]:
+    """The output, how it ended, and a word on the sandbox where it may have been in the way."""
+    notes = [_how(ended, seconds)]
+    if ended.code != 0 and level in _LIMITS and _REFUSED.search(output):
+        notes.append(
+            f"the sandbox ({level}) is active: {_LIMITS[level]}. If it was in the way, "
+            "try again with sandbox=false; a person is asked"
+        )
+    return output or "(no output)\n", notes
+
+
+def result(ok: bool, said: tuple[str, list[str]], data: object, mended: Mended) -> ToolResult:
+    """All of it together. Where protected files were changed the turn has to end."""
+    output, notes = said
+    stops = ""
+    if mended:
+        stops = f"a command changed protected files: {_names(mended)}"
+        notes = [*notes, _undone(mended)]
+    separator = "" if output.endswith("\n") or not output else "\n"
+    text = output + separator + "\n".join(f"[{note}]" for note in notes if note)
+    return ToolResult(ok and not mended, text, data, stops=stops)
+
+
+def _how(ended: Ended, seconds: float | None) -> str:
+    if ended.timed_out:
+        said = f"timed out after {seconds or 0:g} s; the command and its children were ended"
+    elif ended.code is not None and ended.code < 0:
+        said = f"ended by signal {_signal_name(-ended.code)}"
+    else:
+        said = f"exit code {ended.code}"
+    return said + ("; a process that it started still runs" if ended.left_behind else "")
+
+
+def _undone(mended: Mended) -> str:
+    if mended.lost:
+        return f"protected files were changed and could not all be restored: {_names(mended)}"
+    return f"protected files were changed and have been restored: {_names(mended)}"
+
+
+def _names(mended: Mended) -> str:
+    found = [one_line(name, 200) for name in (*mended.lost, *mended.restored)]
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return ", ".join(found[:_SHOWN]) + more
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+def look(job: Job) -> ToolResult:
+    """What a job has written since somebody looked, and how it stands."""
+    output = job.read()
+    mended, job.mended = job.mended, Mended()
+    said = told(output, job.ended, job.level, job.seconds) if job.ended else (output, [_state(job)])
+    ok = job.is_running or (job.ended is not None and job.ended.code == 0)
+    data = {
+        "job": job.name,
+        "output": output,
+        "running": job.is_running,
+        "exit_code": job.ended.code if job.ended else None,
+        "sandbox": job.level,
+    }
+    return result(ok, said, data, mended)
+
+
+def _state(job: Job) -> str:
+    if job.is_running:
+        return f"{job.name} is still running"
+    return job.trouble or f"{job.name} was stopped"

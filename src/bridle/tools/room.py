@@ -1,0 +1,176 @@
+"""What the shell of one session remembers between its commands.
+
+The folder in which the last one ended, the temporary folder, the protected files, the jobs in the
+background. Lives in the memory that a session hands to its tools, and is closed with it.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bridle.errors import ToolError
+from bridle.promises.tool import CWD, ToolContext
+from bridle.tools.jobs import Job, Jobs
+from bridle.tools.process import clean_environment
+from bridle.tools.threads import in_thread
+from bridle.workspace.elsewhere import OF_WORKTREE, elsewhere
+from bridle.workspace.keepsake import Keepsake
+from bridle.workspace.sandbox import Sandbox
+from bridle.workspace.taming import Tamed
+from bridle.workspace.temporary import private_folder
+from bridle.workspace.text import one_line
+from bridle.workspace.watched import NAMES, Mended, Watched
+
+_ROOM = "shell"
+_HIGH = 100  # the report comes through a handle above those that scripts use
+_LONGEST = 4096
+
+
+class Room:
+    """The shell's own things in one session."""
+
+    def __init__(self, roots: Sequence[str], sandbox: Sandbox | None) -> None:
+        state = sandbox.state if sandbox is not None else ""
+        places: list[tuple[str, Sequence[str]]] = [(root, NAMES) for root in roots]
+        places += [(own, OF_WORKTREE) for root in roots if (own := elsewhere(root).own)]
+        self._watched = [
+            Watched(place, names, keepsake=Keepsake(state, place) if state else None)
+            for place, names in places
+        ]
+        self._is_new = True
+        home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
+        self._tamed = [Tamed(os.path.realpath(root), home) for root in roots]
+        self.jobs = Jobs()
+        self.temp = sandbox.temp if sandbox is not None else private_folder(self)
+
+    async def before(self) -> Mended:
+        """Note what protected files hold, before a command. What a job did to them is mended."""
+        return await in_thread(self.mend if self.jobs.running else self._look)
+
+    def _look(self) -> Mended:
+        found = self._recover() if self._is_new else Mended()
+        self._is_new = False
+        for watched in self._watched:
+            watched.look()
+        for tamed in self._tamed:
+            tamed.look()
+        return found
+
+    def _recover(self) -> Mended:
+        """What was under way when a bridle was killed here is mended now."""
+        found = self._together([watched.recover() for watched in self._watched])
+        said = "(changed when bridle was last ended here; what stood there is beside it)"
+        return Mended(*(tuple(f"{name} {said}" for name in part) for part in found))
+
+    def mend(self, ended: Job | None = None) -> Mended:
+        """Put back what was done to protected files, and tame what was made wild."""
+        found = self._together([watched.mend() for watched in self._watched])
+        for tamed in self._tamed:
+            found = found.and_then(tamed.mend())
+        if all(job is ended for job in self.jobs.running):
+            for watched in self._watched:
+                watched.rest()
+        return found
+
+    def _together(self, parts: list[Mended]) -> Mended:
+        """All of it. What is not in the workspace's own folder is named by its whole path."""
+        found = parts[0]
+        for watched, part in zip(self._watched[1:], parts[1:], strict=True):
+            names = (tuple(f"{watched.root}/{one}" for one in some) for some in part)
+            found = found.and_then(Mended(*names))
+        return found
+
+    async def close(self) -> None:
+        """End what runs in the background."""
+        await self.jobs.close()
+        for watched in self._watched:
+            watched.rest()
+
+    def environment(self, confined: bool) -> dict[str, str]:
+        """What a command may know. Caches that it has to write lie in its own folder."""
+        found = {**clean_environment(), "TMPDIR": self.temp}
+        if confined:
+            found |= {"GOCACHE": f"{self.temp}/go-build", "npm_config_cache": f"{self.temp}/npm"}
+        return found
+
+
+def room_of(context: ToolContext[Any], sandbox: Sandbox | None) -> Room:
+    """The room of this session, made when it is first needed."""
+    room = context.memory.get(_ROOM)
+    if not isinstance(room, Room):
+        roots = getattr(context.workspace, "roots", (context.workspace.root,))
+        room = context.memory[_ROOM] = Room(roots, sandbox)
+        context.at_close(room.close)
+    return room
+
+
+def jobs_of(context: ToolContext[Any]) -> Jobs:
+    """The jobs of this session; none where no command was run yet."""
+    room = context.memory.get(_ROOM)
+    return room.jobs if isinstance(room, Room) else Jobs()
+
+
+def cwd_of(context: ToolContext[Any]) -> str:
+    """Where the next command starts. Raise `ToolError` where that folder is gone."""
+    root = context.workspace.root
+    cwd = context.memory.get(CWD, root)
+    if not isinstance(cwd, str) or not _is_inside(cwd, root):
+        context.memory.pop(CWD, None)
+        raise ToolError(
+            "Not run: the folder in which the last command ended is gone. "
+            "The next command starts in the workspace's folder."
+        )
+    return cwd
+
+
+class Whereabouts:
+    """A handle through which the shell says, at its end, in which folder it is."""
+
+    def __init__(self) -> None:
+        self._reader, writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        import fcntl
+
+        self.handle = fcntl.fcntl(writer, fcntl.F_DUPFD_CLOEXEC, _HIGH)
+        os.close(writer)
+
+    def __enter__(self) -> "Whereabouts":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._reader)
+        os.close(self.handle)
+
+    def words(self, command: str) -> list[str]:
+        """The words after `bash` that run this command, and report."""
+        trap = f"trap 'pwd -P 2>/dev/null >&{self.handle}' EXIT"
+        script = f'{trap}; __command=$1; shift; eval -- "$__command"'
+        return ["--noprofile", "--norc", "-c", script, "bash", command]
+
+    def heard(self) -> str:
+        """The folder that was said; empty when nothing was."""
+        with suppress(OSError):
+            said = os.read(self._reader, _LONGEST + 1)
+            if said.endswith(b"\n") and said.startswith(b"/"):
+                return os.fsdecode(said[:-1])
+        return ""
+
+
+def remember(context: ToolContext[Any], said: str) -> str:
+    """Keep the folder in which a command ended; a word where it is not inside the workspace."""
+    root = context.workspace.root
+    if not said or said == context.memory.get(CWD, root):
+        return ""
+    if _is_inside(said, root):
+        context.memory[CWD] = said
+        return f"the next command starts in {one_line(os.path.relpath(said, root), 200)}"
+    context.memory.pop(CWD, None)
+    return "it ended outside the workspace; the next command starts in the workspace's folder"
+
+
+def _is_inside(path: str, root: str) -> bool:
+    real = os.path.realpath(path)
+    within = real == root or real.startswith(root.rstrip("/") + "/")
+    return within and real == path and Path(real).is_dir()

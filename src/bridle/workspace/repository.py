@@ -1,0 +1,243 @@
+"""Can git read a repository without code of that repository running? Found out without git.
+
+A repository is taken for hostile: it may have come in an archive, with a configuration that names
+programs for `git status` to run. The person's own configuration (`~/.gitconfig`, the system's) is
+trusted and not looked at. Every repository counts that git would find from a folder: `.git` as a
+folder, as a file or as a link, a linked worktree, a bare one, one above the workspace, and those of
+submodules, which `git status` goes into. That one is tame is remembered for as long as nothing that
+was looked at has changed.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from bridle.workspace.git_config import Setting, is_harmless, parse
+from bridle.workspace.git_index import gitlinks
+
+_MOST_BYTES = 1 << 20  # of a configuration
+_MOST_INDEX = 64 << 20
+_MOST_LEVELS = 64
+_MOST_REPOSITORIES = 100
+_MOST_LINKS = 1_000
+_MOST_REMEMBERED = 256
+_UNSETTLED = 2.0  # seconds in which a second change may leave no trace in a file's times
+_HOOKS = ("post-index-change", "reference-transaction")  # run also where git only reads
+
+Mark = tuple[int, ...] | None
+
+
+class Hostile(Exception):
+    """The repository could run code, or nobody can tell."""
+
+
+class Wild(NamedTuple):
+    """What could run code: in words, the file that says so, and the `.git` that leads to it."""
+
+    why: str
+    file: str
+    entry: str
+
+
+class Repositories:
+    """Which folders' repositories are tame."""
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._known: dict[str, dict[str, Mark]] = {}
+
+    def is_tame(self, folder: str) -> bool:
+        """Can git be run in that folder, a real path, to read?"""
+        return not self.why_wild(folder)
+
+    def why_wild(self, folder: str) -> str:
+        """What in the folder's repository could run code, in words for a person; empty if none."""
+        found = self.wild(folder)
+        return found.why if found else ""
+
+    def wild(self, folder: str) -> Wild | None:
+        """What in the folder's repository could run code, and where."""
+        known = self._known.get(folder)
+        if known is not None and all(_mark(path) == mark for path, mark in known.items()):
+            return None
+        self._known.pop(folder, None)
+        look = Look(self._home)
+        try:
+            look.at(folder)
+        except Hostile as error:
+            return Wild(str(error), look.file, look.entry)
+        except (OSError, ValueError) as error:
+            return Wild(f"its configuration cannot be read: {error}", look.file, look.entry)
+        if len(self._known) < _MOST_REMEMBERED and look.is_settled:
+            self._known[folder] = look.marks
+        return None
+
+
+class Look:
+    """One look at a folder's repositories. `marks` are the times of everything looked at.
+
+    `file` is what was read last, and `entry` the `.git` that led there: where a look ended in an
+    error, that is where it lies.
+    """
+
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._seen: set[str] = set()
+        self.marks: dict[str, Mark] = {}
+        self.file = ""
+        self.entry = ""
+
+    @property
+    def is_settled(self) -> bool:
+        """Is all of it old enough for its times to tell of the next change?"""
+        now = time.time_ns()
+        changed = [mark[0] for mark in self.marks.values() if mark is not None]
+        return all(now - one > _UNSETTLED * 1e9 for one in changed)
+
+    def at(self, folder: str) -> None:
+        """Raise `Hostile` where a repository of the folder, or above it, could run code."""
+        for _ in range(_MOST_LEVELS):
+            if self._is_found(folder):
+                return
+            if folder == "/":
+                return
+            folder = os.path.dirname(folder)  # noqa: PTH120 - a string in the hottest path
+        raise Hostile("the folder lies too deep")
+
+    def _is_found(self, folder: str) -> bool:
+        """Look at what git would take for a repository here; true where it would look no further.
+
+        What only resembles one is looked at as well, and then the folders above it.
+        """
+        own = f"{folder}/.git"
+        mark = self._status(own)
+        if mark is not None:
+            self.entry = own
+            place = self._pointed(own) if stat.S_ISREG(mark.st_mode) else own
+            if self._repository(place, folder):
+                return True
+        if self._exists(f"{folder}/HEAD") and self._exists(f"{folder}/config"):
+            return self._repository(folder, None)
+        return False
+
+    def _pointed(self, file: str) -> str:
+        """Where a `.git` that is a file points to."""
+        word, _, path = self._text(file).partition(":")
+        path = path.strip("\r\n ")
+        if word != "gitdir" or not path:
+            raise Hostile("its `.git` is a file that does not say where it leads")
+        return os.path.normpath(os.path.join(os.path.dirname(file), path))  # noqa: PTH118, PTH120 - as git does
+
+    def _repository(self, place: str, worktree: str | None) -> bool:
+        """Look at one repository's folder; is it a whole one?"""
+        if place in self._seen:
+            return True
+        self._seen.add(place)
+        self.file = ""
+        if len(self._seen) > _MOST_REPOSITORIES:
+            raise Hostile("it has too many submodules to look at")
+        common = self._common(place)
+        hooks = [f"{common}/hooks"]
+        for file in dict.fromkeys([f"{common}/config", f"{place}/config.worktree"]):
+            for setting in self._settings(file):
+                hooks += self._judge(setting, place, worktree)
+        for file in [f"{folder}/{hook}" for folder in hooks for hook in _HOOKS]:
+            if self._exists(file):
+                self.file = file
+                raise Hostile("it has a hook that runs also when git only reads")
+        if worktree is not None:
+            self._submodules(place, worktree)
+        return self._exists(f"{place}/HEAD") and self._exists(f"{common}/objects")
+
+    def _common(self, place: str) -> str:
+        """A linked worktree shares the folder of the repository that it belongs to."""
+        if not self._exists(f"{place}/commondir"):
+            return place
+        path = self._text(f"{place}/commondir").strip("\r\n")
+        return os.path.normpath(os.path.join(place, path))  # noqa: PTH118 - as git does
+
+    def _settings(self, file: str) -> Iterator[Setting]:
+        return parse(self._text(file)) if self._exists(file) else iter(())
+
+    def _judge(self, setting: Setting, place: str, worktree: str | None) -> list[str]:
+        """Raise `Hostile` for a setting that could run code. Return where it puts the hooks."""
+        name = (setting.section, setting.subsection, setting.key)
+        if name == ("core", None, "hookspath"):
+            return self._hooks(setting.value or "", [place, worktree or place])
+        if name == ("core", None, "worktree"):
+            there = os.path.realpath(os.path.join(place, setting.value or ""))  # noqa: PTH118 - as git does
+            if worktree is None or there != os.path.realpath(worktree):
+                raise Hostile("core.worktree leads elsewhere")
+        elif not is_harmless(setting):
+            raise Hostile(f"its configuration sets {'.'.join(filter(None, name))}")
+        return []
+
+    def _hooks(self, path: str, bases: list[str]) -> list[str]:
+        if path.startswith("~/"):
+            return [self._home + path[1:]]
+        if path.startswith(("~", "%")):
+            raise Hostile("core.hooksPath leads nobody knows where")
+        return [os.path.join(base, path) for base in bases]  # noqa: PTH118 - an absolute path wins
+
+    def _submodules(self, place: str, worktree: str) -> None:
+        """Git goes into every repository that the index names, with that one's configuration."""
+        index = self.file = f"{place}/index"
+        if not self._exists(index):
+            return
+        if any(name.startswith("sharedindex.") for name in os.listdir(place)):  # noqa: PTH208 - names alone
+            raise Hostile("its index is in two parts")
+        links = gitlinks(self._bytes(index, _MOST_INDEX))
+        if len(links) > _MOST_LINKS:
+            raise Hostile("it has too many submodules to look at")
+        for path in links:
+            inner = os.path.normpath(f"{worktree}/{path}")
+            if not inner.startswith(f"{worktree.rstrip('/')}/"):
+                raise Hostile("a submodule leads elsewhere")
+            self._is_found(inner)
+
+    def _status(self, path: str) -> os.stat_result | None:
+        """What is there, links followed. It is looked at again before the answer is given again."""
+        try:
+            status = Path(path).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            self.marks[path] = None
+            return None
+        self.marks[path] = _times(status)
+        return status
+
+    def _exists(self, path: str) -> bool:
+        return self._status(path) is not None
+
+    def _text(self, path: str) -> str:
+        return self._bytes(path, _MOST_BYTES).decode("utf-8", "surrogateescape")
+
+    def _bytes(self, path: str, most: int) -> bytes:
+        """A whole regular file. Raise `Hostile` for one that is too long, or no file."""
+        self.file = path
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        with os.fdopen(handle, "rb") as file:
+            status = os.fstat(handle)
+            self.marks[path] = _times(status)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+                raise Hostile("a file that git reads is too large, or no file")
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise Hostile("a file that git reads has no end")
+        return data
+
+
+def _times(status: os.stat_result) -> Mark:
+    if stat.S_ISDIR(status.st_mode):  # its own times change with everything in it
+        return (0, status.st_ino, status.st_dev)
+    changed = max(status.st_ctime_ns, status.st_mtime_ns)
+    return (changed, status.st_ino, status.st_dev, status.st_size, status.st_mode)
+
+
+def _mark(path: str) -> Mark:
+    try:
+        return _times(os.stat(path))  # noqa: PTH116 - nine for each git command: a Path costs more
+    except OSError:
+        return None

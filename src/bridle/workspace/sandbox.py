@@ -1,0 +1,271 @@
+"""The sandbox: how a command is started so that it cannot do what it was not allowed to do.
+
+Two levels: `bubblewrap`, where running it shows that it works, and `landlock`, where the kernel has
+it. Both let a command write the workspace and its own temporary folder, read the system and tool
+chains, and nothing else: not the home folder, not bridle's own files, no network, no other process.
+Where there is neither, the level is `none`, and it says why. Decides nothing: whether a command may
+run is the gate's to say.
+
+At `landlock` a command makes no sockets but connected pairs: one with a name would reach the
+session's bus, a terminal multiplexer or a container daemon, and through them do anything.
+"""
+
+import marshal
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple, cast, get_args
+
+from bridle.errors import ConfigError
+from bridle.workspace import bubblewrap, landlock, readable, seccomp
+from bridle.workspace.elsewhere import OF_WORKTREE, Elsewhere, elsewhere
+from bridle.workspace.temporary import private_folder
+
+Level = Literal["bubblewrap", "landlock", "none"]
+VARIABLE = "BRIDLE_SANDBOX"
+AUTO = "auto"  # the best that there is, as when nothing is said
+_SCRIPT = str(Path(__file__).with_name("supervise.py"))
+_CLOSED = (".git/hooks", ".git/info", ".git/config", ".bridle")  # in the root: read, not written
+
+
+class Probed(NamedTuple):
+    """The level that commands can run at here, and a word why."""
+
+    level: Level
+    why: str
+
+
+class Start(NamedTuple):
+    """What is really executed, and the handles that it is given besides the caller's own.
+
+    `own_end`: it ends what it has started when bridle does, and by itself; otherwise
+    `supervise.py` does that, at the word of its lifeline.
+    """
+
+    argv: list[str]
+    handles: tuple[int, ...] = ()
+    own_end: bool = False
+
+
+@cache
+def probe(wanted: str = "") -> Probed:
+    """Which level there is, or what became of the one that is wanted. Cached; 10 ms the first time.
+
+    Raise `ConfigError` where the wanted one is not to be had: a person asked for it by name.
+    """
+    if wanted == AUTO:
+        return probe()
+    if wanted not in ("", *get_args(Level)):
+        raise ConfigError(
+            f"There is no sandbox named {wanted!r}.",
+            hint="Choose auto, bubblewrap, landlock or none.",
+        )
+    if wanted == "none":
+        return Probed("none", "it was switched off")
+    lacks: list[str] = []
+    for level, look in (("bubblewrap", _bubblewrap), ("landlock", _landlock)):
+        if wanted in ("", level):
+            found = look()
+            if found.level != "none":
+                return found
+            lacks.append(found.why)
+    why = "; ".join(lacks)
+    if wanted:
+        raise _not_to_be_had(wanted, why)
+    return Probed("none", why)
+
+
+def _not_to_be_had(wanted: str, why: str) -> ConfigError:
+    return ConfigError(
+        f"The sandbox {wanted} cannot be used: {why}.",
+        hint=f"Set {VARIABLE} to auto for the best that there is, or set it to none.",
+    )
+
+
+def _bubblewrap() -> Probed:
+    if seccomp.machine() is None:
+        return Probed("none", "no system calls are known for this machine")
+    trouble = bubblewrap.trouble()
+    if trouble:
+        return Probed("none", trouble)
+    return Probed("bubblewrap", "no network, own processes, only the workspace is written")
+
+
+def _landlock() -> Probed:
+    abi = landlock.version()
+    if abi == 0 or seccomp.machine() is None:
+        return Probed("none", "the kernel has no Landlock, or it is off")
+    open_still = "" if abi >= 6 else "; other processes can still be signalled"
+    return Probed("landlock", f"Landlock {abi}, only the workspace is written{open_still}")
+
+
+class Sandbox:
+    """Starts the commands of one workspace, confined.
+
+    `roots` are more folders that may be written, by the person's word; `hidden` is what nobody may
+    read: bridle's own state and settings. `level` is the one a person asked for (empty or
+    `auto`: the best; where it is empty, the environment's `BRIDLE_SANDBOX` has a say). Whoever
+    has a folder of bridle's state says so in `state`: what is noted for after a crash lies there.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        roots: Iterable[str] = (),
+        hidden: Iterable[str] = (),
+        network: bool = False,
+        level: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._environment = os.environ if environment is None else environment
+        self._roots = tuple(os.path.realpath(one) for one in (root, *roots))
+        self._hidden = tuple(os.path.realpath(one) for one in hidden)
+        self.state = ""
+        self._known: dict[str, Elsewhere] = {}
+        self._network = network
+        wanted = level or self._environment.get(VARIABLE, "")
+        self._wanted = "" if wanted == AUTO else wanted
+
+    @cached_property
+    def probed(self) -> Probed:
+        """The level that this workspace's commands run at, and why.
+
+        Raise `ConfigError` where a person asked for one by name that is not to be had.
+        """
+        if "/" in self._roots:
+            return Probed("none", "the workspace is the whole file system")
+        found = probe(self._wanted)
+        if found.level == "bubblewrap" and (said := bubblewrap.refusal(self._wrapping(()))):
+            found = Probed("none", said) if self._wanted else _landlock()
+        if found.level == "landlock" and (inside := self._exposed):
+            why = f"{inside[0]} is inside the workspace, and Landlock cannot hide it"
+            found = Probed("none", why)
+        if found.level == "none" and self._wanted not in ("", "none"):
+            raise _not_to_be_had(self._wanted, found.why)
+        return found
+
+    @cached_property
+    def temp(self) -> str:
+        """The temporary folder that its commands have for themselves; it goes with the sandbox."""
+        return private_folder(self)
+
+    @property
+    def level(self) -> Level:
+        """The level alone."""
+        return self.probed.level
+
+    def start(self, argv: Sequence[str], cwd: str, lifeline: int) -> Start:
+        """How to start this command, for the level that there is."""
+        if self.level == "bubblewrap":
+            return self._in_bubblewrap(argv, cwd)
+        if self.level == "landlock":
+            return self._in_landlock(argv, lifeline)
+        return supervised(argv, lifeline)
+
+    def _in_landlock(self, argv: Sequence[str], lifeline: int) -> Start:
+        return supervised(argv, lifeline, self._confinement)
+
+    @cached_property
+    def _confinement(self) -> "Confinement":
+        """What Landlock and the filter are told. It takes 3 ms, so once."""
+        abi = landlock.version()
+        attributes, rules = landlock.ruleset(
+            [*readable.system_folders(os.geteuid() == 0), "/proc", *self._read],
+            [*self._written, self.temp],
+            readable.DEVICES,
+            network=self._network,
+            abi=abi,
+        )
+        families = seccomp.OPEN if self._network else ()
+        program = seccomp.compile_filter(families, truncates=abi >= 3, shared=True)
+        return attributes, rules, program
+
+    def _in_bubblewrap(self, argv: Sequence[str], cwd: str) -> Start:
+        reader, writer = os.pipe()
+        with open(writer, "wb") as file:  # noqa: PTH123 - a handle, not a path
+            file.write(self._filter)
+        inner = ["--chdir", cwd, "--seccomp", str(reader), "--", *argv]
+        return Start([*self._wrapping(self._absent), *inner], (reader,), own_end=True)
+
+    def _wrapping(self, absent: Iterable[str]) -> list[str]:
+        """The words for bwrap, as things stand now: what is protected may be new.
+
+        For what is absent it makes an empty folder in the workspace, and covers it.
+        """
+        words = bubblewrap.mounts(
+            [*readable.system_folders(as_root=False), *self._read],
+            [*self._written, self.temp],
+            [one for one in self._closed if os.access(one, os.F_OK) and not Path(one).is_symlink()],
+            [*self._exposed, *readable.secret_settings()],
+        )
+        cover = bubblewrap.empty(absent)
+        return [*bubblewrap.beginning(network=self._network), *words, *cover]
+
+    @property
+    def _closed(self) -> list[str]:
+        found = [f"{root}/{name}" for root in self._roots for name in _CLOSED]
+        owns = [own for root in self._roots if (own := self._elsewhere(root).own)]
+        return found + [f"{own}/{name}" for own in owns for name in OF_WORKTREE]
+
+    @property
+    def _absent(self) -> list[str]:
+        """Folders that a command could make: in a repository, git's, and bridle's own."""
+        found = [f"{root}/.bridle" for root in self._roots]
+        for root in self._roots:
+            if Path(root, ".git/HEAD").is_file() and not Path(root, ".git").is_symlink():
+                found += [f"{root}/.git/hooks", f"{root}/.git/info"]
+        return [one for one in found if not os.path.lexists(one)]
+
+    @cached_property
+    def _filter(self) -> bytes:
+        return seccomp.compile_filter(seccomp.OPEN if self._network else seccomp.LOCAL)
+
+    @cached_property
+    def _read(self) -> list[str]:
+        found = readable.tool_chains(self._environment, self._hidden)
+        found += [one for root in self._roots for one in self._elsewhere(root).readable]
+        if self._network:
+            found += [one for one in readable.NAMES if os.access(one, os.F_OK)]
+        return found
+
+    @cached_property
+    def _written(self) -> list[str]:
+        more = (one for root in self._roots for one in self._elsewhere(root).writable)
+        return [*self._roots, *more]
+
+    def _elsewhere(self, root: str) -> Elsewhere:
+        """As it was when first asked: a command may have written it since."""
+        if root not in self._known:
+            self._known[root] = elsewhere(root)
+        return self._known[root]
+
+    @cached_property
+    def _exposed(self) -> list[str]:
+        """What is to be hidden, and lies inside the workspace all the same."""
+        secret = [*readable.private_places(self._environment), *self._hidden]
+        return [
+            one
+            for one in secret
+            if any(readable.is_within(one, root) for root in self._roots)
+            and os.access(one, os.F_OK)
+        ]
+
+
+Confinement = tuple[bytes, list[tuple[str, int]], bytes]
+
+
+def supervised(argv: Sequence[str], lifeline: int, confinement: Confinement | None = None) -> Start:
+    """The command below `supervise.py`, which listens to that lifeline."""
+    attributes, rules, program = confinement or (None, None, None)
+    spec = {
+        "lifeline": lifeline,
+        "attributes": attributes,
+        "rules": rules,
+        "program": program,
+    }
+    python = cast("str", getattr(sys, "_base_executable", "") or sys.executable)
+    written = marshal.dumps(spec).hex()
+    return Start([python, "-I", "-S", _SCRIPT, written, *argv], (lifeline,))

@@ -1,0 +1,197 @@
+"""A seccomp filter: system calls that a confined command may not make. Pure; gives bytes.
+
+They are refused with EPERM, as if a right was missing, so that programs say it in their own words.
+Refused are ways around a sandbox (looking into other processes, mounts, name spaces, io_uring,
+file handles), keys of the kernel, and what only an administrator does. Of sockets only some
+families can be made; a pair of connected ones (`socketpair`) always can. A program for another
+machine than this one (32 bit) is refused everything: its calls have other numbers.
+
+A command that shares the processes of this machine (under Landlock, which says nothing of all this)
+is refused more. It sets limits and priorities of itself only, by the number 0: a limit of somebody
+else's can kill them. It has no shared memory, semaphores and queues of System V, nor queues of
+POSIX: they lie beside the file system, and others read them. PostgreSQL and fakeroot need those and
+do not run there. And it sets no extended attributes, which count as not supported: `cp -a` and
+`tar` shrug at that, and go on.
+"""
+
+import os
+import struct
+import sys
+from collections.abc import Sequence
+
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+LOCAL = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)  # in a network of its own
+OPEN = (AF_INET, AF_INET6, AF_NETLINK)  # in everybody's: none that other programs here listen on
+
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_EPERM, _ENOSYS, _ENOTSUP = 1, 38, 95
+_LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16  # where they lie in `struct seccomp_data`
+_NEW_USER = 0x10000000  # CLONE_NEWUSER
+_TYPING = (0x5412, 0x541C)  # ioctls that put words into somebody's terminal
+
+# the number that the kernel has for a machine, and what calls are there by
+_MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+_CLONE, _CLONE3, _SOCKET, _IOCTL = (56, 220), (435, 435), (41, 198), (16, 29)
+_TRUNCATE = (76, 45)
+_REFUSED: dict[str, tuple[int, int]] = {
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440),
+    "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "open_by_handle_at": (304, 265),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "syslog": (103, 116),
+}
+# where processes are shared: calls on what lies beside the file system
+_SHARING: dict[str, tuple[int, int]] = {
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semctl": (66, 191),
+    "semtimedop": (220, 192),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "process_mrelease": (448, 448),
+}
+_MARKING: dict[str, tuple[int, int]] = {
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "setxattrat": (463, 463),
+    "removexattrat": (466, 466),
+}
+# calls on a process, and which argument says on whose: 0 is whoever calls
+_ON_SOMEBODY: dict[str, tuple[tuple[int, int], int]] = {
+    "prlimit64": ((302, 261), 0),
+    "sched_setaffinity": ((203, 122), 0),
+    "sched_setscheduler": ((144, 119), 0),
+    "sched_setparam": ((142, 118), 0),
+    "sched_setattr": ((314, 274), 0),
+    "migrate_pages": ((256, 238), 0),
+    "move_pages": ((279, 239), 0),
+    "setpriority": ((141, 140), 1),
+    "ioprio_set": ((251, 30), 1),
+}
+_ON_EVERYBODY = (((141, 140), 2), ((251, 30), 3))  # the first argument: all of the user's
+
+
+def machine() -> tuple[int, int] | None:
+    """This machine, where its calls are known: its number, and its column in the tables."""
+    if sys.platform != "linux" or sys.maxsize < 2**32:
+        return None
+    return _MACHINES.get(os.uname().machine)
+
+
+def compile_filter(
+    families: Sequence[int], *, truncates: bool = True, shared: bool = False
+) -> bytes:
+    """The filter for this machine, which lets sockets of those families be made and no other.
+
+    Without `truncates` a file cannot be cut by its name: for a Landlock that does not know of it.
+    `shared`: the command lives among the processes of this machine, not in a space of its own.
+    """
+    found = machine()
+    if found is None:
+        return b""
+    number, column = found
+    lines = [_line(_LOAD, _MACHINE), *_unless(_EQUAL, number), _line(_LOAD, _NUMBER)]
+    if column == 0:  # the same machine with other numbers (x32)
+        lines += _refuse_if(_AT_LEAST, 0x40000000)
+    refused = [pair[column] for pair in _REFUSED.values()]
+    refused += () if truncates else (_TRUNCATE[column],)
+    for call in refused:
+        lines += _refuse_if(_EQUAL, call)
+    lines += _sharing(column) if shared else []
+    # its flags lie where no filter can look; without it the C library takes `clone`
+    lines += _refuse_if(_EQUAL, _CLONE3[column], _ENOSYS)
+    lines += _within(_CLONE[column], 0, _refuse_if(_HAS_BITS, _NEW_USER))
+    typing = [line for one in _TYPING for line in _refuse_if(_EQUAL, one)]
+    lines += _within(_IOCTL[column], 1, typing)
+    lines += _within(_SOCKET[column], 0, _only(families))
+    return b"".join([*lines, _line(_RETURN, _ALLOW)])
+
+
+def _sharing(column: int) -> list[bytes]:
+    """What reaches others who share the processes of this machine."""
+    lines = [line for pair in _SHARING.values() for line in _refuse_if(_EQUAL, pair[column])]
+    for pair in _MARKING.values():
+        lines += _refuse_if(_EQUAL, pair[column], _ENOTSUP)
+    for pair, argument in _ON_SOMEBODY.values():
+        lines += _within(pair[column], argument, _unless(_EQUAL, 0))
+    for pair, everybody in _ON_EVERYBODY:
+        lines += _within(pair[column], 0, _refuse_if(_EQUAL, everybody))
+    return lines
+
+
+def _line(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
+    return struct.pack("HBBI", code, then, otherwise, value)
+
+
+def _refuse_if(test: int, value: int, errno: int = _EPERM) -> list[bytes]:
+    return [_line(test, value, 0, 1), _line(_RETURN, _ERRNO | errno)]
+
+
+def _unless(test: int, value: int) -> list[bytes]:
+    return [_line(test, value, 1, 0), _line(_RETURN, _ERRNO | _EPERM)]
+
+
+def _within(call: int, argument: int, lines: list[bytes]) -> list[bytes]:
+    """For one call: its argument is looked at; after that the number is there again."""
+    inner = [_line(_LOAD, _ARGUMENTS + 8 * argument), *lines, _line(_LOAD, _NUMBER)]
+    return [_line(_EQUAL, call, 0, len(inner)), *inner]
+
+
+def _only(families: Sequence[int]) -> list[bytes]:
+    """Refuse any but these: from each of them it goes to behind the refusal."""
+    lines = [
+        _line(_EQUAL, family, len(families) - place, 0) for place, family in enumerate(families)
+    ]
+    return [*lines, _line(_RETURN, _ERRNO | _EPERM)]

@@ -1,0 +1,200 @@
+"""The folder in which lies what undo keeps for one workspace: private, locked, reached by a handle.
+
+Files are there whole or not at all. Knows nothing of what stands in them. Raises `OSError`.
+"""
+
+import fcntl
+import os
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_ADDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_BLOCK = 1 << 20
+_PATIENCE = 30.0  # seconds for a lock: the first look at a large workspace takes some
+_PAUSE = 0.01
+HALF_DONE = "."  # what the name of a file begins with that is being written
+
+
+class Busy(OSError):
+    """Somebody else has had the lock for too long."""
+
+
+class Shelf:
+    """The folder of one workspace below `STATE/undo`. Made when it is first used."""
+
+    def __init__(self, state: str | Path, root: str) -> None:
+        name = blake2b(os.fsencode(root), digest_size=10).hexdigest()
+        self.path = Path(state) / "undo" / name
+        self._root = root
+        self._handle = -1
+
+    @classmethod
+    def all(cls, state: str | Path) -> "list[Shelf]":
+        """Those of every workspace of which something was kept."""
+        found = []
+        for path in sorted((Path(state) / "undo").glob("*/root")):
+            with suppress(OSError):
+                found.append(cls(state, os.fsdecode(path.read_bytes())))
+        return [shelf for shelf in found if shelf.exists]
+
+    @property
+    def root(self) -> str:
+        """The workspace, by its real path."""
+        return self._root
+
+    @property
+    def exists(self) -> bool:
+        """Was anything kept?"""
+        return self.path.is_dir()
+
+    @property
+    def handle(self) -> int:
+        """A handle of the folder, which is held for as long as the shelf is."""
+        if self._handle < 0:
+            for folder in (self.path.parent.parent, self.path.parent, self.path):
+                folder.mkdir(0o700, parents=True, exist_ok=True)
+            self._handle = os.open(self.path, _FOLDER)
+            weakref.finalize(self, os.close, self._handle)
+            for name in ("objects", "open"):
+                with suppress(FileExistsError):
+                    os.mkdir(name, 0o700, dir_fd=self._handle)
+            if self.found("root") is None:
+                self.place("root", os.fsencode(self._root))
+        return self._handle
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else reads or writes here meanwhile. Raise `Busy` when that takes too long."""
+        lock = os.open("lock", _ADDING, 0o600, dir_fd=self.handle)
+        try:
+            _acquire(lock)
+            yield
+        finally:
+            os.close(lock)
+
+    def use(self) -> None:
+        """Be known as one who works with this shelf, for as long as it is held."""
+        users = os.open("users", _ADDING, 0o600, dir_fd=self.handle)
+        weakref.finalize(self, os.close, users)
+        fcntl.flock(users, fcntl.LOCK_SH)
+
+    def is_used(self) -> bool:
+        """Does anybody else work with it?"""
+        users = os.open("users", _ADDING, 0o600, dir_fd=self.handle)
+        try:
+            return not free(users)
+        finally:
+            os.close(users)
+
+    def place(self, name: str, data: bytes, *, hold: bool = False) -> int:
+        """Put a file there in one step; with `hold` its handle, locked, which is the caller's."""
+        folder, slash, last = name.rpartition("/")
+        beside = f"{folder}{slash}{HALF_DONE}{last[:80]}.{os.urandom(6).hex()}"
+        handle = os.open(beside, _MAKING, 0o600, dir_fd=self.handle)
+        try:
+            if hold:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            write_all(handle, data)
+            os.rename(beside, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
+        except BaseException:
+            os.close(handle)
+            self.remove(beside)
+            raise
+        if hold:
+            return handle
+        os.close(handle)
+        return -1
+
+    def found(self, name: str, offset: int = 0) -> bytes | None:
+        """What stands in a file, from there on; None where there is none."""
+        try:
+            handle = self.open(name)
+        except FileNotFoundError:
+            return None
+        try:
+            os.lseek(handle, offset, os.SEEK_SET)
+            return b"".join(iter(lambda: os.read(handle, _BLOCK), b""))
+        finally:
+            os.close(handle)
+
+    def open(self, name: str) -> int:
+        """A handle of a file, to read it."""
+        return os.open(name, _READING, dir_fd=self.handle)
+
+    def add(self, name: str, line: bytes) -> None:
+        """Add a line to a file; one that was left unfinished there is ended first."""
+        handle = os.open(name, _ADDING, 0o600, dir_fd=self.handle)
+        try:
+            size = os.fstat(handle).st_size
+            torn = size and os.pread(handle, 1, size - 1) != b"\n"
+            write_all(handle, (b"\n" if torn else b"") + line + b"\n")
+        finally:
+            os.close(handle)
+
+    def size(self, name: str) -> int:
+        """How long a file is; 0 where there is none."""
+        try:
+            return os.stat(name, dir_fd=self.handle, follow_symlinks=False).st_size
+        except FileNotFoundError:
+            return 0
+
+    def stamp(self, name: str) -> tuple[int, int, int]:
+        """What tells one version of a file from another."""
+        try:
+            found = os.stat(name, dir_fd=self.handle, follow_symlinks=False)
+        except FileNotFoundError:
+            return (0, 0, 0)
+        return (found.st_ino, found.st_mtime_ns, found.st_size)
+
+    def link(self, name: str, other: str) -> None:
+        """Another name for a file: it stays when the first is replaced."""
+        folder = self.handle
+        try:
+            os.link(name, other, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except OSError:  # not every file system has such a thing
+            self.place(other, self.found(name) or b"")
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, sorted; not those of files that are being written."""
+        inside = os.open(folder, _FOLDER, dir_fd=self.handle)
+        try:
+            with os.scandir(inside) as found:
+                return sorted(one.name for one in found if not one.name.startswith(HALF_DONE))
+        finally:
+            os.close(inside)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        with suppress(OSError):
+            os.unlink(name, dir_fd=self.handle)
+
+
+def free(handle: int) -> bool:
+    """Lock a file, if nobody has it locked."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """All of it, however often the system has to be asked."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
+
+
+def _acquire(lock: int) -> None:
+    until = time.monotonic() + _PATIENCE
+    while not free(lock):
+        if time.monotonic() > until:
+            raise Busy("another session has had what undo keeps here for too long")
+        time.sleep(_PAUSE)

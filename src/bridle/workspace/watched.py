@@ -1,0 +1,261 @@
+"""Files of the workspace that no command may change: compared after each, and put back.
+
+A sandbox that cannot subtract lets a command write the whole workspace, and with it the files that
+run code at the person's next step: git's hooks and configuration, bridle's own project files. What
+stood there is kept before a command (in memory, and for a bridle that is killed on disk) and
+restored after it, byte for byte; what is new is removed. Changes of `.git/config` that cannot run
+anything (a branch, a remote) are let be, and so is a new repository as git makes it. Links are
+never followed.
+"""
+
+import os
+import stat
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from bridle.workspace.git_change import is_tame
+from bridle.workspace.keepsake import Keepsake
+from bridle.workspace.placing import Entry, Parent, names_in, put, remove, set_aside
+
+NAMES = (
+    *(".git/config", ".git/config.worktree", ".git/commondir", ".git/info/attributes"),
+    *(".git/hooks", ".git/modules", ".hg/hgrc", ".bridle"),
+)
+_MOST = 4000  # entries that are held, of each name
+_DEEPEST = 40  # names in a path
+_BYTES = 16 * 1024 * 1024  # that are held
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Mended(NamedTuple):
+    """What a command changed: put back, or (too large, or the repository is gone) only noticed."""
+
+    restored: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.restored or self.lost)
+
+    def and_then(self, later: "Mended") -> "Mended":
+        """Both together."""
+        return Mended(self.restored + later.restored, self.lost + later.lost)
+
+
+class Watched:
+    """The protected files of one workspace."""
+
+    def __init__(
+        self,
+        root: str,
+        names: Sequence[str] = NAMES,
+        most: int = _MOST,
+        keepsake: Keepsake | None = None,
+    ) -> None:
+        self.root = self._root = root
+        self._keepsake = keepsake
+        self._names = names
+        self._most = most
+        self._before: dict[str, Entry] = {}
+        self._held = 0
+        self._leading: set[str] = set()  # folders on the way to what is held
+        self._over: set[str] = set()  # names with more below them than is held
+        self._lock = threading.Lock()  # commands may run side by side, in threads
+
+    def look(self) -> None:
+        """Keep what stands there now."""
+        with self._lock:
+            self._look()
+            if self._keepsake is not None:
+                self._keepsake.write(self._before)
+
+    def rest(self) -> None:
+        """Nothing is under way that could change anything."""
+        with self._lock:
+            if self._keepsake is not None:
+                self._keepsake.drop()
+
+    def recover(self) -> Mended:
+        """Put back what a command changed whose bridle was killed. What stands there is set aside.
+
+        For it may be the person's own work, done since.
+        """
+        found = Mended()
+        with self._lock:
+            for held in self._keepsake.left_behind() if self._keepsake is not None else ():
+                self._before = held
+                counts = Counter(top for path in held for top in self._tops if _is_in(path, top))
+                self._over = {top for top, count in counts.items() if count >= self._most}
+                self._leading = {above for path in held for above in _above(path)}
+                found = found.and_then(self._mend(take_away=set_aside))
+        return found
+
+    def mend(self) -> Mended:
+        """Put back what is not as it was."""
+        with self._lock:
+            return self._mend()
+
+    def _look(self) -> None:
+        old, self._before, self._held = self._before, {}, 0
+        self._over.clear()
+        for top in self._tops:
+            for path, status in self._found(top, self._most):
+                known = old.get(path)
+                mark = _mark(status)
+                if known is None or known.mark != mark or known.data is None:
+                    known = Entry(status.st_mode, mark, self._bytes(path, status))
+                self._held += len(known.data or b"")
+                self._before[path] = known
+        self._leading = {above for path in self._before for above in _above(path)}
+
+    def _mend(self, take_away: Callable[[int, str], object] = remove) -> Mended:
+        self._sweep()
+        now: dict[str, os.stat_result] = {}
+        for top in self._tops:
+            now.update(self._found(top) if top not in self._over else self._held_of(top))
+        changed = [path for path in sorted({*now, *self._before}) if self._differs(path, now)]
+        restored: list[str] = []
+        lost: list[str] = []
+        for path in changed:
+            (restored if self._restore(path, take_away) else lost).append(path)
+        return Mended(tuple(restored), tuple(lost))
+
+    @property
+    def _tops(self) -> tuple[str, ...]:
+        """The names, and what a worktree has instead of the folder that they are in."""
+        return (".git", *self._names)
+
+    def _sweep(self) -> None:
+        """An empty folder does nothing: a sandbox makes one to cover what is not there."""
+        for name in self._names:
+            if name not in self._before:
+                with suppress(OSError), Parent(self._root, name) as (handle, last):
+                    os.rmdir(last, dir_fd=handle)
+
+    def _found(self, top: str, most: int | None = None) -> Iterator[tuple[str, os.stat_result]]:
+        """Everything protected that is there, folders before what is in them; or so much of it."""
+        waiting = [top]
+        seen = 0
+        while waiting:
+            if seen == most:
+                self._over.add(top)
+                return
+            path = waiting.pop()
+            with suppress(OSError), Parent(self._root, path) as (handle, name):
+                status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                is_folder = stat.S_ISDIR(status.st_mode)
+                if path == ".git" and is_folder:
+                    return
+                seen += 1
+                if not _is_module_data(path, is_folder):
+                    yield path, status
+                if is_folder and path.count("/") < _DEEPEST:
+                    waiting += self._inside(path, names_in(handle, name))
+
+    def _inside(self, path: str, names: list[str]) -> list[str]:
+        """What is looked at there. Most of a repository is not, but for what was."""
+        found = [f"{path}/{one}" for one in names]
+        if "objects" in names and "HEAD" in names:
+            own = [f"{path}/{one}" for one in ("modules", "hooks", "config")]
+            return [one for one in found if one in own or one in self._leading]
+        return found
+
+    def _held_of(self, top: str) -> dict[str, os.stat_result]:
+        """Where there is more than is held: of that only. What came into view need not be new."""
+        held = [path for path in self._before if _is_in(path, top)]
+        return {path: found for path in held if (found := self._status(path))}
+
+    def _status(self, path: str) -> os.stat_result | None:
+        with suppress(OSError), Parent(self._root, path) as (handle, name):
+            return os.stat(name, dir_fd=handle, follow_symlinks=False)
+        return None
+
+    def _bytes(self, path: str, status: os.stat_result) -> bytes | None:
+        with suppress(OSError), Parent(self._root, path) as (handle, name):
+            if stat.S_ISLNK(status.st_mode):
+                return os.fsencode(os.readlink(name, dir_fd=handle))
+            if not stat.S_ISREG(status.st_mode):
+                return b""
+            if self._held + status.st_size <= _BYTES:
+                with os.fdopen(os.open(name, _FILE, dir_fd=handle), "rb") as file:
+                    return file.read(_BYTES)
+        return None
+
+    def _differs(self, path: str, now: dict[str, os.stat_result]) -> bool:
+        before, status = self._before.get(path), now.get(path)
+        if before is not None and status is not None:
+            if before.mark == _mark(status):
+                return False
+            if before.mode == status.st_mode and stat.S_ISDIR(status.st_mode):
+                return False
+            same_kind = before.mode == status.st_mode and before.data is not None
+            if same_kind and self._bytes(path, status) == before.data:
+                return False
+        return not self._is_harmless(path, before, status)
+
+    def _is_harmless(self, path: str, before: Entry | None, status: os.stat_result | None) -> bool:
+        if status is None:
+            return False
+        if before is None and path.startswith(".git/") and _is_sample(path, status):
+            return True
+        if not path.endswith("/config") or not stat.S_ISREG(status.st_mode):
+            return False
+        if not path.startswith(".git/") or "/hooks/" in path:
+            return False
+        old = b"" if before is None else before.data
+        new = self._bytes(path, status)
+        if old is None or new is None or (before and before.mode != status.st_mode):
+            return False
+        return is_tame(old.decode(errors="replace"), new.decode(errors="replace"))
+
+    def _restore(self, path: str, take_away: Callable[[int, str], object]) -> bool:
+        """Put it back, or take it away. Did that work?"""
+        before = self._before.get(path)
+        top = path.partition("/")[0]
+        if before is not None and (before.data is None or (top == ".git" and self._is_gone(top))):
+            return False
+        try:
+            with Parent(self._root, path, make=before is not None) as (handle, name):
+                if before is None or not stat.S_ISDIR(before.mode):
+                    take_away(handle, name)
+                if before is not None:
+                    put(handle, name, before)
+        except OSError:  # also where what it was in is gone already
+            return before is None and not os.path.lexists(f"{self._root}/{path}")
+        return True
+
+    def _is_gone(self, top: str) -> bool:
+        return not os.path.lexists(f"{self._root}/{top}") and top not in self._before
+
+
+def _mark(status: os.stat_result) -> tuple[int, ...]:
+    if stat.S_ISDIR(status.st_mode):
+        return (status.st_mode,)
+    times = (status.st_mtime_ns, status.st_ctime_ns)
+    return (status.st_mode, status.st_ino, status.st_size, status.st_nlink, *times)
+
+
+def _is_module_data(path: str, is_folder: bool) -> bool:
+    """Below `.git/modules` only configurations and hooks count, and nothing of what leads there."""
+    if not path.startswith((".git/modules", "modules")):
+        return False
+    return is_folder or not (path.endswith("/config") or "/hooks/" in path)
+
+
+def _is_in(path: str, top: str) -> bool:
+    return path == top or path.startswith(f"{top}/")
+
+
+def _above(path: str) -> Iterator[str]:
+    while "/" in path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
+def _is_sample(path: str, status: os.stat_result) -> bool:
+    """Is it what git puts into a new repository: a folder, or a hook that is not switched on?"""
+    if stat.S_ISDIR(status.st_mode):
+        return path in (".git/hooks", ".git/modules")
+    return stat.S_ISREG(status.st_mode) and path.endswith(".sample")

@@ -1,0 +1,69 @@
+"""What stands around a call in tests: hooks, a keeper and a policy engine that do as they are told.
+
+They keep their promises; what they say is up to the test.
+"""
+
+from bridle.events import FileChange, FilesChanged
+from bridle.promises.hooks import Remark
+
+
+class SaidHooks:
+    """Hooks that say what a test has written down, and remember what they were told."""
+
+    def __init__(self, **said):
+        self.said = said
+        self.heard = []
+
+    def listens(self, moment):
+        return moment in self.said
+
+    async def hear(self, occasion):
+        self.heard.append(occasion)
+        found = self.said[occasion.moment]
+        if isinstance(found, list):
+            found = found.pop(0) if found else Remark()
+        if isinstance(found, BaseException):
+            raise found
+        return found(occasion) if callable(found) else found
+
+
+class Ledger:
+    """A keeper that writes down what it was asked to keep."""
+
+    def __init__(self, story=None, fails=""):
+        self.story = [] if story is None else story
+        self.fails = fails
+
+    def keep(self, session_id, turn):
+        self.story.append(("keep", turn))
+        return _Kept(self, turn)
+
+
+class _Kept:
+    def __init__(self, ledger, turn):
+        self.ledger, self.turn = ledger, turn
+
+    async def before(self, call):
+        if self.ledger.fails == "before":
+            raise OSError("the disk is full")
+        self.ledger.story.append(("before", call.id))
+
+    async def after(self, call):
+        if self.ledger.fails == "after":
+            raise OSError("the disk is full")
+        self.ledger.story.append(("after", call.id))
+        return FilesChanged(self.turn, call.id, (FileChange("a.txt"),))
+
+
+class Opinion:
+    """A policy engine (A5) that says what a test has given it."""
+
+    def __init__(self, said):
+        self.said = said
+        self.asked = []
+
+    async def evaluate(self, tool, arguments):
+        self.asked.append((tool.name, dict(arguments)))
+        if isinstance(self.said, BaseException):
+            raise self.said
+        return self.said(tool, arguments) if callable(self.said) else self.said

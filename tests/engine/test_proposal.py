@@ -1,0 +1,117 @@
+"""The rule that is proposed covers exactly the call that was asked about; what a rule covered."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridle.engine.proposal import preview, proposal
+from bridle.messages import ToolCall
+from bridle.policy import Act, Decision, Facts, Rule, ToolPolicy, decide, read_rule
+
+ASK = Decision("ask", "it may change things")
+CALL = ToolCall("c", "shell", {"command": "make"})
+
+
+def command(text, **rest):
+    return Act(("shell",), text, **rest)
+
+
+def path(text, *names):
+    return Act(names or ("write",), text, "edits", is_path=True)
+
+
+@pytest.mark.parametrize(
+    ("acts", "expected"),
+    [
+        ((command("npm install"),), "allow: shell(npm install)"),
+        ((command("ls", does="reads"), command("make")), "allow: shell(make)"),
+        ((command("make"), command("make")), "allow: shell(make)"),
+        ((command("a"), command("b")), ""),
+        ((command("a"), path("x", "shell", "write")), ""),
+        ((command("a"), Act(("write",), "x", is_path=True, minor=True)), "allow: shell(a)"),
+        ((path("src/a.py"),), "allow: write(src/a.py)"),
+        ((path("a.py", "edit", "write"),), "allow: edit(./a.py)"),
+        ((command("git add '*.py'"),), ""),
+        ((command("rm file?"),), ""),
+        ((path("a*.py"),), ""),
+        ((command("echo (x)"),), "allow: shell(echo (x))"),
+        ((command("a\nb"),), ""),
+        ((command(" a"),), ""),
+        ((command("x" * 5000),), ""),
+    ],
+)
+def test_the_rule_is_the_narrowest_or_none(acts, expected):
+    assert proposal(CALL, Facts(acts=acts), ASK) == expected
+
+
+def test_a_tool_without_a_subject_is_named_alone():
+    assert proposal(ToolCall("c", "deploy", {"to": "x"}), Facts(), ASK) == "allow: deploy"
+    strange = ToolCall("c", "de ploy", {})
+    assert proposal(strange, Facts(), ASK) == ""
+
+
+@pytest.mark.parametrize(
+    ("facts", "decision"),
+    [
+        (Facts(guard="a secret"), Decision("ask", "a secret", lasting=True)),
+        (Facts(guard="a secret"), ASK),
+        (Facts(opaque="an expansion"), ASK),
+        (Facts(floor="never"), ASK),
+        (Facts(), Decision("ask", "it is a question to you", lasting=True)),
+        (Facts(), Decision("ask", "a rule says so", "ask: shell")),
+    ],
+)
+def test_nothing_is_proposed_where_no_rule_would_help(facts, decision):
+    assert proposal(CALL, facts, decision) == ""
+
+
+subjects = st.text(st.sampled_from("ab /.*?[](){}'\"\\$-\né"), max_size=12)
+acts = st.builds(Act, st.just(("shell",)), subjects, st.sampled_from(["reads", "changes", "edits"]))
+paths = st.builds(
+    Act, st.just(("edit", "write")), subjects, st.just("edits"), is_path=st.just(True)
+)
+
+
+@given(st.lists(acts | paths, max_size=3), acts | paths)
+def test_a_proposal_allows_the_call_and_no_other_subject(found, other):
+    """Accepted as a rule, the call runs; an act with another subject is not covered."""
+    facts = Facts(acts=tuple(found))
+    said = proposal(CALL, facts, ASK)
+    if not said:
+        return
+    rule = read_rule(said)
+    assert decide(CALL, facts, (rule,), "ask").verdict == "allow"
+    mine = {act.subject for act in found} or {""}
+    same = other.subject in mine or f"./{other.subject}" in mine
+    if rule.pattern != "*" and not same and other.is_path == any(one.is_path for one in found):
+        bare = {one.removeprefix("./") for one in mine}
+        assert not rule.speaks_of(other) or other.subject.removeprefix("./") in bare
+
+
+def past(*acts, **rest):
+    return ToolCall("c", "shell", {"command": "x"}), Facts(acts=acts, **rest)
+
+
+def test_a_preview_says_which_calls_a_rule_would_have_covered():
+    make, both = past(command("make test")), past(command("make test"), command("rm a"))
+    opaque = past(command("make test"), opaque="$(x)")
+    guarded = past(command("make test"), guard="a secret")
+    asks = past(command("make test"), policy=ToolPolicy(asks=True))
+    every = (make, both, opaque, guarded, asks)
+    assert preview(Rule("allow", "shell", "make *"), every) == (make[0],)
+    assert len(preview(Rule("deny", "shell", "make *"), every)) == 5
+    assert preview(Rule("allow", "write"), every) == ()
+    plain = (ToolCall("d", "deploy"), Facts())
+    assert preview(Rule("allow", "deploy"), [plain]) == (plain[0],)
+
+
+def test_no_rule_is_proposed_for_a_command_in_another_folder():
+    assert proposal(CALL, Facts(acts=(command("make", within="/w/evil"),)), ASK) == ""
+
+
+def test_a_rule_for_a_folder_allows_what_runs_in_it_and_forbids_below_it_as_well():
+    here, below = command("make"), command("make", within="/w/evil")
+    allow, deny = Rule("allow", "shell", "make", where="/w"), Rule("deny", "shell", where="/w")
+    assert [allow.speaks_of(one) for one in (here, below)] == [True, False]
+    assert [deny.speaks_of(one) for one in (here, below)] == [True, True]
+    assert Rule("allow", "shell", where="/w").speaks_of(below) is False
