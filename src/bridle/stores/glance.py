@@ -14,8 +14,8 @@ from bridle.stores.clock import stamp
 from bridle.stores.labels import read as read_label
 from bridle.stores.naming import ID
 
-_HEAD = 8192  # bytes; the first prompt is in there, or it has no title
-_END = 4096
+_HEAD = 4096  # bytes; the first prompt is in there, or it has no title
+_END = 2048
 _LINES = 12
 _WORDS = 200  # characters of a prompt that stand for a title
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
