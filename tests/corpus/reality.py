@@ -62,6 +62,8 @@ def _cage(*writable):
     bound = [word for path in writable if path != "/" for word in ("--bind", path, path)]
     alone = ["--unshare-all", "--die-with-parent", "--new-session"]
     seen = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    for prefix in {sys.prefix, sys.base_prefix}:  # the checkout may itself lie below /tmp
+        seen += ["--ro-bind", prefix, prefix]
     return ["bwrap", *alone, *seen, *bound]
 
 
