@@ -8,12 +8,10 @@ from typing import Any
 from bench.contenders import BY_NAME as BY_CONTENDER
 from bench.contenders import CONTENDERS, FLOOR, OURS, Contender
 from bench.gate.measures import GATE
-from bench.gate.report import medians as gate_medians
-from bench.gate.report import table as gate_table
+from bench.gate.report import SECTION as GATE_SECTION
 from bench.measures import BY_NAME, FIGURES, MEASURES, Samples, figure, reason
 from bench.sessions.measures import LASTING
-from bench.sessions.report import medians
-from bench.sessions.report import table as sessions_table
+from bench.sessions.report import SECTION as SESSIONS_SECTION
 from bench.targets import Verdict, best_peer, judge
 
 BUSY = 0.5
@@ -64,8 +62,8 @@ class Results:
             "seconds": round(self.seconds),
             "load_before": round(self.load, 2),
             "figures": self.figures(),
-            "sessions": medians(self.taken),
-            "gate": gate_medians(self.taken),
+            "sessions": SESSIONS_SECTION.medians(self.taken),
+            "gate": GATE_SECTION.medians(self.taken),
             "commands_ms": {name: round(ms, 1) for name, ms in self.commands.items()},
             "import_bridle_pulls_in": self.pulled_in,
             "verdicts": verdicts,
@@ -84,9 +82,9 @@ def to_markdown(results: Results) -> str:
     if results.commands:
         parts.append(command_table(results))
     if any(measure.name in results.taken for measure in LASTING):
-        parts.append(sessions_table(results.taken))
+        parts.append(SESSIONS_SECTION.table(results.taken))
     if any(measure.name in results.taken for measure in GATE):
-        parts.append(gate_table(results.taken))
+        parts.append(GATE_SECTION.table(results.taken))
     parts.append(ending(results))
     return "\n\n".join(parts) + "\n"
 

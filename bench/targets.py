@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.contenders import CONTENDERS, FLOOR, OURS
-from bench.gate.report import found as found_at_gate
+from bench.gate.report import SECTION as GATE_SECTION
 from bench.measures import BY_NAME, Samples, figure
-from bench.sessions.report import found
+from bench.sessions.report import SECTION as SESSIONS_SECTION
 
 PEERS = tuple(contender.name for contender in CONTENDERS if contender.kind == "peer")
 CLICK = "python -c 'import click'"
@@ -70,7 +70,7 @@ def judge_sessions(taken: Samples) -> list[Verdict]:
     """Sessions that last: however long or many, they are there at once."""
 
     def limit(promise: str, name: str, most: float, unit: str, at_least: bool = False) -> Verdict:
-        return Verdict(promise, found(name, taken), most, at_least, unit)
+        return Verdict(promise, SESSIONS_SECTION.found(name, taken), most, at_least, unit)
 
     return [
         limit("a 1 GB log resumes, process start to ready", "resume_s", 2, "s"),
@@ -89,7 +89,7 @@ def judge_gate(taken: Samples) -> list[Verdict]:
     """The gate: it costs nothing that anybody would notice, whatever it is given."""
 
     def limit(promise: str, name: str, most: float, unit: str = "ms") -> Verdict:
-        return Verdict(promise, found_at_gate(name, taken), most, unit=unit)
+        return Verdict(promise, GATE_SECTION.found(name, taken), most, unit=unit)
 
     return [
         limit("10,000 hostile command lines, 99 of 100 decided within", "hostile_p99", 5),

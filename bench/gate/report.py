@@ -1,11 +1,8 @@
-"""The figures of the gate, and the table that shows them."""
+"""The figures of the gate."""
 
-from statistics import median
-
-from bench.contenders import OURS
-from bench.gate.measures import FILES, GATE, STRINGS
-from bench.measures import Figure, Samples, key, readings
-from bench.sessions.report import amount
+from bench.gate.measures import FILES, STRINGS
+from bench.measures import Figure, key
+from bench.section import Section
 
 FIGURES = (
     Figure("hostile_p99", f"{STRINGS:,} hostile lines, 99 of 100 within", "hostile", key("p99_ms")),
@@ -24,31 +21,4 @@ FIGURES = (
     Figure("snapshot_ms", f"undo snapshot, {FILES:,} unchanged files", "snapshot", key("ms")),
     Figure("snapshot_first", "the first snapshot of that tree", "snapshot", key("first_ms")),
 )
-BY_NAME = {figure.name: figure for figure in FIGURES}
-
-
-def found(name: str, taken: Samples) -> float | None:
-    """The median of a figure; None where it was not measured."""
-    values = readings(BY_NAME[name], taken, OURS.name)
-    return median(values) if values else None
-
-
-def medians(taken: Samples) -> dict[str, float]:
-    """Every figure that was measured."""
-    known = {figure.name: found(figure.name, taken) for figure in FIGURES}
-    return {name: round(value, 4) for name, value in known.items() if value is not None}
-
-
-def table(taken: Samples) -> str:
-    """Each figure, how far its rounds lie apart, and why one is missing."""
-    lines = ["## The gate", "", "| | median | lowest – highest |", "|---|---:|---:|"]
-    for figure in FIGURES:
-        if values := readings(figure, taken, OURS.name):
-            spread = f"{amount(min(values))} – {amount(max(values))}" if len(values) > 1 else ""
-            middle = f"{amount(median(values))} {figure.unit}".rstrip()
-            lines.append(f"| {figure.title} | {middle} | {spread} |")
-    for measure in GATE:
-        for sample in taken.get(measure.name, {}).get(OURS.name, [])[-1:]:
-            if "error" in sample:
-                lines.append(f"\n– {measure.name}: {sample['error']}")
-    return "\n".join(lines)
+SECTION = Section("The gate", FIGURES)

@@ -2,7 +2,7 @@
 
 from bench.measures import Samples
 from bench.plot import COLOURS, FAINT, FONT, GRID, INK, text
-from bench.sessions.report import amount
+from bench.section import amount
 from bench.targets import Verdict, judge_sessions
 
 WIDTH, LEFT, ROW, TOP = 900, 350, 32, 84

@@ -1,10 +1,9 @@
-"""The figures of sessions that last, their promises, and the table that shows them."""
+"""The figures of sessions that last, and what has to be known to read them."""
 
 from collections.abc import Callable
-from statistics import median
 
-from bench.contenders import OURS
-from bench.measures import Figure, Samples, key, readings
+from bench.measures import Figure, key
+from bench.section import Section
 from bench.sessions.measures import FEW, MANY, SESSIONS, TURNS, WATCHERS
 from bench.stage import Sample
 
@@ -86,54 +85,18 @@ FIGURES = (
     ),
     Figure("rss_end", "memory at the end", "memory", lambda s: s["rss_mb"][-1], "MB"),
 )
-BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
-def found(name: str, taken: Samples) -> float | None:
-    """The median of a figure; None where it was not measured."""
-    values = readings(BY_NAME[name], taken, OURS.name)
-    return median(values) if values else None
+def note(name: str, sample: Sample) -> str:
+    """What has to be known to read the figures of a measure."""
+    if name == "resume":
+        return f"a log of {sample['records']:,} records"
+    if name == "search":
+        with_what = "with ripgrep" if sample["ripgrep"] else "without ripgrep"
+        return f"{sample['sessions']:,} sessions, {with_what}"
+    if name == "append":
+        return f"on {sample['file_system']}"
+    return f"a request of {sample['many']['body_kb']:,.0f} KB" if name == "long" else ""
 
 
-def medians(taken: Samples) -> dict[str, float]:
-    """Every figure that was measured."""
-    known = {figure.name: found(figure.name, taken) for figure in FIGURES}
-    return {name: round(value, 4) for name, value in known.items() if value is not None}
-
-
-def table(taken: Samples) -> str:
-    """Each figure, how far its rounds lie apart, and why one is missing."""
-    lines = ["## Sessions that last", "", "| | median | lowest – highest |", "|---|---:|---:|"]
-    for figure in FIGURES:
-        if values := readings(figure, taken, OURS.name):
-            low, high = amount(min(values)), amount(max(values))
-            spread = f"{low} – {high}" if len(values) > 1 else ""
-            middle = f"{amount(median(values))} {figure.unit}"
-            lines.append(f"| {figure.title} | {middle} | {spread} |")
-    return "\n".join([*lines, *(f"\n– {note}" for note in notes(taken))])
-
-
-def notes(taken: Samples) -> list[str]:
-    """What has to be known to read the table; errors."""
-    said = []
-    for name in dict.fromkeys(figure.measure for figure in FIGURES):
-        for sample in taken.get(name, {}).get(OURS.name, [])[-1:]:
-            if "error" in sample:
-                said.append(f"{name}: {sample['error']}")
-            elif name == "resume":
-                said.append(f"resume: a log of {sample['records']:,} records")
-            elif name == "search":
-                with_what = "with ripgrep" if sample["ripgrep"] else "without ripgrep"
-                said.append(f"search: {sample['sessions']:,} sessions, {with_what}")
-            elif name == "append":
-                said.append(f"append: on {sample['file_system']}")
-            elif name == "long":
-                said.append(f"long: a request of {sample['many']['body_kb']:,.0f} KB")
-    return said
-
-
-def amount(value: float) -> str:
-    """Three digits that matter."""
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+SECTION = Section("Sessions that last", FIGURES, note)

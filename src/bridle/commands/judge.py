@@ -45,7 +45,7 @@ def judge(command: str, cwd: str, ground: Ground) -> Understood:
     judging = _Judging(ground, notes)
     where = judging.script(script, command, (cwd,), 0)
     judging.look_filled(script, command, cwd)
-    ruin.look_whole(command, notes.acts, notes)
+    ruin.look_whole(command, notes)
     notes.spelled_so(command)
     return notes.told(where[0] if len(where) == 1 and where[0] else cwd)
 

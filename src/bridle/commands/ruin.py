@@ -51,7 +51,7 @@ def look(name: str, known: bool, texts: list[str], notes: Notes, home: str = "~"
             continue
         plain = _SIGNS.sub(" ", text.replace("${HOME}", "$HOME"))
         if _RUIN.search(plain) or is_bomb(text):
-            notes.forbid(f"has {name[:40]} delete everything there is")
+            notes.forbid(f"{name[:40]} may do what its words say: delete everything there is")
 
 
 def tails(text: str) -> tuple[str, ...]:
@@ -71,12 +71,12 @@ def _program(word: str) -> str:
     return (word.rpartition("=")[2] or word).rpartition("/")[2].lstrip("+!@:-") or word
 
 
-def look_whole(command: str, acts: list[Act], notes: Notes) -> None:
+def look_whole(command: str, notes: Notes) -> None:
     """A line that may run what its words say, in whichever of its commands they stand.
 
     What may be a command in it can then be forbidden by a rule.
     """
-    if not notes.opaque and all(_is_plain(act) for act in acts):
+    if not notes.opaque and all(map(_is_plain, notes.acts)):
         return
     look("the line", False, [command], notes)
     notes.act(Act(("shell",), command, "reads", also=tails(command), minor=True))

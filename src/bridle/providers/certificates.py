@@ -5,6 +5,7 @@ on this machine as well, which needs none. Here the same context reads them when
 """
 
 import ssl
+import sys
 import threading
 from typing import Any
 
@@ -37,7 +38,12 @@ class Unhurried(ssl.SSLContext):
 
 
 def import_aiohttp() -> None:
-    """Import it; the contexts made meanwhile, by this thread, are unhurried ones."""
+    """Import it; the contexts made meanwhile, by this thread, are unhurried ones.
+
+    Where it is there already, nothing is touched.
+    """
+    if "aiohttp.connector" in sys.modules:
+        return
     load, here = ssl.SSLContext.load_default_certs, threading.get_ident()
 
     def later(self: ssl.SSLContext, purpose: ssl.Purpose = ssl.Purpose.SERVER_AUTH) -> None:
@@ -47,8 +53,8 @@ def import_aiohttp() -> None:
         self.__class__ = Unhurried
         self.purposes = (*self.purposes, purpose)  # type: ignore[attr-defined]  # it is one now
 
-    ssl.SSLContext.load_default_certs = later  # type: ignore[method-assign]
+    ssl.SSLContext.load_default_certs = later  # type: ignore[method-assign]  # for this import
     try:
-        import aiohttp.connector  # noqa: F401
+        import aiohttp.connector  # noqa: F401 - for what it makes when it is imported
     finally:
-        ssl.SSLContext.load_default_certs = load  # type: ignore[method-assign]
+        ssl.SSLContext.load_default_certs = load  # type: ignore[method-assign]  # as it was
