@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from bridle.engine.call_ids import CallIds
 from bridle.engine.permissions import Permissions
 from bridle.events import (
+    AgentAttached,
     ApprovalAnswered,
     ApprovalAsked,
     CallIntended,
@@ -71,6 +72,7 @@ class History(Permissions):
         self.todos: tuple[Todo, ...] = ()
         self.waiting: dict[int, PromptReceived] = {}  # sent, and not yet in the conversation
         self.letters: dict[str, None] = {}
+        self.attached: dict[str, AgentAttached] = {}  # the conversations of other agents, by agent
         self._settled = Transcript()
         self._ids = CallIds()  # of the calls in it
         self._open: Message | None = None  # a reply whose calls are not all answered
@@ -143,6 +145,7 @@ class History(Permissions):
             self.mode,
             tuple(self.grants.values()),
             tuple(self.times.items()),
+            tuple(self.attached.values()),
         )
 
     def _state(self, call_id: str) -> Literal["not started", "unknown"]:
@@ -204,7 +207,12 @@ class History(Permissions):
         self.steps += 1
         if event.message is None or not event.message.parts:
             return
-        self._enter(_dated(event.message, record), ours=True)
+        if event.grows and (reply := self._open) is not None and self._ours:
+            parts = reply.parts + event.message.parts
+            self._open = replace(reply, parts=parts)
+            self._outputs |= dict.fromkeys(call.id for call in event.message.tool_calls)
+        else:
+            self._enter(_dated(event.message, record), ours=True)
 
     def _enter(self, message: Message, *, ours: bool) -> None:
         """The next message; one with calls stays open until they are answered."""
@@ -244,6 +252,9 @@ class History(Permissions):
 
     def _todos(self, record: Record, event: TodosChanged) -> None:
         self.todos = event.todos
+
+    def _attached(self, record: Record, event: AgentAttached) -> None:
+        self.attached[event.agent] = event
 
     def _titled(self, record: Record, event: TitleChanged) -> None:
         self.title = event.title
@@ -285,6 +296,7 @@ class History(Permissions):
         self.times.clear()
         self.mode = ""
         self.letters.clear()
+        self.attached.clear()
         self.metrics = ExecutionMetrics(context_tokens=self.metrics.context_tokens)
 
     def _rewound(self, record: Record, event: Rewound) -> None:
@@ -315,6 +327,7 @@ class History(Permissions):
         self.waiting = dict(event.waiting)
         self._summed(record, event)
         self.letters = dict.fromkeys(event.letters)
+        self.attached = {one.agent: one for one in event.attached}
         if (reply := event.opened) is not None:
             self._open, self._ours = reply, True
             self._outputs = dict.fromkeys(call.id for call in reply.tool_calls)
@@ -338,6 +351,7 @@ _FOLDS: dict[type, Callable[[History, Record, Any], None]] = {
     ApprovalAnswered: History._answered,
     GrantRevoked: History._revoked,
     ModeChanged: History._moded,
+    AgentAttached: History._attached,
     TodosChanged: History._todos,
     TitleChanged: History._titled,
     TagsChanged: History._tagged,

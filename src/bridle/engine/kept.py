@@ -26,6 +26,7 @@ _NAMES = frozenset(  # ids, hashes and times: what binds one record to another i
         "id",
         "call_id",
         "session_id",
+        "parent",
         "request_id",
         "shown",
         "letter",
@@ -55,7 +56,7 @@ _LETTERED = frozenset({"interrupt", "letter_refused"})  # traces that say which 
 def kept_fields(kind: type[Struct]) -> frozenset[str]:
     """The fields of a value that only known keys are taken out of: any other change breaks it."""
     kept = _VERBATIM.get(kind, frozenset())
-    if kind.__module__ not in (events.__name__, messages.__name__):
+    if not kind.__module__.startswith((events.__name__, messages.__name__)):
         return kept
     chosen = {one.name for one in fields(kind) if get_origin(one.type) is Literal}
     return kept | chosen | (_NAMES & set(kind.__struct_fields__))

@@ -14,10 +14,11 @@ from bridle.promises.day import Day
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.session import Answer
 from bridle.promises.store import Store
-from bridle.promises.tool import Files, Tool
+from bridle.promises.tool import Files, Tool, ToolSource
 
 if TYPE_CHECKING:
     from bridle.engine.facts import Confining
+    from bridle.promises.agent import BaseAgent
     from bridle.promises.ground import Ground
     from bridle.promises.hooks import Hooks
     from bridle.promises.keeping import Keeper
@@ -48,6 +49,8 @@ class Parts(Struct):
     `hooks` and `keeper` stand around every effect.
     `sandbox` is the level that commands would run at (empty: none), or what knows it. A yes for
     the session ends after `ask_grant_seconds`; a rule that a person made of one goes to `learn`.
+    `agent` carries the turns in the place of our own loop; `agents` makes one of its name, for
+    child sessions (None: our loop). `sources` have tools that come and go.
     """
 
     provider: Provider
@@ -78,6 +81,9 @@ class Parts(Struct):
     keeper: "Keeper | None" = None
     sandbox: "str | Confining" = ""
     learn: Callable[[str], None] | None = None
+    agent: "BaseAgent | None" = None
+    agents: "Callable[[str], BaseAgent | None] | None" = None
+    sources: "tuple[ToolSource, ...]" = ()
     redactor: Redactor | None = None
     offered: tuple[Tool, ...] = ()
 

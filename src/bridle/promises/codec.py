@@ -43,6 +43,7 @@ class _MessageLine(
     model: str = ""
     request_id: str = ""
     stop_detail: str = ""
+    grows: bool = False
     prompt: int = 0
     turn: int = 0
 
@@ -81,7 +82,7 @@ def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _Mess
     if isinstance(event, ResponseCompleted):
         line.stop_reason, line.usage = event.stop_reason, event.usage
         line.model, line.request_id = event.model, event.request_id
-        line.stop_detail = event.stop_detail
+        line.stop_detail, line.grows = event.stop_detail, event.grows
     else:
         line.prompt, line.turn = event.prompt, event.turn
     return line
@@ -97,9 +98,8 @@ def _from_line(line: _MessageLine) -> Event:
     message = Message(line.role, parts)
     if line.role != "assistant" or line.stop_reason is None:
         return MessageAdded(message, line.prompt, line.turn)
-    return ResponseCompleted(
-        line.stop_reason, message, line.usage, line.model, line.request_id, line.stop_detail
-    )
+    told = line.usage, line.model, line.request_id, line.stop_detail, line.grows
+    return ResponseCompleted(line.stop_reason, message, *told)
 
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode

@@ -129,3 +129,20 @@ class Tool(Protocol):
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Do the work. A `ToolError` counts as a failure with its text."""
         ...
+
+
+class ToolSource(Protocol):
+    """Tools that come and go while sessions run, such as those of servers elsewhere."""
+
+    @property
+    def version(self) -> int:
+        """Another number whenever `tools` gives others."""
+        ...
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Those that are known now. Starts nothing, and waits for nothing."""
+        ...
+
+    async def close(self) -> None:
+        """Leave nothing running."""
+        ...

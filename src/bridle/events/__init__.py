@@ -10,18 +10,24 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from bridle.events.agents import AgentActivity as AgentActivity
+from bridle.events.agents import AgentAttached as AgentAttached
+from bridle.events.agents import AgentResponded as AgentResponded
+from bridle.events.agents import ChildEnded as ChildEnded
+from bridle.events.agents import ChildOf as ChildOf
+from bridle.events.agents import ChildStarted as ChildStarted
+from bridle.events.asking import ApprovalAnswered as ApprovalAnswered
+from bridle.events.asking import ApprovalAsked as ApprovalAsked
+from bridle.events.asking import Grant as Grant
+from bridle.events.asking import GrantRevoked as GrantRevoked
+from bridle.events.asking import ModeChanged as ModeChanged
+from bridle.events.base import Reason as Reason
+from bridle.events.base import Recorded as Recorded
+from bridle.events.base import StopReason as StopReason
+from bridle.events.base import Streamed as Streamed
+from bridle.events.base import When as When
 from bridle.messages import Message, Part, ToolCall, ToolOutput
 from bridle.usage import ExecutionMetrics, Usage
-
-StopReason = Literal["complete", "tool_use", "max_tokens", "refusal", "interrupted", "error"]
-When = Literal["idle", "queue", "next_step"]
-Reason = Literal["done", "failed", "timeout", "interrupted", "budget", "stuck", "parked"]
-
-
-class Streamed(
-    Struct, frozen=True, gc=False, tag_field="eventType", rename="camel", omit_defaults=True
-):
-    """Said while something is under way."""
 
 
 class TextDelta(Streamed, frozen=True):
@@ -70,10 +76,6 @@ class TraceEvent(Streamed, frozen=True):
     detail: Any = None
 
 
-class Recorded(Struct, frozen=True, gc=False, tag_field="type", rename="camel", omit_defaults=True):
-    """A fact with a record type of its own."""
-
-
 class SessionStarted(Recorded, frozen=True, tag="session_start", omit_defaults=False):
     """A session began, or was taken up again by a new process. `mode` is the face's name."""
 
@@ -113,7 +115,11 @@ class MessageAdded(Recorded, frozen=True, tag="message:user"):
 
 
 class ResponseCompleted(Recorded, frozen=True, tag="message:assistant"):
-    """One reply of the model is over. With `error` there may be no message."""
+    """One reply of the model is over. With `error` there may be no message.
+
+    `grows`: its parts belong to the reply before it, whose calls are not all answered yet. Another
+    agent may ask for one after the other.
+    """
 
     stop_reason: StopReason
     message: Message | None = None
@@ -121,6 +127,7 @@ class ResponseCompleted(Recorded, frozen=True, tag="message:assistant"):
     model: str = ""
     request_id: str = ""
     stop_detail: str = ""
+    grows: bool = False
 
 
 class ToolResultEvent(Recorded, frozen=True, tag="message:tool"):
@@ -136,78 +143,6 @@ class CallIntended(Recorded, frozen=True, tag="intent"):
     name: str
     read_only: bool = False
     arguments_hash: str = ""
-
-
-class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
-    """A person has to say whether a call may run. `shown` binds the answer to what was shown.
-
-    `commands` are those that were understood, `paths` the files it would touch. `covers` is a class
-    of calls (`builds`) that a yes covers for the session. `proposal` is the narrowest rule that
-    would allow it, `times` how often the like was allowed before. Questions of one step with the
-    same `group` belong together. `lasting`: a yes to it is a yes once. `sandbox`: its level.
-    """
-
-    call: ToolCall
-    shown: str
-    reason: str = ""
-    rule: str = ""
-    cwd: str = ""
-    expires: str = ""
-    commands: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-    covers: str = ""
-    proposal: str = ""
-    times: int = 0
-    group: str = ""
-    lasting: bool = False
-    sandbox: str = ""
-
-
-class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
-    """The first answer to that question, which is known by its `shown`: call ids may repeat.
-
-    `cwd` is the folder of which it was asked: a yes for one folder is none for another. `rule` is
-    the one that was made of a yes; `until` is when a yes for the session ends.
-    """
-
-    call_id: str
-    allowed: bool
-    by: str = "me"
-    scope: Literal["once", "session", "rule"] = "once"
-    word: str = ""
-    shown: str = ""
-    letter: str = ""
-    cwd: str = ""
-    rule: str = ""
-    until: str = ""
-
-
-class Grant(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """A yes for the session: `what` it covers, in words, and the `rule` that was made of it."""
-
-    id: str
-    what: str = ""
-    since: str = ""
-    until: str = ""
-    by: str = "me"
-    cwd: str = ""
-    rule: str = ""
-
-
-class GrantRevoked(Recorded, frozen=True, tag="grant_revoked"):
-    """A yes for the session was taken back; without a `grant`, all of them."""
-
-    grant: str = ""
-    by: str = "me"
-    letter: str = ""
-
-
-class ModeChanged(Recorded, frozen=True, tag="mode"):
-    """From here on the session has this mode: plan, ask, edits or auto."""
-
-    mode: str
-    by: str = "me"
-    reason: str = ""
 
 
 class FileChange(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -239,13 +174,13 @@ class UsageReported(Recorded, frozen=True, tag="usage"):
     """What a reply has used so far. `cost` is None where the price is unknown.
 
     `priced`: who answered has set the cost already, known or not. `estimated`: the figures are
-    ours, because none came.
+    ours, because none came. A `task` is a child session's use, which its own log says as well.
     """
 
     usage: Usage
     model: str = ""
     cost: float | None = None
-    purpose: Literal["turn", "title", "summary"] = "turn"
+    purpose: Literal["turn", "title", "summary", "task"] = "turn"
     priced: bool = False
     estimated: bool = False
 
@@ -368,6 +303,7 @@ class Checkpoint(Recorded, frozen=True, tag="checkpoint"):
     mode: str = ""
     granted: tuple[Grant, ...] = ()
     times: tuple[tuple[str, int], ...] = ()
+    attached: tuple[AgentAttached, ...] = ()
 
 
 class TurnEnded(Recorded, frozen=True, tag="turn_end"):

@@ -1,0 +1,80 @@
+"""What a person was asked, what they said, and what holds from there on: grants and the mode."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from bridle.events.base import Recorded
+from bridle.messages import ToolCall
+
+
+class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
+    """A person has to say whether a call may run. `shown` binds the answer to what was shown.
+
+    `commands` are those that were understood, `paths` the files it would touch. `covers` is a class
+    of calls (`builds`) that a yes covers for the session. `proposal` is the narrowest rule that
+    would allow it, `times` how often the like was allowed before. Questions of one step with the
+    same `group` belong together. `lasting`: a yes to it is a yes once. `sandbox`: its level.
+    """
+
+    call: ToolCall
+    shown: str
+    reason: str = ""
+    rule: str = ""
+    cwd: str = ""
+    expires: str = ""
+    commands: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    covers: str = ""
+    proposal: str = ""
+    times: int = 0
+    group: str = ""
+    lasting: bool = False
+    sandbox: str = ""
+
+
+class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
+    """The first answer to that question, which is known by its `shown`: call ids may repeat.
+
+    `cwd` is the folder of which it was asked: a yes for one folder is none for another. `rule` is
+    the one that was made of a yes; `until` is when a yes for the session ends.
+    """
+
+    call_id: str
+    allowed: bool
+    by: str = "me"
+    scope: Literal["once", "session", "rule"] = "once"
+    word: str = ""
+    shown: str = ""
+    letter: str = ""
+    cwd: str = ""
+    rule: str = ""
+    until: str = ""
+
+
+class Grant(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A yes for the session: `what` it covers, in words, and the `rule` that was made of it."""
+
+    id: str
+    what: str = ""
+    since: str = ""
+    until: str = ""
+    by: str = "me"
+    cwd: str = ""
+    rule: str = ""
+
+
+class GrantRevoked(Recorded, frozen=True, tag="grant_revoked"):
+    """A yes for the session was taken back; without a `grant`, all of them."""
+
+    grant: str = ""
+    by: str = "me"
+    letter: str = ""
+
+
+class ModeChanged(Recorded, frozen=True, tag="mode"):
+    """From here on the session has this mode: plan, ask, edits or auto."""
+
+    mode: str
+    by: str = "me"
+    reason: str = ""
