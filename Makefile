@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test check format soak bench system clean
+.PHONY: help setup demo test check format soak bench system node clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,10 +22,13 @@ $(READY): pyproject.toml constraints.txt
 system: ## install the system packages that tests need, where that is possible
 	@PATH="$(BIN):$$PATH" scripts/system-packages ripgrep bubblewrap
 
+node: ## install the npm packages that tests need into .cache/node
+	@scripts/node-packages
+
 demo: setup ## a scripted model mends a failing test with the real tools; no key needed
 	@$(BIN)/bridle demo
 
-test: setup system ## run all tests
+test: setup system node ## run all tests
 	@$(BIN)/python -m pytest
 
 check: setup format ## format, lint, types, layers, and then all tests
@@ -37,7 +40,7 @@ check: setup format ## format, lint, types, layers, and then all tests
 format: setup
 	$(BIN)/ruff format --check .
 
-soak: setup system ## the long seeded runs, of which `make test` takes a tenth
+soak: setup system node ## the long seeded runs, of which `make test` takes a tenth
 	@BRIDLE_SOAK=1 $(BIN)/python -m pytest --timeout=3600
 
 bench: setup ## compare with peers on the same work, in one run
