@@ -1,0 +1,108 @@
+"""What a server says, on its way to the SDK: counted, and without what nobody here wants.
+
+A server that says more than anybody could use is let go. Its own log lines are dropped, and so are
+the schemas of results: the SDK would check results by them, with patterns that are the server's.
+"""
+
+import asyncio
+import time
+from types import TracebackType
+from typing import Any
+
+from mcp.shared._stream_protocols import ReadStream
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCNotification, JSONRPCResponse
+
+BURST = 20_000  # messages at once
+PER_SECOND = 2_000.0  # ... and from then on
+_UNWANTED = ("notifications/message", "notifications/resources/updated")
+
+Item = SessionMessage | Exception
+
+
+class Allowance:
+    """So many messages at once, and so many a second."""
+
+    def __init__(self, burst: float = BURST, rate: float = PER_SECOND) -> None:
+        self._left, self._most, self._rate = burst, burst, rate
+        self._at = time.monotonic()
+
+    def take(self) -> bool:
+        """One more: is it within what is allowed?"""
+        self._left -= 1
+        if self._left < 0:
+            now = time.monotonic()
+            self._left = min(self._most, self._left + (now - self._at) * self._rate)
+            self._at = now
+        return self._left >= 0
+
+
+class Guarded:
+    """A stream of messages that ends when there are too many of them."""
+
+    def __init__(self, inner: ReadStream[Item]) -> None:
+        self._inner = inner
+        self._allowance = Allowance()
+        self.flooded = False
+        self.over = asyncio.Event()  # there will be no more messages
+
+    @property
+    def last_context(self) -> Any:
+        """What the SDK's own streams know of the sender."""
+        return getattr(self._inner, "last_context", None)
+
+    async def receive(self) -> Item:
+        """The next message that is wanted."""
+        while True:
+            item = await self._inner.receive()
+            if not self._allowance.take():
+                self.flooded = True
+                await self._inner.aclose()
+                continue  # which ends it, in the stream's own way
+            if _is_wanted(item):
+                return item
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> "Guarded":
+        return self
+
+    async def __anext__(self) -> Item:
+        from anyio import ClosedResourceError, EndOfStream
+
+        try:
+            return await self.receive()
+        except (EndOfStream, ClosedResourceError):
+            self.over.set()
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> "Guarded":
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        return await self._inner.__aexit__(kind, error, trace)
+
+
+def _is_wanted(item: Item) -> bool:
+    if not isinstance(item, SessionMessage):
+        return False  # what was no message; the SDK would only log it
+    message = item.message
+    if isinstance(message, JSONRPCNotification):
+        return message.method not in _UNWANTED
+    if isinstance(message, JSONRPCResponse):
+        _strip(message.result)
+    return True
+
+
+def _strip(result: dict[str, Any]) -> None:
+    tools = result.get("tools")
+    for tool in tools if isinstance(tools, list) else ():
+        if isinstance(tool, dict):
+            tool.pop("outputSchema", None)

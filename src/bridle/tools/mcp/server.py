@@ -1,0 +1,264 @@
+"""One server: connected when it is needed, asked again after a while where that does not work.
+
+Knows which definitions of its tools were accepted (its pins), and which it has now. A call that was
+sent is never sent again: what its effect was, nobody knows.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bridle.errors import MissingExtra, ToolError
+from bridle.promises.tool import ToolContext, ToolResult
+from bridle.tools.mcp.definition import Compile, Definition, define
+from bridle.tools.mcp.pins import Pinned, Pins
+from bridle.tools.mcp.spec import Spec
+from bridle.tools.threads import in_thread
+
+if TYPE_CHECKING:
+    from bridle.tools.mcp.connection import Connection
+
+FRESH = 60.0  # seconds for which a list of tools is believed
+_TRIES = 3
+_FIRST, _LONGEST = 0.5, 60.0  # seconds until the next try
+_NAMED = 200  # tools that are looked for and remembered
+
+T = TypeVar("T")
+
+
+class Server:
+    """A server, whether it runs or not. `changed` is called when its tools are others."""
+
+    def __init__(self, spec: Spec, folder: str, pins: Pins, compile_schema: Compile) -> None:
+        self.spec = spec
+        self.elicits = False
+        self.changed: Callable[[], None] = lambda: None
+        self._folder = folder
+        self._pins = pins
+        self._compile = compile_schema
+        known = pins.read()
+        self.is_known = known is not None
+        self.pinned = {one.name: one for one in known.tools} if known else {}
+        self.wanted = list(known.wanted) if known else []
+        self._mode = known.mode if known else "auto"
+        self.live: dict[str, Definition] | None = None  # those that it has now, once it was asked
+        self._listed = 0.0
+        self._connection: Connection | None = None
+        self._lock = asyncio.Lock()
+        self._failures = 0
+        self._not_before = 0.0
+        self.trouble = spec.problem
+
+    @property
+    def name(self) -> str:
+        """Its name in the settings."""
+        return self.spec.name
+
+    @property
+    def definitions(self) -> dict[str, Definition]:
+        """Its tools: as they are, or, while it was not asked, as they were."""
+        return self.pinned if self.live is None else self.live
+
+    @property
+    def is_open(self) -> bool:
+        """Does it run, as far as is known?"""
+        return self._connection is not None and self._connection.is_open
+
+    async def call(
+        self, definition: Definition, arguments: dict[str, Any], context: ToolContext[Any]
+    ) -> ToolResult:
+        """Have one of its tools called. Raise `ToolError`."""
+        from bridle.tools.mcp.progress import Progress
+        from bridle.tools.mcp.result import to_result
+
+        async with self._asked(context.ask) as connection:
+            self._compare(definition)
+            hear = Progress(context).hear
+            work = connection.client.call_tool(definition.name, arguments, progress_callback=hear)
+            found = await self._heard(connection, work, sent=True)
+        return await to_result(found, context)
+
+    def _compare(self, judged: Definition) -> None:
+        """Is it the tool that was judged? One that a person has just allowed is pinned as it is."""
+        now = (self.live or {}).get(judged.name)
+        if now is None:
+            raise ToolError(f"Not run: {self.name} has no tool {judged.name!r} any more.")
+        if now.digest != judged.digest or now.problem:
+            raise ToolError(
+                f"Not run: {self.name} says something else of this tool than before. "
+                "If it is still what you want, call it again: a person is asked, and told why."
+            )
+        if self.pinned.get(judged.name) != now:
+            self.pinned[judged.name] = now
+            self._keep()
+            self.changed()
+
+    async def ask(self, work: "Callable[[Connection], Awaitable[T]]", ask: Any = None) -> T:
+        """Have something asked of it, within its time. Raise `ToolError`."""
+        async with self._asked(ask) as connection:
+            try:
+                async with asyncio.timeout(self.spec.timeout):
+                    return await self._heard(connection, work(connection))
+            except TimeoutError:
+                raise self._slow() from None
+
+    @asynccontextmanager
+    async def _asked(self, ask: Any) -> "AsyncIterator[Connection]":
+        connection = await self.connected()
+        connection.asking.append(ask)
+        try:
+            yield connection
+        finally:
+            connection.asking.remove(ask)
+
+    async def _heard(
+        self, connection: "Connection", work: Awaitable[T], *, sent: bool = False
+    ) -> T:
+        from bridle.tools.mcp.connection import Lost
+
+        try:
+            return await work
+        except (asyncio.CancelledError, TimeoutError):
+            raise
+        except Exception as error:  # the SDK, pydantic, httpx: whatever, it is this server's
+            said = connection.worded(error)
+            if isinstance(said, Lost):
+                await self._drop()
+                unknown = "; whether the call had an effect is not known" if sent else ""
+                raise ToolError(f"{self.name} is gone: {said.message}{unknown}", error) from error
+            raise ToolError(f"{self.name} failed: {said.message}", error) from error
+
+    async def connected(self) -> "Connection":
+        """The connection, opened if need be, with a list of tools that is fresh."""
+        async with self._lock:
+            if self.spec.problem:
+                raise ToolError(f"{self.name} cannot be used: {self.spec.problem}")
+            connection = self._connection
+            if connection is None or not connection.is_open:
+                await self._drop()
+                connection = await self._open()
+            if self._now() - self._listed > FRESH:
+                await self._list(connection)
+            return connection
+
+    async def _open(self) -> "Connection":
+        if (wait := self._not_before - self._now()) > 0:
+            raise ToolError(
+                f"{self.name} cannot be reached: {self.trouble}. "
+                f"It is tried again in {wait:.0f} seconds at the earliest."
+            )
+        try:
+            async with asyncio.timeout(self.spec.timeout):
+                self._connection = await self._tried()
+        except TimeoutError:
+            raise self._failed(f"it did not start within {self.spec.timeout:g} seconds") from None
+        except ToolError as error:
+            raise self._failed(error.message) from error
+        self._failures, self._listed, self.trouble = 0, float("-inf"), ""
+        return self._connection
+
+    async def _tried(self) -> "Connection":
+        """Try, and try again: a server that has just been restarted is there in a moment."""
+        connection_of = await in_thread(_sdk)
+        for count in range(_TRIES):
+            connection: Connection = connection_of(self.spec, self._folder, elicits=self.elicits)
+            connection.on_change = self._overtaken
+            try:
+                await connection.open(self._mode)
+            except ToolError:
+                if self.spec.command or count + 1 == _TRIES:
+                    raise
+            else:
+                return connection
+            await asyncio.sleep(_FIRST * 2**count)
+        raise AssertionError("unreachable")
+
+    def _failed(self, why: str) -> ToolError:
+        self.trouble = why
+        self._not_before = self._now() + min(_FIRST * 2**self._failures, _LONGEST)
+        self._failures += 1
+        self._mode = "auto"
+        return ToolError(f"{self.name} cannot be reached: {why}.")
+
+    def _slow(self) -> ToolError:
+        return ToolError(f"{self.name} did not answer within {self.spec.timeout:g} seconds.")
+
+    def _overtaken(self) -> None:
+        """It says that its tools have changed: look again before the next call."""
+        self._listed = min(self._listed, self._now() - FRESH)
+
+    async def _list(self, connection: "Connection") -> None:
+        """Look at its tools, and compare them with what was accepted."""
+        try:
+            async with asyncio.timeout(self.spec.timeout):
+                found = await self._heard(connection, connection.tools())
+        except TimeoutError:
+            await self._drop()
+            raise self._slow() from None
+        live = await in_thread(self._defined, found)
+        self._listed = self._now()
+        self._mode = "legacy" if connection.client.session.initialize_result else "auto"
+        if live == self.live:
+            return
+        self.live = live
+        if not self.is_known:  # seen for the first time: from here on they are what they are
+            self.is_known = True
+            self.pinned = dict(live)
+            self._keep()
+        self.changed()
+
+    def _defined(self, found: list[Any]) -> dict[str, Definition]:
+        tools: dict[str, Definition] = {}
+        for one in found:
+            made = define(one.name, one.description or "", one.input_schema, self._compile)
+            tools.setdefault(made.name, made)
+        return tools
+
+    def want(self, names: list[str]) -> None:
+        """Offer these from now on, though there are too many to offer all."""
+        new = [name for name in names if name not in self.wanted]
+        if new:
+            self.wanted = (self.wanted + new)[-_NAMED:]
+            self._keep()
+            self.changed()
+
+    def accept(self) -> None:
+        """The person has seen what it has now, and that is what it is."""
+        if self.live is not None:
+            self.pinned = dict(self.live)
+            self._keep()
+            self.changed()
+
+    def _keep(self) -> None:
+        if not self.is_known:
+            return
+        tools = tuple(self.pinned.values())
+        wanted = tuple(self.wanted)
+        self._pins.keep(Pinned(self.name, self.spec.identity, tools, wanted, self._mode))
+
+    async def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+    async def close(self) -> None:
+        """Leave nothing running."""
+        await self._drop()
+
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
+
+
+def _sdk() -> Any:
+    """The SDK takes a second to load: in a thread, so that nobody waits who does not need it."""
+    try:
+        from bridle.tools.mcp.connection import Connection
+    except ModuleNotFoundError as error:
+        how = "pip install 'bridle[mcp]'"
+        raise MissingExtra(
+            f"MCP servers need the package `mcp`, which is not installed: {how}",
+            hint=f"Install it: {how}.",
+        ) from error
+    return Connection

@@ -1,0 +1,52 @@
+"""A tool of a server, as the engine sees it. Its effect is unknown, whatever its server says.
+
+Where its definition is not the one that was accepted, `care` says what differs: no rule allows it
+then, and a person is asked.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from bridle.policy import Act, Facts, ToolPolicy
+from bridle.promises.tool import ToolContext, ToolResult
+from bridle.tools.mcp.definition import Definition
+
+if TYPE_CHECKING:
+    from bridle.tools.mcp.server import Server
+
+POLICY = ToolPolicy()  # unknown effect: it asks
+
+
+class RemoteTool:
+    """One tool of one server."""
+
+    policy = POLICY
+
+    def __init__(self, name: str, definition: Definition, server: "Server", care: str = "") -> None:
+        self.name = name
+        self.definition = definition
+        self.care = care
+        self._server = server
+
+    @property
+    def description(self) -> str:
+        """What the server says of it, made harmless."""
+        return self.definition.description or f"{self.definition.name} of {self._server.name}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What it takes."""
+        return self.definition.parameters
+
+    def facts(self, arguments: dict[str, Any]) -> Facts:
+        """What is known of a call: hardly anything, and that it takes care where it changed."""
+        subject = arguments.get("command") or arguments.get("path") or ""
+        reason = f"what {self.definition.name} of {self._server.name} does is not known here"
+        act = Act((self.name,), subject if isinstance(subject, str) else "", reason=reason)
+        return Facts(POLICY, acts=(act,), guard=self.care)
+
+    async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
+        """Have the server do it."""
+        return await self._server.call(self.definition, arguments, context)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name}>"

@@ -1,0 +1,88 @@
+"""A server behind an address: streamable HTTP by the SDK, with bounded answers.
+
+The SDK follows a redirect only within the address's own origin. An answer is bounded as it comes
+over the wire, and one that is packed is refused: what it unpacks to is not.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+import httpx2
+from mcp.client._transport import TransportStreams
+from mcp.client.streamable_http import streamable_http_client
+
+from bridle.tools.mcp.guarded import Guarded
+from bridle.tools.mcp.spec import Spec
+
+LARGEST = 16 * 1024 * 1024  # bytes of one message
+_CONNECT = 15.0
+_STATUS = {
+    401: "it answered 401: it wants a token, or another one",
+    403: "it answered 403: this is not allowed with that token",
+    404: "it answered 404: there is no MCP server at that address",
+    405: "it answered 405: there is no MCP server at that address",
+}
+
+
+class Web:
+    """The way to one server by HTTP. `trouble` is what was wrong with the last bad answer."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+        self.trouble = ""
+        self.lost = False  # it does not know of our session any more
+        self.guard: Guarded | None = None
+
+    @property
+    def last_words(self) -> str:
+        """What it said besides; a web server has nothing of the kind."""
+        return ""
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[TransportStreams]:
+        """The two streams, as the SDK wants them."""
+        timeout = httpx2.Timeout(_CONNECT, read=None)  # a call has a deadline of its own
+        headers = {"Accept-Encoding": "identity", **self._spec.headers}
+        hooks = {"response": [self._look]}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as client,
+            _streams(self._spec.url, client) as (heard, say),
+        ):
+            self.guard = Guarded(heard)
+            yield self.guard, say
+
+    async def _look(self, response: httpx2.Response) -> None:
+        """Bound an answer before anybody reads it."""
+        status = response.status_code
+        if status >= 400:
+            self.trouble = _STATUS.get(status, f"it answered {status}")
+            if status == 404 and "mcp-session-id" in response.request.headers:
+                self.lost, self.trouble = True, "it has forgotten this session"
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            self.trouble = "it sent a packed answer, which nobody asked for"
+            raise httpx2.RemoteProtocolError(self.trouble)
+        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            response.stream = _Bounded(response.stream)
+
+
+def _streams(url: str, client: httpx2.AsyncClient) -> AbstractAsyncContextManager[TransportStreams]:
+    return streamable_http_client(url, http_client=client, max_sse_event_size=LARGEST)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body that ends with an error where it is too long."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+        self._inner = inner
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        room = LARGEST
+        async for data in self._inner:
+            room -= len(data)
+            if room < 0:
+                raise httpx2.StreamError(f"the answer is longer than {LARGEST:,} bytes")
+            yield data
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
