@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -24,8 +24,11 @@ from bridle.engine.remarks import from_hook, line
 from bridle.engine.turn import Turn
 from bridle.events import CallIntended, ToolResultEvent
 from bridle.messages import ToolCall, ToolOutput, sound
-from bridle.promises.tool import ToolResult
+from bridle.promises.tool import Tool, ToolResult
 from bridle.workspace.text import shorten
+
+if TYPE_CHECKING:
+    from bridle.promises.keeping import Keeping
 
 log = logging.getLogger(__name__)
 
@@ -164,14 +167,18 @@ class Caller(Passage):
         if tool is None:
             known = ", ".join(sorted(self._tools)) or "none"
             return ToolResult.failure(f"there is no tool named {call.name!r}; there are: {known}")
+        found = await self._let_through(call, tool)
+        return found if isinstance(found, ToolResult) else await self._run(found)
+
+    async def _let_through(self, call: ToolCall, tool: Tool) -> Judged | ToolResult:
+        """The call as it may run; a result where it may not, or cannot be judged."""
         try:
-            found = await self._passed(call, tool)
+            return await self._passed(call, tool)
         except Parked:
             raise
         except Exception as error:  # what cannot be judged does not run
             log.debug("call of %r could not be judged", call.name, exc_info=True)
             return ToolResult.failure(f"not run: it could not be judged: {error}")
-        return found if isinstance(found, ToolResult) else await self._run(found)
 
     async def _run(self, judged: Judged) -> ToolResult:
         """Say that it is about to happen, and do it."""
@@ -192,23 +199,37 @@ class Caller(Passage):
 
     async def _surrounded(self, around: Around, judged: Judged, reads: bool) -> ToolResult:
         """The effect, with what is kept for undo before it and what hooks say of it after."""
-        call, keeping = judged.call, None
-        try:
-            keeping = None if reads else await around.keep(call)
-        except Exception as error:  # what cannot be undone was promised to be
-            log.debug("nothing could be kept before %r", call.name, exc_info=True)
-            return ToolResult.failure(f"not run: what it would change cannot be kept: {error!r}")
+        call = judged.call
+        keeping = None if reads else await self._keep(around, call)
+        if isinstance(keeping, ToolResult):
+            return keeping
         try:
             result = self._finished[call.id] = await self._effect(judged)
         finally:
             if keeping is not None:
-                changed = await around.kept(keeping, call)
-                if changed is not None and not self.is_over:
-                    self._emit(changed)
-                    if said := around.guarded(judged, changed):
-                        self._add(call, line("take care", said))
+                await self._say_changed(around, judged, keeping)
+        return await self._remarked(around, judged, result)
+
+    async def _keep(self, around: Around, call: ToolCall) -> "Keeping | ToolResult | None":
+        """What is kept of what it will change; a result where that cannot be."""
+        try:
+            return await around.keep(call)
+        except Exception as error:  # what cannot be undone was promised to be
+            log.debug("nothing could be kept before %r", call.name, exc_info=True)
+            return ToolResult.failure(f"not run: what it would change cannot be kept: {error!r}")
+
+    async def _say_changed(self, around: Around, judged: Judged, keeping: "Keeping") -> None:
+        changed = await around.kept(keeping, judged.call)
+        if changed is not None and not self.is_over:
+            self._emit(changed)
+            if said := around.guarded(judged, changed):
+                self._add(judged.call, line("take care", said))
+
+    async def _remarked(self, around: Around, judged: Judged, result: ToolResult) -> ToolResult:
+        """What came of it, with what hooks say of that."""
         if self.is_over or not around.listens("after_tool"):
             return result
+        call = judged.call
         remark = await around.after(judged, self._clean(result.text), result.ok)
         self._add(call, from_hook(remark.word))
         if remark.deny:

@@ -23,10 +23,12 @@ from bridle.promises.store import Log, Store
 if TYPE_CHECKING:
     from bridle.engine.hub import Hub
     from bridle.engine.told import LiveSummary, Told, Topic
+    from bridle.promises.agent import BaseAgent
 
 log = logging.getLogger(__name__)
 
 _AGAIN = 1.0  # seconds until letters that could not be taken are looked at again
+_FAREWELL = 15.0  # seconds that an agent has to shut down
 
 
 class Engine:
@@ -52,6 +54,11 @@ class Engine:
     def provider(self) -> Provider:
         """The model's side."""
         return self._parts.provider
+
+    @property
+    def parts(self) -> Parts:
+        """What its sessions share. Change nothing in it: `Parts.changed` makes another."""
+        return self._parts
 
     @property
     def store(self) -> Store:
@@ -153,6 +160,10 @@ class Engine:
             if self._parts.small is not None:
                 leaving.push_async_callback(self._parts.small.close)
             leaving.push_async_callback(self._parts.provider.close)
+            for source in self._parts.sources:
+                leaving.push_async_callback(source.close)
+            if (agent := self._parts.agent) is not None:
+                leaving.push_async_callback(_shut_down, agent)
             for session in list(self._sessions.values()):
                 leaving.push_async_callback(session.close)
             leaving.push_async_callback(self._drop_errands)
@@ -209,6 +220,14 @@ class Engine:
             del self._sessions[session.id]
         if not self._sessions:
             self._parts.store.listen(None)
+
+
+async def _shut_down(agent: "BaseAgent") -> None:
+    """Have another agent leave nothing behind; what it cannot let go of is said, not waited for."""
+    try:
+        await asyncio.wait_for(agent.shutdown(), _FAREWELL)
+    except Exception:  # it is somebody else's, and the engine is closed all the same
+        log.warning("the agent could not be shut down", exc_info=True)
 
 
 async def _hear(session: Session) -> None:

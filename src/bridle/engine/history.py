@@ -111,6 +111,11 @@ class History(Permissions):
             for call in calls
         )
 
+    @property
+    def open_ids(self) -> set[str]:
+        """The ids of all calls of the reply that is open, answered or not."""
+        return set(self._outputs) if self._open is not None else set()
+
     def apply(self, record: Record) -> None:
         """Take one record into account."""
         fold = _FOLDS.get(type(record.event))
@@ -204,7 +209,7 @@ class History(Permissions):
             self._enter(_dated(event.message, record), ours=False)
 
     def _reply(self, record: Record, event: ResponseCompleted) -> None:
-        self.steps += 1
+        self.steps += not event.grows
         if event.message is None or not event.message.parts:
             return
         if event.grows and (reply := self._open) is not None and self._ours:
@@ -302,6 +307,7 @@ class History(Permissions):
     def _rewound(self, record: Record, event: Rewound) -> None:
         self._replace(event.messages)
         self._idle()
+        self.attached.clear()  # other agents' conversations still hold what is no more
         self.metrics = replace(self.metrics, context_tokens=0)  # counted of what is no more
         self.todos = event.todos
         self.waiting = {seq: one for seq, one in self.waiting.items() if seq <= event.to}

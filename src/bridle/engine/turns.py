@@ -5,6 +5,7 @@ Owns the life of a turn from its prompt to its end. Who sends, watches or asks i
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bridle.engine.awaited import Results
@@ -116,8 +117,8 @@ class Turns:
 
     def begin(self, turn: int) -> None:
         """Start this turn, with its prompts."""
-        self._take_prompts(turn)
-        self._start(turn)
+        prompts = self._take_prompts(turn)
+        self._start(turn, prompts)
 
     def go_on(self) -> int:
         """A parked turn has its answers, or somebody who can be asked for them."""
@@ -209,22 +210,26 @@ class Turns:
         for turn in list(self.results):
             self._settle_result(turn, Ending("interrupted", "the session was closed"), None)
 
-    def _take_prompts(self, turn: int, *, steering: bool = False) -> None:
-        """Bring prompts into the conversation of this turn, each once.
+    def _take_prompts(self, turn: int, *, steering: bool = False) -> tuple[Message, ...]:
+        """Bring prompts into the conversation of this turn, each once; what they say.
 
         What steers belongs to the turn that runs. A turn that begins takes those, too, for which
         nobody waits here: they came too late to steer, or a process ended before it came to them.
         """
+        taken: list[Message] = []
         for seq, prompt in list(self._history.waiting.items()):
             mine = prompt.turn == turn or not (steering or self.results.lacks(prompt.turn))
             if mine and (prompt.when == "next_step" or not steering):
                 parts = prompt.parts or as_parts(prompt.content)
-                self._emit(MessageAdded(Message("user", parts), seq, turn))
+                taken.append(Message("user", parts))
+                self._emit(MessageAdded(taken[-1], seq, turn))
+        return tuple(taken)
 
-    def _start(self, turn: int) -> None:
+    def _start(self, turn: int, prompts: tuple[Message, ...] = ()) -> None:
         last, history = self._way, self._history
-        way = self._way = UnderWay(turn, self._id, self.parts, history.before, self.belongings)
+        way = self._way = UnderWay(turn, self._id, self.parts, history, self.belongings)
         self.busy, self.number = True, turn
+        way.prompts, way.steer = prompts, partial(self._take_prompts, turn, steering=True)
         way.goes_on = history.steps > 0
         self._window.parts = self.parts
         if self.one_budget and last is not None:

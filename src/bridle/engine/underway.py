@@ -4,22 +4,22 @@ Knows what a turn is handed and nothing of prompts, watchers or other turns.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from bridle.engine.belongings import Belongings
 from bridle.engine.budget import Budget
 from bridle.engine.compact import Window
+from bridle.engine.history import History
 from bridle.engine.loop import PARKED, Ending, outcome, run_turn
 from bridle.engine.parts import Parts
 from bridle.engine.turn import Turn
 from bridle.engine.voice import Voice
 from bridle.errors import AgentError, HookDenied, TimedOut
 from bridle.events import Event
-from bridle.messages import ToolCall
+from bridle.messages import Message, ToolCall
 from bridle.promises.tool import ToolContext
-from bridle.usage import ExecutionMetrics
 
 if TYPE_CHECKING:
     from bridle.engine.approvals import Approvals
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bridle.engine.gate import Gate
 
 PATIENCE = 5.0  # seconds that an interrupt waits for a tool that does not let go
+_LONGEST = 60.0  # ... where the turn is another agent's, which is ended, or given up, before that
 _given_up: set["asyncio.Task[None]"] = set()
 Outcome = tuple[Ending, AgentError | None]
 
@@ -42,11 +43,14 @@ class UnderWay:
         "budget",
         "deadline",
         "goes_on",
+        "history",
         "inputs",
         "number",
         "parking",
         "parts",
+        "prompts",
         "session_id",
+        "steer",
         "stopped",
         "task",
         "voice",
@@ -57,18 +61,21 @@ class UnderWay:
         number: int,
         session_id: str,
         parts: Parts,
-        before: ExecutionMetrics,
+        history: History,
         belongings: Belongings,
     ) -> None:
         self.number = number
         self.session_id = session_id
         self.parts = parts
-        self.before = before
+        self.history = history
+        self.before = before = history.before
         self.belongings = belongings
         self._around: Around | None = None
         self.task: asyncio.Task[None] | None = None
         self.begun = self.stopped = self.parking = False
         self.goes_on = False  # was it parked before?
+        self.prompts: tuple[Message, ...] = ()  # with which it began
+        self.steer: Callable[[], tuple[Message, ...]] = tuple  # takes those that came meanwhile
         self.inputs: Turn | None = None
         self.voice: Voice | None = None
         limits = parts.limits
@@ -114,6 +121,7 @@ class UnderWay:
                 redactor=parts.redactor,
                 left=left,
                 around=self._around,
+                sources=parts.sources,
             )
             return await self._run(self.inputs), None
         except (Exception, asyncio.CancelledError) as raised:
@@ -134,7 +142,7 @@ class UnderWay:
             raise asyncio.CancelledError
         await inputs.settled()  # nothing happens before the prompt is safe
         if self.deadline is None:  # who has no hooks waits through one coroutine less
-            return await (run_turn(inputs) if self._around is None else self._begin(inputs))
+            return await (self._work(inputs) if self._around is None else self._begin(inputs))
         try:
             async with asyncio.timeout_at(self.deadline):
                 return await self._begin(inputs)
@@ -151,7 +159,28 @@ class UnderWay:
             from bridle.engine.remarks import from_hook
 
             inputs.system += from_hook(remark.word)
-        return await run_turn(inputs)
+        return await self._work(inputs)
+
+    def _work(self, inputs: Turn) -> Coroutine[Any, Any, Ending]:
+        """What is to be awaited: our own loop, or the agent that carries the turns."""
+        if (agent := self.parts.agent) is None:
+            return run_turn(inputs)
+        from bridle.engine.agent_session import Assignment
+        from bridle.engine.backend import carry_turn
+
+        given = Assignment(
+            agent,
+            self.session_id,
+            self.number,
+            self.parts.workspace.root,
+            self.history,
+            self.before,
+            self.deadline,
+            self.prompts,
+            self.goes_on,
+            self.steer,
+        )
+        return carry_turn(inputs, given)
 
     @property
     def is_heard(self) -> bool:
@@ -168,8 +197,8 @@ class UnderWay:
 
     @property
     def patience(self) -> float:
-        """How long it is waited for."""
-        return PATIENCE
+        """How long it is waited for. Who ends another agent's turn has a limit of its own."""
+        return PATIENCE if self.parts.agent is None else _LONGEST
 
     def park(self) -> None:
         """Have it end soon, but leave its calls open where none of them has begun."""
@@ -187,7 +216,7 @@ class UnderWay:
         task = self.task
         if task is None or task is asyncio.current_task():
             return True
-        await asyncio.wait([task], timeout=PATIENCE)
+        await asyncio.wait([task], timeout=self.patience)
         return task.done()
 
     def give_up(self) -> str:

@@ -18,6 +18,7 @@ from bridle.promises.store import Durability, Store
 from bridle.promises.tool import Files, Tool
 from bridle.runtime.adapters import known_secrets
 from bridle.runtime.adapters import provider as provider_of
+from bridle.runtime.agents import agent_of, resolved
 from bridle.runtime.grounding import Folder, Surroundings, surroundings, undo_of
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import as_tool
@@ -26,6 +27,8 @@ from bridle.workspace.paths import Workspace
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from bridle.promises.agent import BaseAgent
+    from bridle.promises.agent import BaseAgent
     from bridle.promises.hooks import Hooks
     from bridle.promises.keeping import Keeper
 
@@ -49,10 +52,14 @@ class EngineOptions(TypedDict, total=False):
     the place of both. `also` are more folders to work on. `sandbox` is what commands run in (auto,
     bubblewrap, landlock, none), `hosts` whom `web_fetch` may ask (none: there is no such tool);
     both are for the built-in tools. `undo=False` keeps nothing of what turns change, nor does a
-    store of your own without a `state`. A yes for the session ends after `ask_grant_seconds`; a
-    rule made of a yes is handed to `learn`, in its words.
+    store of your own without a `state`. `agent` carries the turns in the place of our own loop: its
+    name (`claude-code`, `acp:COMMAND`, `loop`) or any object of the shape of `BaseAgent`; it needs
+    no provider. A yes for the session ends after `ask_grant_seconds`; a
+    rule made of a yes is handed to `learn`, in its words. `agent` carries the turns in the place
+    of our own loop: any object of the shape of `bridle.agents.base.BaseAgent`.
     """
 
+    agent: "BaseAgent | str"
     mode: Mode
     rules: Iterable[Rule | str]
     policy: PolicyEngine
@@ -79,6 +86,7 @@ class EngineOptions(TypedDict, total=False):
     redact: Iterable[str]
     redact_tokens: bool
     face: str
+    agent: "BaseAgent"
 
 
 def build_engine(
@@ -95,12 +103,13 @@ def build_engine(
     built-in ones. The workspace is the folder that they work on (default: the current one).
     """
     _check(options)
-    model = _with_fallback(_resolved(provider), options.get("fallback"))
+    agent = resolved(options.get("agent"))
+    model = _model(provider, agent, options)
     small = options.get("small")
     kept = {key: options[key] for key in _KEPT if key in options}  # type: ignore[literal-required]
     folder = _folder(workspace, options.get("also", ()))
     around = surroundings(folder, options.get("state"), options.get("sandbox", "auto"))
-    named = _named(_builtin(around, options) if tools is None else tools)
+    named = _tools(around, tools, agent, options)
     parts = Parts(
         model,
         named,
@@ -112,7 +121,9 @@ def build_engine(
         sandbox=around.sandbox if tools is None and around.sandbox is not None else "",
         keeper=_keeper(around, named, options, elsewhere=store is not None),
         hooks=_hooks(options.get("hooks"), folder.root),
-        system=default_system(folder.root, named, options),
+        system=_told(agent, folder.root, named, options),
+        agent=agent,
+        agents=agent_of,
         small=provider_of(small) if isinstance(small, str) else small,
         version=__version__,
         secrets=known_secrets(os.environ),
@@ -142,6 +153,7 @@ _KEPT = (
     "deps",
     "redact_tokens",
     "face",
+    "agent",
 )
 
 
@@ -184,6 +196,48 @@ def _hooks(given: Any, root: str) -> "Hooks | None":
     from bridle.runtime.hooks import as_hooks
 
     return as_hooks(given, root)
+
+
+def _told(
+    agent: "BaseAgent | None", root: str, tools: Iterable[str], options: EngineOptions
+) -> str:
+    """What the model is told. Another agent knows its own work, and is told what is special."""
+    if agent is None:
+        return default_system(root, tools, options)
+    return options.get("system", options.get("instructions", ""))
+
+
+def _model(
+    provider: Provider | str | None, agent: "BaseAgent | None", options: EngineOptions
+) -> Provider:
+    """The model's side; where another agent carries the turns it is left out, unless named."""
+    if agent is None or provider is not None:
+        return _with_fallback(_resolved(provider), options.get("fallback"))
+    from bridle.engine.no_model import NoModel
+
+    return NoModel(agent)
+
+
+def _tools(
+    around: Surroundings,
+    given: Iterable[Tool | Callable[..., Any]] | None,
+    agent: "BaseAgent | None",
+    options: EngineOptions,
+) -> dict[str, Tool]:
+    """The tools by name. What another agent does is judged by ours of the same kind, too."""
+    named = {} if given is None else _named(given)
+    if given is not None and agent is None:
+        return named
+    return _named(_builtin(around, options)) | named
+
+
+def _model(provider: Provider | str | None, agent: "BaseAgent | None") -> Provider:
+    """The model; an agent that carries the turns has its own, and needs none."""
+    if provider is not None or agent is None:
+        return _resolved(provider)
+    from bridle.engine.no_model import NoModel
+
+    return NoModel(agent)
 
 
 def _resolved(provider: Provider | str | None) -> Provider:

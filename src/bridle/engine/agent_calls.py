@@ -1,0 +1,276 @@
+"""The calls of another agent, on the way through the same gate as any other.
+
+Two kinds. What the agent does by its own means is *permitted*: recorded, judged, asked about, its
+intent settled on disk and what it will change kept, before the agent hears a yes; what came of it
+the agent reports, and what it does not report is unknown. What the agent has our tools do is *run*
+as in our own loop. Once the turn is over (`over`) nothing is let through any more.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+
+from bridle.engine.calls import INTERRUPTED, NOT_STOPPED, Caller
+from bridle.engine.fingerprint import fingerprint
+from bridle.engine.gate import Parked
+from bridle.engine.history import NOT_RUN, UNKNOWN, History
+from bridle.engine.loop import PARKED, Ending
+from bridle.engine.question import Judged
+from bridle.engine.turn import Turn
+from bridle.events import CallIntended, Event, ToolResultEvent, TraceEvent
+from bridle.messages import ToolCall, ToolOutput
+from bridle.policy import ToolPolicy
+from bridle.promises.agent import Permission
+from bridle.promises.tool import Tool, ToolContext, ToolResult
+
+if TYPE_CHECKING:
+    from bridle.promises.keeping import Keeping
+
+T = TypeVar("T")
+
+OVER = "not run: the turn is over"
+WAITS = "not run yet: a person has to be asked, and the turn rests until they have answered"
+_ONCE = "a person has allowed it: it was not run yet, and may be made once with these arguments"
+_SPENT = "the limit of {} tool calls is reached"
+
+
+class Foreign:
+    """A tool that only the agent has: nothing is known of it, so it is asked about."""
+
+    description = "a tool of another agent"
+    parameters: dict[str, Any] = {"type": "object"}
+    policy = ToolPolicy()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
+        """It cannot be run here."""
+        return ToolResult.failure(f"there is no tool named {self.name!r} here")
+
+
+class Allowed(Struct, frozen=True, gc=False):
+    """A call that the agent was told to make, and what undo has kept before it."""
+
+    judged: Judged
+    keeping: "Keeping | None" = None
+
+
+class AgentCaller(Caller):
+    """Lets the calls of one agent through, in one turn."""
+
+    def __init__(self, turn: Turn, history: History) -> None:
+        super().__init__(turn)
+        self._history = history
+        self._say_it, self._emit = turn.emit, self._noted
+        self._outputs: dict[str, ToolOutput] = {}  # what was answered in this turn
+        self._allowed: dict[str, Allowed] = {}  # what the agent does by its own means now
+        self._passes: set[str] = set()  # calls that a person allowed while the turn rested
+        self._errands: set[asyncio.Future[Any]] = set()
+        self._spent = False  # a call was asked for beyond the limit
+        self.over: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+
+    def end(self, ending: Ending) -> None:
+        """There is no going on; the first reason for it stands."""
+        if not self.over.done():
+            self.over.set_result(ending)
+
+    def knows(self, call_id: str) -> bool:
+        """Was there such a call in this turn that has come to the gate?"""
+        return call_id in self._open or call_id in self._outputs
+
+    async def permit(self, call: ToolCall) -> Permission:
+        """May the agent make this call? Where it may, its intent is on disk."""
+        if self.over.done():
+            self._open[call.id] = call
+            return self._late(call)
+        self._open[call.id] = call
+        found = await self._until_over(self._permission(call))
+        return found or self._late(call)
+
+    def _late(self, call: ToolCall) -> Permission:
+        parked = self.over.done() and self.over.result() is PARKED
+        return Permission(False, WAITS if parked else OVER, call_id=call.id, stops=True)
+
+    async def _permission(self, call: ToolCall) -> Permission:
+        try:
+            found = await self._let_through(call, self._tool(call.name))
+            if isinstance(found, Judged):
+                found = await self._begin(found)
+        except Parked:
+            self.end(PARKED)
+            return self._late(call)
+        if isinstance(found, ToolResult):
+            self._say(call, found, self._open)
+            self._end_if_stuck()
+            said = self._clean(found.text)
+            return Permission(False, said, call_id=call.id, stops=self.over.done())
+        given = found.call.arguments
+        changed = None if given == call.arguments else given
+        return Permission(True, "", changed, call.id, found.decision.word)
+
+    async def run(self, call: ToolCall) -> ToolOutput:
+        """Have our tool run; its one result, as the log has it."""
+        self._open[call.id] = call
+        if not self.over.done():
+            await self._until_over(self._answer(call, self._open))
+            if self._parked:
+                self.end(PARKED)
+            self._end_if_stuck()
+        output = self._outputs.get(call.id)
+        if output is None:
+            return ToolOutput(call.id, self._late(call).message, True, call.name)
+        redactor = self._gate.redactor
+        return output if redactor is None else redactor.value(output)
+
+    async def finish(self, call_id: str, result: ToolResult) -> bool:
+        """What came of a call that was allowed; was there such a call?"""
+        around = self._around
+        if around is None or (allowed := self._allowed.pop(call_id, None)) is None:
+            return self.finish_plainly(call_id, result)
+        judged = allowed.judged
+        self._finished[judged.call.id] = result
+        if allowed.keeping is not None:
+            await self._say_changed(around, judged, allowed.keeping)
+        result = await self._remarked(around, judged, result)
+        self._say(judged.call, result, self._open)
+        self._end_if_stuck()
+        return True
+
+    def finish_plainly(self, call_id: str, result: ToolResult) -> bool:
+        """The same where neither hooks nor undo stand around it."""
+        if (allowed := self._allowed.pop(call_id, None)) is None:
+            return False
+        self._say(allowed.judged.call, result, self._open)
+        self._end_if_stuck()
+        return True
+
+    def answer(self, call: ToolCall, result: ToolResult) -> None:
+        """What came of a call that the agent has made without asking."""
+        named = {"callId": call.id, "name": call.name}
+        self._emit(TraceEvent("ungated_call", named))
+        self._say(call, result, {call.id: call})
+
+    async def go_on(self, calls: tuple[ToolCall, ...]) -> None:
+        """Settle the calls that a turn was parked with; one may still have to wait.
+
+        Ours are run as they were shown. What only the agent can do it may do once, in its next run.
+        """
+        asked = {one.call.id for one in self._history.pending.values()} | set(self._history.answers)
+        self._open = {call.id: call for call in calls}
+        for call in calls:
+            if call.id not in asked:
+                self._say(call, ToolResult.failure(NOT_RUN), self._open)
+            elif call.name in self._tools:
+                await self._answer(call, self._open)
+            else:
+                await self._pass_on(call)
+        if self._parked:
+            self.end(PARKED)
+        self._end_if_stuck()
+
+    async def _pass_on(self, call: ToolCall) -> None:
+        try:
+            found = await self._let_through(call, Foreign(call.name))
+        except Parked:
+            self._parked = True
+            return
+        if isinstance(found, Judged):
+            self._budget.tool_calls -= 1  # it is counted when it is made
+            self._passes.add(_spelt(found.call))
+            found = ToolResult(True, _ONCE)
+        self._say(call, found, self._open)
+
+    async def settle(self, *, ended: bool) -> None:
+        """The agent is done: answer what it has left open, but for what waits for a person."""
+        rests = self._leaves or (self.over.done() and self.over.result() is PARKED)
+        waits = {one.call.id for one in self._history.pending.values()} if rests else set[str]()
+        for allowed in list(self._allowed.values()):
+            if self._around is not None and allowed.keeping is not None:
+                await self._say_changed(self._around, allowed.judged, allowed.keeping)
+        for call in list(self._open.values()):
+            if call.id in waits:
+                continue
+            if call.id in self._allowed:
+                self._lose(call)
+            elif call.id not in self._begun:
+                self._cut_off(call, NOT_RUN, self._open)
+            else:
+                self._cut_off(call, INTERRUPTED if ended else NOT_STOPPED, self._open)
+
+    async def drain(self, seconds: float) -> bool:
+        """Wait for what was cut off: did all of it end?"""
+        for errand in self._errands:
+            errand.cancel()
+        if self._errands:
+            await asyncio.wait(self._errands, timeout=seconds)
+        return not self._errands
+
+    def _lose(self, call: ToolCall) -> None:
+        said = f"the agent did not say what came of {call.name}"
+        words = f"{said}: it is not known whether it ran. Look at what it may have changed."
+        detail = {"callId": call.id, "name": call.name, "message": words}
+        self._emit(TraceEvent("unknown_call", detail))
+        self._say(call, ToolResult.failure(UNKNOWN), self._open)
+
+    def _tool(self, name: str) -> Tool:
+        return self._tools.get(name) or Foreign(name)
+
+    async def _begin(self, judged: Judged) -> Judged | ToolResult:
+        """Say that it is about to happen, and have what it will change kept."""
+        call, reads, keeping = judged.call, judged.reads, None
+        self._emit(CallIntended(call.id, call.name, reads, fingerprint(call)))
+        if not reads:
+            await self._turn.settled()
+            if self._around is not None:
+                keeping = await self._keep(self._around, call)
+        if isinstance(keeping, ToolResult):
+            return keeping
+        if self.over.done():
+            return ToolResult.failure(OVER)
+        self._begun.add(call.id)
+        self._allowed[call.id] = Allowed(judged, keeping)
+        return judged
+
+    async def _asked(self, judged: Judged) -> Judged | ToolResult:
+        """A person is asked, unless they have allowed exactly this while the turn rested."""
+        if (spelt := _spelt(judged.call)) in self._passes:
+            self._passes.discard(spelt)
+            return judged
+        return await super()._asked(judged)
+
+    def _judged(self, call: ToolCall, tool: Tool, *, counts: bool = True) -> Judged | ToolResult:
+        limit = self._budget.limits.tool_calls
+        self._spent |= counts and 0 < limit <= self._budget.tool_calls
+        return super()._judged(call, tool, counts=counts)
+
+    def _end_if_stuck(self) -> None:
+        if self._spent:
+            self.end(Ending("budget", _SPENT.format(self._budget.limits.tool_calls)))
+        elif self.stuck:
+            hint = "Look at that call, then say how to go on."
+            self.end(Ending("stuck", self.stuck, hint))
+
+    def _noted(self, event: Event) -> None:
+        if isinstance(event, ToolResultEvent):
+            self._outputs[event.output.call_id] = event.output
+        self._say_it(event)
+
+    async def _until_over(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """What comes of it; None where the turn was over before."""
+        task = asyncio.ensure_future(work)
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
+        try:
+            await asyncio.wait((task, self.over), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not task.done():
+                task.cancel()
+        await asyncio.wait((task,))
+        return None if task.cancelled() else task.result()
+
+
+def _spelt(call: ToolCall) -> str:
+    return fingerprint(ToolCall("", call.name, call.arguments))

@@ -1,0 +1,57 @@
+"""What is left of the limits for an agent that spends on its own, and which one is reached. Pure.
+
+Our own loop reserves before each request; another agent makes its requests itself, so what it
+reports is added up, and it is told beforehand what there is.
+"""
+
+from bridle.engine.budget import Budget
+from bridle.promises.agent import Room
+from bridle.usage import ExecutionMetrics
+
+
+def room_of(budget: Budget, before: ExecutionMetrics, deadline: float | None) -> Room:
+    """What the turn may still use. `before` is what the session had used when it began."""
+    limits = budget.limits
+    tokens = _least(
+        (limits.tokens, budget.tokens), (limits.session_tokens, before.tokens + budget.tokens)
+    )
+    return Room(
+        _left(limits.steps, budget.steps),
+        _left(limits.tool_calls, budget.tool_calls),
+        None if tokens is None else int(tokens),
+        _least((limits.money, budget.money), (limits.session_money, before.cost + budget.money)),
+        deadline,
+    )
+
+
+def reached(budget: Budget, before: ExecutionMetrics) -> tuple[str, str]:
+    """The limit that is reached, in words, and what to do about it; empty where none is."""
+    limits, tokens, money = budget.limits, budget.tokens, budget.money
+    if limits.steps and budget.steps > limits.steps:
+        return f"the limit of {limits.steps} steps is reached", ""
+    if limits.tokens and tokens >= limits.tokens:
+        return f"the limit of {limits.tokens} tokens is reached: {tokens} are used", ""
+    if limits.money and money >= limits.money:
+        return f"the limit of ${limits.money:g} is reached: ${money:.4f} are spent", ""
+    whole, spent = before.tokens + tokens, before.cost + money
+    if limits.session_tokens and whole >= limits.session_tokens:
+        said = f"the limit of {limits.session_tokens} tokens a session is reached"
+        return f"{said}: {whole} are used", _later("tokens")
+    if limits.session_money and spent >= limits.session_money:
+        said = f"the limit of ${limits.session_money:g} a session is reached"
+        return f"{said}: ${spent:.4f} are spent", _later("money")
+    return "", ""
+
+
+def _left(limit: int, used: int) -> int | None:
+    return max(0, limit - used) if limit else None
+
+
+def _least(*scopes: tuple[float, float]) -> float | None:
+    found = [max(0.0, limit - used) for limit, used in scopes if limit]
+    return min(found) if found else None
+
+
+def _later(kind: str) -> str:
+    key, flag = f"session_{kind}", f"--max-session-{kind}"
+    return f"What was done is kept: raise limits.{key} ({flag}), or start a new session."

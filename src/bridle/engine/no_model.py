@@ -1,0 +1,26 @@
+"""The model's side where there is none, because another agent carries the turns with its own."""
+
+from collections.abc import AsyncGenerator
+
+from bridle.errors import ConfigError
+from bridle.events import ModelEvent
+from bridle.promises.provider import ProviderInfo, Request
+
+
+class NoModel:
+    """Stands in for a provider; the log names the agent in its place."""
+
+    def __init__(self, agent: object) -> None:
+        name = agent if isinstance(agent, str) else getattr(agent, "name", "")
+        self.info = ProviderInfo(name if isinstance(name, str) and name else type(agent).__name__)
+
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        """There is nobody to ask."""
+        raise ConfigError(
+            f"{self.info.name} carries the turns, and there is no model beside it",
+            hint="Name a model as well, for example with --model.",
+        )
+        yield  # what makes it a stream
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
