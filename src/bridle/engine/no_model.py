@@ -16,11 +16,14 @@ class NoModel:
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """There is nobody to ask."""
+        for event in self._refusal():
+            yield event
+
+    def _refusal(self) -> tuple[ModelEvent, ...]:
         raise ConfigError(
             f"{self.info.name} carries the turns, and there is no model beside it",
             hint="Name a model as well, for example with --model.",
         )
-        yield  # what makes it a stream
 
     async def close(self) -> None:
         """There is nothing to let go of."""

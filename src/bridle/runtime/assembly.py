@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from bridle.promises.agent import BaseAgent
-    from bridle.promises.agent import BaseAgent
     from bridle.promises.hooks import Hooks
     from bridle.promises.keeping import Keeper
 
@@ -55,8 +54,7 @@ class EngineOptions(TypedDict, total=False):
     store of your own without a `state`. `agent` carries the turns in the place of our own loop: its
     name (`claude-code`, `acp:COMMAND`, `loop`) or any object of the shape of `BaseAgent`; it needs
     no provider. A yes for the session ends after `ask_grant_seconds`; a
-    rule made of a yes is handed to `learn`, in its words. `agent` carries the turns in the place
-    of our own loop: any object of the shape of `bridle.agents.base.BaseAgent`.
+    rule made of a yes is handed to `learn`, in its words.
     """
 
     agent: "BaseAgent | str"
@@ -86,7 +84,6 @@ class EngineOptions(TypedDict, total=False):
     redact: Iterable[str]
     redact_tokens: bool
     face: str
-    agent: "BaseAgent"
 
 
 def build_engine(
@@ -153,7 +150,6 @@ _KEPT = (
     "deps",
     "redact_tokens",
     "face",
-    "agent",
 )
 
 
@@ -229,15 +225,6 @@ def _tools(
     if given is not None and agent is None:
         return named
     return _named(_builtin(around, options)) | named
-
-
-def _model(provider: Provider | str | None, agent: "BaseAgent | None") -> Provider:
-    """The model; an agent that carries the turns has its own, and needs none."""
-    if provider is not None or agent is None:
-        return _resolved(provider)
-    from bridle.engine.no_model import NoModel
-
-    return NoModel(agent)
 
 
 def _resolved(provider: Provider | str | None) -> Provider:
