@@ -47,7 +47,19 @@ def facts_of(
         return _files(call, tool, ground, cwd)
     if call.name == _FETCH:
         return Facts(policy, acts=(_fetched(call, tool),))
+    if (told := getattr(tool, "facts", None)) is not None:  # one that knows more of its calls
+        return _own_word(told, call, policy)
     return Facts(policy, _subject(call.arguments))
+
+
+def _own_word(
+    told: "Callable[[dict[str, Any]], Facts]", call: "ToolCall", policy: ToolPolicy
+) -> Facts:
+    """What a tool says of a call itself; where it cannot, nothing was understood."""
+    try:
+        return told(call.arguments)
+    except (ToolError, KeyError, TypeError, ValueError, AttributeError):
+        return Facts(policy, opaque="what it would do cannot be told")
 
 
 def _subject(arguments: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from bridle.engine.budget import estimate
 from bridle.engine.compact import NoRoom
 from bridle.engine.pricing import Heard, priced
+from bridle.engine.sources import renew
 from bridle.engine.turn import Parked, Turn
 from bridle.errors import (
     AgentError,
@@ -33,9 +34,9 @@ from bridle.events import (
     TraceEvent,
     UsageReported,
 )
-from bridle.messages import Message, Part, Text, ToolCall
+from bridle.messages import Message, Part, Text, ToolCall, Transcript
 from bridle.promises.codec import scrubbed
-from bridle.promises.provider import Request
+from bridle.promises.provider import Request, RequestConfig
 from bridle.usage import Usage
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ PARKED = Ending("parked", "the turn waits for a person's answer")
 async def run_turn(turn: Turn) -> Ending:
     """Run to the end. Raise what the provider raises; a limit is an ending, not an error."""
     try:
+        if turn.sources:
+            renew(turn)  # what was left open may be for one of theirs
         if turn.left and (ending := await _obey(turn, turn.left)) is not None:
             return ending
         return await _steps(turn)
@@ -79,7 +82,7 @@ async def _steps(turn: Turn) -> Ending:
         except BudgetReached as limit:
             return Ending("budget", limit.message, limit.hint)
         try:
-            reply = await _answer(turn, Request(history, turn.offered, config, _system(turn)))
+            reply = await _answer(turn, _request(turn, history, config))
         finally:
             if turn.budget.day is not None:
                 await turn.budget.settle(turn.settled)
@@ -90,6 +93,13 @@ async def _steps(turn: Turn) -> Ending:
             return _ending(reply)
         if (ending := await _obey(turn, calls)) is not None:
             return ending
+
+
+def _request(turn: Turn, history: Transcript, config: RequestConfig) -> Request:
+    """What the provider is asked: with the tools as they are now, where some come and go."""
+    if turn.sources:
+        renew(turn)
+    return Request(history, turn.offered, config, _system(turn))
 
 
 def _system(turn: Turn) -> str:

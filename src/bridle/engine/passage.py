@@ -6,7 +6,7 @@ does not run.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -33,19 +33,25 @@ class Passage:
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
-        self._tools = turn.tools
         self._gate = turn.gate()
         self._around = turn.around
-        self._checks: dict[str, Check] = {}
+        self._checks: dict[str, tuple[Tool, Check]] = {}
         self._words: dict[str, str] = {}  # what is added to a result, by call
         self._begun: set[str] = set()  # calls of this step whose effect may have happened
         self._open: dict[str, ToolCall] = {}
 
+    @property
+    def _tools(self) -> Mapping[str, Tool]:
+        """Those that the turn knows now: sources may have others with every step."""
+        return self._turn.tools
+
     def _check(self, tool: Tool) -> Check:
         """The check of a tool's arguments, compiled once."""
-        check = self._checks.get(tool.name)
-        if check is None:
-            check = self._checks[tool.name] = _compiled(msgspec.json.encode(tool.parameters))
+        known = self._checks.get(tool.name)
+        if known is not None and known[0] is tool:
+            return known[1]
+        check = _compiled(msgspec.json.encode(tool.parameters))
+        self._checks[tool.name] = (tool, check)  # another one of that name takes other arguments
         return check
 
     def _judged(self, call: ToolCall, tool: Tool, *, counts: bool = True) -> Judged | ToolResult:

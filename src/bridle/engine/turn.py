@@ -13,7 +13,7 @@ from bridle.events import Event
 from bridle.messages import ToolCall
 from bridle.policy import Mode
 from bridle.promises.provider import Provider, RequestConfig
-from bridle.promises.tool import Tool, ToolContext
+from bridle.promises.tool import Tool, ToolContext, ToolSource
 
 if TYPE_CHECKING:
     from bridle.engine.approvals import Approvals
@@ -49,3 +49,4 @@ class Turn(Struct):
     redactor: Redactor | None = None
     left: tuple[ToolCall, ...] = ()  # calls with which a turn goes on that was parked
     around: "Around | None" = None  # hooks and the like, where there are any
+    sources: tuple[ToolSource, ...] = ()  # whose tools come and go

@@ -1,0 +1,53 @@
+"""The tools of a turn where some come and go: its own, and those that sources have right now.
+
+What is offered stays the same object while nothing changes, so that a provider encodes it once. A
+source's tool never takes the place of one of the engine's own.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from bridle.promises.tool import Tool, ToolSource
+
+if TYPE_CHECKING:
+    from bridle.engine.turn import Turn
+
+_STOCK = "engine.sources"  # in a session's memory: what was put together last
+
+
+class _Stock:
+    """What the engine has itself, and that with the tools of sources, as of their versions."""
+
+    def __init__(self, tools: Mapping[str, Tool], offered: tuple[Tool, ...]) -> None:
+        self.own_tools, self.own = tools, offered
+        self.tools, self.offered = tools, offered
+        self._versions: tuple[int, ...] = ()
+
+    def is_of(self, offered: tuple[Tool, ...]) -> bool:
+        """Was it put together from these, or is it these?"""
+        return offered is self.own or offered is self.offered
+
+    def look(self, sources: tuple[ToolSource, ...]) -> None:
+        """Put it together anew where a source has others by now."""
+        versions = tuple([source.version for source in sources])
+        if versions == self._versions:
+            return
+        self._versions = versions
+        found = dict(self.own_tools)
+        more: list[Tool] = []
+        for source in sources:
+            for tool in source.tools():
+                if tool.name not in found:
+                    found[tool.name] = tool
+                    more.append(tool)
+        self.tools, self.offered = found, (*self.own, *more)
+
+
+def renew(turn: "Turn") -> None:
+    """Have a turn know, and offer, what its sources have now. Starts nothing."""
+    memory = turn.belongings.memory
+    stock = memory.get(_STOCK)
+    if not isinstance(stock, _Stock) or not stock.is_of(turn.offered):
+        stock = memory[_STOCK] = _Stock(turn.tools, turn.offered)
+    stock.look(turn.sources)
+    turn.tools, turn.offered = stock.tools, stock.offered
