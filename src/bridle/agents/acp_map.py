@@ -1,0 +1,337 @@
+"""ACP in our words, and our words in ACP. Pure, in both directions.
+
+`events_of` and `Calls` read what an agent says (the client's side, agents/acp.py); `update_of`,
+`question_of` and `answer_of` say what we do to an editor (the agent's side). What a tool call would
+do, as a call of our own tools, is in acp_calls.py. Knows no process, no session and no gate.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from acp import schema
+from msgspec import Struct
+from pydantic import BaseModel, ValidationError
+
+from bridle.events import (
+    ApprovalAsked,
+    CallIntended,
+    Event,
+    Reason,
+    TextDelta,
+    ThinkingDelta,
+    Todo,
+    TodosChanged,
+    ToolCallReady,
+    ToolResultEvent,
+    TraceEvent,
+)
+from bridle.messages import Image, Part, Text, ToolCall, ToolOutput
+from bridle.promises.session import NO, YES, Answer
+from bridle.usage import Usage
+from bridle.workspace.text import one_line, shorten
+
+Update = schema.SessionNotification
+Kind = schema.ToolKind
+TEXT = 200_000  # characters of a result that are kept
+
+KINDS: dict[str, Kind] = {
+    "read": "read",
+    "list": "read",
+    "glob": "search",
+    "grep": "search",
+    "write": "edit",
+    "edit": "edit",
+    "apply_patch": "edit",
+    "shell": "execute",
+    "shell_output": "execute",
+    "shell_stop": "execute",
+    "web_fetch": "fetch",
+    "todo_write": "think",
+    "ask_user": "other",
+    "exit_plan_mode": "switch_mode",
+}
+
+
+class Money(Struct, frozen=True):
+    """What a conversation has cost so far, as the agent says."""
+
+    amount: float
+    currency: str = "USD"
+
+
+def wire(model: BaseModel) -> dict[str, Any]:
+    """A value of the protocol as it is written."""
+    found: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return found
+
+
+# --- what an agent says, in our words -----------------------------------------------------------
+
+
+def read_update(params: Any) -> Update | TraceEvent:
+    """A notification, or what is to be recorded of one that cannot be read."""
+    try:
+        return Update.model_validate(params)
+    except ValidationError:
+        update = params.get("update") if isinstance(params, dict) else None
+        kind = update.get("sessionUpdate") if isinstance(update, dict) else None
+        return TraceEvent("acp", {"unread": one_line(str(kind or params), 200)})
+
+
+def events_of(update: Any) -> tuple[Event, ...]:
+    """What an update says, but for tool calls and money."""
+    match update:
+        case schema.AgentMessageChunk():
+            return _said(TextDelta, update.content)
+        case schema.AgentThoughtChunk():
+            return _said(ThinkingDelta, update.content)
+        case schema.AgentPlanUpdate():
+            return (TodosChanged(tuple(Todo(one.content, one.status) for one in update.entries)),)
+        case schema.CurrentModeUpdate():
+            return (TraceEvent("acp_mode", {"mode": update.current_mode_id}),)
+        case schema.AvailableCommandsUpdate():
+            names = [one.name for one in update.available_commands]
+            return (TraceEvent("acp_commands", {"commands": names}),)
+        case schema.ToolCallStart() | schema.ToolCallProgress() | schema.UserMessageChunk():
+            return ()
+        case schema.UsageUpdate():
+            return (TraceEvent("acp_context", {"used": update.used, "size": update.size}),)
+        case _:
+            return (TraceEvent("acp", wire(update)),)
+
+
+def _said(kind: type[TextDelta] | type[ThinkingDelta], content: Any) -> tuple[Event, ...]:
+    text = text_of(content)
+    return (kind(text),) if text else ()
+
+
+def text_of(content: Any) -> str:
+    """A block of content as text; what is no text is named."""
+    match content:
+        case schema.TextContentBlock():
+            return content.text
+        case schema.ResourceContentBlock():
+            return f"[{content.name}]({content.uri})"
+        case schema.EmbeddedResourceContentBlock(resource=schema.TextResourceContents() as found):
+            return found.text
+        case schema.ImageContentBlock() | schema.AudioContentBlock():
+            return f"[{content.mime_type}]"
+    return ""
+
+
+def money_of(update: Any) -> Money | None:
+    """What the conversation has cost so far, where an update says so."""
+    if isinstance(update, schema.UsageUpdate) and update.cost is not None:
+        return Money(update.cost.amount, update.cost.currency)
+    return None
+
+
+def usage_of(response: schema.PromptResponse) -> Usage | None:
+    """What the prompt used, where the agent says so."""
+    found = response.usage
+    if found is None:
+        return None
+    return Usage(
+        found.input_tokens,
+        found.output_tokens,
+        found.cached_read_tokens or 0,
+        found.cached_write_tokens or 0,
+        found.thought_tokens or 0,
+    )
+
+
+class Calls:
+    """The tool calls of a conversation, each as what was said of it so far adds up."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, schema.ToolCallUpdate] = {}
+
+    def fold(self, update: schema.ToolCall | schema.ToolCallUpdate) -> schema.ToolCallUpdate:
+        """The call with what is said now: a field that is given replaces what was there."""
+        said = {name: getattr(update, name) for name in update.model_fields_set}
+        said = {name: value for name, value in said.items() if value is not None}
+        known = self._calls.get(update.tool_call_id)
+        before = {name: getattr(known, name) for name in known.model_fields_set} if known else {}
+        fields = {**before, **said}
+        fields.pop("session_update", None)
+        found = schema.ToolCallUpdate.model_construct(**fields)
+        self._calls[update.tool_call_id] = found
+        return found
+
+    def get(self, call_id: str) -> schema.ToolCallUpdate | None:
+        """What is known of a call."""
+        return self._calls.get(call_id)
+
+    def forget(self, call_id: str) -> None:
+        """It is over."""
+        self._calls.pop(call_id, None)
+
+
+def result_of(call: schema.ToolCallUpdate) -> str:
+    """What came of a call, as text."""
+    found = [_content(one) for one in call.content or ()]
+    text = "\n".join(one for one in found if one)
+    if not text and call.raw_output is not None:
+        raw = call.raw_output
+        text = raw if isinstance(raw, str) else json.dumps(raw, default=str)
+    return shorten(text, TEXT)
+
+
+def _content(content: Any) -> str:
+    match content:
+        case schema.ContentToolCallContent():
+            return text_of(content.content)
+        case schema.FileEditToolCallContent():
+            return f"[changed {one_line(content.path, 200)}]"
+    return ""
+
+
+def pick(options: Sequence[schema.PermissionOption], *, allowed: bool) -> str | None:
+    """The option for this once. What would hold for longer is not ours to promise."""
+    wanted = ("allow_once",) if allowed else ("reject_once", "reject_always")
+    for kind in wanted:
+        for option in options:
+            if option.kind == kind:
+                return option.option_id
+    return None
+
+
+def blocks_of(parts: Sequence[Part], *, images: bool) -> list[dict[str, Any]]:
+    """A prompt as the agent reads it; a picture that it cannot take is named."""
+    blocks: list[dict[str, Any]] = []
+    for part in parts:
+        if isinstance(part, Text):
+            blocks.append({"type": "text", "text": part.text})
+        elif isinstance(part, Image):
+            picture = {"type": "image", "data": part.data, "mimeType": part.media_type}
+            words = f"[a picture, {part.media_type}, that this agent cannot see]"
+            blocks.append(picture if images else {"type": "text", "text": words})
+    return blocks
+
+
+# --- what we say to an editor -------------------------------------------------------------------
+
+
+def update_of(event: Event) -> BaseModel | None:
+    """The update that tells an editor of this, where there is one."""
+    match event:
+        case TextDelta():
+            return schema.AgentMessageChunk(
+                session_update="agent_message_chunk", content=_text(event.text)
+            )
+        case ThinkingDelta():
+            return schema.AgentThoughtChunk(
+                session_update="agent_thought_chunk", content=_text(event.text)
+            )
+        case ToolCallReady():
+            return started(event.call)
+        case CallIntended():
+            return _progress(event.call_id, "in_progress")
+        case ToolResultEvent():
+            return _finished(event.output)
+        case TodosChanged():
+            return schema.AgentPlanUpdate(session_update="plan", entries=_entries(event))
+    return None
+
+
+def _text(text: str) -> schema.TextContentBlock:
+    return schema.TextContentBlock(type="text", text=text)
+
+
+def _entries(event: TodosChanged) -> list[schema.PlanEntry]:
+    return [
+        schema.PlanEntry(content=one.content, priority="medium", status=one.status)
+        for one in event.todos
+    ]
+
+
+def started(call: ToolCall) -> schema.ToolCallStart:
+    """A call of ours as an editor is shown it."""
+    shown = call.arguments.get("command") or call.arguments.get("path") or ""
+    path = call.arguments.get("path")
+    return schema.ToolCallStart(
+        session_update="tool_call",
+        tool_call_id=call.id,
+        title=one_line(f"{call.name} {shown}".strip(), 200),
+        kind=KINDS.get(call.name, "other"),
+        status="pending",
+        raw_input=call.arguments,
+        locations=[schema.ToolCallLocation(path=path)] if isinstance(path, str) else None,
+        content=[*diffs_of(call)] or None,
+    )
+
+
+def diffs_of(call: ToolCall) -> list[schema.FileEditToolCallContent]:
+    """What a call of `write` or `edit` would change."""
+    path, given = call.arguments.get("path"), call.arguments
+    if not isinstance(path, str):
+        return []
+    if call.name == "write":
+        return [_diff(path, None, given.get("content"))]
+    if call.name != "edit":
+        return []
+    changes = given.get("edits") or [given]
+    return [_diff(path, one.get("old"), one.get("new")) for one in changes]
+
+
+def _diff(path: str, old: Any, new: Any) -> schema.FileEditToolCallContent:
+    before = None if old is None else str(old)
+    return schema.FileEditToolCallContent(
+        type="diff", path=path, old_text=before, new_text=str(new or "")
+    )
+
+
+def _progress(call_id: str, status: schema.ToolCallStatus, **rest: Any) -> schema.ToolCallProgress:
+    return schema.ToolCallProgress(
+        session_update="tool_call_update", tool_call_id=call_id, status=status, **rest
+    )
+
+
+def _finished(output: ToolOutput) -> schema.ToolCallProgress:
+    content = schema.ContentToolCallContent(type="content", content=_text(output.text))
+    status: Literal["failed", "completed"] = "failed" if output.is_error else "completed"
+    return _progress(output.call_id, status, content=[content])
+
+
+ONCE, SESSION, REJECT = "allow_once", "allow_always", "reject_once"
+_YES = schema.PermissionOption(option_id=ONCE, name="Allow once", kind="allow_once")
+_LONGER = schema.PermissionOption(
+    option_id=SESSION, name="Allow for this session", kind="allow_always"
+)
+_NO = schema.PermissionOption(option_id=REJECT, name="Reject", kind="reject_once")
+
+
+def question_of(asked: ApprovalAsked, session_id: str) -> schema.RequestPermissionRequest:
+    """A question of the gate as an editor asks it."""
+    call = started(asked.call)
+    fields = {name: getattr(call, name) for name in call.model_fields_set - {"session_update"}}
+    return schema.RequestPermissionRequest(
+        session_id=session_id,
+        tool_call=schema.ToolCallUpdate(**fields),
+        options=[_YES, _NO] if asked.lasting else [_YES, _LONGER, _NO],
+    )
+
+
+def answer_of(response: schema.RequestPermissionResponse) -> Answer:
+    """What the person at the editor said; anything that is not a clear yes is a no."""
+    outcome = response.outcome
+    if not isinstance(outcome, schema.AllowedOutcome):
+        return NO
+    if outcome.option_id == SESSION:
+        return Answer(True, "session")
+    return YES if outcome.option_id == ONCE else NO
+
+
+def stop_reason_of(reason: Reason) -> schema.StopReason:
+    """How a turn ended, in the words of the protocol."""
+    return _STOPS.get(reason, "end_turn")
+
+
+_STOPS: dict[Reason, schema.StopReason] = {
+    "interrupted": "cancelled",
+    "budget": "max_turn_requests",
+    "stuck": "max_turn_requests",
+    "failed": "refusal",
+    "timeout": "max_turn_requests",
+}

@@ -1,0 +1,184 @@
+"""The program of another agent: started in the workspace, and ended with everybody it started.
+
+Knows a command line and an environment. Does not know the protocol that is spoken over its pipes.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from bridle.errors import AgentError, ConfigError
+from bridle.tools.family import Family
+from bridle.tools.process import clean_environment
+from bridle.workspace.lookup import find_program
+from bridle.workspace.text import neutral, shorten
+
+LIMIT = 2**24  # bytes of one line
+GRACE = 0.5  # seconds between one way of asking it to end and the next
+_STDERR = 8192  # bytes of what it complained about last
+_SHOWN = 600  # characters of that in a message
+
+
+def environment(given: Mapping[str, str], inherit: Sequence[str] = ()) -> dict[str, str]:
+    """What the program is told of ours: a short list of names, what is inherited, what is given."""
+    taken = {name: os.environ[name] for name in inherit if name in os.environ}
+    return {**clean_environment(), **taken, **given}
+
+
+def missing(name: str) -> ConfigError:
+    """The error for a program that is not there."""
+    hint = f"Install `{name}`, or give the whole path of it; `bridle doctor` shows what is usable."
+    return ConfigError(
+        f"The agent's program `{name}` was not found; nothing was started.", hint=hint
+    )
+
+
+class AgentProcess:
+    """One running program, with its pipes. `start` makes it, `end` leaves nothing of it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, family: Family, name: str) -> None:
+        self._process = process
+        self._family = family
+        self.name = name
+        self._stderr = bytearray()
+        self._listening = asyncio.create_task(self._listen())
+
+    @classmethod
+    async def start(
+        cls, argv: Sequence[str], cwd: str, environment: Mapping[str, str]
+    ) -> "AgentProcess":
+        """Start it in a group of its own. Raise `ConfigError` where that cannot be done."""
+        family = Family()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(_found(argv[0], cwd), *argv[1:]),
+                cwd=cwd,
+                env=family.marked(environment),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+                limit=LIMIT,
+            )
+        except FileNotFoundError as error:
+            raise missing(argv[0]) from error
+        except (OSError, ValueError) as error:
+            words = f"The agent's program `{argv[0]}` cannot be started: {error}."
+            raise ConfigError(
+                words, error, hint="Check the path, and whether it may run."
+            ) from error
+        family.lead(process.pid)
+        return cls(process, family, argv[0])
+
+    @property
+    def reader(self) -> asyncio.StreamReader:
+        """What it says."""
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    @property
+    def writer(self) -> asyncio.StreamWriter:
+        """Where it is spoken to."""
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Has it not ended?"""
+        return self._process.returncode is None
+
+    def complaint(self) -> str:
+        """What it said on stderr last, made harmless and short."""
+        text = neutral(bytes(self._stderr).decode("utf-8", "replace")).strip()
+        return text if len(text) <= _SHOWN else "… " + text[-_SHOWN:]
+
+    async def ended(self) -> str:
+        """How it ended, in words, once it has; what it complained about is there then."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), GRACE)
+            await asyncio.wait_for(asyncio.shield(self._listening), GRACE)
+        code = self._process.returncode
+        if code is None:
+            return "stopped speaking"
+        if code < 0:
+            return f"was ended by signal {-code}"
+        return f"ended with exit code {code}"
+
+    async def end(self, *, at_once: bool = False) -> None:
+        """End it and everybody it started; asked first, unless it had its chance."""
+        try:
+            if not at_once:
+                await self._closed()
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                if self.is_alive:
+                    self._signal(number)
+                    await self._gone()
+        finally:
+            if self.is_alive:
+                self._signal(signal.SIGKILL)
+            self._family.end(thorough=True)
+            await self._released()
+
+    async def _closed(self) -> None:
+        """The end of its input is the polite way of asking."""
+        with suppress(OSError, RuntimeError):
+            self.writer.close()
+        await self._gone()
+
+    async def _gone(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), GRACE)
+
+    def _signal(self, number: signal.Signals) -> None:
+        self._family.tell(number)  # whoever left the group, while their parents can be seen
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    async def _released(self) -> None:
+        """Pipes closed, nobody listening."""
+        await self._process.wait()
+        self._listening.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._listening
+        with suppress(OSError, RuntimeError):
+            self.writer.close()
+            await self.writer.wait_closed()
+        transport = getattr(self._process, "_transport", None)
+        if transport is not None:  # a reader that was stopped in the middle keeps its pipe open
+            transport.close()
+        await asyncio.sleep(0)
+
+    async def _listen(self) -> None:
+        """What it says on stderr, of which the end is kept."""
+        assert self._process.stderr is not None
+        with suppress(OSError):
+            while data := await self._process.stderr.read(4096):
+                self._stderr += data
+                del self._stderr[:-_STDERR]
+
+
+def _found(name: str, root: str) -> str:
+    """The program's path; a name alone is never found in the workspace, where anybody may write."""
+    if "/" in name:
+        return name
+    found = find_program(name, (root,))
+    if found is None:
+        raise missing(name)
+    return found
+
+
+def died(process_name: str, how: str, complaint: str) -> AgentError:
+    """The error for a program that ended, or fell silent, before its answer."""
+    said = f" It said: {shorten(complaint, _SHOWN)}" if complaint else ""
+    return AgentError(
+        "agent",
+        f"The agent's program `{process_name}` {how} before its answer came.{said}",
+        hint="What was done until then is in the log. Send the prompt again: it is started anew.",
+    )

@@ -1,0 +1,83 @@
+"""What the tests of ACP agents need: a scripted program, and a session made by hand."""
+
+import json
+import sys
+from contextlib import asynccontextmanager
+
+from bridle.agents.acp import AcpAgent
+from bridle.engine.engine import Engine
+from bridle.engine.parts import Parts
+from bridle.messages import ToolOutput
+from bridle.promises.agent import Permission
+from bridle.providers.scripted import Scripted
+from bridle.stores.memory import MemoryStore
+from bridle.tools.builtin import builtin_tools
+from bridle.workspace.paths import Workspace
+
+
+def scripted(folder, *turns, **agent):
+    """The command of an agent that plays these turns."""
+    place = folder / "script.json"
+    place.write_text(json.dumps({"agent": agent, "turns": list(turns)}))
+    return [sys.executable, "-m", "bridle.testing.acp_agent", str(place)]
+
+
+def program(folder, text, name="program.py"):
+    """The command of a program that is written here."""
+    place = folder / name
+    place.write_text(text)
+    return [sys.executable, str(place)]
+
+
+class HandMade:
+    """A session that keeps what it is told, and a gate that says yes but for what is named."""
+
+    def __init__(self, root, *, refuses=(), mode="ask"):
+        self.id = "by-hand"
+        self.working_directory = str(root)
+        self.mode = mode
+        self.claude_session_id = None
+        self.state = {}
+        self.events, self.asked, self.finished, self.called = [], [], [], []
+        self._refuses = refuses
+
+    def emit(self, event):
+        self.events.append(event)
+
+    async def can_use_tool(self, name, arguments, context=None):
+        self.asked.append((name, arguments))
+        return Permission(name not in self._refuses, "no", call_id=context or "")
+
+    async def call(self, name, arguments, call_id=""):
+        self.called.append((name, arguments))
+        return ToolOutput(call_id, f"{name} was called", name in self._refuses, name)
+
+    async def finish(self, call_id, text, *, ok=True, data=None, media=()):
+        self.finished.append((call_id, text, ok))
+
+    def told(self, kind):
+        return [one for one in self.events if isinstance(one, kind)]
+
+
+@asynccontextmanager
+async def started(command, **rest):
+    """An agent that is shut down in the end."""
+    agent = AcpAgent(command, **rest)
+    try:
+        yield agent
+    finally:
+        await agent.shutdown()
+
+
+async def one_prompt(command, session, prompt="go", **rest):
+    """One prompt to a program of its own."""
+    async with started(command, **rest) as agent:
+        return await agent.execute(prompt, session, can_use_tool=session.can_use_tool)
+
+
+def acp_engine(root, command, store=None, **rest):
+    """An engine whose turns that agent carries."""
+    tools = {tool.name: tool for tool in builtin_tools()}
+    parts = Parts(Scripted([]), tools, store or MemoryStore(), Workspace(root), **rest)
+    parts.agent = AcpAgent(command)
+    return Engine(parts)
