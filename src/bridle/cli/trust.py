@@ -95,11 +95,15 @@ def _check(files: "tuple[Counting, ...]", root: Path) -> None:
     """Rules and hooks that cannot be understood would keep bridle from starting: refused."""
     from bridle.config.hooks import parse_hooks
     from bridle.config.marked import decoded
+    from bridle.config.mcp import parse_servers
     from bridle.config.policy import parse_rules
-    from bridle.config.trust import HOOKS, POLICY
+    from bridle.config.trust import HOOKS, POLICY, SERVERS
 
     for one in files:
+        path = root / one.name
         if one.name == POLICY and not one.problem:
-            parse_rules(decoded(one.data, root / POLICY, "rules"), root / POLICY)
+            parse_rules(decoded(one.data, path, "rules"), path)
         if one.name == HOOKS and not one.problem:
-            parse_hooks(decoded(one.data, root / HOOKS, "hooks"), root / HOOKS)
+            parse_hooks(decoded(one.data, path, "hooks"), path)
+        if one.name == SERVERS and not one.problem:
+            parse_servers(decoded(one.data, path, "servers"), path)

@@ -40,6 +40,8 @@ def _entries(loader: Any, node: Any, path: Path, before: str) -> Iterator[Entry]
         if key == "limits":
             yield from _entries(loader, value, path, "limits.")
             continue
+        if key == "mcp":  # servers: read by config/mcp.py, where they are needed
+            continue
         found = loader.construct_object(value, deep=True)
         if key == "redact" and value.id == "sequence":
             for pattern, item in zip(found, value.value, strict=True):

@@ -2,7 +2,7 @@
 
 What lies in a folder is inert until then: rules, hooks and instructions of a repository come from
 whoever wrote it. A file that has changed since, or that is new, is not trusted; the others are. The
-scripts beside the file of hooks that it names are such files, too.
+scripts beside the files of hooks and of MCP servers that these name are such files, too.
 Files are read inside the folder alone, whatever links they are.
 """
 
@@ -22,8 +22,10 @@ from bridle.errors import ConfigError, ToolError
 
 POLICY = ".bridle/policy.yaml"
 HOOKS = ".bridle/hooks.yaml"
+SERVERS = ".bridle/mcp.yaml"
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", ".bridle/instructions.md")
-FILES = (POLICY, HOOKS, *INSTRUCTIONS)
+FILES = (POLICY, HOOKS, SERVERS, *INSTRUCTIONS)
+_STARTING = (HOOKS, SERVERS)  # files that name programs
 _LARGEST = 1_000_000  # bytes; more than that nobody reads before they say yes
 
 
@@ -74,10 +76,17 @@ class Trust:
 
     def hooks(self, root: str | os.PathLike[str]) -> bytes | None:
         """What the file of hooks says, where it is trusted with every script that it names."""
+        return self._starting(root, HOOKS)
+
+    def servers(self, root: str | os.PathLike[str]) -> bytes | None:
+        """What the file of MCP servers says, on the same terms."""
+        return self._starting(root, SERVERS)
+
+    def _starting(self, root: str | os.PathLike[str], name: str) -> bytes | None:
         scripts = set(_scripts(root))
         if any(not one.trusted for one in self.files(root) if one.name in scripts):
             return None
-        return self.read(root, HOOKS)
+        return self.read(root, name)
 
     def grant(
         self, root: str | os.PathLike[str], shown: tuple[Counting, ...] | None = None
@@ -169,17 +178,19 @@ def _look(root: str | os.PathLike[str], name: str) -> Counting | None:
 
 
 def _scripts(root: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The files beside the file of hooks whose names occur in it: what they do counts as well."""
-    hooks, folder = _look(root, HOOKS), Path(root, HOOKS).parent
-    if hooks is None or hooks.problem:
+    """The files beside those that name programs whose names occur there: they count as well."""
+    there = [one for name in _STARTING if (one := _look(root, name)) and not one.problem]
+    folder = Path(root, HOOKS).parent
+    if not there:
         return ()
+    said = b"\n".join(one.data for one in there)
     try:
         names = sorted(one.name for one in folder.iterdir() if not one.is_dir())
     except OSError as error:
         raise ConfigError(
             f"{folder}: {error.strerror}", hint="Make it a folder that you may read."
         ) from error
-    found = (f"{folder.name}/{one}" for one in names if os.fsencode(one) in hooks.data)
+    found = (f"{folder.name}/{one}" for one in names if os.fsencode(one) in said)
     return tuple(one for one in found if one not in FILES)
 
 

@@ -5,7 +5,7 @@ Modules of vendors are loaded when one is asked for.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from bridle.config import KEY_VARIABLES, URL_VARIABLES, bare_vendor
@@ -105,6 +105,11 @@ def find_key(vendor: str, environ: Mapping[str, str]) -> tuple[str, str]:
         if environ.get(variable):
             return environ[variable], variable
     return "", ""
+
+
+def keep_out(secrets: Iterable[str]) -> None:
+    """Have these taken out of everything that engines made from now on say."""
+    _handed_in.update(filter(None, secrets))
 
 
 def known_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from bridle.policy import MODES, Mode, Rule, read_rule
 from bridle.promises.day import Day
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import Durability, Store
-from bridle.promises.tool import Files, Tool
+from bridle.promises.tool import Files, Tool, ToolSource
 from bridle.runtime.adapters import known_secrets
 from bridle.runtime.adapters import provider as provider_of
 from bridle.runtime.agents import agent_of, resolved
@@ -54,7 +54,8 @@ class EngineOptions(TypedDict, total=False):
     store of your own without a `state`. `agent` carries the turns in the place of our own loop: its
     name (`claude-code`, `acp:COMMAND`, `loop`) or any object of the shape of `BaseAgent`; it needs
     no provider. A yes for the session ends after `ask_grant_seconds`; a
-    rule made of a yes is handed to `learn`, in its words.
+    rule made of a yes is handed to `learn`, in its words. `sources` have tools that come and go:
+    `bridle.runtime.mcp.mcp_sources(folder)` are the MCP servers that the person has set up.
     """
 
     agent: "BaseAgent | str"
@@ -84,6 +85,7 @@ class EngineOptions(TypedDict, total=False):
     redact: Iterable[str]
     redact_tokens: bool
     face: str
+    sources: Iterable[ToolSource]
 
 
 def build_engine(
@@ -122,6 +124,7 @@ def build_engine(
         agent=agent,
         agents=agent_of,
         small=provider_of(small) if isinstance(small, str) else small,
+        sources=tuple(options.get("sources", ())),
         version=__version__,
         secrets=known_secrets(os.environ),
         redact=check_patterns(options.get("redact", ()), "redact"),
