@@ -4,15 +4,10 @@ import json
 import sys
 from contextlib import asynccontextmanager
 
+from bridle import build_engine
 from bridle.agents.acp import AcpAgent
-from bridle.engine.engine import Engine
-from bridle.engine.parts import Parts
 from bridle.messages import ToolOutput
 from bridle.promises.agent import Permission
-from bridle.providers.scripted import Scripted
-from bridle.stores.memory import MemoryStore
-from bridle.tools.builtin import builtin_tools
-from bridle.workspace.paths import Workspace
 
 
 def scripted(folder, *turns, **agent):
@@ -75,9 +70,7 @@ async def one_prompt(command, session, prompt="go", **rest):
         return await agent.execute(prompt, session, can_use_tool=session.can_use_tool)
 
 
-def acp_engine(root, command, store=None, **rest):
-    """An engine whose turns that agent carries."""
-    tools = {tool.name: tool for tool in builtin_tools()}
-    parts = Parts(Scripted([]), tools, store or MemoryStore(), Workspace(root), **rest)
-    parts.agent = AcpAgent(command)
-    return Engine(parts)
+def acp_engine(root, command, **rest):
+    """An engine whose turns that agent carries; its logs lie beside the workspace."""
+    state = rest.pop("state", root.parent / "state")
+    return build_engine(agent=AcpAgent(command), workspace=root, state=state, **rest)
