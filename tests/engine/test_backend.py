@@ -2,10 +2,9 @@
 
 import asyncio
 
+from acting import Acting, acting_engine, one_turn
+
 from bridle.agents.base import AgentResponse, ToolActivity
-from bridle.engine.engine import Engine
-from bridle.engine.no_model import NoModel
-from bridle.engine.parts import Parts
 from bridle.events import (
     AgentActivity,
     AgentAttached,
@@ -15,47 +14,7 @@ from bridle.events import (
     TurnEnded,
     UsageReported,
 )
-from bridle.stores.memory import MemoryStore
-from bridle.tools.function import as_tool
-from bridle.workspace.paths import Workspace
-from rig import conversation, events, is_valid, results, run, until
-
-
-class Acting:
-    """An agent whose execute is whatever a test writes."""
-
-    name = "acting"
-
-    def __init__(self, act):
-        self.act = act
-        self.cancelled = []
-        self.is_down = False
-
-    async def execute(
-        self, prompt, session, *, can_use_tool=None, on_text_chunk=None, on_tool_activity=None
-    ):
-        self.chunk, self.activity = on_text_chunk, on_tool_activity
-        return await self.act(prompt, session, can_use_tool)
-
-    async def cancel(self, session_id):
-        self.cancelled.append(session_id)
-
-    async def shutdown(self):
-        self.is_down = True
-
-
-def acting_engine(agent, *tools, store=None, root="/", **rest):
-    named = {tool.name: tool for tool in map(as_tool, tools)}
-    store = store or MemoryStore()
-    return Engine(Parts(NoModel(agent), named, store, Workspace(root), agent=agent, **rest))
-
-
-async def one_turn(agent, *tools, prompt="go", **rest):
-    async with acting_engine(agent, *tools, **rest) as engine:
-        session = await engine.session()
-        result = await session.wait(await session.send(prompt))
-        assert is_valid(session.history.transcript)
-        return engine, session.id, result
+from rig import conversation, events, results, run, until
 
 
 def test_what_an_agent_streams_and_answers_is_the_conversation_and_its_account_is_kept_p1_p2():
@@ -93,14 +52,17 @@ def test_a_permitted_call_is_recorded_before_and_after_and_a_refused_one_is_not_
             if permission:
                 made.append(command)
                 await session.finish(permission.call_id, f"{command} did it")
+            else:
+                refused.append((permission.message, permission.stops))
         return AgentResponse("done")
 
     async def approver(asked):
         return asked.call.arguments["command"] == "make"
 
-    made = []
+    made, refused = [], []
     engine, sid, result = run(one_turn(Acting(act), shell, approver=approver))
     assert (made, result.reason) == (["make"], "done")
+    assert refused == [("not permitted: the answer was no", False)]
     assert results(engine, sid) == [
         ("c-make", "make did it", False),
         ("c-rm", "not permitted: the answer was no", True),

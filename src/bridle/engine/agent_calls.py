@@ -7,17 +7,21 @@ as in our own loop. Once the turn is over (`over`) nothing is let through any mo
 """
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
+from bridle.engine.around import Around
 from bridle.engine.calls import INTERRUPTED, NOT_STOPPED, Caller
 from bridle.engine.fingerprint import fingerprint
 from bridle.engine.gate import Parked
 from bridle.engine.history import NOT_RUN, UNKNOWN, History
 from bridle.engine.loop import PARKED, Ending
 from bridle.engine.question import Judged
+from bridle.engine.remarks import line
+from bridle.engine.spans import Spans
 from bridle.engine.turn import Turn
 from bridle.events import CallIntended, Event, ToolResultEvent, TraceEvent
 from bridle.messages import ToolCall, ToolOutput
@@ -27,6 +31,8 @@ from bridle.promises.tool import Tool, ToolContext, ToolResult
 
 if TYPE_CHECKING:
     from bridle.promises.keeping import Keeping
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -69,6 +75,7 @@ class AgentCaller(Caller):
         self._allowed: dict[str, Allowed] = {}  # what the agent does by its own means now
         self._passes: set[str] = set()  # calls that a person allowed while the turn rested
         self._errands: set[asyncio.Future[Any]] = set()
+        self._spans: Spans | None = None
         self._spent = False  # a call was asked for beyond the limit
         self.over: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
 
@@ -83,12 +90,9 @@ class AgentCaller(Caller):
 
     async def permit(self, call: ToolCall) -> Permission:
         """May the agent make this call? Where it may, its intent is on disk."""
-        if self.over.done():
-            self._open[call.id] = call
-            return self._late(call)
         self._open[call.id] = call
         found = await self._until_over(self._permission(call))
-        return found or self._late(call)
+        return self._late(call) if found is None else found
 
     def _late(self, call: ToolCall) -> Permission:
         parked = self.over.done() and self.over.result() is PARKED
@@ -149,8 +153,8 @@ class AgentCaller(Caller):
 
     def answer(self, call: ToolCall, result: ToolResult) -> None:
         """What came of a call that the agent has made without asking."""
-        named = {"callId": call.id, "name": call.name}
-        self._emit(TraceEvent("ungated_call", named))
+        if not self.over.done():  # otherwise it was stopped before it came to that
+            self._emit(TraceEvent("ungated_call", {"callId": call.id, "name": call.name}))
         self._say(call, result, {call.id: call})
 
     async def go_on(self, calls: tuple[ToolCall, ...]) -> None:
@@ -187,18 +191,20 @@ class AgentCaller(Caller):
         """The agent is done: answer what it has left open, but for what waits for a person."""
         rests = self._leaves or (self.over.done() and self.over.result() is PARKED)
         waits = {one.call.id for one in self._history.pending.values()} if rests else set[str]()
-        for allowed in list(self._allowed.values()):
-            if self._around is not None and allowed.keeping is not None:
-                await self._say_changed(self._around, allowed.judged, allowed.keeping)
+        if self._around is not None:
+            for one in list(self._allowed.values()):
+                if one.keeping is not None:
+                    await self._say_changed(self._around, one.judged, one.keeping)
         for call in list(self._open.values()):
             if call.id in waits:
                 continue
             if call.id in self._allowed:
-                self._lose(call)
+                self.lose(call)
             elif call.id not in self._begun:
                 self._cut_off(call, NOT_RUN, self._open)
             else:
                 self._cut_off(call, INTERRUPTED if ended else NOT_STOPPED, self._open)
+        self.is_over = not ended  # nobody hears what still runs
 
     async def drain(self, seconds: float) -> bool:
         """Wait for what was cut off: did all of it end?"""
@@ -208,12 +214,34 @@ class AgentCaller(Caller):
             await asyncio.wait(self._errands, timeout=seconds)
         return not self._errands
 
-    def _lose(self, call: ToolCall) -> None:
+    async def _keep(self, around: Around, call: ToolCall) -> "Keeping | ToolResult | None":
+        """What is kept, also where other calls of the agent are under way."""
+        self._spans = self._spans or Spans(around)
+        try:
+            keeping, changed = await self._spans.begin(call)
+        except Exception as error:  # what cannot be undone was promised to be
+            log.debug("nothing could be kept before %r", call.name, exc_info=True)
+            return ToolResult.failure(f"not run: what it would change cannot be kept: {error!r}")
+        if changed is not None:
+            self._emit(changed)
+        return keeping
+
+    async def _say_changed(self, around: Around, judged: Judged, keeping: "Keeping") -> None:
+        assert self._spans is not None  # it has kept something before
+        changed = await self._spans.end(judged.call)
+        if changed is not None and not self.is_over:
+            self._emit(changed)
+            if said := around.guarded(judged, changed):
+                self._add(judged.call, line("take care", said))
+
+    def lose(self, call: ToolCall) -> None:
+        """Nobody knows what came of it."""
         said = f"the agent did not say what came of {call.name}"
         words = f"{said}: it is not known whether it ran. Look at what it may have changed."
         detail = {"callId": call.id, "name": call.name, "message": words}
         self._emit(TraceEvent("unknown_call", detail))
-        self._say(call, ToolResult.failure(UNKNOWN), self._open)
+        self._say(call, ToolResult.failure(UNKNOWN), {call.id: call})
+        self._open.pop(call.id, None)
 
     def _tool(self, name: str) -> Tool:
         return self._tools.get(name) or Foreign(name)

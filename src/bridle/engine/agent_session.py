@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from bridle.engine.agent_calls import AgentCaller
+from bridle.engine.agent_calls import OVER, AgentCaller
 from bridle.engine.agent_replies import Replies
 from bridle.engine.allowance import reached, room_of
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
+from bridle.engine.sources import renew
 from bridle.engine.turn import Turn
 from bridle.engine.voice import Voice
 from bridle.events import (
@@ -34,11 +35,11 @@ from bridle.events import (
     TraceEvent,
     UsageReported,
 )
-from bridle.messages import File, Image, Message, Part, ToolOutput, Transcript
+from bridle.messages import File, Image, Message, Part, ToolCall, ToolOutput, Transcript
 from bridle.policy import Mode
 from bridle.promises.agent import Permission, Room, ToolActivity
 from bridle.promises.tool import ToolResult
-from bridle.usage import ExecutionMetrics
+from bridle.usage import ExecutionMetrics, Usage
 
 if TYPE_CHECKING:
     from bridle.promises.agent import BaseAgent
@@ -86,6 +87,7 @@ class LentSession:
         self._steps = turn.budget.steps  # of the turn before it was parked
         self._closed = False
         self.has_usage = self.has_cost = False  # did the agent say so, on its way?
+        self.used = Usage()  # by what its replies say, should it report nothing else
 
     @property
     def id(self) -> str:
@@ -159,13 +161,12 @@ class LentSession:
         self, name: str, arguments: dict[str, Any], context: Any = None
     ) -> Permission:
         """Ask the gate; where it says yes, the call's intent is on disk."""
-        given = _call_id(context)
+        if self.is_over:
+            return Permission(False, OVER, stops=True)
         try:
-            copied = msgspec.json.decode(_encode(arguments), type=dict[str, Any])
+            call = self._asked_for(name, arguments, _call_id(context))
         except (TypeError, ValueError, RecursionError) as error:
             return Permission(False, f"not run: its arguments cannot be read: {error}")
-        call = self._replies.ask_for(str(name), copied, given)
-        self._names[given or call.id] = call.id
         permission = await self._caller.permit(call)
         if permission and permission.updated_input is None and call.arguments != arguments:
             permission = msgspec.structs.replace(permission, updated_input=call.arguments)
@@ -173,10 +174,24 @@ class LentSession:
 
     async def call(self, name: str, arguments: dict[str, Any], call_id: str = "") -> ToolOutput:
         """Have our tool of that name run, through the gate: its one result."""
+        if self.is_over:
+            return ToolOutput(call_id, OVER, True, str(name))
+        try:
+            call = self._asked_for(name, arguments, call_id)
+        except (TypeError, ValueError, RecursionError) as error:
+            said = f"not run: its arguments cannot be read: {error}"
+            return ToolOutput(call_id, said, True, str(name))
+        return await self._caller.run(call)
+
+    def _asked_for(self, name: str, arguments: dict[str, Any], call_id: str) -> ToolCall:
+        """The call as the log has it, with arguments that nobody else holds."""
+        if self._turn.sources:
+            renew(self._turn)
         copied = msgspec.json.decode(_encode(arguments), type=dict[str, Any])
         call = self._replies.ask_for(str(name), copied, call_id)
         self._names[call_id or call.id] = call.id
-        return await self._caller.run(call)
+        self._end_if_reached()
+        return call
 
     async def finish(
         self,
@@ -190,7 +205,7 @@ class LentSession:
         """Say what came of a call. The first word about it stands."""
         given, other = (data, None) if ok else (None, data)
         result = ToolResult(ok, str(text), given, other, tuple(media))
-        if not self.is_over:
+        if not self._closed:
             await self._finish(call_id, result)
 
     async def _finish(self, call_id: str, result: ToolResult) -> None:
@@ -230,6 +245,8 @@ class LentSession:
     def close(self, content: str, reason: StopReason) -> None:
         """The agent is done: its last words, and then silence."""
         self._voice.close()
+        for call in self._replies.announced.values():  # it never asked, and did not say
+            self._caller.lose(call)
         self._replies.conclude(content, reason)
 
     def has_said(self, content: str) -> bool:
@@ -247,6 +264,9 @@ class LentSession:
             self.spend(event)
         elif isinstance(event, AgentAttached):
             self._turn.emit(event)
+        elif isinstance(event, ToolResultEvent):
+            if not self._closed:
+                self._report(event.output)
         elif not self.is_over:  # what it says of being stopped is no news
             self._hear(event)
 
@@ -256,9 +276,9 @@ class LentSession:
                 self._streams |= isinstance(event, TextDelta)
                 self._replies.stream(event)
             case ResponseCompleted():
-                self._add(event)
-            case ToolResultEvent():
-                self._report(event.output)
+                self._replies.add(event)
+                self.used = _sum(self.used, event.usage)
+                self._end_if_reached()
             case ToolCallReady():
                 self._replies.note_ready(event.call)
                 self._turn.emit(event)
@@ -266,12 +286,6 @@ class LentSession:
                 self._turn.emit(event)
             case _:
                 self._refuse(event)
-
-    def _add(self, reply: ResponseCompleted) -> None:
-        self._replies.add(reply)
-        if not self.has_usage and reply.usage.total_tokens:
-            self.spend(UsageReported(reply.usage, reply.model))
-        self._end_if_reached()
 
     def spend(self, report: UsageReported) -> None:
         """What the agent has used, as it says; a price that it does not know is unknown."""
@@ -307,6 +321,18 @@ class LentSession:
             self._names.get(output.call_id, output.call_id), result
         ):
             self._answer_unasked(output.call_id, result)
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    whole = other.input_has_cache or one.input_has_cache
+    return Usage(
+        one.input_tokens + other.input_tokens,
+        one.output_tokens + other.output_tokens,
+        one.cache_read_tokens + other.cache_read_tokens,
+        one.cache_write_tokens + other.cache_write_tokens,
+        one.thinking_tokens + other.thinking_tokens,
+        whole,
+    )
 
 
 def _call_id(context: Any) -> str:

@@ -35,6 +35,7 @@ GRACE = 2.0  # seconds that an agent has to end by itself after a cancel
 PATIENCE = 6.0  # ... and then once its task is cancelled
 _given_up: set["asyncio.Task[Any]"] = set()
 _AGAIN = "The session can go on: send the prompt again."
+_DONE = Ending("done")
 _STOPPED = Ending("interrupted", "the turn was interrupted")
 _RESTED = "While this turn rested, a person was asked about what you wanted to do. What came of it:"
 _GO_ON = "Go on from there."
@@ -80,9 +81,10 @@ class _Run:
             await asyncio.wait((running, over), return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self._caller.end(_STOPPED)
-            await _whatever_happens(self._wind_up(running))
+            with suppress(Exception):  # whoever stops it wants to hear nothing else
+                await _to_its_end(self._wind_up(running))
             raise
-        return await self._wind_up(running)
+        return await _to_its_end(self._wind_up(running))
 
     async def _prompt(self) -> str:
         """What the agent is to do. One that goes on is told what came of its calls."""
@@ -128,23 +130,25 @@ class _Run:
             self._leave(running)
         await self._caller.settle(ended=ended)
         came = running.result() if running.done() and not running.cancelled() else None
-        if over.done() or came is None:
-            session.close("", "interrupted")
-            self._say_response(came)
-            stray = f"{self._given.name} was stopped from elsewhere"
-            return over.result() if over.done() else Ending("interrupted", stray, _AGAIN)
-        return self._conclude(came)
+        if not over.done() and came is not None:
+            return self._conclude(came)
+        session.close("", "interrupted")
+        self._say_response(came)
+        stray = f"{self._given.name} was stopped from elsewhere"
+        self._caller.end(Ending("interrupted", stray, _AGAIN))
+        return over.result()
 
     def _conclude(self, came: Came) -> Ending:
         response = came.response
         self._session.close("" if response.is_error else response.content, "complete")
         self._say_response(came)
+        self._caller.end(_DONE)  # nothing is let through any more
         if came.error is not None:
             raise came.error
         if response.is_error:
             said = response.content.strip() or f"{self._given.name} reported an error"
             raise AgentError("agent", said, hint=_AGAIN)
-        return Ending("done")
+        return _DONE
 
     def _say_response(self, came: Came | None) -> None:
         """The agent's own account, with what it cost."""
@@ -152,8 +156,9 @@ class _Run:
             return
         response, session = came.response, self._session
         session.remember(response.session_id)
-        if response.cost and not session.has_cost:
-            session.spend(UsageReported(Usage(), cost=response.cost))
+        used = Usage() if session.has_usage else session.used
+        if (response.cost and not session.has_cost) or used.total_tokens:
+            session.spend(UsageReported(used, cost=response.cost or None))
         self._turn.emit(
             AgentResponded(
                 self._given.name,
@@ -199,14 +204,18 @@ def _forget(running: "asyncio.Task[Came]") -> None:
         running.exception()  # nobody else will ask
 
 
-async def _whatever_happens(work: Coroutine[Any, Any, Ending]) -> None:
-    """Wait for it to its end, which it has a limit for; another cancel changes nothing."""
-    task = asyncio.ensure_future(work)
+async def _to_its_end(work: Coroutine[Any, Any, Ending]) -> Ending:
+    """Wait for it, which has limits of its own; a cancel meanwhile is heard when it is over."""
+    task, cancelled = asyncio.ensure_future(work), False
     while not task.done():
-        with suppress(asyncio.CancelledError):
+        try:
             await asyncio.wait((task,))
-    if not isinstance(task.exception(), AgentError | None):
-        task.result()
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        task.exception()  # who was cancelled hears nothing else
+        raise asyncio.CancelledError
+    return task.result()
 
 
 def _told(history: History) -> str:
