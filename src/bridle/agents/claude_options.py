@@ -1,0 +1,175 @@
+"""What the `claude` program is started with: its options, its command line and its environment.
+
+A value of the person's (`ClaudeCodeConfig`) and the session decide. Starts nothing.
+"""
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from bridle.agents.claude_process import find_program
+from bridle.errors import ConfigError, MissingExtra
+from bridle.tools.process import clean_environment
+from bridle.workspace import lookup
+from bridle.workspace.text import shorten
+
+if TYPE_CHECKING:
+    from claude_agent_sdk import ClaudeAgentOptions
+
+INSTALL = "Install it with `pip install 'bridle[claude]'`; `bridle doctor` shows what is usable."
+TOOLS = (
+    *("Bash", "Read", "Edit", "Write", "NotebookEdit", "Glob", "Grep", "WebFetch", "WebSearch"),
+    *("TodoWrite", "AskUserQuestion", "Task", "ExitPlanMode"),
+)
+_MOST_SYSTEM = 30_000  # characters: it is one word of a command line, which has an end
+_A_WEEK = 604_800.0  # seconds: a person is asked in a hook, and may be away
+_PLAN = Path(__file__).with_name("claude_plan.md")
+_SHELL = Path(__file__).with_name("claude_shell.sh")
+_PREFIXES = ("ANTHROPIC_", "CLAUDE_")
+_CLOUDS = {
+    "CLAUDE_CODE_USE_BEDROCK": ("AWS_",),
+    "CLAUDE_CODE_USE_VERTEX": ("GOOGLE_", "GCLOUD_", "CLOUD_ML_", "VERTEX_"),
+    "CLAUDE_CODE_USE_FOUNDRY": ("AZURE_",),
+}
+_NAMES = (
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "NODE_EXTRA_CA_CERTS"),
+    *("http_proxy", "https_proxy", "no_proxy", "all_proxy", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
+)
+_OUTER = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_CHILD_SESSION")
+_FIXED = {
+    "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
+    "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",
+    "CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR": "1",  # a command is judged where it runs
+    "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",  # what a turn starts ends with it
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+}
+_SETTINGS = '{"useAutoModeDuringPlan": false}'  # else a model decides there, and not the gate
+
+
+class ClaudeCodeConfig(Struct, frozen=True):
+    """How Claude Code is run. What is not set is the program's own choice.
+
+    `system_prompt` is added to the program's own. `tools` are those that the model is offered;
+    `allowed_tools` are handed on as they are, and pass the gate like all others;
+    `disallowed_tools` are taken away. `setting_sources` names the settings files that are read:
+    none, for a repository's own could run code and allow tools. `env` is added to the program's
+    environment, which is a short list of ours; `api_key` reaches the program alone. A transient
+    error is tried again once, after `retry_seconds`; `program_retries` is how often the program
+    itself tries before. `hook_seconds` is how long a person may take to answer.
+    """
+
+    model: str | None = None
+    system_prompt: str = ""
+    max_turns: int | None = None
+    tools: tuple[str, ...] = TOOLS
+    allowed_tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+    setting_sources: tuple[Literal["user", "project", "local"], ...] = ()
+    mcp_servers: Mapping[str, Any] = {}
+    cli_path: str = ""
+    env: Mapping[str, str] = {}
+    api_key: str = ""
+    retry_seconds: float = 2.0
+    program_retries: int = 0
+    hook_seconds: float = _A_WEEK
+
+    def __repr__(self) -> str:
+        return f"ClaudeCodeConfig(model={self.model!r}, cli_path={self.cli_path!r})"
+
+
+def build_options(config: ClaudeCodeConfig, session: Any, resume: str | None) -> dict[str, Any]:
+    """The options of P3 that config and session decide, by the SDK's own names."""
+    room = getattr(session, "room", None)
+    planning = getattr(session, "mode", "") == "plan"
+    return {
+        "cwd": session.working_directory,
+        "model": config.model,
+        "max_turns": _least(config.max_turns, getattr(room, "steps", None)),
+        "max_budget_usd": getattr(room, "money", None),
+        "system_prompt": _system(config, session, planning),
+        "tools": list(config.tools),
+        "allowed_tools": list(config.allowed_tools),
+        "disallowed_tools": list(config.disallowed_tools),
+        "setting_sources": list(config.setting_sources),
+        "settings": _SETTINGS,
+        "mcp_servers": dict(config.mcp_servers),
+        "strict_mcp_config": True,
+        "permission_mode": "plan" if planning else "default",
+        "resume": resume,
+        "include_partial_messages": True,
+        "verbatim_prompts": True,  # `@path` in a prompt would be read without the gate
+    }
+
+
+def _least(*limits: int | None) -> int | None:
+    found = [one for one in limits if one is not None]
+    return max(1, min(found)) if found else None
+
+
+def _system(config: ClaudeCodeConfig, session: Any, planning: bool) -> dict[str, str]:
+    plan = _PLAN.read_text("utf-8") if planning else ""
+    added = [config.system_prompt, str(getattr(session, "system", "") or ""), plan]
+    text = shorten("\n\n".join(one.strip() for one in added if one.strip()), _MOST_SYSTEM)
+    return {"type": "preset", "preset": "claude_code", **({"append": text} if text else {})}
+
+
+def environment(config: ClaudeCodeConfig, cwd: str) -> dict[str, str]:
+    """What the program is told of ours: what any command is, and what it needs to sign in."""
+    asked = {**os.environ, **config.env}
+    clouds = tuple(one for flag, names in _CLOUDS.items() if asked.get(flag) for one in names)
+    taken = {
+        name: value
+        for name, value in os.environ.items()
+        if (name in _NAMES or name.startswith(_PREFIXES + clouds)) and name not in _OUTER
+    }
+    fixed = {**_FIXED, "CLAUDE_CODE_MAX_RETRIES": str(config.program_retries), "PWD": cwd}
+    if os.access(_SHELL, os.X_OK):
+        fixed["CLAUDE_CODE_SHELL_PREFIX"] = str(_SHELL)
+    key = {"ANTHROPIC_API_KEY": config.api_key} if config.api_key else {}
+    return {**clean_environment((cwd,)), **taken, **fixed, **config.env, **key}
+
+
+def config_folder(env: Mapping[str, str]) -> str:
+    """Where the program keeps its own files."""
+    return env.get("CLAUDE_CONFIG_DIR") or f"{env.get('HOME', '')}/.claude"
+
+
+def load_sdk() -> Any:
+    """The SDK. Takes a second the first time. Raise `MissingExtra`."""
+    try:
+        import claude_agent_sdk
+    except ImportError as error:
+        said = f"Claude Code cannot be used here: {error}; nothing was started."
+        raise MissingExtra(said, error, hint=INSTALL) from error
+    quiet = logging.getLogger("claude_agent_sdk")
+    if not quiet.handlers:  # without one, Python would write what it says to the terminal
+        quiet.addHandler(logging.NullHandler())
+    return claude_agent_sdk
+
+
+def find_cli(config: ClaudeCodeConfig, root: str) -> str:
+    """The program: the one that is named, the one that the SDK brings, or one on the PATH.
+
+    Never one from the workspace, where anybody may write. Raise `ConfigError`.
+    """
+    named = config.cli_path
+    if "/" in named:
+        found = named if os.access(named, os.X_OK) else None
+    else:
+        found = lookup.find_program(named, (root,)) if named else find_program((root,))
+    if found is None:
+        said = f"The program `{named or 'claude'}` was not found, or cannot be run"
+        raise ConfigError(f"{said}; nothing was started.", hint=INSTALL)
+    return found
+
+
+def command_line(options: "ClaudeAgentOptions") -> list[str]:
+    """The words that the SDK would start the program with."""
+    from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
+
+    return SubprocessCLITransport("", options)._build_command()

@@ -1,0 +1,244 @@
+"""Claude Code's tools in the words of ours, and back. Pure: a name and arguments in, the same out.
+
+The gate judges what a call does, so it is told of a command, a path, an address, whoever asks. What
+has no counterpart here keeps its name, and is asked about. Arguments that ours do not have are left
+out of what is judged, and are not lost: `rest` is what they were.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+Arguments = dict[str, Any]
+Roots = Sequence[str]  # the folder that paths are read from, in each way that it is spelled
+_LONGEST = 3600.0  # seconds that our shell gives a command
+_MOST_LINES = 2000  # that our grep gives
+_STATUSES = ("pending", "in_progress", "completed")
+
+
+class Mapped(NamedTuple):
+    """A call in our words, and what of its arguments they do not say."""
+
+    name: str
+    arguments: Arguments
+    rest: Arguments = {}
+
+
+class _Way(NamedTuple):
+    """From one tool to another: the fields that are the same but for their names and values.
+
+    `fields`: theirs to ours. `paths`: those of theirs that are paths.
+    """
+
+    name: str
+    fields: Mapping[str, str]
+    paths: tuple[str, ...] = ()
+
+
+_EDIT = {"old_string": "old", "new_string": "new", "replace_all": "all"}
+_WAYS = {
+    "Bash": _Way(
+        "shell", {"command": "command", "timeout": "timeout", "run_in_background": "background"}
+    ),
+    "Edit": _Way("edit", {"file_path": "path", **_EDIT}, ("file_path",)),
+    "MultiEdit": _Way("edit", {"file_path": "path", "edits": "edits"}, ("file_path",)),
+    "NotebookEdit": _Way(
+        "edit", {"notebook_path": "path", "cell_id": "old", "new_source": "new"}, ("notebook_path",)
+    ),
+    "Write": _Way("write", {"file_path": "path", "content": "content"}, ("file_path",)),
+    "Read": _Way(
+        "read", {"file_path": "path", "offset": "offset", "limit": "limit"}, ("file_path",)
+    ),
+    "Glob": _Way("glob", {"pattern": "pattern", "path": "path"}, ("path",)),
+    "Grep": _Way(
+        "grep",
+        {
+            "pattern": "pattern",
+            "path": "path",
+            "glob": "glob",
+            "-i": "ignore_case",
+            "head_limit": "limit",
+        },
+        ("path",),
+    ),
+    "LS": _Way("list", {"path": "path"}, ("path",)),
+    "WebFetch": _Way("web_fetch", {"url": "url"}),
+    "TodoWrite": _Way("todo_write", {"todos": "todos"}),
+    "ExitPlanMode": _Way("exit_plan_mode", {"plan": "plan"}),
+    "Task": _Way("task", {"prompt": "prompt", "description": "description"}),
+    "Agent": _Way("task", {"prompt": "prompt", "description": "description"}),
+    "BashOutput": _Way("shell_output", {"bash_id": "id"}),
+    "TaskOutput": _Way("shell_output", {"task_id": "id"}),
+    "KillShell": _Way("shell_stop", {"shell_id": "id"}),
+    "TaskStop": _Way("shell_stop", {"task_id": "id", "shell_id": "id"}),
+}
+
+
+def to_ours(name: str, given: Arguments, roots: Roots) -> Mapped:
+    """What the call is in our words."""
+    if name == "AskUserQuestion":
+        return asked(given)
+    way = _WAYS.get(name)
+    if way is None:
+        return Mapped(name, given)
+    if name == "Edit" and given.get("old_string") == "":
+        way = _Way("write", {"file_path": "path", "new_string": "content"}, ("file_path",))
+    found: Arguments = {}
+    rest: Arguments = {}
+    for field, value in given.items():
+        ours = way.fields.get(field)
+        if ours is None or value is None:
+            rest[field] = value
+            continue
+        value = to_path(value, roots) if field in way.paths else value
+        found[ours] = _inward(name, field)(value)
+    return Mapped(way.name, {key: value for key, value in found.items() if value is not None}, rest)
+
+
+def to_theirs(name: str, given: Arguments, changed: Arguments, roots: Roots) -> Arguments:
+    """Their arguments, with what somebody changed in ours. What is unchanged stays as it was."""
+    way = _WAYS.get(name)
+    if way is None:
+        return changed
+    if name == "Edit" and given.get("old_string") == "":
+        way = _Way("write", {"file_path": "path", "new_string": "content"}, ("file_path",))
+    before = to_ours(name, given, roots).arguments
+    result = dict(given)
+    for field, ours in way.fields.items():
+        if before.get(ours) == changed.get(ours):
+            continue
+        if ours not in changed:
+            result.pop(field, None)
+            continue
+        value = changed[ours]
+        if field in way.paths and isinstance(value, str):
+            value = os.path.normpath(f"{roots[0]}/{value}") if not value.startswith("/") else value
+        result[field] = _outward(name, field)(value)
+    return result
+
+
+def to_path(path: Any, roots: Roots) -> Any:
+    """A path as our tools spell it: from the root where it lies inside, whole where it does not."""
+    if not isinstance(path, str):
+        return path
+    if path == "~" or path.startswith("~/"):  # the program expands it, our tools do not
+        path = os.path.expanduser(path)  # noqa: PTH111 - text, and no file is looked at
+    if not path.startswith("/"):
+        return path
+    inside = os.path.normpath(path)
+    for folder in roots:
+        if inside == folder:
+            return "."
+        if inside.startswith(folder.rstrip("/") + "/"):
+            return inside[len(folder.rstrip("/")) + 1 :]
+    return path
+
+
+def asked(given: Arguments) -> Mapped:
+    """The first of the questions; `questions` has each of them."""
+    found = questions(given)
+    return Mapped("ask_user", found[0][1] if found else {"question": "?"})
+
+
+def questions(given: Arguments) -> list[tuple[str, Arguments]]:
+    """Each question as it is to be answered by its words, and as a call of `ask_user`."""
+    found = []
+    for one in given.get("questions") or []:
+        if not isinstance(one, dict) or not isinstance(one.get("question"), str):
+            continue
+        offered = [each for each in one.get("options") or [] if isinstance(each, dict)]
+        labels = [str(each.get("label", ""))[:200] for each in offered if each.get("label")]
+        explained = [
+            f"- {each['label']}: {each['description']}"
+            for each in offered
+            if each.get("label") and each.get("description")
+        ]
+        text = "\n".join([one["question"], *explained])[:2000]
+        call: Arguments = {"question": text}
+        if 2 <= len(labels) <= 6:
+            call["options"] = labels
+        found.append((one["question"], call))
+    return found
+
+
+Change = Callable[[Any], Any]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _inward(name: str, field: str) -> Change:
+    return _VALUES.get((name, field), (_same, _same))[0]
+
+
+def _outward(name: str, field: str) -> Change:
+    return _VALUES.get((name, field), (_same, _same))[1]
+
+
+def _seconds(milliseconds: Any) -> Any:
+    if not isinstance(milliseconds, int | float) or milliseconds <= 0:
+        return None
+    return min(milliseconds / 1000, _LONGEST)
+
+
+def _milliseconds(seconds: Any) -> Any:
+    return round(seconds * 1000) if isinstance(seconds, int | float) else seconds
+
+
+def _at_least_one(number: Any) -> Any:
+    return number if isinstance(number, int) and number >= 1 else None
+
+
+def _lines(number: Any) -> Any:
+    return min(number, _MOST_LINES) if _at_least_one(number) else None
+
+
+def _edits(given: Any) -> Any:
+    if not isinstance(given, list):
+        return given
+    return [
+        {_EDIT[key]: value for key, value in one.items() if key in _EDIT}
+        if isinstance(one, dict)
+        else one
+        for one in given
+    ]
+
+
+def _their_edits(changed: Any) -> Any:
+    back = {ours: theirs for theirs, ours in _EDIT.items()}
+    if not isinstance(changed, list):
+        return changed
+    return [{back.get(key, key): value for key, value in one.items()} for one in changed]
+
+
+def _todos(given: Any) -> Any:
+    if not isinstance(given, list):
+        return given
+    return [
+        {
+            "content": str(one.get("content", ""))[:1000],
+            "status": one["status"] if one.get("status") in _STATUSES else "pending",
+        }
+        for one in given
+        if isinstance(one, dict) and one.get("content")
+    ]
+
+
+def _cell(given: Any) -> Any:
+    return f"[cell {given}]"
+
+
+def _their_cell(changed: Any) -> Any:
+    return str(changed).removeprefix("[cell ").removesuffix("]")
+
+
+_VALUES: Mapping[tuple[str, str], tuple[Change, Change]] = {
+    ("Bash", "timeout"): (_seconds, _milliseconds),
+    ("MultiEdit", "edits"): (_edits, _their_edits),
+    ("NotebookEdit", "cell_id"): (_cell, _their_cell),
+    ("Read", "offset"): (_at_least_one, _same),
+    ("Read", "limit"): (_at_least_one, _same),
+    ("Grep", "head_limit"): (_lines, _same),
+    ("TodoWrite", "todos"): (_todos, _same),
+}

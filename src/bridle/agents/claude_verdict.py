@@ -1,0 +1,89 @@
+"""How a run of Claude Code ended: judged by what the SDK reports, never by words in a text. Pure.
+
+done       the model has answered
+stopped    somebody has interrupted it
+stale      the conversation that was to be resumed is not there any more: nothing has run
+transient  the service failed in a way that another try may mend
+limit      a limit of turns or money was reached
+failed     anything else: the words say what, and what to do
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from bridle.workspace.text import neutral, shorten
+
+Kind = Literal["done", "stopped", "stale", "transient", "limit", "failed"]
+UNAVAILABLE = "The AI service is temporarily unavailable. Please try again in a moment."
+_SIGN_IN = (
+    "Set ANTHROPIC_API_KEY to a key that is valid, or start `claude` once and sign in; "
+    "what was done until then is in the log."
+)
+_TRANSIENT = ("server_error", "overloaded", "rate_limit")  # as the program names them
+_REFUSED = ("authentication_failed", "billing_error", "oauth_org_not_allowed")
+_LIMITS = {
+    "error_max_turns": "It stopped at the limit of turns",
+    "error_max_budget_usd": "It stopped at the limit of money",
+}
+_SHOWN = 1000  # characters of what the program says
+
+
+class Outcome(Struct, frozen=True):
+    """What came of one run. `total` is what the conversation has cost in all, where it was said."""
+
+    kind: Kind
+    content: str = ""
+    session_id: str = ""
+    total: float | None = None
+    usage: dict[str, Any] = {}
+    duration_ms: int = 0
+    num_turns: int = 0
+
+
+def judged(result: Any, error: str, *, resumed: bool) -> Outcome:
+    """The outcome of a run that came to a result. `error` is what the last message said of one."""
+    kind, content = _kind(result, error, resumed=resumed)
+    return Outcome(
+        kind,
+        content,
+        result.session_id or "",
+        result.total_cost_usd,
+        result.usage or {},
+        result.duration_ms or 0,
+        result.num_turns or 0,
+    )
+
+
+def _kind(result: Any, error: str, *, resumed: bool) -> tuple[Kind, str]:
+    said = shorten(neutral(result.result or "; ".join(result.errors or [])), _SHOWN)
+    if not result.is_error and (result.num_turns or not resumed):
+        return "done", result.result or ""
+    if str(result.terminal_reason or "").startswith("aborted"):
+        return "stopped", "It was stopped."
+    if resumed and not result.num_turns:
+        return "stale", said
+    if result.subtype in _LIMITS:
+        return "limit", f"{_LIMITS[result.subtype]} ({said}). What was done until then stands."
+    if is_transient(result.api_error_status, error):
+        return "transient", UNAVAILABLE
+    if result.api_error_status in (401, 403) or error in _REFUSED:
+        return "failed", f"Claude Code was refused by the service: {said} {_SIGN_IN}"
+    return "failed", f"Claude Code reported an error: {said or result.subtype}"
+
+
+def is_transient(status: int | None, error: str) -> bool:
+    """May another try work? An error in the middle of a stream has a name, and no status."""
+    if status is not None:
+        return status == 429 or status >= 500
+    return error in _TRANSIENT
+
+
+def stale_by(data: Mapping[str, Any]) -> bool:
+    """Is this the report of a program that could not resume, and ended before its first turn?"""
+    return (
+        bool(data.get("is_error"))
+        and not data.get("num_turns")
+        and data.get("api_error_status") is None
+    )
