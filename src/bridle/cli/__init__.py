@@ -22,6 +22,7 @@ COMMANDS = {
     "undo": ("undo:command", "Put back what a turn changed in this folder."),
     "policy": ("policy:command", "Show what would be decided of a command; check the rules."),
     "trust": ("trust:command", "Let a folder's own rules and instructions count."),
+    "mcp": ("mcp:command", "Set up MCP servers, whose tools the model can use; or be one."),
     "doctor": (
         "doctor:command",
         "Say what was found on this machine, and which model would be used.",

@@ -1,4 +1,4 @@
-"""What a folder's own files add to a session: hooks, and instructions for the model.
+"""What files add to a session: hooks, MCP servers, and instructions for the model.
 
 Most folders have neither, and then nothing is loaded to find that out. What does not count, because
 nobody trusts it yet, is told to the person once.
@@ -14,8 +14,21 @@ from bridle.runtime.prompts import FILES
 
 if TYPE_CHECKING:
     from bridle.config.hooks import CommandLine
+    from bridle.promises.tool import ToolSource
 
 _HOOKS = ".bridle/hooks.yaml"  # trust's own, without its imports
+
+
+def servers(workspace: Path) -> "tuple[ToolSource, ...]":
+    """The MCP servers that count there, as a source of tools; none is started for it."""
+    from bridle.runtime.mcp import are_there_any, sources_of, standing
+
+    if not are_there_any(workspace, os.environ):
+        return ()
+    found = standing(workspace)
+    for note in found.notes:
+        complain(*note)
+    return sources_of(found.servers, workspace)
 
 
 def hooks(workspace: Path, *, quiet: bool = False) -> "tuple[CommandLine, ...]":

@@ -89,9 +89,9 @@ class Looking:
     def _offer(self, chosen: "list[RemoteTool]", query: str) -> list[str]:
         """Have them offered where they are not, and say what there is."""
         for server in self._servers.servers.values():
-            mine = [tool for tool in chosen if tool.definition in server.definitions.values()]
+            mine = [tool.definition.name for tool in chosen if tool.server is server]
             if mine and query:
-                server.want([tool.definition.name for tool in mine[:_FOUND]])
+                server.want(mine[:_FOUND])
         offered = {tool.name for tool in self._servers.tools()}
         lines = []
         for tool in chosen[:_LISTED]:

@@ -25,12 +25,12 @@ class RemoteTool:
         self.name = name
         self.definition = definition
         self.care = care
-        self._server = server
+        self.server = server
 
     @property
     def description(self) -> str:
         """What the server says of it, made harmless."""
-        return self.definition.description or f"{self.definition.name} of {self._server.name}"
+        return self.definition.description or f"{self.definition.name} of {self.server.name}"
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -40,13 +40,13 @@ class RemoteTool:
     def facts(self, arguments: dict[str, Any]) -> Facts:
         """What is known of a call: hardly anything, and that it takes care where it changed."""
         subject = arguments.get("command") or arguments.get("path") or ""
-        reason = f"what {self.definition.name} of {self._server.name} does is not known here"
+        reason = f"what {self.definition.name} of {self.server.name} does is not known here"
         act = Act((self.name,), subject if isinstance(subject, str) else "", reason=reason)
         return Facts(POLICY, acts=(act,), guard=self.care)
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Have the server do it."""
-        return await self._server.call(self.definition, arguments, context)
+        return await self.server.call(self.definition, arguments, context)
 
     def __repr__(self) -> str:
         return f"<tool {self.name}>"
