@@ -82,7 +82,7 @@ class Run:
     @asynccontextmanager
     async def _taken(self) -> AsyncIterator[Session]:
         """The session, held by us: what lies in its inbox is done. Raise `SessionLocked`."""
-        provider = self._setup.choose().provider()
+        provider = self._setup.provider()
         if self._setup.moved:
             self._screen.line(self._screen.paint.dim(one_line(self._setup.moved)))
         extra: dict[str, Any] = {"on_ask": self._on_ask}

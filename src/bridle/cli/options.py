@@ -12,6 +12,7 @@ MODES = ("plan", "ask", "edits", "auto")  # the policy's own, without its import
 _KEYS = {
     "provider": "provider",
     "model": "model",
+    "agent": "agent",
     "base_url": "base_url",
     "mode": "mode",
     "sandbox": "sandbox",
@@ -33,6 +34,9 @@ _KEYS = {
 _OPTIONS = [
     click.option("--model", "-m", metavar="NAME", help="anthropic/…, openai/…, ollama/…, offline."),
     click.option("--provider", metavar="NAME", help="anthropic, openai, …; its usual model."),
+    click.option(
+        "--agent", metavar="NAME", help='Who carries the turns: loop, claude-code, acp:"COMMAND".'
+    ),
     click.option("--mode", type=click.Choice(MODES), help="What may run without asking."),
     click.option("--yes", "-y", is_flag=True, help="The same as --mode auto."),
     click.option(

@@ -45,7 +45,7 @@ class Room:
         self._asker = asker
 
     async def __aenter__(self) -> "Room":
-        await self._settle(self.setup, self.setup.choose().provider())
+        await self._settle(self.setup, self.setup.provider())
         if apart := self.setup.apart:
             self.screen.line(self.screen.paint.dim(one_line(apart)))
         return self
@@ -127,7 +127,7 @@ class Room:
         again = {"go_on": False, "resume": self.session.id if self.is_begun else None}
         again |= {"worktree": None, "workspace": str(self.setup.workspace)}
         setup = Setup({**self._flags, "provider": None, "model": name, **again})
-        provider = setup.choose().provider()
+        provider = setup.provider()
         setup.chosen_mode = self._chosen = self.mode
         await self._leave()
         await self.engine.close()

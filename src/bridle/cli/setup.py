@@ -45,6 +45,7 @@ class Setup:
         self.workspace = _workspace(None if self.imported else self.earlier, flags)
         mine = self.earlier.id if self.earlier is not None else ""
         self._beside = Beside(self.folder, self.workspace, mine)
+        self.agent = self._whose()
         self.also: tuple[str, ...] = tuple(flags.get("add_dir") or ())
         self.rules = _rules(self.workspace, flags.get("rules") or ())
         self.hooks = project.hooks(self.workspace)
@@ -53,6 +54,22 @@ class Setup:
         self.chosen_mode: Mode | None = self.settings.mode if asked_for else None
         for warning in self.loaded.warnings:
             complain(warning)
+
+    def _whose(self) -> str:
+        """Who carries the turns: as it was said, or who carried the session's before."""
+        from bridle.runtime.agents import check_agent, is_agent
+
+        if not self.settings.agent and self.earlier is not None and is_agent(self.earlier.model):
+            return self.earlier.model
+        return check_agent(self.settings.agent)
+
+    def provider(self) -> Provider:
+        """The model's side; another agent that carries the turns brings its own."""
+        if self.agent == "loop":
+            return self.choose().provider()
+        from bridle.engine.no_model import NoModel
+
+        return NoModel(self.agent)
 
     def choose(self) -> Choice:
         """Which model, and why; says so when it is not one."""
@@ -92,6 +109,7 @@ class Setup:
             "undo": settings.undo,
             "face": face,
             "on_ask": extra.get("on_ask", "deny"),
+            "agent": self.agent,
         }
         if approver is not None:
             options["approver"] = approver
@@ -101,6 +119,8 @@ class Setup:
             options["fallback"] = self._other(settings.fallback_model)
         if self.hooks:
             options["hooks"] = self.hooks
+        if servers := project.servers(self.workspace):
+            options["sources"] = servers
         if told := "\n\n".join(filter(None, (self.instructions, extra.get("rule", "")))):
             options["instructions"] = told
         return build_engine(provider, workspace=self.workspace, **options)

@@ -56,7 +56,8 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     `redact` are patterns whose matches are kept out of the log, the events and the model's sight;
     `redact_tokens` says whether what looks like a key or a token is kept out as well. `sandbox` is
     what commands run in, `hosts` are those that `web_fetch` may ask (none: there is no such tool),
-    `undo` says whether what a turn changes is kept to be taken back.
+    `undo` says whether what a turn changes is kept to be taken back. `agent` carries the turns:
+    `loop` (our own), `claude-code` or `acp:COMMAND`.
     """
 
     provider: str = ""
@@ -70,6 +71,7 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     idle_timeout: Positive = 120.0
     fallback_model: str = ""
     small_model: str = ""
+    agent: str = ""
     mode: Mode = "ask"
     limits: LimitSettings = LimitSettings()
     durability: Durability = "disk"
