@@ -13,6 +13,7 @@ from typing import Any
 import mcp_types as types
 from mcp import Client, MCPError
 from mcp.client.session import ClientRequestContext
+from pydantic import ValidationError
 
 from bridle import __version__
 from bridle.errors import ToolError
@@ -188,7 +189,7 @@ class Connection:
             said = self._way.trouble or f"it said: {one_line(leaf.message, 400)}"
             return ToolError(self._why(said), leaf)
         if self.is_open and not isinstance(leaf, MCPError):
-            return ToolError(f"its answer cannot be read: {one_line(str(leaf), 400)}", leaf)
+            return ToolError(f"its answer cannot be read: {_unread(leaf)}", leaf)
         if isinstance(leaf, MCPError):
             return Lost(self._why("it has ended"), leaf)
         return Lost(self._why(_plain(leaf)), leaf)
@@ -212,6 +213,14 @@ async def _pages(ask: Callable[..., Any]) -> Any:
         if cursor is None or cursor in seen:
             return
         seen.add(cursor)
+
+
+def _unread(error: BaseException) -> str:
+    """What was wrong with an answer, without the words of whoever found it."""
+    if isinstance(error, ValidationError) and (found := error.errors()):
+        place = ".".join(map(str, found[0]["loc"]))
+        return one_line(f"{place}: {found[0]['msg']}", 400)
+    return one_line(str(error), 400)
 
 
 def _leaf(error: BaseException) -> BaseException:

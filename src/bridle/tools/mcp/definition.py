@@ -16,6 +16,7 @@ from bridle.workspace.text import neutral, one_line, shorten
 
 DESCRIPTION = 4_000  # characters
 SCHEMA = 30_000  # bytes
+UNFIT = "x-unfit"  # in the place of a schema that is none
 _DEEPEST = 40
 _WORDS = ("description", "title", "$comment")
 _JOINS = ("oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else")
@@ -69,7 +70,7 @@ def _digest(*said: Any) -> str:
 
 def _fit(schema: Any) -> Schema:
     """The schema as it may be sent. Raise `_Unfit`."""
-    if not isinstance(schema, dict) or schema.get("type", "object") != "object":
+    if not isinstance(schema, dict) or schema.get("type") != "object" or UNFIT in schema:
         raise _Unfit("its arguments are not an object")
     if not isinstance(schema.get("properties", {}), dict):
         raise _Unfit("its schema has properties that are none")

@@ -1,7 +1,8 @@
 """What a server says, on its way to the SDK: counted, and without what nobody here wants.
 
-A server that says more than anybody could use is let go. Its own log lines are dropped, and so are
-the schemas of results: the SDK would check results by them, with patterns that are the server's.
+A server that says more than anybody could use is let go. Its own log lines are dropped. Of tools
+only the barest is kept: by the schemas of results the SDK would check results, with patterns that
+are the server's, and one tool of a wrong shape would cost it the whole list.
 """
 
 import asyncio
@@ -13,9 +14,12 @@ from mcp.shared._stream_protocols import ReadStream
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCResponse
 
-BURST = 20_000  # messages at once
-PER_SECOND = 2_000.0  # ... and from then on
+from bridle.tools.mcp.definition import UNFIT
+
+BURST = 5_000  # messages at once
+PER_SECOND = 500.0  # ... and from then on
 _UNWANTED = ("notifications/message", "notifications/resources/updated")
+
 
 Item = SessionMessage | Exception
 
@@ -96,13 +100,25 @@ def _is_wanted(item: Item) -> bool:
     message = item.message
     if isinstance(message, JSONRPCNotification):
         return message.method not in _UNWANTED
-    if isinstance(message, JSONRPCResponse):
-        _strip(message.result)
+    if isinstance(message, JSONRPCResponse) and isinstance(message.result.get("tools"), list):
+        found = filter(None, map(_bare, message.result["tools"]))
+        message.result["tools"] = list(found)
     return True
 
 
-def _strip(result: dict[str, Any]) -> None:
-    tools = result.get("tools")
-    for tool in tools if isinstance(tools, list) else ():
-        if isinstance(tool, dict):
-            tool.pop("outputSchema", None)
+def _bare(tool: Any) -> dict[str, Any] | None:
+    """Of a tool its name, what it says of it and its arguments, in a shape that the SDK takes.
+
+    One that is not of that shape would cost the whole list; what it claims of its effects, and how
+    it wants to be shown, is nobody's business.
+    """
+    if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+        return None
+    said, schema = tool.get("description"), tool.get("inputSchema")
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        schema = {"type": "object", UNFIT: True}
+    return {
+        "name": tool["name"],
+        "description": said if isinstance(said, str) else "",
+        "inputSchema": schema,
+    }

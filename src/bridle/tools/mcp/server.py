@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 FRESH = 60.0  # seconds for which a list of tools is believed
 _TRIES = 3
-_FIRST, _LONGEST = 0.5, 60.0  # seconds until the next try
+_AGAIN = 0.5  # seconds between the first two of them
+_REST, _LONGEST = 5.0, 60.0  # seconds for which one that failed is let alone
 _NAMED = 200  # tools that are looked for and remembered
 
 T = TypeVar("T")
@@ -171,12 +172,12 @@ class Server:
                     raise
             else:
                 return connection
-            await asyncio.sleep(_FIRST * 2**count)
+            await asyncio.sleep(_AGAIN * 2**count)
         raise AssertionError("unreachable")
 
     def _failed(self, why: str) -> ToolError:
         self.trouble = why
-        self._not_before = self._now() + min(_FIRST * 2**self._failures, _LONGEST)
+        self._not_before = self._now() + min(_REST * 2**self._failures, _LONGEST)
         self._failures += 1
         self._mode = "auto"
         return ToolError(f"{self.name} cannot be reached: {why}.")
