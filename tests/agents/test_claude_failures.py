@@ -14,7 +14,6 @@ from claude_rig import (
     Heard,
     Whole,
     claude,
-    config_for,
     home_of,
     programs,
     runs,
@@ -25,8 +24,8 @@ from claude_rig import (
 
 from bridle.agents.claude_code import ClaudeCodeAgent
 from bridle.agents.claude_options import ClaudeCodeConfig
-from bridle.errors import AgentError, ConfigError, MissingExtra, SessionBusy
-from bridle.testing import FakeAnthropic
+from bridle.errors import AgentError, BudgetReached, ConfigError, MissingExtra, SessionBusy
+from bridle.promises.agent import Room
 from rig import a_mark, marked, run
 
 GONE = "00000000-0000-4000-8000-000000000000"
@@ -298,11 +297,15 @@ def test_without_the_sdk_it_says_what_to_install(tmp_path, monkeypatch):
 
 def test_a_limit_of_turns_ends_it_and_says_so_P3(tmp_path):
     async def work():
-        async with FakeAnthropic(lambda body: runs("echo on")) as server:
-            agent = ClaudeCodeAgent(config_for(server, tmp_path, max_turns=2))
-            session = Whole(workspace(tmp_path))
-            response = await agent.execute("go", session, can_use_tool=Gate())
+        root = workspace(tmp_path)
+        async with claude(lambda body: runs("echo on"), tmp_path, max_turns=2) as (agent, server):
+            response = await agent.execute("go", Bare(root), can_use_tool=Gate())
             assert len(server.requests) == 2
-        assert response.is_error and "limit of turns" in response.content
+            assert response.is_error and "limit of turns" in response.content
+            session = Whole(root)
+            session.room = Room(steps=1)
+            with pytest.raises(BudgetReached, match="limit of turns"):
+                await agent.execute("go", session, can_use_tool=Gate())
+            assert len(server.requests) == 3
 
     run(work())

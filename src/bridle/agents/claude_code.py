@@ -14,7 +14,7 @@ from bridle.agents.claude_options import ClaudeCodeConfig, load_sdk
 from bridle.agents.claude_run import ClaudeRun, Order
 from bridle.agents.claude_talk import usage_of
 from bridle.agents.claude_verdict import Outcome
-from bridle.errors import SessionBusy
+from bridle.errors import BudgetReached, SessionBusy
 from bridle.events import TraceEvent, UsageReported
 from bridle.promises.agent import AgentResponse, OnTextChunk, OnToolActivity
 
@@ -102,6 +102,8 @@ class _Turn:
                 prompt, resume = self._next(prompt, resume)
             else:
                 break
+        if outcome.kind == "limit" and hasattr(self._session, "room"):
+            raise BudgetReached(outcome.content)  # the limit is the session's, who says it its way
         return self._response(outcome)
 
     async def stop(self) -> None:

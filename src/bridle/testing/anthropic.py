@@ -47,11 +47,17 @@ _STATUSES = {"rate_limit": 429, "invalid": 400, "tool": 400}
 
 
 class FakeAnthropic(FakeServer):
-    """The Messages API on loopback: `POST /v1/messages`, streamed."""
+    """The Messages API on loopback: `POST /v1/messages`, streamed, and its count of tokens."""
 
     def apis(self) -> tuple[Api, ...]:
         """One API."""
         return (Messages(),)
+
+    def counted(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
+        """`POST /v1/messages/count_tokens`: about four characters make one."""
+        if path != "/messages/count_tokens":
+            return None
+        return {"input_tokens": len(msgspec.json.encode(body)) // 4}
 
 
 class Messages:

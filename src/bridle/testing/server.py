@@ -96,6 +96,10 @@ class FakeServer:
         """The APIs this vendor has, made once."""
         raise NotImplementedError
 
+    def counted(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer of an endpoint that says something of a request, and no reply; None: none."""
+        return None
+
     @property
     def url(self) -> str:
         """What a client is given as its base URL."""
@@ -153,7 +157,7 @@ class FakeServer:
             return web.json_response({"object": "list", "data": [row]})
         api = next((each for each in self._apis if each.path == path), None)
         if api is None:
-            return web.Response(status=404, text="404: Not Found")
+            return await self._plain(path, request)
         received = await _receive(request)
         self.requests.append(received)
         await self._tell()
@@ -165,6 +169,12 @@ class FakeServer:
         if reply.error is not None and not reply.speaks and reply.raw is None:
             return await self._fault(api, reply.error, request, request_id)
         return await self._stream(api, reply, request, received, request_id)
+
+    async def _plain(self, path: str, request: web.BaseRequest) -> web.Response:
+        found = self.counted(path, (await _receive(request)).body)
+        if found is None:
+            return web.Response(status=404, text="404: Not Found")
+        return web.json_response(found)
 
     async def _tell(self) -> None:
         async with self._news:
