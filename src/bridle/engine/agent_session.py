@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
+_BREATH = 16  # pieces of text after which others have their turn
 _MOST_QUOTED = 2000  # characters of an event that an agent cannot say
 
 
@@ -85,6 +86,7 @@ class LentSession:
         self._streams = False  # does the agent emit its text itself?
         self._late: set[asyncio.Task[None]] = set()  # results that hooks still look at
         self._steps = turn.budget.steps  # of the turn before it was parked
+        self._chunks = 0
         self._closed = False
         self.has_usage = self.has_cost = False  # did the agent say so, on its way?
         self.used = Usage()  # by what its replies say, should it report nothing else
@@ -162,6 +164,7 @@ class LentSession:
     ) -> Permission:
         """Ask the gate; where it says yes, the call's intent is on disk."""
         if self.is_over:
+            await asyncio.sleep(0)  # one that asks again and again is to hear its cancel
             return Permission(False, OVER, stops=True)
         try:
             call = self._asked_for(name, arguments, _call_id(context))
@@ -175,6 +178,7 @@ class LentSession:
     async def call(self, name: str, arguments: dict[str, Any], call_id: str = "") -> ToolOutput:
         """Have our tool of that name run, through the gate: its one result."""
         if self.is_over:
+            await asyncio.sleep(0)
             return ToolOutput(call_id, OVER, True, str(name))
         try:
             call = self._asked_for(name, arguments, call_id)
@@ -217,7 +221,7 @@ class LentSession:
         name = self._names.get(call_id, call_id)
         if (call := self._replies.announced.pop(name, None)) is not None:
             self._caller.answer(call, result)
-        elif not self._caller.knows(name):
+        elif not (self._caller.knows(name) or self.is_over):
             said = "a result came for a call that nobody knows"
             self._turn.emit(TraceEvent("stray_result", {"callId": call_id, "message": said}))
 
@@ -225,6 +229,9 @@ class LentSession:
         """Some more text, from an agent that does not emit it itself."""
         if isinstance(text, str) and text and not (self._streams or self.is_over):
             self._replies.stream(TextDelta(text))
+        self._chunks += 1
+        if self._chunks % _BREATH == 0:  # whoever waits for nothing else lets others run here
+            await asyncio.sleep(0)
 
     async def on_tool_activity(self, activity: ToolActivity | None) -> None:
         """What the agent works with now."""
