@@ -129,9 +129,9 @@ class Talk:
                 {"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": str(error)}}
             )
             return
-        self.say({"jsonrpc": "2.0", "id": number, "result": found})
         if self.mode == "changed" and self.state["calls"] == 1:
             self.say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        self.say({"jsonrpc": "2.0", "id": number, "result": found})
         if self.mode == "repeat":
             self.say({"jsonrpc": "2.0", "id": number, "result": {"content": []}})
 

@@ -26,7 +26,6 @@ from bridle.workspace.text import one_line
 _PARTING = 4.0  # seconds for an orderly end
 _PAGES = 200
 _MOST = 20_000  # tools, resources or prompts of one server
-_CHANGED = types.ToolListChangedNotification
 _log = logging.getLogger("mcp")
 _log.addHandler(logging.NullHandler())  # nobody asked for its lines on their terminal
 
@@ -34,20 +33,33 @@ _log.addHandler(logging.NullHandler())  # nobody asked for its lines on their te
 class Lost(ToolError):
     """The connection is not there any more; what was under way may have happened."""
 
+    retryable = True  # to connect, that is; a call is not sent again
+
+
+class Forgotten(Lost):
+    """The server does not know of the session any more; it has done nothing."""
+
 
 class Connection:
     """Open from `open` to `close`, or until the server is gone: then it is not opened again."""
 
-    def __init__(self, spec: Spec, folder: str, *, elicits: bool = False) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        folder: str,
+        on_change: Callable[[], None] = lambda: None,
+        *,
+        elicits: bool = False,
+    ) -> None:
         self._spec = spec
         self._folder = folder
         self._elicits = elicits
         self._way: Pipe | Web = Pipe(spec, folder) if spec.command else Web(spec)
+        self._way.on_change = on_change
         self._client: Client | None = None
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._error: BaseException | None = None
-        self.on_change: Callable[[], None] = lambda: None
         self.asking: list[Ask | None] = []  # of the calls that are under way
 
     @property
@@ -120,7 +132,6 @@ class Connection:
             cache=None,
             list_roots_callback=self._roots,
             elicitation_callback=self._elicit if self._elicits else None,
-            message_handler=self._hear,
             client_info=types.Implementation(name="bridle", version=__version__),
         )
 
@@ -141,10 +152,6 @@ class Connection:
         if found is None:
             return types.ElicitResult(action="decline")
         return types.ElicitResult(action="accept", content=found)
-
-    async def _hear(self, message: Any) -> None:
-        if isinstance(message, _CHANGED):
-            self.on_change()
 
     async def tools(self) -> list[types.Tool]:
         """Every tool that it lists, page by page."""
@@ -184,7 +191,7 @@ class Connection:
         if isinstance(leaf, ToolError):
             return leaf
         if self._way.lost:
-            return Lost(self._why(""), leaf)
+            return Forgotten(self._why(""), leaf)
         if isinstance(leaf, MCPError) and leaf.code != types.CONNECTION_CLOSED:
             said = self._way.trouble or f"it said: {one_line(leaf.message, 400)}"
             return ToolError(self._why(said), leaf)

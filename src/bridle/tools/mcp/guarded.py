@@ -7,6 +7,7 @@ are the server's, and one tool of a wrong shape would cost it the whole list.
 
 import asyncio
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -18,6 +19,7 @@ from bridle.tools.mcp.definition import UNFIT
 
 BURST = 5_000  # messages at once
 PER_SECOND = 500.0  # ... and from then on
+_CHANGED = "notifications/tools/list_changed"
 _UNWANTED = ("notifications/message", "notifications/resources/updated")
 
 
@@ -44,8 +46,9 @@ class Allowance:
 class Guarded:
     """A stream of messages that ends when there are too many of them."""
 
-    def __init__(self, inner: ReadStream[Item]) -> None:
+    def __init__(self, inner: ReadStream[Item], on_change: Callable[[], None]) -> None:
         self._inner = inner
+        self._on_change = on_change  # told at once: what comes after it may rely on it
         self._allowance = Allowance()
         self.flooded = False
         self.over = asyncio.Event()  # there will be no more messages
@@ -63,6 +66,8 @@ class Guarded:
                 self.flooded = True
                 await self._inner.aclose()
                 continue  # which ends it, in the stream's own way
+            if _is_change(item):
+                self._on_change()
             if _is_wanted(item):
                 return item
 
@@ -92,6 +97,14 @@ class Guarded:
         trace: TracebackType | None,
     ) -> bool | None:
         return await self._inner.__aexit__(kind, error, trace)
+
+
+def _is_change(item: Item) -> bool:
+    """Does it say that the server has other tools by now?"""
+    if not isinstance(item, SessionMessage):
+        return False
+    message = item.message
+    return isinstance(message, JSONRPCNotification) and message.method == _CHANGED
 
 
 def _is_wanted(item: Item) -> bool:

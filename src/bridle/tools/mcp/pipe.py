@@ -9,7 +9,7 @@ import asyncio
 import os
 import shutil
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,7 @@ class Pipe:
         self._lifeline = -1
         self.trouble = ""
         self.lost = False
+        self.on_change: Callable[[], None] = lambda: None
         self.guard: Guarded | None = None
 
     @property
@@ -68,7 +69,7 @@ class Pipe:
             asyncio.ensure_future(self._speak(process, said, heard_by)),
             asyncio.ensure_future(self._overhear(process)),
         ]
-        self.guard = Guarded(heard)
+        self.guard = Guarded(heard, lambda: self.on_change())
         try:
             yield self.guard, say
         finally:

@@ -28,6 +28,10 @@ _NAMED = 200  # tools that are looked for and remembered
 T = TypeVar("T")
 
 
+class Forgetful(ToolError):
+    """The server has forgotten the session, and done nothing: it can be asked again."""
+
+
 class Server:
     """A server, whether it runs or not. `changed` is called when its tools are others."""
 
@@ -73,11 +77,19 @@ class Server:
         from bridle.tools.mcp.progress import Progress
         from bridle.tools.mcp.result import to_result
 
-        async with self._asked(context.ask) as connection:
-            self._compare(definition)
-            hear = Progress(context).hear
-            work = connection.client.call_tool(definition.name, arguments, progress_callback=hear)
-            found = await self._heard(connection, work, sent=True)
+        hear = Progress(context).hear
+
+        async def once() -> Any:
+            async with self._asked(context.ask) as connection:
+                self._compare(definition)
+                name = definition.name
+                work = connection.client.call_tool(name, arguments, progress_callback=hear)
+                return await self._heard(connection, work, sent=True)
+
+        try:
+            found = await once()
+        except Forgetful:
+            found = await once()
         return await to_result(found, context)
 
     def _compare(self, judged: Definition) -> None:
@@ -116,7 +128,7 @@ class Server:
     async def _heard(
         self, connection: "Connection", work: Awaitable[T], *, sent: bool = False
     ) -> T:
-        from bridle.tools.mcp.connection import Lost
+        from bridle.tools.mcp.connection import Forgotten, Lost
 
         try:
             return await work
@@ -124,6 +136,9 @@ class Server:
             raise
         except Exception as error:  # the SDK, pydantic, httpx: whatever, it is this server's
             said = connection.worded(error)
+            if isinstance(said, Forgotten):
+                await self._drop()
+                raise Forgetful(f"{self.name} has forgotten the session", error) from error
             if isinstance(said, Lost):
                 await self._drop()
                 unknown = "; whether the call had an effect is not known" if sent else ""
@@ -163,12 +178,13 @@ class Server:
         """Try, and try again: a server that has just been restarted is there in a moment."""
         connection_of = await in_thread(_sdk)
         for count in range(_TRIES):
-            connection: Connection = connection_of(self.spec, self._folder, elicits=self.elicits)
-            connection.on_change = self._overtaken
+            connection: Connection = connection_of(
+                self.spec, self._folder, self._overtaken, elicits=self.elicits
+            )
             try:
                 await connection.open(self._mode)
-            except ToolError:
-                if self.spec.command or count + 1 == _TRIES:
+            except ToolError as error:
+                if self.spec.command or not error.retryable or count + 1 == _TRIES:
                     raise
             else:
                 return connection

@@ -4,7 +4,7 @@ The SDK follows a redirect only within the address's own origin. An answer is bo
 over the wire, and one that is packed is refused: what it unpacks to is not.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import httpx2
@@ -31,6 +31,7 @@ class Web:
         self._spec = spec
         self.trouble = ""
         self.lost = False  # it does not know of our session any more
+        self.on_change: Callable[[], None] = lambda: None
         self.guard: Guarded | None = None
 
     @property
@@ -48,7 +49,7 @@ class Web:
             httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as client,
             _streams(self._spec.url, client) as (heard, say),
         ):
-            self.guard = Guarded(heard)
+            self.guard = Guarded(heard, lambda: self.on_change())
             yield self.guard, say
 
     async def _look(self, response: httpx2.Response) -> None:

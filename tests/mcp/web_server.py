@@ -1,0 +1,124 @@
+"""A raw MCP server over HTTP in a thread of the test, as honest or as hostile as its mode says."""
+
+import gzip
+import json
+import socket
+import threading
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from raw_server import respond
+
+
+class Web(ThreadingHTTPServer):
+    """Answers by `respond`. `seen` are the headers of every request; `known` are its sessions."""
+
+    daemon_threads = True
+
+    def __init__(self, mode, port=0):
+        super().__init__(("127.0.0.1", port), _Answering)
+        self.mode, self.state = mode, {"calls": 0}
+        self.seen, self.known, self.elsewhere = [], set(), ""
+        self.sockets = []
+
+    def process_request(self, request, client_address):
+        self.sockets.append(request)
+        super().process_request(request, client_address)
+
+    def handle_error(self, request, client_address):
+        pass  # a connection that was cut
+
+    def stop(self):
+        """As a server that is killed: whoever is connected is cut off."""
+        self.shutdown()
+        self.server_close()
+        for one in self.sockets:
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/mcp"
+
+
+class _Answering(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        self._send(405, b"")
+
+    def do_DELETE(self):
+        self._send(200, b"")
+
+    def do_POST(self):
+        web = self.server
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        web.seen.append({name.lower(): value for name, value in self.headers.items()})
+        session = self.headers.get("mcp-session-id")
+        if web.mode == "locked" and self.headers.get("authorization") != "Bearer s3cret-token":
+            return self._send(401, b"")
+        if web.elsewhere:
+            return self._send(307, b"", location=web.elsewhere)
+        if session is not None and session not in web.known:
+            return self._send(404, b"")
+        if "id" not in message:
+            return self._send(202, b"")
+        return self._reply(message)
+
+    def _reply(self, message):
+        web, number = self.server, message["id"]
+        if message["method"] == "tools/call" and web.mode == "gigabyte":
+            return self._pour(b'{"jsonrpc":"2.0","id":1,"result":{"x":"', b"x" * (1 << 20), 1024)
+        if message["method"] == "tools/call" and web.mode == "event":
+            return self._pour(b"data: ", b"x" * (1 << 20), 1024, "text/event-stream")
+        try:
+            said = {"result": respond(web.mode, message, web.state)}
+        except LookupError as error:
+            said = {"error": {"code": -32601, "message": str(error)}}
+        headers = {}
+        if message["method"] == "initialize":
+            headers["mcp-session-id"] = f"session-{len(web.known)}"
+            web.known.add(headers["mcp-session-id"])
+        data = json.dumps({"jsonrpc": "2.0", "id": number, **said}).encode()
+        if message["method"] == "tools/call" and web.mode == "packed":
+            headers["content-encoding"] = "gzip"
+            data = gzip.compress(b"x" * (1 << 26))
+        return self._send(200, data, **headers)
+
+    def _send(self, status, data, **headers):
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _pour(self, head, block, count, kind="application/json"):
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        try:
+            self.wfile.write(head)
+            for _ in range(count):
+                self.wfile.write(block)
+        except OSError:
+            pass  # whoever reads has had enough
+
+
+@contextmanager
+def web_server(mode, port=0):
+    """That server, for as long as the block lasts."""
+    web = Web(mode, port)
+    thread = threading.Thread(target=web.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield web
+    finally:
+        web.stop()
+        thread.join()
