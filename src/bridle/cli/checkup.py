@@ -55,7 +55,9 @@ def examine() -> Iterator[Finding]:
     yield _program("ripgrep", find_ripgrep(here()), "searching works, only slower")
     yield _sandbox()
     yield from _hooks()
-    yield from _model(loaded.settings if loaded else Settings())
+    settings = loaded.settings if loaded else Settings()
+    yield from _agents(settings.agent)
+    yield from _model(settings)
 
 
 def _settings() -> tuple[Loaded | None, Finding]:
@@ -128,6 +130,19 @@ def _hooks() -> Iterator[Finding]:
         return
     for one in found:
         yield Finding("hook", f"{one.summary} ({one.origin})", True)
+
+
+def _agents(chosen: str) -> Iterator[Finding]:
+    """Who could carry turns here. One that is not there is no fault, unless it was chosen."""
+    from bridle.runtime.agents import check_agent, check_ready, usable_agents
+
+    if chosen:
+        try:
+            check_ready(check_agent(chosen), *here())
+        except ConfigError as error:
+            yield Finding("agent", error.message, False, error.hint)
+    for one in usable_agents():
+        yield Finding("agent", f"{one.name}: {one.found}", one.good or None, one.lacks)
 
 
 def _model(settings: Settings) -> Iterator[Finding]:

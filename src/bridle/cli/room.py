@@ -61,9 +61,9 @@ class Room:
 
     @property
     def model(self) -> str:
-        """The model's name, with its provider's."""
-        info = self.engine.provider.info
-        return info.label
+        """The model's name, with its provider's; or the agent's, with the model it was told."""
+        chosen = self.setup.agent_model
+        return f"{self.engine.provider.info.label}{f' ({chosen})' if chosen else ''}"
 
     @property
     def mode(self) -> Mode:
@@ -124,9 +124,19 @@ class Room:
 
     async def change_model(self, name: str) -> None:
         """Another model for the same session. When it cannot be had, nothing changes."""
+        await self._change({"provider": None, "model": name})
+
+    async def change_agent(self, name: str) -> None:
+        """Another agent for the same session. When it cannot be had, nothing changes."""
+        chosen = {"agent": name, "provider": None, "model": None}
+        await self._change(chosen)
+        self._flags = {**self._flags, **chosen}
+
+    async def _change(self, chosen: dict[str, Any]) -> None:
+        """Go on with the same session in another engine."""
         again = {"go_on": False, "resume": self.session.id if self.is_begun else None}
         again |= {"worktree": None, "workspace": str(self.setup.workspace)}
-        setup = Setup({**self._flags, "provider": None, "model": name, **again})
+        setup = Setup({**self._flags, **chosen, **again})
         provider = setup.provider()
         setup.chosen_mode = self._chosen = self.mode
         await self._leave()

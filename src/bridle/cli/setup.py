@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from bridle.cli.style import Paint
 from bridle.cli.worktree import Beside, with_worktree, words_of
 from bridle.config import Loaded, Settings, load_settings, state_folder, vendor_of
 from bridle.config.places import policy_file
+from bridle.config.settings import FLAGS
 from bridle.engine.engine import Engine
 from bridle.engine.parts import Approver
 from bridle.engine.session import Session
@@ -28,7 +29,15 @@ from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_pro
 from bridle.stores.copying import is_imported
 from bridle.stores.reading import SessionFolder
 
+if TYPE_CHECKING:
+    from bridle.promises.agent import BaseAgent
+
 _PROJECT_RULES = ".bridle/policy.yaml"
+_LOOP_ONLY = ("provider", "base_url", "fallback_model", "max_tokens", "temperature", "effort")
+_UNHEARD = (
+    "{} takes up a session that it did not carry: "
+    "it knows nothing of what was said before, which the log still has"
+)
 
 
 class Setup:
@@ -46,6 +55,7 @@ class Setup:
         mine = self.earlier.id if self.earlier is not None else ""
         self._beside = Beside(self.folder, self.workspace, mine)
         self.agent = self._whose()
+        self.agent_model = self._check_agent()
         self.also: tuple[str, ...] = tuple(flags.get("add_dir") or ())
         self.rules = _rules(self.workspace, flags.get("rules") or ())
         self.hooks = project.hooks(self.workspace)
@@ -56,12 +66,46 @@ class Setup:
             complain(warning)
 
     def _whose(self) -> str:
-        """Who carries the turns: as it was said, or who carried the session's before."""
+        """Who carries the turns: the flag's, else who carried the session's, else the setting's."""
         from bridle.runtime.agents import check_agent, is_agent
 
-        if not self.settings.agent and self.earlier is not None and is_agent(self.earlier.model):
-            return self.earlier.model
+        before = self.earlier.model if self.earlier is not None else ""
+        if before and not self._by_flag("agent"):
+            return check_agent(before) if is_agent(before) else "loop"
         return check_agent(self.settings.agent)
+
+    def _by_flag(self, key: str) -> bool:
+        return self.loaded.origins[key].startswith("flag ")
+
+    def _check_agent(self) -> str:
+        """The model that another agent is to use. What only our loop knows is no flag for it."""
+        if self.agent == "loop":
+            return ""
+        from bridle.runtime.agents import check_model, check_ready
+
+        for key in _LOOP_ONLY:
+            if self._by_flag(key):
+                said = f"{FLAGS[key]} is for bridle's own loop, and {self.agent} carries the turns"
+                raise click.UsageError(f"{said}\nLeave it out, or choose --agent loop.")
+        check_ready(self.agent, str(self.workspace))
+        return check_model(self.agent, self.settings.model, asked=self._by_flag("model"))
+
+    def _carrier(self) -> "BaseAgent | str":
+        """Who carries the turns, ready to be handed to an engine."""
+        if self.agent == "loop":
+            return self.agent
+        from bridle.runtime.agents import agent_of
+
+        inherit = self.settings.agent_env
+        return agent_of(self.agent, model=self.agent_model, inherit=inherit) or self.agent
+
+    def check_images(self) -> None:
+        """Can a picture be sent along? Raise `UsageError`."""
+        if self.agent == "claude-code":
+            raise click.UsageError(
+                "--image: claude-code is sent text alone\n"
+                "Name the picture's path in the prompt, or use --agent loop."
+            )
 
     def provider(self) -> Provider:
         """The model's side; another agent that carries the turns brings its own."""
@@ -109,13 +153,13 @@ class Setup:
             "undo": settings.undo,
             "face": face,
             "on_ask": extra.get("on_ask", "deny"),
-            "agent": self.agent,
+            "agent": self._carrier(),
         }
         if approver is not None:
             options["approver"] = approver
         if settings.small_model:
             options["small"] = self._other(settings.small_model)
-        if settings.fallback_model:
+        if settings.fallback_model and self.agent == "loop":
             options["fallback"] = self._other(settings.fallback_model)
         if self.hooks:
             options["hooks"] = self.hooks
@@ -176,11 +220,18 @@ class Setup:
         """The session to go on with, or a new one; told where another is at work beside it."""
         self._beside.tell()
         session = await engine.session(self.earlier.id if self.earlier is not None else None)
+        self._tell_unheard(engine, session)
         if (mode := self.chosen_mode) is not None:
             session.mode = mode  # what was asked for now comes before what the log says
             if mode == "plan" and session.history.mode != mode:
                 session.preface(ModeChanged(mode))  # it lasts until somebody agrees to a plan
         return session
+
+    def _tell_unheard(self, engine: Engine, session: Session) -> None:
+        """An agent that did not carry the session does not know it, unless it is our loop."""
+        history, name = session.history, getattr(engine.parts.agent, "name", "")
+        if name and len(history.transcript) and name not in history.attached:
+            complain(_UNHEARD.format(name), "Tell it what it has to know, or choose --agent loop.")
 
 
 def to_limits(settings: Settings) -> Limits:

@@ -25,6 +25,7 @@ HELP = {
     "/sessions": "the newest sessions",
     "/resume ID": "take that session up again; the beginning of its id will do",
     "/model NAME": "another model from here on; without a name, which one it is",
+    "/agent NAME": "who carries the turns from here on: loop, claude-code, acp:COMMAND",
     "/mode MODE": f"what may run without asking: {', '.join(MODES)}",
     "/plan [WORDS]": "plan mode: look and plan, change nothing until you agree",
     "/cost": "what this session has used",
@@ -87,6 +88,12 @@ async def _model(room: Room, rest: str) -> None:
     if rest:
         await room.change_model(rest)
     room.screen.line(one_line(room.model))
+
+
+async def _agent(room: Room, rest: str) -> None:
+    if rest:
+        await room.change_agent(rest)
+    room.screen.line(one_line(room.setup.agent))
 
 
 async def _mode(room: Room, rest: str) -> None:
@@ -168,6 +175,7 @@ _ACTS: dict[str, Callable[[Room, str], Awaitable[None]]] = {
     "/sessions": _sessions,
     "/resume": _resume,
     "/model": _model,
+    "/agent": _agent,
     "/mode": _mode,
     "/plan": _plan,
     "/cost": _cost,

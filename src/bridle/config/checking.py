@@ -57,6 +57,8 @@ def _wanted(key: str) -> str:
         return "Write one pattern a line, in single quotes: - 'ACME-[0-9]{6}'."
     if key == "hosts":
         return "Write one host a line: - docs.python.org."
+    if key == "agent_env":
+        return "Write one name a line: - GEMINI_API_KEY."
     return "Write a plain number, without quotes or units."
 
 

@@ -57,7 +57,8 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     `redact_tokens` says whether what looks like a key or a token is kept out as well. `sandbox` is
     what commands run in, `hosts` are those that `web_fetch` may ask (none: there is no such tool),
     `undo` says whether what a turn changes is kept to be taken back. `agent` carries the turns:
-    `loop` (our own), `claude-code` or `acp:COMMAND`.
+    `loop` (our own), `claude-code` or `acp:COMMAND`; `agent_env` names the variables that the
+    program of an ACP agent may have.
     """
 
     provider: str = ""
@@ -72,6 +73,7 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     fallback_model: str = ""
     small_model: str = ""
     agent: str = ""
+    agent_env: tuple[str, ...] = ()
     mode: Mode = "ask"
     limits: LimitSettings = LimitSettings()
     durability: Durability = "disk"
@@ -175,5 +177,5 @@ def _variable(key: str) -> str:
     return f"BRIDLE_{words.replace('-', '_').upper()}"
 
 
-LISTS = ("redact", "hosts")  # for the file alone
+LISTS = ("redact", "hosts", "agent_env")  # for the file alone
 VARIABLES = {key: _variable(key) for key in TYPES if key not in LISTS}

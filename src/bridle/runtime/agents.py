@@ -5,21 +5,31 @@ looked for only then, and `bridle doctor` asks without starting anything.
 """
 
 import shlex
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from typing import Any
+from pathlib import PurePath
 
 from msgspec import Struct
 
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, MissingExtra
 from bridle.promises.agent import BaseAgent
+from bridle.workspace.lookup import find_program, here
 
 LOOP = "loop"
 CLAUDE = "claude-code"
 ACP = "acp:"
 _CHOICES = 'It is loop, claude-code, or acp:COMMAND, such as acp:"gemini --acp".'
-_KNOWN_ACP = ("gemini --acp", "opencode acp", "goose acp", "codex-acp", "qwen --acp")
+_CLAUDE_EXTRA = "Install it with: pip install 'bridle[claude]'"
+_ACP_EXTRA = "Install it with: pip install 'bridle[acp]'"
+_KNOWN_ACP = {  # programs that are known to speak ACP, and the variables that they sign in with
+    "gemini --acp": ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT"),
+    "opencode acp": ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"),
+    "goose acp": ("GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_MODE", "OPENAI_API_KEY", "OPENAI_HOST"),
+    "codex-acp": ("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_HOME"),
+    "qwen --acp": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"),
+    "claude-agent-acp": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"),
+}
+_SIGNS_IN = {command.split()[0]: names for command, names in _KNOWN_ACP.items()}
 
 
 class Usable(Struct, frozen=True):
@@ -43,29 +53,75 @@ def check_agent(name: str) -> str:
         return name or LOOP
     if not name.startswith(ACP):
         raise ConfigError(f"there is no agent {name!r}", hint=_CHOICES)
-    try:
-        words = shlex.split(name.removeprefix(ACP))
-    except ValueError as error:
-        raise ConfigError(
-            f"the command of {name!r} cannot be read: {error}", hint=_CHOICES
-        ) from None
-    if not words:
-        raise ConfigError("acp: needs a command", hint=_CHOICES)
+    _words(name)
     return name
 
 
-def agent_of(name: str, **options: Any) -> BaseAgent | None:
-    """The agent of that name; None is our own loop. Raise `ConfigError`."""
+def check_ready(name: str, *roots: str) -> None:
+    """Is there what it needs? Nothing is started. Raise `MissingExtra` or `ConfigError`."""
+    if name == CLAUDE and find_spec("claude_agent_sdk") is None:
+        raise MissingExtra(
+            "claude-code needs the library claude-agent-sdk, and it is not there; "
+            "nothing was started",
+            hint=_CLAUDE_EXTRA,
+        )
+    if not name.startswith(ACP):
+        return
+    if find_spec("acp") is None:
+        raise MissingExtra(
+            f"{name} needs the library agent-client-protocol, and it is not there; "
+            "nothing was started",
+            hint=_ACP_EXTRA,
+        )
+    program = _words(name)[0]
+    if "/" not in program and find_program(program, roots) is None:
+        raise ConfigError(
+            f"the program {program!r} of the agent {name} was not found; nothing was started",
+            hint="Install it, or name the whole path; `bridle doctor` lists what is usable.",
+        )
+
+
+def check_model(name: str, model: str, *, asked: bool) -> str:
+    """The model that the agent of that name is to use; empty where it chooses. `asked`: by a flag.
+
+    A model of the settings is for our loop, unless it is one that the agent has, too. Raise
+    `ConfigError` where one was asked for that the agent cannot have.
+    """
+    vendor, _, rest = model.rpartition("/")
+    if name == CLAUDE and vendor in ("", "anthropic") and (asked or rest.startswith("claude")):
+        return rest
+    if name == LOOP or not asked:
+        return ""
+    if name == CLAUDE:
+        raise ConfigError(
+            f"claude-code runs Claude's models, and {model} is none",
+            hint="Name one as Claude Code does (opus, claude-sonnet-5-5), or use --agent loop.",
+        )
+    raise ConfigError(
+        f"{name} chooses its model itself, and cannot be told {model}",
+        hint="Name the model in that program's own settings or in its command.",
+    )
+
+
+def agent_of(name: str, *, model: str = "", inherit: Sequence[str] = ()) -> BaseAgent | None:
+    """The agent of that name; None is our own loop. Raise `ConfigError`.
+
+    `inherit` are variables of ours that an ACP program may have beside those that it is known to
+    sign in with.
+    """
     name = check_agent(name)
     if name == LOOP:
         return None
     if name == CLAUDE:
         from bridle.agents.claude_code import ClaudeCodeAgent
+        from bridle.agents.claude_options import ClaudeCodeConfig
 
-        return ClaudeCodeAgent(**options)
+        return ClaudeCodeAgent(ClaudeCodeConfig(model=model or None))
     from bridle.agents.acp import AcpAgent
 
-    return AcpAgent(name.removeprefix(ACP), **options)
+    words = _words(name)
+    known = _SIGNS_IN.get(PurePath(words[0]).name, ())
+    return AcpAgent(words, inherit=(*known, *inherit))
 
 
 def resolved(agent: BaseAgent | str | None) -> BaseAgent | None:
@@ -90,22 +146,36 @@ def usable_agents() -> Iterator[Usable]:
 
 def _claude() -> Usable:
     if find_spec("claude_agent_sdk") is None:
-        return Usable(CLAUDE, "not installed", False, "pip install 'bridle[claude]'")
-    from bridle.agents.claude_process import find_program
+        return Usable(CLAUDE, "its library is not installed", False, _CLAUDE_EXTRA)
+    from bridle.agents.claude_process import find_program as find_claude
 
-    found = find_program()
+    found = find_claude()
     if not found:
-        return Usable(CLAUDE, "the program is missing", False, "Install Claude Code, or its SDK.")
+        return Usable(CLAUDE, "the program `claude` is missing", False, _CLAUDE_EXTRA)
     return Usable(CLAUDE, f"at {found}", True)
 
 
 def _acp() -> Iterator[Usable]:
     """The programs that are known to speak ACP and lie on the path."""
     if find_spec("acp") is None:
-        yield Usable(f"{ACP}COMMAND", "not installed", False, "pip install 'bridle[acp]'")
+        yield Usable(f"{ACP}COMMAND", "its library is not installed", False, _ACP_EXTRA)
         return
-    found = [one for one in _KNOWN_ACP if shutil.which(one.split()[0])]
+    places = {command: find_program(command.split()[0], here()) for command in _KNOWN_ACP}
+    found = {command: place for command, place in places.items() if place}
+    for command, place in found.items():
+        yield Usable(f"{ACP}{command}", f"at {place}", True)
     if not found:
-        yield Usable(f"{ACP}COMMAND", "ready; no program that is known to speak it was found", True)
-    for one in found:
-        yield Usable(f"{ACP}{one}", f"at {shutil.which(one.split()[0])}", True)
+        names = ", ".join(command.split()[0] for command in _KNOWN_ACP)
+        yield Usable(f"{ACP}COMMAND", f"ready for any program that speaks it; no {names}", True)
+
+
+def _words(name: str) -> list[str]:
+    """The command of an ACP agent. Raise `ConfigError`."""
+    try:
+        words = shlex.split(name.removeprefix(ACP))
+    except ValueError as error:
+        said = f"the command of {name!r} cannot be read: {error}"
+        raise ConfigError(said, hint=_CHOICES) from None
+    if not words or not words[0].strip():
+        raise ConfigError("acp: needs a command", hint=_CHOICES)
+    return words
