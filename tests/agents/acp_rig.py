@@ -24,6 +24,35 @@ def program(folder, text, name="program.py"):
     return [sys.executable, str(place)]
 
 
+# A program in a few lines that answers the opening, and then does as `after` says.
+OPENING = """
+import json, os, subprocess, sys, time
+def say(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+def update(**said):
+    say(method="session/update", params={"sessionId": "s", "update": said})
+def text(words):
+    update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": words})
+for line in sys.stdin:
+    message = json.loads(line)
+    number, method = message.get("id"), message.get("method")
+    if method == "initialize":
+        say(id=number, result={"protocolVersion": 1, "agentCapabilities": {}})
+    elif method == "session/new":
+        say(id=number, result={"sessionId": "s"})
+    elif method == "session/prompt":
+"""
+
+
+def opened(folder, after):
+    """A program that is prompted, and then does this."""
+    body = "".join(f"        {line}\n" for line in after.strip().splitlines())
+    return program(folder, OPENING + body)
+
+
+ANSWER = 'say(id=number, result={"stopReason": "end_turn"})'
+
+
 class HandMade:
     """A session that keeps what it is told, and a gate that says yes but for what is named."""
 

@@ -6,38 +6,10 @@ import logging
 
 import pytest
 
-from agents.acp_rig import HandMade, one_prompt, program, started
+from agents.acp_rig import ANSWER, HandMade, one_prompt, opened, program, started
 from bridle.errors import AgentError, ConfigError, TimedOut
 from bridle.events import TextDelta, TraceEvent
 from rig import a_mark, marked, run
-
-# A program in a few lines that answers the opening, and then does as `after` says.
-OPENING = """
-import json, os, subprocess, sys, time
-def say(**message):
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
-def update(**said):
-    say(method="session/update", params={"sessionId": "s", "update": said})
-def text(words):
-    update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": words})
-for line in sys.stdin:
-    message = json.loads(line)
-    number, method = message.get("id"), message.get("method")
-    if method == "initialize":
-        say(id=number, result={"protocolVersion": 1, "agentCapabilities": {}})
-    elif method == "session/new":
-        say(id=number, result={"sessionId": "s"})
-    elif method == "session/prompt":
-"""
-
-
-def opened(folder, after):
-    """A program that is prompted, and then does this."""
-    body = "".join(f"        {line}\n" for line in after.strip().splitlines())
-    return program(folder, OPENING + body)
-
-
-ANSWER = 'say(id=number, result={"stopReason": "end_turn"})'
 
 
 def failure(command, session, **rest):

@@ -27,10 +27,11 @@ KEPT = 4  # programs that are kept for sessions in which nothing happens
 class AcpAgent:
     """Carries turns by a program that speaks ACP.
 
-    `command` is a line as one would type it, or its words. `env` is what the program is told
-    beside a short list of harmless names, `inherit` names variables of ours that it may have too
-    (its own API key, say). `auth` chooses a way to log in; `start_seconds` is how long the program
-    may take for each answer before the first prompt.
+    `command` is a line as one would type it, or its words. The program is told a short list of
+    harmless variables and, where we know it, its own vendor's; `inherit` names more of ours that
+    it may have, and `env` is given to it as it is. `auth` chooses a way to log in; `start_seconds`
+    is how long the program may take for each answer before the first prompt. Of programs that wait
+    for the next prompt, `keep` are kept.
     """
 
     def __init__(

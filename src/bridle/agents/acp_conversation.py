@@ -122,6 +122,7 @@ class Conversation:
             params = {"sessionId": opened.id, "prompt": blocks}
             answer = await self._answered(link, turn, params)
             await turn.caught_up()
+            await turn.tools.settle()
             await turn.used(answer)
             return self._response(turn, opened, answer)
         finally:
@@ -134,7 +135,10 @@ class Conversation:
         asking = asyncio.ensure_future(link.request("session/prompt", params))
         flooded = asyncio.ensure_future(turn.flooded.wait())
         try:
-            await asyncio.wait({asking, flooded}, return_when=asyncio.FIRST_COMPLETED)
+            ends = {asking, flooded, turn.broken}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if turn.broken.done():
+                turn.broken.result()
             if not asking.done():
                 raise flood()
             return schema.PromptResponse.model_validate(asking.result())
@@ -220,4 +224,4 @@ def settings_of(
     argv: Sequence[str], env: Mapping[str, str], inherit: Sequence[str], auth: str, seconds: float
 ) -> Settings:
     """How the program is started, with the environment as it is now."""
-    return Settings(tuple(argv), environment(env, inherit), auth, seconds)
+    return Settings(tuple(argv), environment(argv[0], env, inherit), auth, seconds)

@@ -21,9 +21,32 @@ _STDERR = 8192  # bytes of what it complained about last
 _SHOWN = 600  # characters of that in a message
 
 
-def environment(given: Mapping[str, str], inherit: Sequence[str] = ()) -> dict[str, str]:
-    """What the program is told of ours: a short list of names, what is inherited, what is given."""
-    taken = {name: os.environ[name] for name in inherit if name in os.environ}
+_ALSO = (  # where programs keep their settings, and how they reach the network
+    *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS"),
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+)
+_GOOGLE = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION")
+_OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL")
+_ANTHROPIC = ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN")
+_ANY = (*_GOOGLE, *_OPENAI, *_ANTHROPIC, "OPENROUTER_API_KEY")
+_OWN: dict[str, tuple[str, ...]] = {  # an agent is told the keys that are its own, and no others
+    "gemini": _GOOGLE,
+    "codex-acp": (*_OPENAI, "CODEX_API_KEY", "CODEX_HOME"),
+    "claude-agent-acp": (*_ANTHROPIC, "CLAUDE_CONFIG_DIR"),
+    "qwen": _OPENAI,
+    "vibe-acp": ("MISTRAL_API_KEY",),
+    "opencode": _ANY,
+    "goose": (*_ANY, "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_MODE", "OPENAI_HOST"),
+}
+
+
+def environment(
+    program: str, given: Mapping[str, str], inherit: Sequence[str] = ()
+) -> dict[str, str]:
+    """What a program is told of ours: harmless names, its own keys, what is inherited or given."""
+    names = (*_ALSO, *_OWN.get(program.rpartition("/")[2], ()), *inherit)
+    taken = {name: os.environ[name] for name in names if name in os.environ}
     return {**clean_environment(), **taken, **given}
 
 

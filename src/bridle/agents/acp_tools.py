@@ -26,6 +26,8 @@ State = Literal["open", "allowed", "refused", "carried", "over"]
 _HARMLESS = ("read", "search", "think")
 _CHANGED = "not run: a hook changed the call, and this agent cannot be told to make another one"
 _NO_ONCE = "not run: the agent offers no yes for this once"
+_AGAIN = "the agent asked for the same again before it said what came of this"
+_UNSAID = "the agent did not say what came of it"
 _ANOTHER = "not run: another part of the same call was refused"
 _UNGATED = (
     "This agent does some things without asking first, so the gate does not see them: {}. "
@@ -81,9 +83,11 @@ class Tools:
         """The agent asks before it does something: the gate's word, as one of its own options."""
         call = self._calls.fold(request.tool_call)
         known = self._note(call)
-        if known.state not in ("open", "carried") or stopped.is_set():
-            return _answer(None if stopped.is_set() else pick(request.options, allowed=False))
-        known.state = "allowed"  # until the gate has spoken it is nobody else's
+        if stopped.is_set():
+            return _answer(None)
+        for one in known.ids:  # the same call once more, such as without the agent's own sandbox
+            await self._reins.finish(one, _AGAIN, ok=False)
+        known.ids, known.state = (), "allowed"  # until the gate has spoken it is nobody else's
         known.wants = wanted(call, self._reins.root)
         option = pick(request.options, allowed=True)
         allowed, stops = await self._permit(call, known, option is not None)
@@ -91,6 +95,14 @@ class Tools:
         if stops or stopped.is_set():
             return _answer(None)
         return _answer(option if allowed else pick(request.options, allowed=False))
+
+    async def settle(self) -> None:
+        """The turn is over: what was begun without asking, and of which nothing more was said."""
+        for name, known in list(self._known.items()):
+            call = self._calls.get(name)
+            if known.state == "open" and call is not None and call.status == "in_progress":
+                known.state = "over"
+                await self._confess(call, _UNSAID, ok=False)
 
     def carrying(self, kind: str, path: str) -> str:
         """The id for work that the agent has us do: of the call that it is doing, if it said so."""

@@ -19,9 +19,12 @@ from bridle.agents.acp_tools import Tools
 from bridle.errors import AgentError
 from bridle.events import TextDelta, TraceEvent, UsageReported
 from bridle.usage import Usage
+from bridle.workspace.text import one_line
 
 _QUEUE = 1024  # updates that wait; the program waits when there are more
 _MOST = 2**26  # characters that it may say in one turn
+_LEAST = 64  # of which every update counts for so many
+_NEWS = 20  # kinds of notification of a vendor's own that are noted, each once
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -37,6 +40,7 @@ class Turn:
         self._worker = asyncio.create_task(self._work())
         self._texts: list[str] = []  # since the last call
         self._said = 0
+        self._news: set[str] = set()
         self.cost = 0.0  # dollars, of this turn
         self.flooded = asyncio.Event()
         self.stopped = asyncio.Event()
@@ -52,16 +56,22 @@ class Turn:
         }
 
     @property
+    def broken(self) -> "asyncio.Task[None]":
+        """Is done only where what the agent says can be taken no longer."""
+        return self._worker
+
+    @property
     def text(self) -> str:
         """What the agent wrote after its last call."""
         return "".join(self._texts)
 
     async def told(self, method: str, params: Any) -> None:
         """A notification; the program waits where too many wait already."""
-        if method != "session/update":
-            await self._updates.put(TraceEvent("acp", {"notification": method[:200]}))
-            return
-        await self._updates.put(params)
+        if method == "session/update":
+            await self._updates.put(params)
+        elif method not in self._news and len(self._news) < _NEWS:
+            self._news.add(method)
+            await self._updates.put(TraceEvent("acp", {"notification": one_line(method, 200)}))
 
     async def asked(self, method: str, params: Any) -> Any:
         """A request, in its place among the updates."""
@@ -110,6 +120,7 @@ class Turn:
                 await self._take(item)
 
     async def _take(self, params: Any) -> None:
+        self._said += _LEAST
         found = read_update(params)
         if isinstance(found, TraceEvent):
             await self._reins.say(found)
