@@ -71,5 +71,6 @@ def test_the_next_suite_finds_nothing_but_what_is_written_down(tmp_path):
 
 def test_every_expected_failure_has_a_reason():
     groups = every_group()
-    assert groups and all(len(one["why"]) > 20 and one["checks"] for one in groups)
-    assert all(len(set(one["checks"])) == len(one["checks"]) for one in groups)
+    named = [[*one["checks"], *one.get("scenarios", ())] for one in groups]
+    assert all(len(one["why"]) > 20 for one in groups)
+    assert all(one and len(set(one)) == len(one) for one in named)
