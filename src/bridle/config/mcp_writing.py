@@ -15,6 +15,8 @@ from bridle.config.marked import composed, read_text, says_something
 from bridle.config.mcp import ServerSettings, check_name, servers_in
 from bridle.errors import ConfigError
 
+_Told = tuple[Any, ...]
+
 
 def add_server(path: Path, server: ServerSettings) -> None:
     """Put a server into that file; one of the same name is replaced. Raise `ConfigError`."""
@@ -23,7 +25,7 @@ def add_server(path: Path, server: ServerSettings) -> None:
     def change(text: str) -> str:
         return _with(_without(text, server.name, path), server, path)
 
-    _change(path, change, lambda found: found.get(server.name) == _plain(server))
+    _change(path, server.name, change, _plain(server))
 
 
 def remove_server(path: Path, name: str) -> bool:
@@ -31,20 +33,22 @@ def remove_server(path: Path, name: str) -> bool:
     text = read_text(path, "settings") or ""
     if name not in _told(text, path):
         return False
-    _change(path, lambda said: _without(said, name, path), lambda found: name not in found)
+    _change(path, name, lambda said: _without(said, name, path), None)
     return True
 
 
-def _change(path: Path, change: Callable[[str], str], is_right: Callable[[Any], bool]) -> None:
+def _change(path: Path, name: str, change: Callable[[str], str], wanted: _Told | None) -> None:
+    """Write what comes out, if it says of that server what is wanted, and of all else the same."""
     text = read_text(path, "settings") or ""
     before = _told(text, path)
     after = change(text)
     try:
         now = _told(after, path)
-        kept = all(now.get(name, one) == one for name, one in before.items() if name in now)
-        sound = is_right(now) and kept and _others(after, path) == _others(text, path)
+        sound = now.pop(name, None) == wanted and _others(after, path) == _others(text, path)
     except ConfigError:
         sound = False
+    before.pop(name, None)
+    sound = sound and now == before
     if not sound:
         hint = "Write it there yourself, below `mcp:` and `servers:`."
         raise ConfigError(f"{path}: there is no place for this server in it", hint=hint)
@@ -57,11 +61,11 @@ def _change(path: Path, change: Callable[[str], str], is_right: Callable[[Any], 
         ) from error
 
 
-def _plain(one: ServerSettings) -> tuple[Any, ...]:
+def _plain(one: ServerSettings) -> _Told:
     return (one.command, one.env, one.cwd, one.url, one.headers, one.timeout, one.enabled)
 
 
-def _told(text: str, path: Path) -> dict[str, tuple[Any, ...]]:
+def _told(text: str, path: Path) -> dict[str, _Told]:
     if not says_something(text):
         return {}
     return {one.name: _plain(one) for one in servers_in(text, path)}
