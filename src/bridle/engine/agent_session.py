@@ -6,7 +6,7 @@ cannot say. Knows nothing of how the agent is started or stopped.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,12 +14,13 @@ from msgspec import Struct
 
 from bridle.engine.agent_calls import OVER, AgentCaller
 from bridle.engine.agent_replies import Replies
-from bridle.engine.allowance import reached, room_of
+from bridle.engine.allowance import DayRoom, reached, room_of
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
 from bridle.engine.sources import renew
 from bridle.engine.turn import Turn
 from bridle.engine.voice import Voice
+from bridle.errors import BudgetReached
 from bridle.events import (
     AgentActivity,
     AgentAttached,
@@ -77,6 +78,7 @@ class LentSession:
 
     def __init__(self, turn: Turn, given: Assignment, caller: AgentCaller) -> None:
         self.prompt: tuple[Part, ...] = ()  # as it was sent, with its pictures
+        self.day: DayRoom | None = None
         self._turn = turn
         self._given = given
         self._caller = caller
@@ -84,8 +86,9 @@ class LentSession:
         self._voice = Voice(self._take)
         self._names: dict[str, str] = {}  # the agent's own ids of calls: how the log calls them
         self._streams = False  # does the agent emit its text itself?
-        self._late: set[asyncio.Task[None]] = set()  # results that hooks still look at
+        self._late: set[asyncio.Task[None]] = set()  # what the turn still waits for
         self._steps = turn.budget.steps  # of the turn before it was parked
+        self._checking = False  # is the day's account being looked at?
         self._chunks = 0
         self._closed = False
         self.has_usage = self.has_cost = False  # did the agent say so, on its way?
@@ -301,6 +304,19 @@ class LentSession:
         self._turn.budget.spend(report.usage, report.cost, report.model)
         self._turn.emit(msgspec.structs.replace(report, priced=True, purpose="turn"))
         self._end_if_reached()
+        if self._turn.budget.day is not None and not self._checking:
+            self._later(self._check_day())
+
+    async def _check_day(self) -> None:
+        """Other sessions may have used the rest of the day meanwhile."""
+        self._checking = True
+        try:
+            if self.day is not None:
+                await self.day.check()
+        except BudgetReached as limit:
+            self._caller.end(Ending("budget", limit.message, limit.hint))
+        finally:
+            self._checking = False
 
     def _end_if_reached(self) -> None:
         budget = self._turn.budget
@@ -321,13 +337,17 @@ class LentSession:
         given, other = (data, None) if ok else (None, data)
         result = ToolResult(ok, output.text, given, other, output.media)
         if self._turn.around is not None:
-            task = asyncio.ensure_future(self._finish(output.call_id, result))
-            self._late.add(task)
-            task.add_done_callback(self._late.discard)
+            self._later(self._finish(output.call_id, result))
         elif not self._caller.finish_plainly(
             self._names.get(output.call_id, output.call_id), result
         ):
             self._answer_unasked(output.call_id, result)
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have it done beside what the agent does; its turn waits for it."""
+        task = asyncio.ensure_future(work)
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

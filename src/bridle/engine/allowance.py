@@ -1,12 +1,17 @@
-"""What is left of the limits for an agent that spends on its own, and which one is reached. Pure.
+"""What is left of the limits for an agent that spends on its own, and which one is reached.
 
 Our own loop reserves before each request; another agent makes its requests itself, so what it
 reports is added up, and it is told beforehand what there is.
 """
 
+import asyncio
+from collections.abc import Awaitable, Callable
+
 from bridle.engine.budget import Budget
 from bridle.promises.agent import Room
 from bridle.usage import ExecutionMetrics
+
+_LEAST_MONEY = 1e-6  # dollars: enough to find a limit that is reached
 
 
 def room_of(budget: Budget, before: ExecutionMetrics, deadline: float | None) -> Room:
@@ -41,6 +46,35 @@ def reached(budget: Budget, before: ExecutionMetrics) -> tuple[str, str]:
         said = f"the limit of ${limits.session_money:g} a session is reached"
         return f"{said}: ${spent:.4f} are spent", _later("money")
     return "", ""
+
+
+class DayRoom:
+    """The day's account, for one turn of an agent: looked at when it begins, and as it spends."""
+
+    def __init__(self, budget: Budget, who: str, settled: Callable[[], Awaitable[None]]) -> None:
+        self._limits = budget.limits
+        self._day = budget.day
+        self._who = who
+        self._settled = settled
+
+    async def check(self) -> None:
+        """Raise `BudgetReached` where nothing is left of the day."""
+        if self._day is not None:
+            await self._settled()  # the account goes by the logs
+            await asyncio.to_thread(
+                self._day.reserve,
+                self._who,
+                1,
+                _LEAST_MONEY,
+                limit_tokens=self._limits.day_tokens,
+                limit_money=self._limits.day_money,
+            )
+
+    async def release(self) -> None:
+        """The turn is over: what it has used is in the log."""
+        if self._day is not None:
+            await self._settled()
+            await asyncio.to_thread(self._day.release, self._who)
 
 
 def _left(limit: int, used: int) -> int | None:

@@ -19,10 +19,11 @@ from msgspec.structs import replace
 
 from bridle.engine.agent_calls import AgentCaller
 from bridle.engine.agent_session import Assignment, LentSession
+from bridle.engine.allowance import DayRoom
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
 from bridle.engine.turn import Turn
-from bridle.errors import AgentError
+from bridle.errors import AgentError, BudgetReached
 from bridle.events import AgentResponded, TraceEvent, UsageReported
 from bridle.messages import ToolCall, ToolOutput
 from bridle.promises.agent import AgentResponse
@@ -52,7 +53,17 @@ class Came(Struct, frozen=True):
 async def carry_turn(turn: Turn, given: Assignment) -> Ending:
     """Have the agent run to its end. Raise `AgentError` where it failed."""
     caller = turn.caller = AgentCaller(turn, given.history)
-    return await _Run(turn, given, caller).carry()
+    run = _Run(turn, given, caller)
+    day = DayRoom(turn.budget, given.session_id, turn.settled)
+    try:
+        run.session.day = day
+        await day.check()
+        return await run.carry()
+    except BudgetReached as limit:
+        await caller.settle(ended=True)
+        return Ending("budget", limit.message, limit.hint)
+    finally:
+        await day.release()
 
 
 class _Run:
@@ -62,7 +73,7 @@ class _Run:
         self._turn = turn
         self._given = given
         self._caller = caller
-        self._session = LentSession(turn, given, caller)
+        self.session = LentSession(turn, given, caller)
 
     async def carry(self) -> Ending:
         """From the prompt to the end."""
@@ -75,7 +86,7 @@ class _Run:
         if over.done():
             await self._caller.settle(ended=True)
             return over.result()
-        self._session.attach()
+        self.session.attach()
         running = asyncio.ensure_future(self._execute(prompt))
         try:
             await asyncio.wait((running, over), return_when=asyncio.FIRST_COMPLETED)
@@ -95,12 +106,12 @@ class _Run:
                 return ""
             told = _told(self._given.history)
             messages = self._given.steer()
-        self._session.prompt = tuple(part for one in messages for part in one.parts)
+        self.session.prompt = tuple(part for one in messages for part in one.parts)
         return "\n\n".join(filter(None, (told, *(one.content for one in messages))))
 
     async def _execute(self, prompt: str) -> Came:
         """Run it; whatever it raises or returns becomes a response."""
-        agent, session, name = self._given.agent, self._session, self._given.name
+        agent, session, name = self._given.agent, self.session, self._given.name
         try:
             found: Any = agent.execute(
                 prompt,
@@ -121,7 +132,7 @@ class _Run:
 
     async def _wind_up(self, running: "asyncio.Task[Came]") -> Ending:
         """The agent is done, or has to be; what it leaves is put in order."""
-        over, session = self._caller.over, self._session
+        over, session = self._caller.over, self.session
         if not running.done():
             await self._stop(running)
         await session.settle()
@@ -140,7 +151,7 @@ class _Run:
 
     def _conclude(self, came: Came) -> Ending:
         response = came.response
-        self._session.close("" if response.is_error else response.content, "complete")
+        self.session.close("" if response.is_error else response.content, "complete")
         self._say_response(came)
         self._caller.end(_DONE)  # nothing is let through any more
         if came.error is not None:
@@ -154,7 +165,7 @@ class _Run:
         """The agent's own account, with what it cost."""
         if came is None:
             return
-        response, session = came.response, self._session
+        response, session = came.response, self.session
         session.remember(response.session_id)
         used = Usage() if session.has_usage else session.used
         if (response.cost and not session.has_cost) or used.total_tokens:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bridle.providers.scripted import Reply as Reply
     from bridle.providers.scripted import Scripted as Scripted
+    from bridle.testing.agents import AgentConformance as AgentConformance
+    from bridle.testing.agents import check_agent as check_agent
     from bridle.testing.anthropic import FakeAnthropic as FakeAnthropic
     from bridle.testing.bench import KEY as KEY
     from bridle.testing.conformance import ProviderConformance as ProviderConformance
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from bridle.testing.server import Received as Received
 
 _HOME = {
+    "AgentConformance": "bridle.testing.agents",
     "FakeAnthropic": "bridle.testing.anthropic",
     "FakeLocal": "bridle.testing.openai",
     "FakeOpenAI": "bridle.testing.openai",
@@ -31,6 +34,7 @@ _HOME = {
     "Reply": "bridle.providers.scripted",
     "Scripted": "bridle.providers.scripted",
     "WireReply": "bridle.testing.script",
+    "check_agent": "bridle.testing.agents",
     "check_provider": "bridle.testing.conformance",
 }
 
