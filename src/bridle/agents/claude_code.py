@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bridle.agents.claude_options import ClaudeCodeConfig, load_sdk
+from bridle.agents.claude_prompt import past_of, with_past
 from bridle.agents.claude_run import ClaudeRun, Order
 from bridle.agents.claude_talk import usage_of
 from bridle.agents.claude_verdict import Outcome
@@ -20,10 +21,10 @@ from bridle.promises.agent import AgentResponse, OnTextChunk, OnToolActivity
 
 ATTEMPTS = 3  # in all: the first, one for a stale conversation, one for a service that failed
 _COST = "cost"  # in the session's state: what its conversation has cost so far
-_NEW = (
-    "Claude Code has no conversation {} any more: a new one was started, "
-    "which does not know what was said before. The log still has it."
-)
+_LOST = "Claude Code has no conversation {} any more: a new one was started"
+_OWN = "Claude Code has no conversation of this session yet: a new one was started"
+_TOLD = "{}, and was told what the log has of what was said before."
+_UNTOLD = "{}, which does not know what was said before. The log still has it."
 _AGAIN = "The service failed for a moment. Go on with what was asked; do nothing twice."
 
 
@@ -78,6 +79,7 @@ class _Turn:
     def __init__(self, order: Order, costs: dict[str, float]) -> None:
         self._order = order
         self._session = order.session
+        order.parts = tuple(getattr(order.session, "prompt", ()))
         self._costs = costs
         self._run: ClaudeRun | None = None
         self._stopped = asyncio.Event()
@@ -89,6 +91,9 @@ class _Turn:
         """To the end, with at most one try more for each of the two reasons."""
         self._order.sdk = await asyncio.to_thread(load_sdk)
         resume = self._session.claude_session_id or None
+        if resume is None and (past := past_of(self._session)):
+            await self._say_new(_OWN)
+            prompt = with_past(prompt, past)
         mended: set[str] = set()
         for _ in range(ATTEMPTS):
             outcome = await self._attempt(prompt, resume)
@@ -96,8 +101,10 @@ class _Turn:
                 break
             mended.add(outcome.kind)
             if outcome.kind == "stale":
-                await self._begin_anew(str(resume))
-                resume = None
+                self._session.claude_session_id = None
+                self._spent = 0.0
+                await self._say_new(_LOST.format(resume))
+                prompt, resume = with_past(prompt, past_of(self._session)), None
             elif outcome.kind == "transient" and await self._waited(outcome):
                 prompt, resume = self._next(prompt, resume)
             else:
@@ -134,15 +141,14 @@ class _Turn:
         talk = self._run.talk
         if resume is None and not talk.said:
             return prompt, None
+        self._order.parts = ()
         return _AGAIN, talk.session_id or resume
 
-    async def _begin_anew(self, stale: str) -> None:
-        """The conversation is gone. Nobody is left to believe that it goes on."""
-        self._session.claude_session_id = None
-        self._spent = 0.0
-        message = _NEW.format(stale)
+    async def _say_new(self, words: str) -> None:
+        """A conversation begins in the middle: nobody is left to believe that one goes on."""
+        message = (_TOLD if past_of(self._session) else _UNTOLD).format(words)
         if (emit := getattr(self._session, "emit", None)) is not None:
-            emit(TraceEvent("new_conversation", {"message": message, "was": stale}))
+            emit(TraceEvent("new_conversation", {"message": message}))
         elif self._order.on_text_chunk is not None:
             await self._order.on_text_chunk(f"[{message}]\n\n")
 

@@ -6,7 +6,7 @@ of 200 MB waits for a person, and a program that died is no different from one t
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
@@ -24,6 +24,7 @@ from bridle.agents.claude_options import (
     find_cli,
 )
 from bridle.agents.claude_process import ClaudeProcess
+from bridle.agents.claude_prompt import blocks_of
 from bridle.agents.claude_talk import Talk, answers_in
 from bridle.agents.claude_tools import Roots
 from bridle.agents.claude_verdict import Outcome, judged, stale_by
@@ -49,6 +50,7 @@ class Order(Struct):
     can_use_tool: Callable[..., Any] | None = None
     on_text_chunk: OnTextChunk | None = None
     on_tool_activity: OnToolActivity | None = None
+    parts: tuple[Any, ...] = ()  # the prompt as it was sent, with its pictures
 
 
 class ClaudeRun:
@@ -131,7 +133,7 @@ class ClaudeRun:
 
     async def _talked(self, client: Any, prompt: str) -> Any:
         """Everything that is said, up to the result."""
-        await client.query(prompt)
+        await client.query(self._told(prompt))
         async with aclosing(client.receive_response()) as messages:
             async for message in messages:
                 if type(message).__name__ == "ResultMessage":
@@ -143,6 +145,11 @@ class ClaudeRun:
                 for answer in answers_in(message):
                     await self.hooks.answered(answer)
         return None
+
+    def _told(self, prompt: str) -> Any:
+        """The words, or a message of several parts, which the SDK takes from a stream alone."""
+        blocks = blocks_of(prompt, self._order.parts)
+        return _stream(blocks) if blocks else prompt
 
     async def _say(self, event: Event) -> None:
         emit = getattr(self._order.session, "emit", None)
@@ -165,6 +172,11 @@ class ClaudeRun:
             raise ConfigError(words, error, hint=INSTALL) from error
         words = f"Claude Code {how} before its answer came.{said}"
         raise AgentError("agent", words, error, hint=_GOES_ON) from error
+
+
+async def _stream(blocks: list[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
+    message = {"role": "user", "content": blocks}
+    yield {"type": "user", "message": message, "parent_tool_use_id": None}
 
 
 def _ended(code: int | None) -> str:

@@ -1,0 +1,84 @@
+"""What Claude Code is told where its conversation begins in the middle of a session; pictures."""
+
+from claude_rig import Whole, claude, says, workspace
+
+import bridle
+from bridle.agents.claude_prompt import blocks_of, past_of, with_past
+from bridle.events import TraceEvent
+from bridle.messages import File, Image, Message, Text, ToolCall, user
+from rig import events, run
+
+GONE = "00000000-0000-4000-8000-000000000000"
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADU"
+    "lEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def said(text, *calls):
+    return Message("assistant", (Text(text), *calls))
+
+
+def test_a_lost_conversation_is_told_what_the_log_has_P5(tmp_path):
+    async def work():
+        session = Whole(workspace(tmp_path), conversation=GONE)
+        call = ToolCall("1", "shell", {"command": "ls"})
+        session.messages = [user("call me Ada"), said("Hello Ada", call), user("and now")]
+        async with claude([says("hi Ada")], tmp_path) as (agent, server):
+            await agent.execute("and now", session)
+            told = str(server.requests[0].body["messages"])
+        assert "call me Ada" in told and "Hello Ada" in told and "used shell: command='ls'" in told
+        assert told.count("and now") == 1
+        (notice,) = session.traces("new_conversation")
+        assert "was told what the log has" in notice["message"]
+
+    run(work())
+
+
+def test_a_session_that_our_loop_began_goes_on_with_claude(tmp_path):
+    async def work():
+        root, state = workspace(tmp_path), str(tmp_path / "state")
+        options = {"workspace": root, "state": state}
+        model = bridle.testing.Scripted(["Nice to meet you, Ada."])
+        async with bridle.build_engine(model, **options) as engine:
+            session = await engine.session()
+            await session.wait(await session.send("call me Ada"))
+        async with claude([says("You are Ada."), says("Still.")], tmp_path) as (agent, server):
+            async with bridle.build_engine(agent=agent, **options) as engine:
+                session = await engine.session(session.id)
+                result = await session.wait(await session.send("who am I"))
+                await session.wait(await session.send("sure?"))
+            first, second = (str(one.body["messages"]) for one in server.requests)
+        return engine, session.id, result, first, second
+
+    engine, session_id, result, first, second = run(work())
+    assert result.text == "You are Ada."
+    assert "Nice to meet you, Ada." in first and "who am I" in first
+    assert second.count("This session began before") == 1  # told once
+    traces = [one.kind for one in events(engine, session_id, TraceEvent)]
+    assert traces.count("new_conversation") == 1
+
+
+def test_a_session_without_a_past_is_told_nothing_of_it():
+    assert past_of(object()) == ""
+    session = type("S", (), {"messages": [user("go")]})()
+    assert past_of(session) == "" and with_past("go", "") == "go"
+
+
+def test_pictures_and_documents_go_with_the_words(tmp_path):
+    async def work():
+        session = Whole(workspace(tmp_path))
+        session.prompt = (Image("image/png", PIXEL), Text("look"))
+        async with claude([says("a dot")], tmp_path) as (agent, server):
+            assert (await agent.execute("look", session)).content == "a dot"
+            told = str(server.requests[0].body["messages"])
+        assert "'type': 'image'" in told and "look" in told
+
+    run(work())
+    pdf = {"type": "base64", "media_type": "application/pdf", "data": "eA=="}
+    assert blocks_of("x", [File("application/pdf", "eA=="), Image(url="https://e/x.png")]) == [
+        {"type": "document", "source": pdf},
+        {"type": "image", "source": {"type": "url", "url": "https://e/x.png"}},
+        {"type": "text", "text": "x"},
+    ]
+    assert blocks_of("x", [Text("x")]) == []
