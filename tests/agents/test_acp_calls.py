@@ -205,6 +205,36 @@ def test_keys_reach_their_own_agent_and_nobody_else(monkeypatch):
     ]
 
 
+def test_a_command_that_was_allowed_is_handed_to_our_shell_as_that_call(tmp_path):
+    """As one agent does it: it asks, and then has us run the same in a terminal."""
+    session, ids = HandMade(tmp_path), []
+    session.call = _noting(session, ids)
+    lines = f"""{ASK}
+def create(line, **more):
+    say(id="t", method="terminal/create", params={{"sessionId": "s", "command": line, **more}})
+    return json.loads(sys.stdin.readline())
+ask('c', **{RUN})
+create("touch x", env=[{{"name": "AGENT_SESSION_ID", "value": "1"}}])
+create("touch x")
+create("touch y", env=[{{"name": "LD_PRELOAD", "value": "./x.so"}}])
+{ANSWER}"""
+    run(one_prompt(opened(tmp_path, lines), session))
+    assert ids == ["c", "terminal-2", "terminal-3"]
+    assert [given["command"] for _, given in session.called] == [
+        *("touch x", "touch x", "export LD_PRELOAD=./x.so; touch y")
+    ]
+
+
+def _noting(session, ids):
+    whole = session.call
+
+    async def call(name, arguments, call_id=""):
+        ids.append(call_id)
+        return await whole(name, arguments, call_id)
+
+    return call
+
+
 def test_a_command_in_a_terminal_can_be_killed_and_its_output_is_cut_at_the_front(tmp_path):
     session = HandMade(tmp_path)
     begun = asyncio.Event()

@@ -148,6 +148,28 @@ def unread(kind, **said):
         (call("move", paths=["a", "b"]), unread("move", paths=["a", "b"])),
         (call("switch_mode", {"plan": "do"}), [Wanted("exit_plan_mode", {"plan": "do"})]),
         (call("think", {"thought": "x"}), unread("think", input={"thought": "x"})),
+        (
+            call(None, {"path": "a", "before": "x", "after": "y"}, title="edit · a"),
+            [Wanted("edit", {"path": "a", "old": "x", "new": "y"})],
+        ),
+        (
+            call("other", {"path": "a", "content": "x"}, title="write · a"),
+            [Wanted("write", {"path": "a", "content": "x"})],
+        ),
+        (call(None, {"path": "a", "line": 2}, title="read · a"), [Wanted("read", {"path": "a"})]),
+        (
+            call("other", {"path": "a", "content": "x"}),  # it may do anything with it
+            unread("other", input={"path": "a", "content": "x"}, paths=["a"]),
+        ),
+        (
+            call("other", {"path": "a", "upload": "b"}, title="read a"),
+            [
+                Wanted(
+                    "acp_other",
+                    {"title": "read a", "input": {"path": "a", "upload": "b"}, "paths": ["a"]},
+                )
+            ],
+        ),
         (call("other", ["x"]), unread("other", input=["x"])),
     ],
 )

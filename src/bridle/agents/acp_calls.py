@@ -17,12 +17,18 @@ from msgspec import Struct
 _PATHS = ("path", "file_path", "filePath", "filepath", "abs_path", "absolute_path", "file")
 _COMMANDS = ("command", "cmd", "script")
 _FOLDERS = ("cwd", "workdir", "working_directory", "workingDirectory", "directory", "dir_path")
-_OLD = ("old_string", "oldString", "old_str", "oldText", "old_text", "old")
-_NEW = ("new_string", "newString", "new_str", "newText", "new_text", "new")
+_OLD = ("old_string", "oldString", "old_str", "oldText", "old_text", "old", "before")
+_NEW = ("new_string", "newString", "new_str", "newText", "new_text", "new", "after")
 _CONTENT = ("content", "file_text", "contents", "text")
 _PATTERN = ("pattern", "regex", "query")
 _FROM = ("source", "src", "from", "old_path", "oldPath", "source_path")
 _TO = ("destination", "dest", "dst", "to", "new_path", "newPath", "destination_path")
+_WRITES = frozenset({"write", "edit", "create", "update", "str_replace", "write_file", "replace"})
+_READS = frozenset({"read", "view", "read_file"})
+_SPAN = ("line", "offset", "limit")
+INFORMATIVE = frozenset(  # variables that say who asks and how colours are wanted: left out
+    ("AGENT", "AGENT_SESSION_ID", "GOOSE_TERMINAL", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR")
+)
 _MILD = frozenset({"read", "search", "fetch", "think", "edit", "delete", "move", "switch_mode"})
 
 
@@ -45,7 +51,7 @@ def wanted(call: schema.ToolCallUpdate, root: str) -> tuple[Wanted, ...]:
         return _changes(diffs)
     if given is not None and kind in ("read", "search", "fetch", "think"):
         return (_unread(call, raw),)
-    return _READERS.get(kind, _nothing)(call, raw) or (_unread(call, raw),)
+    return _READERS.get(kind, _other)(call, raw) or (_unread(call, raw),)
 
 
 def command_line(command: Any, folder: str, root: str, env: Iterable[tuple[str, str]] = ()) -> str:
@@ -159,8 +165,12 @@ def _switched(call: schema.ToolCallUpdate, raw: dict[str, Any]) -> tuple[Wanted,
     return (Wanted("exit_plan_mode", {"plan": plan}),) if plan else ()
 
 
-def _nothing(call: schema.ToolCallUpdate, raw: dict[str, Any]) -> tuple[Wanted, ...]:
-    return ()
+def _other(call: schema.ToolCallUpdate, raw: dict[str, Any]) -> tuple[Wanted, ...]:
+    """An agent that says no kind may begin the title with the name of its tool."""
+    name = (call.title or "").casefold().split(" ", 1)[0]
+    if name in _WRITES:
+        return _edited(call, raw)
+    return _read(call, raw) if name in _READS and set(raw) <= {*_PATHS, *_SPAN} else ()
 
 
 def _first(raw: dict[str, Any], names: Iterable[str]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from acp import RequestError, schema
 
-from bridle.agents.acp_calls import Wanted, command_line
+from bridle.agents.acp_calls import INFORMATIVE, Wanted, command_line
 from bridle.agents.acp_reins import Reins
 from bridle.errors import ToolError
 from bridle.messages import ToolOutput
@@ -74,8 +74,8 @@ class Desk:
         except RequestError as error:
             await self._reins.finish(found.call_id, str(error), ok=False)
             raise
-        data = {"path": request.path, "diff": diff}
-        said = f"Wrote `{one_line(request.path, 200)}`."
+        where = self._files.relative(request.path)
+        data, said = {"path": where, "diff": diff}, f"Wrote `{one_line(where, 200)}`."
         await self._reins.finish(found.call_id, said, data=data)
         return {}
 
@@ -84,20 +84,29 @@ class Desk:
         fitting = (one for one in wants if self._is_same(one, path))
         return next((one for one in fitting if self._made_by(one) == content), None)
 
-    async def run(self, request: schema.CreateTerminalRequest, call_id: str) -> dict[str, Any]:
-        """Start a command; it is asked about, and what came of it is the terminal's output."""
-        if len(self._terminals) >= MOST_TERMINALS:
-            raise RequestError(-32603, f"more than {MOST_TERMINALS} terminals")
+    def command_of(self, request: schema.CreateTerminalRequest) -> str:
+        """The command as our shell is given it. Raise `RequestError` where it is none."""
         command = [request.command, *request.args] if request.args else request.command
-        given = [(one.name, one.value) for one in request.env or ()]
+        given = [(one.name, one.value) for one in request.env or () if one.name not in INFORMATIVE]
         line = command_line(command, request.cwd or "", self._reins.root, given)
         if not line:
             raise RequestError.invalid_params({"details": "that is no command"})
+        return line
+
+    async def run(self, line: str, limit: int | None, call_id: str, allowed: str) -> dict[str, Any]:
+        """Start a command; it is asked about, and what came of it is the terminal's output.
+
+        `allowed` is the call by which exactly this was allowed to the agent, if there was one.
+        """
+        if len(self._terminals) >= MOST_TERMINALS:
+            raise RequestError(-32603, f"more than {MOST_TERMINALS} terminals")
         self._made += 1
         name = f"terminal-{self._made}"
-        arguments = {"command": line, "timeout": _SECONDS}
-        work = asyncio.ensure_future(self._reins.run("shell", arguments, call_id or name))
-        self._terminals[name] = _Terminal(work, request.output_byte_limit)
+        arguments: dict[str, Any] = {"command": line}
+        if not allowed:
+            arguments["timeout"] = _SECONDS
+        work = self._reins.run("shell", arguments, allowed or call_id or name)
+        self._terminals[name] = _Terminal(asyncio.ensure_future(work), limit)
         return {"terminalId": name}
 
     def output(self, name: str) -> dict[str, Any]:

@@ -88,17 +88,24 @@ def events_of(update: Any) -> tuple[Event, ...]:
             return _said(ThinkingDelta, update.content)
         case schema.AgentPlanUpdate():
             return (TodosChanged(tuple(Todo(one.content, one.status) for one in update.entries)),)
+        case schema.ToolCallStart() | schema.ToolCallProgress() | schema.UserMessageChunk():
+            return ()
+    return _traces(update)
+
+
+def _traces(update: Any) -> tuple[TraceEvent, ...]:
+    """What is only for those who look closely."""
+    match update:
         case schema.CurrentModeUpdate():
             return (TraceEvent("acp_mode", {"mode": update.current_mode_id}),)
         case schema.AvailableCommandsUpdate():
             names = [one.name for one in update.available_commands]
             return (TraceEvent("acp_commands", {"commands": names}),)
-        case schema.ToolCallStart() | schema.ToolCallProgress() | schema.UserMessageChunk():
-            return ()
+        case schema.SessionInfoUpdate():
+            return (TraceEvent("acp_title", {"title": update.title}),) if update.title else ()
         case schema.UsageUpdate():
             return (TraceEvent("acp_context", {"used": update.used, "size": update.size}),)
-        case _:
-            return (TraceEvent("acp", wire(update)),)
+    return (TraceEvent("acp", wire(update)),)
 
 
 def _said(kind: type[TextDelta] | type[ThinkingDelta], content: Any) -> tuple[Event, ...]:

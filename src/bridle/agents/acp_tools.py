@@ -126,6 +126,15 @@ class Tools:
                 return True
         return False
 
+    def handed_over(self, line: str) -> str:
+        """The call by which exactly this command was allowed, if it was not run yet: once."""
+        for known in self._known.values():
+            wants = known.wants if known.state == "allowed" and known.ids else ()
+            if any(one.name == "shell" and one.arguments == {"command": line} for one in wants):
+                known.wants = ()
+                return known.ids[0]
+        return ""
+
     def _paths(self, name: str) -> list[str]:
         call = self._calls.get(name)
         return paths_of(call) if call is not None else []
@@ -182,7 +191,9 @@ class Tools:
         known.state = "over"
         if state == "allowed":
             for number, one in enumerate(known.ids):
-                await self._reins.finish(one, text, ok=ok, data=_diff(call, known, number))
+                await self._reins.finish(
+                    one, text, ok=ok, data=_diff(call, self._reins.root, number)
+                )
         elif state == "open":
             await self._confess(call, text, ok=ok)
         elif state == "refused" and ok:
@@ -220,12 +231,13 @@ def _answer(option: str | None) -> dict[str, Any]:
     return {"outcome": {"outcome": "selected", "optionId": option}}
 
 
-def _diff(call: schema.ToolCallUpdate, known: _Known, number: int) -> dict[str, Any] | None:
+def _diff(call: schema.ToolCallUpdate, root: str, number: int) -> dict[str, Any] | None:
     """What became different, for the faces, where the call said so."""
     found = [one for one in call.content or () if isinstance(one, schema.FileEditToolCallContent)]
     paths = list(dict.fromkeys(one.path for one in found))
     if number >= len(paths):
         return None
     path = paths[number]
-    shown = [unified(path, one.old_text or "", one.new_text) for one in found if one.path == path]
-    return {"path": path, "diff": "".join(shown)}
+    where = path.removeprefix(f"{root.rstrip('/')}/")
+    shown = [unified(where, one.old_text or "", one.new_text) for one in found if one.path == path]
+    return {"path": where, "diff": "\n".join(shown)}

@@ -178,7 +178,10 @@ class Turn:
 
     async def _create(self, params: Any) -> Any:
         request = _read(schema.CreateTerminalRequest, params)
-        return await self._desk.run(request, self.tools.carrying("execute", ""))
+        line, limit = self._desk.command_of(request), request.output_byte_limit
+        if allowed := self.tools.handed_over(line):
+            return await self._desk.run(line, limit, "", allowed)
+        return await self._desk.run(line, limit, self.tools.carrying("execute", ""), "")
 
     async def _output(self, params: Any) -> Any:
         return self._desk.output(_read(schema.TerminalOutputRequest, params).terminal_id)
