@@ -54,9 +54,9 @@ def tell_unasked(result: TurnResult, mode: Mode) -> None:
         )
 
 
-def tell_use(result: TurnResult, screen: Screen, name: str = "") -> None:
+def tell_use(result: TurnResult, watch: Seen, screen: Screen, name: str = "") -> None:
     """Steps, tokens and cost, and the session's name."""
-    used = usage_line(result.metrics) + (f" · {name}" if name else "")
+    used = usage_line(result.metrics, watch.steps.count) + (f" · {name}" if name else "")
     screen.line(screen.paint.dim(wrapped(used, screen.width)))
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from bridle.cli.holding import holder_of
 from bridle.cli.posting import deliver, new_letter
+from bridle.cli.steps import Steps
 from bridle.cli.turn import Show, holding_reins
 from bridle.cli.words import person
 from bridle.engine.session import Session
@@ -62,6 +63,7 @@ class Elsewhere:
         self._used = ExecutionMetrics()
         self.hint = ""
         self.stopped = ""
+        self.steps = Steps()
 
     async def play(self, parts: tuple[Part, ...], hold: Hold) -> TurnResult:
         """Send the prompt, show its turn, and come back with how it ended.
@@ -143,6 +145,7 @@ class Elsewhere:
             self._await_turn(record, event)
             return None
         self._show(record)
+        self.steps.take(event)
         match event:
             case ResponseCompleted():
                 self.stopped = event.stop_reason

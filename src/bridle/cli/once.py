@@ -39,10 +39,7 @@ def run_once(text: str, flags: dict[str, Any]) -> int:
     if images and not text:
         raise click.UsageError("a picture goes with a prompt, and there is none")
     parts: tuple[Part, ...] = (*images, Text(text)) if text else ()
-    setup = Setup(flags)
-    if images:
-        setup.check_images()
-    return run(Run(setup, flags, shape).play(parts))
+    return run(Run(Setup(flags), flags, shape).play(parts))
 
 
 class Run:
@@ -168,7 +165,7 @@ class Run:
         name = result.session_id
         tell_ending(result, watch, self._screen, f"Go on with: bridle run --resume {name} …")
         tell_unasked(result, self._setup.settings.mode)
-        tell_use(result, self._screen, name)
+        tell_use(result, watch, self._screen, name)
         return code_of(result, watch)
 
     def _show(self, record: Record) -> None:

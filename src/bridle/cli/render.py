@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 
 from bridle.cli.style import Paint, cut
+from bridle.cli.wrap import wrapped
 from bridle.events import (
+    AgentActivity,
     ApprovalAnswered,
     ApprovalAsked,
     PromptReceived,
@@ -27,7 +29,11 @@ from bridle.workspace.text import neutral
 _SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question")
 _TELLING = ("edit", "write")  # their first line says what was done
 _PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
-_TOLD = ("unknown_call", "letter_refused", "guarded_change")  # their message is for a person
+_TOLD = (  # their message is for a person
+    *("unknown_call", "letter_refused", "guarded_change"),
+    *("new_conversation", "stale_resume", "notice", "ungated", "not_stopped"),  # of other agents
+)
+_LOOKING = ("read", "glob", "grep", "list")  # nobody minds where an agent does not ask for these
 _HOOKED = {"after_tool": "objects", "after_turn": "objects"}  # it has happened: no refusal any more
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
 
@@ -145,7 +151,7 @@ def answered_line(answer: ApprovalAnswered, paint: Paint, width: int) -> str:
 def trace_line(event: TraceEvent, paint: Paint, width: int) -> str:
     """The traces that a person should see; empty for the rest."""
     detail = event.detail if isinstance(event.detail, dict) else {}
-    why, seconds = detail.get("error", ""), detail.get("seconds")
+    why, seconds = _first_sentence(str(detail.get("error", ""))), detail.get("seconds")
     if event.kind == "retry":
         wait = f" in {seconds:.1f} s" if isinstance(seconds, int | float) else ""
         said = f"{why}; trying again{wait}"
@@ -153,11 +159,30 @@ def trace_line(event: TraceEvent, paint: Paint, width: int) -> str:
         said = f"{why}; asking {detail.get('to', 'another model')}"
     elif event.kind == "hook":
         return _hook_line(detail, paint, width)
+    elif event.kind == "ungated_call" and detail.get("name") not in _LOOKING:
+        return _notice(f"{detail.get('name', 'a tool')} ran without asking", paint, width)
     elif event.kind in _TOLD:
-        return f"  {paint.yellow('?')} {cut(one_line(str(detail.get('message', ''))), width - 4)}"
+        return _notice(str(detail.get("message", "")), paint, width)
     else:
         return ""
     return f"  {paint.yellow('↻')} {paint.dim(cut(one_line(said), width - 4))}"
+
+
+def _notice(words: str, paint: Paint, width: int) -> str:
+    """What a person has to know, whole: as many lines as it takes."""
+    lines = wrapped(one_line(words), max(20, width - 4)).split("\n")
+    return f"  {paint.yellow('?')} " + "\n    ".join(lines)
+
+
+def _first_sentence(words: str) -> str:
+    return words.partition(". ")[0].removesuffix(".")
+
+
+def activity_line(event: AgentActivity, paint: Paint, width: int) -> str:
+    """What an agent works with, where no call says so."""
+    name = one_line(event.tool_name)
+    words = cut(one_line(event.description), max(10, width - len(name) - 4))
+    return f"{paint.cyan('·')} {paint.bold(name)} {paint.dim(words)}".rstrip()
 
 
 def _hook_line(detail: dict[str, Any], paint: Paint, width: int) -> str:
@@ -184,9 +209,9 @@ def end_line(end: TurnEnded, paint: Paint) -> str:
     return f"{colour('■')} {said}"
 
 
-def usage_line(metrics: ExecutionMetrics) -> str:
-    """Steps, calls, tokens and what it cost."""
-    figures = [counted(metrics.invocations, "step")]
+def usage_line(metrics: ExecutionMetrics, steps: int = 0) -> str:
+    """Steps, calls, tokens and what it cost. An agent reports its use once for several `steps`."""
+    figures = [counted(steps or metrics.invocations, "step")]
     if metrics.tool_calls:
         figures.append(counted(metrics.tool_calls, "call"))
     figures.append(f"{metrics.total_input_tokens:,} tokens in")

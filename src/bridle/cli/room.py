@@ -96,7 +96,7 @@ class Room:
             self._chosen = self.mode  # a plan that was agreed to has ended plan mode
         tell_ending(result, self._watch, self.screen, "Say how to go on.")
         tell_unasked(result, self.mode)
-        tell_use(result, self.screen)
+        tell_use(result, self._watch, self.screen)
 
     async def renew(self) -> None:
         """A new session."""

@@ -13,6 +13,7 @@ from bridle.cli.milestone import milestones
 from bridle.cli.style import Paint, erasing, paint_for, width_of
 from bridle.cli.wrap import Wrap
 from bridle.events import (
+    AgentActivity,
     ApprovalAnswered,
     ApprovalAsked,
     Event,
@@ -61,6 +62,7 @@ class Screen:
         self._held: list[str] = []
         self._open: dict[str, ToolCall] = {}
         self._several = False  # calls are open side by side
+        self._doing = ("", "")  # what an agent was last seen to work with
         self._at_start = True
         self._whispering = False
         self._prompting = False  # a question stands at the end, and may be in the way
@@ -159,7 +161,17 @@ class Screen:
             case TraceEvent():
                 return [line for line in [render.trace_line(event, paint, width)] if line]
             case _:
-                return milestones(event, paint, self._name)
+                return self._activity(event) or milestones(event, paint, self._name)
+
+    def _activity(self, event: Event) -> list[str]:
+        """An agent's call says more; one that makes none is seen to work all the same."""
+        if not isinstance(event, AgentActivity):
+            return []
+        doing = (event.tool_name, event.description)
+        if not event.tool_name or self._open or doing == self._doing:
+            return []
+        self._doing = doing
+        return [*self._aside(), render.activity_line(event, self.paint, self.width)]
 
     def _asked(self, asked: ApprovalAsked) -> list[str]:
         if self.on_asked is None:

@@ -99,14 +99,6 @@ class Setup:
         inherit = self.settings.agent_env
         return agent_of(self.agent, model=self.agent_model, inherit=inherit) or self.agent
 
-    def check_images(self) -> None:
-        """Can a picture be sent along? Raise `UsageError`."""
-        if self.agent == "claude-code":
-            raise click.UsageError(
-                "--image: claude-code is sent text alone\n"
-                "Name the picture's path in the prompt, or use --agent loop."
-            )
-
     def provider(self) -> Provider:
         """The model's side; another agent that carries the turns brings its own."""
         if self.agent == "loop":
@@ -228,9 +220,9 @@ class Setup:
         return session
 
     def _tell_unheard(self, engine: Engine, session: Session) -> None:
-        """An agent that did not carry the session does not know it, unless it is our loop."""
+        """A program that did not carry the session does not know it; the others are told."""
         history, name = session.history, getattr(engine.parts.agent, "name", "")
-        if name and len(history.transcript) and name not in history.attached:
+        if name.startswith("acp:") and len(history.transcript) and name not in history.attached:
             complain(_UNHEARD.format(name), "Tell it what it has to know, or choose --agent loop.")
 
 

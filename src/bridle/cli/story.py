@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bridle.cli import render
 from bridle.cli.milestone import milestones
+from bridle.cli.steps import Steps
 from bridle.cli.style import Paint, cut
 from bridle.cli.wrap import wrapped
 from bridle.events import (
@@ -58,6 +59,8 @@ class Story:
         self._thinking = thinking
         self._turn = ExecutionMetrics()
         self._all = ExecutionMetrics()
+        self._steps = Steps()
+        self._more = 0  # steps that agents have not counted one by one
         self._asked: dict[str, ApprovalAsked] = {}
         self._waiting: dict[int, PromptReceived] = {}
         self._begun: dict[str, str] = {}  # calls without a result, by id: their names
@@ -66,6 +69,7 @@ class Story:
     def lines(self, record: Record) -> Iterator[str]:
         """What is to be read of one record; often nothing."""
         event, paint, width = record.event, self._paint, self._width
+        self._steps.take(event)
         match event:
             case SessionStarted() if event.resumed and event.mode != "cli":
                 yield paint.dim(f"  ─ taken up again, {render.one_line(record.timestamp)}")
@@ -97,7 +101,8 @@ class Story:
             said = f"{render.one_line(asked.call.name)} waits for an answer: bridle approvals list"
             yield f"  {paint.yellow('?')} {said}"
         yield ""
-        yield f"{paint.bold('in all')}  {render.usage_line(self._all)}"
+        used = render.usage_line(self._all, self._all.invocations + self._more)
+        yield f"{paint.bold('in all')}  {used}"
 
     def _rest(self, record: Record) -> Iterator[str]:
         event, paint, width = record.event, self._paint, self._width
@@ -113,18 +118,21 @@ class Story:
                 self._all = self._all.plus(usage, cost)
             case TurnEnded():
                 yield from filter(None, [render.end_line(event, paint)])
-                yield paint.dim(f"  {render.usage_line(self._turn)} · #{record.seq}")
+                used = render.usage_line(self._turn, self._steps.count)
+                self._more += max(0, self._steps.count - self._turn.invocations)
+                yield paint.dim(f"  {used} · #{record.seq}")
                 self._settle()
             case _:
                 yield from milestones(event, paint, lambda call: self._begun.get(call, ""))
                 if isinstance(event, Forked | Rewound):
                     self._settle()
                 if isinstance(event, Forked):  # what was paid there is not this session's
-                    self._all = ExecutionMetrics()
+                    self._all, self._more = ExecutionMetrics(), 0
 
     def _settle(self) -> None:
         """Nothing that was asked or begun before is open any more."""
         self._turn = ExecutionMetrics()
+        self._steps.clear()
         self._asked.clear()
         self._begun.clear()
 

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from bridle.cli.failure import INTERRUPTED
+from bridle.cli.steps import Steps
 from bridle.errors import StoreFailed
 from bridle.events import (
     Event,
@@ -42,11 +43,13 @@ class Awaited(Session, Protocol):
 class Seen(Protocol):
     """What whoever watched a turn knows of it and its result does not say.
 
-    `hint` is the advice that the turn ended with, `stopped` why the model stopped.
+    `hint` is the advice that the turn ended with, `stopped` why the model stopped, `steps` counts
+    those of an agent that does not.
     """
 
     hint: str
     stopped: str
+    steps: Steps
 
 
 class Watch:
@@ -64,6 +67,7 @@ class Watch:
         self.on_end: Callable[[], None] | None = None  # a turn is over, whoever began it
         self.hint = ""
         self.stopped = ""
+        self.steps = Steps()
 
     async def __aenter__(self) -> "Watch":
         self._records = self._session.subscribe(self._last)  # from now on, not from when it runs
@@ -84,6 +88,7 @@ class Watch:
     async def play(self, prompt: Prompt) -> TurnResult:
         """Send a prompt, show what happens, and come back with the result."""
         self.hint = self.stopped = ""
+        self.steps.clear()
         when: When = "queue" if self._session.is_busy else "idle"
         return await self.see(await self._session.send(prompt, when=when))
 
@@ -136,6 +141,7 @@ class Watch:
         return True
 
     def _note(self, event: Event) -> None:
+        self.steps.take(event)
         if isinstance(event, ResponseCompleted):
             self.stopped = event.stop_reason
         elif isinstance(event, TurnEnded | TurnParked):

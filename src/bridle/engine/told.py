@@ -7,7 +7,9 @@
 - what is asked, begun and answered for a call belongs to the reply that asked for it, `m17`; the
   result as part of a message of its own (`tool_result`) is in `m17r`;
 - a turn's end belongs to the turn's newest reply: `complete`, or `error` for every other ending,
-  which the record names. Empty: there is none, or it is not known.
+  which the record names. Empty: there is none, or it is not known;
+- another agent's `activity` belongs to the reply under way, that it has `attached` and how it
+  `responded` to the newest one.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +21,9 @@ from msgspec.structs import replace
 from bridle.engine.broadcast import Broadcast
 from bridle.engine.history import History
 from bridle.events import (
+    AgentActivity,
+    AgentAttached,
+    AgentResponded,
     ApprovalAnswered,
     ApprovalAsked,
     CallIntended,
@@ -169,7 +174,8 @@ class Ear:
         draft, self._draft = self._draft, ""
         if event.message is None or not event.message.parts:
             return ()
-        self._reply = f"m{record.seq}"
+        if not (event.grows and self._reply):  # what grows is the same reply
+            self._reply = f"m{record.seq}"
         return (replace(self._agent("reply", self._reply, record), draft=draft),)
 
     def _begun(self, record: Record, event: CallIntended) -> tuple[Told, ...]:
@@ -189,6 +195,11 @@ class Ear:
     def _parked(self, record: Record, event: TurnParked) -> tuple[Told, ...]:
         return (self._agent("parked", self._reply, record),)
 
+    def _by_agent(self, record: Record, event: Any) -> tuple[Told, ...]:
+        """What another agent, who carries the turn, says of itself."""
+        message_id = self._draft if isinstance(event, AgentActivity) else ""
+        return (self._agent(_OF_AGENTS[type(event)], message_id or self._reply, record),)
+
     def _ended(self, record: Record, event: TurnEnded) -> tuple[Told, ...]:
         reply, self._reply, self._draft = self._reply, "", ""
         name = "complete" if event.reason == "done" else "error"
@@ -199,6 +210,11 @@ _STREAMED: dict[type, str] = {
     TextDelta: "text_delta",
     ThinkingDelta: "thinking_delta",
     ToolCallReady: "tool_call",
+}
+_OF_AGENTS: dict[type, str] = {
+    AgentActivity: "activity",
+    AgentAttached: "attached",
+    AgentResponded: "responded",
 }
 _NAMES: dict[type, Callable[[Ear, Record, Any], tuple[Told, ...]]] = {
     TextDelta: Ear._streamed,
@@ -214,6 +230,9 @@ _NAMES: dict[type, Callable[[Ear, Record, Any], tuple[Told, ...]]] = {
     ApprovalAnswered: Ear._answered,
     TurnParked: Ear._parked,
     TurnEnded: Ear._ended,
+    AgentActivity: Ear._by_agent,
+    AgentAttached: Ear._by_agent,
+    AgentResponded: Ear._by_agent,
 }
 
 

@@ -7,7 +7,6 @@ looked for only then, and `bridle doctor` asks without starting anything.
 import shlex
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from pathlib import PurePath
 
 from msgspec import Struct
 
@@ -21,15 +20,10 @@ ACP = "acp:"
 _CHOICES = 'It is loop, claude-code, or acp:COMMAND, such as acp:"gemini --acp".'
 _CLAUDE_EXTRA = "Install it with: pip install 'bridle[claude]'"
 _ACP_EXTRA = "Install it with: pip install 'bridle[acp]'"
-_KNOWN_ACP = {  # programs that are known to speak ACP, and the variables that they sign in with
-    "gemini --acp": ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_PROJECT"),
-    "opencode acp": ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"),
-    "goose acp": ("GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_MODE", "OPENAI_API_KEY", "OPENAI_HOST"),
-    "codex-acp": ("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_HOME"),
-    "qwen --acp": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"),
-    "claude-agent-acp": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"),
-}
-_SIGNS_IN = {command.split()[0]: names for command, names in _KNOWN_ACP.items()}
+_KNOWN_ACP = (  # programs that are known to speak ACP, and how
+    *("gemini --acp", "opencode acp", "goose acp"),
+    *("codex-acp", "qwen --acp", "claude-agent-acp", "vibe-acp"),
+)
 
 
 class Usable(Struct, frozen=True):
@@ -106,8 +100,7 @@ def check_model(name: str, model: str, *, asked: bool) -> str:
 def agent_of(name: str, *, model: str = "", inherit: Sequence[str] = ()) -> BaseAgent | None:
     """The agent of that name; None is our own loop. Raise `ConfigError`.
 
-    `inherit` are variables of ours that an ACP program may have beside those that it is known to
-    sign in with.
+    `inherit` are variables of ours that an ACP program may have beside its own vendor's.
     """
     name = check_agent(name)
     if name == LOOP:
@@ -119,9 +112,7 @@ def agent_of(name: str, *, model: str = "", inherit: Sequence[str] = ()) -> Base
         return ClaudeCodeAgent(ClaudeCodeConfig(model=model or None))
     from bridle.agents.acp import AcpAgent
 
-    words = _words(name)
-    known = _SIGNS_IN.get(PurePath(words[0]).name, ())
-    return AcpAgent(words, inherit=(*known, *inherit))
+    return AcpAgent(_words(name), inherit=inherit)
 
 
 def resolved(agent: BaseAgent | str | None) -> BaseAgent | None:
