@@ -114,7 +114,7 @@ def _assembled(setup: "Setup", *, answers: bool) -> "tuple[Tasks, Any]":
 
     def opening(mode: "Mode", on_ask: "OnAsk", caps: "Caps") -> "Engine":
         mine = narrowed(setup, mode, caps)
-        return mine.engine(mine.choose().provider(), None, FACE, on_ask=on_ask)
+        return mine.engine(mine.provider(), None, FACE, on_ask=on_ask)
 
     tasks = Tasks(opening, setup.settings.mode)
     seen = Views(setup.folder, setup.workspace)

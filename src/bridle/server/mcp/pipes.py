@@ -102,4 +102,5 @@ def take_pipes() -> tuple[BinaryIO, BinaryIO]:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    return os.fdopen(lines, "rb"), os.fdopen(out, "wb")
+    # they stay open as long as the process: a thread may still stand in one of them
+    return os.fdopen(lines, "rb", closefd=False), os.fdopen(out, "wb", closefd=False)

@@ -140,6 +140,7 @@ class _Job:
         self._tell = tell
         self._files: dict[str, FileChange] = {}
         self._parking: asyncio.Future[None] | None = None
+        self._patience: list[asyncio.TimerHandle] = []
         self.work = asyncio.ensure_future(self._carry())
         self.work.add_done_callback(lambda done: done.cancelled() or done.exception())
 
@@ -157,6 +158,8 @@ class _Job:
             finally:
                 await session.close()  # with it the records end
                 await following
+                for timer in self._patience:
+                    timer.cancel()
                 if self._parking is not None:
                     await asyncio.wait([self._parking])
             pending = tuple(session.history.pending.values())
@@ -212,4 +215,5 @@ class _Job:
                 self._parking = asyncio.ensure_future(park())
 
         if self._order.wait > 0:
-            asyncio.get_running_loop().call_later(self._order.wait, over)
+            timer = asyncio.get_running_loop().call_later(self._order.wait, over)
+            self._patience.append(timer)
