@@ -1,16 +1,18 @@
 """What may be used: steps, tool calls, seconds, tokens, money. Reserved before it is spent.
 
-Of a turn, of a session with all its turns, and of a day with all its sessions. Arithmetic: the
-figures of the session and who keeps the day's account are handed in.
+Of a turn, of a session with all its turns, and of a day with all its sessions. What a child session
+uses counts for the turn that began it as well, up to the root of the tree. Arithmetic: the figures
+of the session and who keeps the day's account are handed in.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any, NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from bridle.engine.limits import Ledger
+from bridle.engine.limits import Limits as Limits
 from bridle.errors import BudgetReached
 from bridle.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.day import Day
@@ -23,38 +25,6 @@ _NEW = ExecutionMetrics()
 _LEAST = 256  # tokens of a reply: below that, room that others of this day hold is not sought
 
 
-class Limits(Struct, frozen=True, omit_defaults=True):
-    """How far a turn may go, and a session and a day in all their turns. Zero is no limit.
-
-    `tool_seconds` bounds one call, `output_chars` what the model reads of its result, `repeats`
-    how often the same call may fail in a row.
-    """
-
-    steps: int = 200
-    tool_calls: int = 0
-    seconds: float = 0.0
-    tokens: int = 0
-    money: float = 0.0
-    tool_seconds: float = 600.0
-    output_chars: int = 60_000
-    repeats: int = 3
-    session_tokens: int = 0
-    session_money: float = 0.0
-    day_tokens: int = 0
-    day_money: float = 0.0
-
-    @property
-    def counts(self) -> bool:
-        """Is there one that needs tokens to be counted?"""
-        of_turn, of_session = self.tokens or self.money, self.session_tokens or self.session_money
-        return bool(of_turn or of_session or self.lasts_a_day)
-
-    @property
-    def lasts_a_day(self) -> bool:
-        """Is there one that other sessions count towards?"""
-        return bool(self.day_tokens or self.day_money)
-
-
 class _Scope(NamedTuple):
     """One limit of a kind, and what to say when it is reached."""
 
@@ -64,28 +34,11 @@ class _Scope(NamedTuple):
     hint: str  # a turn needs none: another can be begun
 
 
-class _Ledger:
-    """What the turn and its session have used; one for all who spend in it."""
-
-    __slots__ = ("before", "held", "money", "tokens", "unknown")
-
-    def __init__(self, before: ExecutionMetrics) -> None:
-        self.before = before
-        self.tokens = 0
-        self.money = 0.0
-        self.unknown = ""  # the model of a reply whose cost nobody knows
-        self.held: dict[str, tuple[int, float]] = {}
-
-    def others(self, who: str) -> tuple[int, float]:
-        """What others in this session are about to use."""
-        found = [held for name, held in self.held.items() if name != who]
-        return sum(tokens for tokens, _ in found), sum(money for _, money in found)
-
-
 class Budget:
     """What is left of the limits. `before` is what the session had used already.
 
-    `who` is a name for the day's account that no other session has: its id.
+    `who` is a name for the day's account that no other session has: its id. `above` is the budget
+    of the turn that began this session as its child: nothing is used here that is not left there.
     """
 
     def __init__(
@@ -97,15 +50,62 @@ class Budget:
         who: str = "",
     ) -> None:
         self.limits = limits
-        self.steps = 0
-        self.tool_calls = 0
+        self.above: Budget | None = None
+        self.shares = False  # is what it may use set aside above, because nobody asks for each?
+        self._steps = self._steps_below = 0
+        self._calls = self._calls_below = 0
+        self._is_beside = False
         self.day = day if limits.lasts_a_day else None
         self._who = who
         self._info = info
-        self._ledger = _Ledger(before)
+        self._ledger = Ledger(before)
         self._context = 0  # what the model read last time
         self._reading = 0  # what it is about to read, by our own estimate
-        self._refused = False  # a call was asked for beyond the limit
+        self._refused = 0  # a call was asked for beyond this limit
+
+    @property
+    def steps(self) -> int:
+        """The steps of this turn and of all below it."""
+        return self._steps + self._steps_below
+
+    @steps.setter
+    def steps(self, own: int) -> None:
+        more, self._steps = own - self._steps, own
+        for level in self._above():
+            level._steps_below += more
+
+    @property
+    def tool_calls(self) -> int:
+        """The calls of this turn and of all below it."""
+        return self._calls + self._calls_below
+
+    @tool_calls.setter
+    def tool_calls(self, count: int) -> None:
+        more = count - self.tool_calls
+        self._calls += more
+        for level in self._above():
+            level._calls_below += more
+
+    @property
+    def before(self) -> ExecutionMetrics:
+        """What the session had used when the turn began."""
+        return self._ledger.before
+
+    @property
+    def set_aside(self) -> tuple[int, float]:
+        """The tokens and the money that are about to be used, here and below."""
+        return self._ledger.others("")
+
+    def levels(self) -> "Iterator[Budget]":
+        """This one, and all above it."""
+        yield self
+        yield from self._above()
+
+    def _above(self) -> "Iterator[Budget]":
+        level = self.above
+        while level is not None:
+            yield level
+            level = level.above
 
     @property
     def tokens(self) -> int:
@@ -124,7 +124,24 @@ class Budget:
         """
         other = Budget(replace(self.limits, steps=0), info, day=self.day)
         other._who, other._ledger = f"{self._who}:{purpose}", self._ledger
+        other.above, other._is_beside = self.above, True
         return other
+
+    def begin_below(self, above: "Budget", *, shares: bool) -> None:
+        """It is a child's. Who spends without being asked has what it may use set aside above."""
+        self.above, self.shares = above, shares
+        self._hold_share()
+
+    def end_below(self, who: str) -> None:
+        """That child is over: nothing is set aside for it any more."""
+        for level in self.levels():
+            level._ledger.held.pop(who, None)
+
+    def _hold_share(self) -> None:
+        if self.shares:
+            tokens, money = self.limits.tokens - self.tokens, self.limits.money - self.money
+            for level in self._above():
+                level._ledger.held[self._who] = max(0, tokens), max(0.0, money)
 
     def resume(self, used: ExecutionMetrics, steps: int) -> None:
         """The turn goes on after a rest: what it has used already counts."""
@@ -141,19 +158,28 @@ class Budget:
         `news` is an estimate of the tokens that are new since the last call. What the day has
         left is another matter (`hold`).
         """
-        limits = self.limits
-        if limits.steps and self.steps >= limits.steps:
-            raise BudgetReached(f"the limit of {limits.steps} steps is reached")
-        if self._refused:
-            raise BudgetReached(f"the limit of {limits.tool_calls} tool calls is reached")
-        self.steps += 1
-        if not limits.counts:
+        self._take_step()
+        if not self.limits.counts:
             return config
         reading = self._reading = self._context + news
-        wanted = self._wanted(config)
-        room = min(self._tokens_left(reading), self._money_left(reading), wanted)
-        self._ledger.held[self._who] = self._most(room)
+        room = wanted = self._wanted(config)
+        for level in self.levels():
+            room = min(self._tokens_left(level, reading), self._money_left(level, reading), room)
+        most = self._most(room)
+        for level in self.levels():
+            level._ledger.held[self._who] = most
         return config if room >= wanted else replace(config, max_tokens=room)
+
+    def _take_step(self) -> None:
+        """One more step, here and above. Raise `BudgetReached`."""
+        if self._is_beside:
+            return
+        for level in self.levels():
+            if level.limits.steps and level.steps >= level.limits.steps:
+                raise BudgetReached(f"the limit of {level.limits.steps} steps is reached")
+        if self._refused:
+            raise BudgetReached(f"the limit of {self._refused} tool calls is reached")
+        self.steps = self._steps + 1
 
     async def hold(self, config: RequestConfig) -> RequestConfig:
         """Room in the day's account as well, once `reserve` has found some: cut to what is left.
@@ -173,26 +199,30 @@ class Budget:
 
     def spend(self, usage: Usage, cost: float | None, model: str = "") -> None:
         """A model call used this. Where there are no figures, what it was to read stands for it."""
-        ledger = self._ledger
         total = usage.total_tokens or self._reading
         self._context = total
-        ledger.tokens += total
-        ledger.held.pop(self._who, None)
+        unknown = ""
         if cost is None:
-            ledger.unknown = model or self._info.model or self._info.name
+            unknown = model or self._info.model or self._info.name
             guess = usage if usage.total_tokens else Usage(self._reading)
             cost = self._info.price.cost(guess) if self._info.price is not None else 0.0
-        ledger.money += cost
+        for level in self.levels():
+            level._ledger.add(total, cost, unknown)
+        self.let_go()
 
     def let_go(self) -> None:
-        """Nothing came of the call that room was reserved for."""
-        self._ledger.held.pop(self._who, None)
+        """The call that room was reserved for is over, whatever came of it."""
+        for level in self.levels():
+            level._ledger.held.pop(self._who, None)
+        self._hold_share()
 
     def take_call(self) -> bool:
-        """Room for one more tool call?"""
-        if self.limits.tool_calls and self.tool_calls >= self.limits.tool_calls:
-            self._refused = True
-            return False
+        """Room for one more tool call, here and above?"""
+        for level in self.levels():
+            limit = level.limits.tool_calls
+            if limit and level.tool_calls >= limit:
+                self._refused = limit
+                return False
         self.tool_calls += 1
         return True
 
@@ -209,7 +239,7 @@ class Budget:
         assert self.day is not None  # asked only where there is one
         limits, wanted = self.limits, self._wanted(config)
         if limits.day_money:
-            self._check_price(limits.day_money, " a day")
+            self._check_price(limits.day_money, " a day", self._ledger)
         room = wanted
         while True:
             tokens, money = self._most(room)
@@ -244,13 +274,13 @@ class Budget:
         if self.day is not None:
             await asyncio.to_thread(self.day.release, self._who)
 
-    def _tokens_left(self, reading: int) -> int:
-        ledger, others = self._ledger, self._ledger.others(self._who)[0]
+    def _tokens_left(self, level: "Budget", reading: int) -> int:
+        ledger, others = level._ledger, level._ledger.others(self._who)[0]
         here, before = ledger.tokens + others, ledger.before.tokens
         room = _ENDLESS
         for limit, used, words, hint in (
-            _Scope(self.limits.tokens, here, "", ""),
-            _Scope(self.limits.session_tokens, before + here, " a session", _later("tokens")),
+            _Scope(level.limits.tokens, here, "", ""),
+            _Scope(level.limits.session_tokens, before + here, " a session", _later("tokens")),
         ):
             left = int(limit - used - reading) if limit else _ENDLESS
             if left < 1:
@@ -262,17 +292,17 @@ class Budget:
             room = min(room, left)
         return room
 
-    def _money_left(self, reading: int) -> int:
-        ledger, others = self._ledger, self._ledger.others(self._who)[1]
+    def _money_left(self, level: "Budget", reading: int) -> int:
+        ledger, others = level._ledger, level._ledger.others(self._who)[1]
         here, before = ledger.money + others, ledger.before.cost
         room = _ENDLESS
         for limit, used, words, hint in (
-            _Scope(self.limits.money, here, "", ""),
-            _Scope(self.limits.session_money, before + here, " a session", _later("money")),
+            _Scope(level.limits.money, here, "", ""),
+            _Scope(level.limits.session_money, before + here, " a session", _later("money")),
         ):
             if not limit:
                 continue
-            price = self._check_price(limit, words)
+            price = self._check_price(limit, words, ledger)
             left = limit - used - reading * _dearest(price) / 1_000_000
             some = int(left * 1_000_000 / price.output) if price.output else _ENDLESS
             if left < 0 or some < 1:
@@ -284,7 +314,7 @@ class Budget:
             room = min(room, some)
         return room
 
-    def _check_price(self, limit: float, words: str) -> Price:
+    def _check_price(self, limit: float, words: str, ledger: Ledger) -> Price:
         """The model's price. Raise `BudgetReached` where it, or what was spent, is unknown."""
         price, info = self._info.price, self._info
         if price is None:
@@ -293,9 +323,9 @@ class Budget:
                 f"so a limit of ${limit:g}{words} cannot be kept",
                 hint="Give the model a price in the configuration, or drop the money limit.",
             )
-        earlier = words == " a session" and self._ledger.before.unpriced
-        if self._ledger.unknown or earlier:
-            what = self._ledger.unknown or "an earlier reply of this session"
+        earlier = words == " a session" and ledger.before.unpriced
+        if ledger.unknown or earlier:
+            what = ledger.unknown or "an earlier reply of this session"
             raise BudgetReached(
                 f"what {what} cost is unknown, so a limit of ${limit:g}{words} cannot be kept",
                 hint="Use a model with a known price and a server that counts, or drop the limit.",
