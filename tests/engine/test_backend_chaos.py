@@ -149,8 +149,10 @@ def test_whatever_an_agent_does_the_log_is_whole(seed, monkeypatch):
         if isinstance(one, ResponseCompleted) and one.message is not None:
             asked += [call.id for call in one.message.tool_calls]
         elif isinstance(one, ToolResultEvent):
-            answered.append(one.output.call_id)
-    assert sorted(asked) == sorted(answered)
+            answered.append((one.output.call_id, one.output.text))
+    assert sorted(asked) == sorted(call_id for call_id, _ in answered)
+    told = [one.text for message in fold(records).transcript for one in message.tool_results]
+    assert sorted(told) == sorted(text for _, text in answered)  # none came too late to be read
     intended = [one.call_id for one in found if isinstance(one, CallIntended)]
     assert set(intended) <= set(asked)
     for end in range(0, len(records) + 1, 3):
