@@ -67,12 +67,17 @@ def says_something(text: str) -> bool:
 
 
 @contextmanager
-def composed(text: str, path: Path) -> Iterator[tuple[Any, Any]]:
-    """The loader, and the node of the whole text (None: it says nothing). Raise `ConfigError`."""
+def composed(text: str, path: Path, *, quick: bool = False) -> Iterator[tuple[Any, Any]]:
+    """The loader, and the node of the whole text (None: it says nothing). Raise `ConfigError`.
+
+    `quick`: by libyaml where it is there, for a text that has been read by the other way before;
+    its complaints are worded otherwise.
+    """
     import yaml  # 20 ms, and most people have no file
 
     try:
-        loader = yaml.SafeLoader(text)
+        kind = getattr(yaml, "CSafeLoader", yaml.SafeLoader) if quick else yaml.SafeLoader
+        loader = kind(text)
         try:
             yield loader, loader.get_single_node()
         finally:

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from bridle.config.marked import composed, decoded, pairs, place_of, read_text, says_something
 from bridle.config.places import config_file, state_folder
-from bridle.config.trust import SERVERS, Trust
 from bridle.errors import ConfigError
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?=[A-Za-z0-9-])){0,31}")
+FOLDERS_OWN = ".bridle/mcp.yaml"
 SECONDS = 30.0
 MOST_SECONDS = 600.0
 _KEYS = ("command", "env", "cwd", "url", "headers", "timeout", "enabled")
@@ -59,9 +59,11 @@ def standing_servers(root: str | Path, environ: Mapping[str, str] | None = None)
     """The person's servers, then those of the folder where it is trusted. Raise `ConfigError`."""
     environ = os.environ if environ is None else environ
     mine = own_servers(config_file(environ))
-    theirs = Path(root, SERVERS)
+    theirs = Path(root, FOLDERS_OWN)
     if not os.path.lexists(theirs):
         return StandingServers(mine)
+    from bridle.config.trust import Trust  # most folders have none
+
     data = Trust(state_folder(environ)).servers(root)
     if data is None:
         note = "this folder has its own MCP servers, which are not used"
@@ -86,7 +88,7 @@ def own_servers(path: Path) -> tuple[ServerSettings, ...]:
 
 def servers_in(text: str, path: Path) -> tuple[ServerSettings, ...]:
     """The servers that a text of settings names, below `mcp:` and `servers:`."""
-    with composed(text, path) as (loader, root):
+    with composed(text, path, quick=True) as (loader, root):
         for name, node in root.value if root is not None and root.id == "mapping" else ():
             if name.value == "mcp":
                 return tuple(_section(loader, node, path, here=False))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bridle.tools.mcp.spec import Spec
 
 PINS = "mcp"  # in the state folder
-_FOLDERS_OWN = ".bridle/mcp.yaml"  # trust's own, without its imports
+_FOLDERS_OWN = ".bridle/mcp.yaml"  # the settings' own, without their imports
 _NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET = re.compile(r"token|key|secret|pass|auth|credential", re.IGNORECASE)
 _LEAST = 8  # characters; what is shorter would be found in harmless text
