@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import select
 import signal
 import stat
 import subprocess
@@ -110,6 +111,18 @@ def test_the_end_of_the_input_ends_everything_that_runs(bridle):
     assert [json.loads(line)["jsonrpc"] for line in left.splitlines()] == ["2.0"] * left.count("\n")
     assert is_gone(number)
     assert [one["reason"] for one in events(bridle, "turn_end")] == ["interrupted"]
+
+
+def test_killing_it_leaves_no_program_behind_that_a_task_has_started(bridle):
+    with Raw(bridle, *busy(bridle)) as program:
+        program.send(HELLO, READY, task(prompt="stay"))
+        number = int((bridle.workspace / "number").read_text())
+        ended = os.pidfd_open(number)
+        program.process.kill()
+        program.process.wait(30)
+        assert select.select([ended], [], [], 30)[0] == [ended]
+        os.close(ended)
+    assert events(bridle, "turn_end") == []
 
 
 def test_a_signal_ends_it_while_the_input_is_open_and_a_turn_that_waits_is_parked(bridle):

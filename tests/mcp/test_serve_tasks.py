@@ -137,12 +137,13 @@ def test_a_task_whose_question_nobody_answers_in_time_is_parked_and_not_denied(t
     assert not (served.workspace / "a").exists()
 
 
-def test_cancelling_the_call_interrupts_the_turn(tmp_path):
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_cancelling_the_call_interrupts_the_turn(tmp_path, mode):
     slow = {"calls": [{"name": "shell", "arguments": {"command": "sleep 600"}}]}
     served = Served(tmp_path, slow, rules=["allow: shell(sleep *)"])
 
     async def work():
-        async with served.client() as client:
+        async with served.client(mode=mode) as client:
             call = Watched(client, "run_task", {"prompt": "sleep"})
             await call.says("shell: sleep 600")
             call.task.cancel()

@@ -1,6 +1,8 @@
 """What npm brings is there at the versions that are written down, and a lack of it is said."""
 
 import json
+import os
+import shutil
 import subprocess
 
 import pytest
@@ -31,3 +33,60 @@ def test_without_them_a_test_fails_and_says_what_to_run(monkeypatch, tmp_path):
 def test_to_install_again_what_is_there_does_nothing():
     said = subprocess.run([rig.ROOT / "scripts" / "node-packages"], capture_output=True, check=True)
     assert (said.stdout, said.stderr) == (b"", b"")
+
+
+NEEDED = ("bash", "cat", "chmod", "cp", "cut", "dirname", "env", "flock", "mkdir", "rm", "tail")
+NPM = """#!/bin/sh
+echo "$@" >> calls
+mkdir -p .cache/node/node_modules/.bin
+printf '#!/bin/sh\\necho v22\\n' > .cache/node/node_modules/.bin/node
+chmod +x .cache/node/node_modules/.bin/node
+"""
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """The script in a tree of its own, on a machine that has little: run it with these programs."""
+    shutil.copytree(rig.ROOT / "scripts", tmp_path / "scripts")
+    (tmp_path / "tests" / "node").mkdir(parents=True)
+    shutil.copy(rig.WANTED, tmp_path / "tests" / "node")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in (*NEEDED, "sha256sum"):
+        (programs / name).symlink_to(shutil.which(name))
+
+    def install(**fakes):
+        for name, text in {"id": "#!/bin/sh\necho 1000\n", **fakes}.items():
+            (programs / name).write_text(text)
+            (programs / name).chmod(0o755)
+        script = [tmp_path / "scripts" / "node-packages"]
+        environ = {**os.environ, "PATH": str(programs)}
+        return subprocess.run(script, cwd=tmp_path, env=environ, capture_output=True, text=True)
+
+    return install
+
+
+def test_where_there_is_no_npm_and_no_right_to_install_it_the_line_to_run_is_said(elsewhere):
+    done = elsewhere()
+    assert done.returncode == 1
+    assert done.stderr == (
+        "The tests need nodejs npm. Run this, then try again:\n"
+        "  sudo apt-get install -y --no-install-recommends nodejs npm\n"
+    )
+
+
+def test_what_npm_says_when_it_fails_is_shown_and_nothing_counts_as_installed(elsewhere, tmp_path):
+    done = elsewhere(node="#!/bin/sh\n", npm="#!/bin/sh\necho no such package\nexit 1\n")
+    assert done.returncode == 1
+    assert done.stderr.startswith("no such package\n")
+    assert "  npm install --prefix .cache/node" in done.stderr
+    assert not (tmp_path / ".cache" / "node" / ".ready").exists()
+
+
+def test_it_installs_once_and_again_only_when_other_versions_are_wanted(elsewhere, tmp_path):
+    wanted = tmp_path / "tests" / "node" / "package.json"
+    for change in ("", "", " "):
+        wanted.write_text(wanted.read_text() + change)
+        assert elsewhere(node="#!/bin/sh\n", npm=NPM).returncode == 0
+    assert len((tmp_path / "calls").read_text().splitlines()) == 2
+    assert (tmp_path / ".cache" / "node" / "package.json").read_text() == wanted.read_text()
