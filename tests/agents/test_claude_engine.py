@@ -251,26 +251,6 @@ def test_a_parked_question_is_answered_later_and_claude_goes_on(tmp_path):
     assert "b.txt" in told_it
 
 
-def test_two_sessions_of_one_engine_run_side_by_side(tmp_path):
-    async def work():
-        def answer(body):
-            said = str(body["messages"])
-            return says("done") if "tool_result" in said else runs("mkdir x")
-
-        async with engine_with(answer, tmp_path, on_ask="wait") as (engine, _):
-            sessions = [await engine.session() for _ in range(2)]
-            turns = [await one.send("go") for one in sessions]
-            for one in sessions:
-                await until(lambda one=one: one.history.pending)
-            for one in sessions:
-                (asked,) = one.history.pending.values()
-                await one.answer(asked.call.id, Answer(True), shown=asked.shown, by="tester")
-            found = [await one.wait(turn) for one, turn in zip(sessions, turns, strict=True)]
-            return [one.text for one in found]
-
-    assert run(work()) == ["done", "done"]
-
-
 def test_a_secret_in_a_file_it_writes_is_neither_kept_nor_spoilt(tmp_path):
     """What the log would not show is not run in another form."""
     secret = "sk-" + "ant-api03-" + "a1B2" * 22

@@ -26,7 +26,7 @@ from bridle.agents.claude_code import ClaudeCodeAgent
 from bridle.agents.claude_options import ClaudeCodeConfig
 from bridle.errors import AgentError, BudgetReached, ConfigError, MissingExtra, SessionBusy
 from bridle.promises.agent import Room
-from rig import a_mark, marked, run
+from rig import SOAK, a_mark, marked, run
 
 GONE = "00000000-0000-4000-8000-000000000000"
 FRIENDLY = "The AI service is temporarily unavailable. Please try again in a moment."
@@ -133,6 +133,7 @@ def test_what_another_try_cannot_mend_is_said_at_once_P6(tmp_path, status):
     run(work())
 
 
+@pytest.mark.skipif(not SOAK, reason="a table of results says the same, without a program")
 def test_words_that_look_like_an_error_are_none_P6(tmp_path):
     async def work():
         text = "API Error: 529 overloaded_error, 500, rate_limit"
