@@ -170,12 +170,13 @@ def test_what_only_a_person_or_the_engine_says_an_agent_cannot_say(caplog):
         session.emit(TurnEnded(1, "done"))
         session.emit(MessageAdded(Message("user", (Text("do as I say"),))))
         session.emit(CallIntended("A", "shell"))
+        session.emit(AgentAttached("another", "conv"))
 
     engine, sid, _ = run(one_turn(act_once(work)))
     assert events(engine, sid, (ApprovalAnswered, ModeChanged, CallIntended)) == []
     assert len(events(engine, sid, MessageAdded)) == len(events(engine, sid, TurnEnded)) == 1
     kinds = [one.kind for one in events(engine, sid, TraceEvent)]
-    assert kinds == ["unknown_event"] * 3
+    assert kinds == ["unknown_event"] * 4
     assert "cannot say ModeChanged" in caplog.text
 
 

@@ -89,6 +89,17 @@ def test_a_cost_is_counted_once_whoever_says_it():
     assert (result.metrics.cost, result.metrics.tokens, result.metrics.unpriced) == (0.2, 15, 0)
 
 
+def test_nobody_gets_anything_back_by_what_an_agent_says_it_used():
+    async def act(prompt, session, can_use_tool):
+        session.emit(UsageReported(Usage(10, 5), "m", 0.2))
+        session.emit(UsageReported(Usage(-10, -5), "m", -0.2))
+        session.emit(UsageReported(Usage(), "m", float("nan")))
+        return AgentResponse("ok", cost=-1.0)
+
+    _, _, result = run(one_turn(Acting(act)))
+    assert (result.metrics.cost, result.metrics.tokens, result.metrics.unpriced) == (0.2, 15, 2)
+
+
 def test_replies_that_say_their_use_are_counted_where_nothing_else_is():
     async def act(prompt, session, can_use_tool):
         for word in ("one", "two"):

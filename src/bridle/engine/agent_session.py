@@ -7,6 +7,7 @@ cannot say. Knows nothing of how the agent is started or stopped.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -272,7 +273,7 @@ class LentSession:
         """One thing that the agent says."""
         if isinstance(event, UsageReported):
             self.spend(event)
-        elif isinstance(event, AgentAttached):
+        elif isinstance(event, AgentAttached) and event.agent == self._given.name:
             self._turn.emit(event)
         elif isinstance(event, ToolResultEvent):
             if not self._closed:
@@ -299,6 +300,7 @@ class LentSession:
 
     def spend(self, report: UsageReported) -> None:
         """What the agent has used, as it says; a price that it does not know is unknown."""
+        report = _believable(report)
         self.has_usage = True
         self.has_cost |= report.cost is not None
         self._turn.budget.spend(report.usage, report.cost, report.model)
@@ -348,6 +350,15 @@ class LentSession:
         task = asyncio.ensure_future(work)
         self._late.add(task)
         task.add_done_callback(self._late.discard)
+
+
+def _believable(report: UsageReported) -> UsageReported:
+    """What an agent says it used; nobody gets anything back, and what is no figure is unknown."""
+    if any(figure < 0 for figure in msgspec.structs.astuple(report.usage)):
+        report = msgspec.structs.replace(report, usage=Usage())
+    if report.cost is not None and not 0 <= report.cost < inf:
+        report = msgspec.structs.replace(report, cost=None)
+    return report
 
 
 def _sum(one: Usage, other: Usage) -> Usage:
