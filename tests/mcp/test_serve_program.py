@@ -7,6 +7,7 @@ import select
 import signal
 import stat
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -220,6 +221,22 @@ def test_what_it_cannot_be_started_with_is_said(bridle, flags, why):
     done = bridle.run("mcp", "serve", "--model", "offline", *flags)
     assert done.returncode == 2
     assert why in done.stderr and done.stdout == ""
+
+
+def test_without_the_sdk_it_says_what_to_install(bridle):
+    """An extra that is not there is not found by a traceback."""
+    code = (
+        "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
+        "from bridle.cli import main; sys.exit(main(['mcp', 'serve', '-m', 'offline']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=bridle.environ, timeout=60
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "bridle: the official SDK of MCP is not installed\n"
+        "  → Install it with: pip install 'bridle[mcp]'\n"
+    )
 
 
 def test_limits_are_narrowed_and_never_widened(bridle, monkeypatch):

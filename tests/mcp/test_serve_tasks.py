@@ -158,6 +158,35 @@ def test_cancelling_the_call_interrupts_the_turn(tmp_path, mode):
     assert [one.reason for one in served.events(session, TurnEnded)] == ["interrupted"]
 
 
+def test_a_task_that_runs_can_be_interrupted_by_another_call(tmp_path):
+    slow = {"calls": [{"name": "shell", "arguments": {"command": "sleep 600"}}]}
+    served = Served(tmp_path, slow, rules=["allow: shell(sleep *)"])
+
+    async def work():
+        async with served.client() as client:
+            call = Watched(client, "run_task", {"prompt": "sleep"})
+            await call.says("shell: sleep 600")
+            (one,) = (await client.call_tool("list_sessions", {})).structured_content["sessions"]
+            await client.call_tool("interrupt", {"session": one["session"]})
+            return one, await call.task
+
+    one, found = run(work())
+    assert one["running_here"] is True
+    assert found.is_error and found.structured_content["reason"] == "interrupted"
+    assert found.structured_content["session"] == one["session"]
+
+
+def test_a_server_that_is_ending_takes_no_more_tasks(tmp_path):
+    served = Served(tmp_path, "never said")
+
+    async def work():
+        await served.tasks.close()
+        async with served.client() as client:
+            return await client.call_tool("run_task", {"prompt": "x"})
+
+    assert words(run(work())) == "The server is ending, and takes no more tasks."
+
+
 def test_closing_the_server_parks_what_waits_and_interrupts_what_runs(tmp_path):
     slow = {"calls": [{"name": "shell", "arguments": {"command": "sleep 600"}}]}
     waits = Served(tmp_path, WRITE)

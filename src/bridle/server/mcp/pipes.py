@@ -19,6 +19,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 
 LONGEST = 16 << 20  # bytes of one message
+_AHEAD = 64  # messages that are read before the server has taken them
 
 
 class Pipes:
@@ -30,6 +31,7 @@ class Pipes:
         self._on_end = on_end
         self._waiting: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._written = threading.Event()
+        self._room = threading.Semaphore(_AHEAD)
 
     async def serve(self, server: Server[Any]) -> None:
         """Until the input ends, or this is cancelled. What runs then is cancelled, too."""
@@ -55,6 +57,7 @@ class Pipes:
         """In a thread: every line, and an empty one at the end."""
         line = b"\n"
         while line:
+            self._room.acquire()
             try:
                 line = self._in.readline(LONGEST)
             except OSError:
@@ -80,6 +83,7 @@ class Pipes:
         async with to_server:
             while line := await arriving.get():
                 await to_server.send(_message(line))
+                self._room.release()
             self._on_end()
 
     async def _take(self, from_server: Any) -> None:

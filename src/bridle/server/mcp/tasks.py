@@ -13,7 +13,7 @@ from msgspec import Struct
 from bridle.engine.engine import Engine
 from bridle.engine.parts import OnAsk
 from bridle.engine.session import Session
-from bridle.errors import AgentError, SessionBusy, SessionError
+from bridle.errors import AgentError, SessionBusy, SessionClosed, SessionError
 from bridle.events import ApprovalAsked, FileChange, FilesChanged, ModeChanged, TraceEvent, When
 from bridle.policy import MODES, Mode
 from bridle.promises.session import TurnResult
@@ -74,7 +74,9 @@ class Tasks:
     async def run(self, order: Order, tell: Tell) -> Outcome:
         """Carry it to its end. Cancelling this interrupts the turn. Raise `AgentError`."""
         mode = self._mode(order)
-        if len(self._jobs) >= _MOST or self.closing:
+        if self.closing:
+            raise SessionClosed("the server is ending, and takes no more tasks")
+        if len(self._jobs) >= _MOST:
             raise SessionBusy(
                 f"{len(self._jobs)} tasks are running, and no more are taken at a time",
                 hint="Wait for one of them, or interrupt it.",
