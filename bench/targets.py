@@ -99,6 +99,7 @@ def judge_gate(taken: Samples) -> list[Verdict]:
         limit("an everyday command line decided, mean", "explain_us", 300, "µs"),
         limit("`grep` over this repository, times bare ripgrep", "grep_times", 1.5, "x"),
         limit("an undo snapshot of 20,000 unchanged files", "snapshot_ms", 150),
+        limit("a run with ten MCP servers, times one with none", "servers_times", 1.1, "x"),
     ]
 
 

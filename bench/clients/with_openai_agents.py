@@ -11,8 +11,9 @@ openai: Any
 def load() -> None:
     """Import the library."""
     global agents, openai
-    import agents
     import openai
+
+    import agents
 
     agents.set_tracing_disabled(True)
 

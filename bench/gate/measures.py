@@ -31,9 +31,15 @@ def snapshot(yard: Yard) -> Sample:
     return yard.client("gate_snapshot", yard.folder, FILES, 5 if yard.quick else 15)
 
 
+def servers(yard: Yard) -> Sample:
+    """`bridle run` with MCP servers that it does not need, and without."""
+    return yard.client("gate_servers", yard.folder, 5 if yard.quick else 10)
+
+
 GATE = (
     Lasting("hostile", hostile, 3, 1),
     Lasting("explain", explain, 5, 2),
     Lasting("grep", grep, 3, 1),
     Lasting("snapshot", snapshot, 3, 1),
+    Lasting("servers", servers, 3, 1),
 )

@@ -20,5 +20,8 @@ FIGURES = (
     Figure("bare_ms", "bare ripgrep, the same lines", "grep", key("bare_ms")),
     Figure("snapshot_ms", f"undo snapshot, {FILES:,} unchanged files", "snapshot", key("ms")),
     Figure("snapshot_first", "the first snapshot of that tree", "snapshot", key("first_ms")),
+    Figure("servers_times", "a run with ten MCP servers / with none", "servers", key("times"), "x"),
+    Figure("servers_ms", "a run with ten MCP servers, none needed", "servers", key("ms")),
+    Figure("servers_bare", "a run with none", "servers", key("bare_ms")),
 )
 SECTION = Section("The gate", FIGURES)
