@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from acting import Acting, acting_engine, one_turn
 
 from bridle.agents.base import AgentResponse, ToolActivity
@@ -140,3 +141,47 @@ def test_an_agent_that_raises_fails_its_turn_in_words_and_the_session_can_go_on(
         ("", False),
     ]
     assert events(engine, sid, TurnEnded)[0].error_kind == "agent"
+
+
+@pytest.mark.parametrize(
+    ("streamed", "content", "said"),
+    [
+        ("Hello", "Hello", ["Hello"]),
+        ("Hello wor", "Hello world", ["Hello world"]),
+        ("I look. Hello", "Hello", ["I look. Hello"]),
+        ("I look.", "Hello", ["I look.", "Hello"]),
+        ("", "Hello", ["Hello"]),
+        ("Hello", "", ["Hello"]),
+        (" ", " ", []),
+    ],
+)
+def test_what_was_not_streamed_becomes_a_message_and_what_was_is_not_said_twice(
+    streamed, content, said
+):
+    async def act(prompt, session, can_use_tool):
+        session.emit(TextDelta(streamed))
+        await agent.chunk("not heard where the agent emits its text itself")
+        return AgentResponse(content)
+
+    agent = Acting(act)
+    engine, sid, result = run(one_turn(agent))
+    assert [text for role, text in conversation(engine, sid) if role == "assistant"] == said
+    assert "".join(one.text for one in events(engine, sid, TextDelta)).strip() == "".join(said)
+    assert result.text == (said[-1] if said else "")
+
+
+def test_a_conversation_that_an_agent_carried_can_be_shortened_without_a_model():
+    async def act(prompt, session, can_use_tool):
+        return AgentResponse("word " * 500)
+
+    async def story():
+        async with acting_engine(Acting(act)) as engine:
+            session = await engine.session()
+            for _ in range(5):
+                await session.wait(await session.send("go"))
+            before = len(session.history.transcript)
+            assert await session.compact()
+            return before, len(session.history.transcript)
+
+    before, after = run(story())
+    assert after < before

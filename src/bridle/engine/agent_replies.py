@@ -89,14 +89,18 @@ class Replies:
         return not content.strip() or "".join(self._said).rstrip().endswith(content.strip())
 
     def conclude(self, content: str, reason: StopReason = "complete") -> None:
-        """The turn is over: what was streamed, or was not, becomes the last reply."""
+        """The turn is over: what was streamed becomes a reply, and so does what was not."""
         if not self.has_said(content):
-            if content.strip().startswith("".join(self._texts).strip()):
-                self._texts.clear()  # the beginning of the same
-            self._texts.append(content if not self._texts else f"\n{content}")
-            self._said.append(content)
+            begun = "".join(self._texts)
+            if not content.startswith(begun):  # other words than those that were streamed
+                self._say_streamed(reason)
+                begun = ""
+            self.stream(TextDelta(content[len(begun) :]))
+        self._say_streamed(reason)
+
+    def _say_streamed(self, reason: StopReason) -> None:
         if "".join(self._texts).strip():
-            self._record(ResponseCompleted(reason, Message("assistant", ())))
+            self._record(ResponseCompleted(reason, Message("assistant")))
 
     def _record(self, reply: ResponseCompleted) -> ResponseCompleted:
         """Have it recorded, behind what was streamed before it."""

@@ -31,18 +31,46 @@ Case = Callable[[Setting], Coroutine[Any, Any, None]]
 _LONG = 60.0  # seconds after which a turn that has not ended never will
 
 
+class _Overheard:
+    """The session that an agent is handed; the text that it emits is heard."""
+
+    def __init__(self, session: Any, hear: Callable[[str], None]) -> None:
+        vars(self).update(_session=session, _hear=hear)
+
+    def emit(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            self._hear(event.text)
+        self._session.emit(event)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["_session"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._session, name, value)
+
+
 class _Watched:
-    """The agent under test, and whether it ended its runs by itself."""
+    """The agent under test: what it streams, and whether it ends its runs by itself."""
 
     def __init__(self, agent: BaseAgent) -> None:
         self._agent = agent
         name = getattr(agent, "name", "")
         self.name = name if isinstance(name, str) and name else type(agent).__name__
         self.forced = False  # its task had to be cancelled
+        self.streamed: list[str] = []
 
     async def execute(self, prompt: str, session: Any, **callbacks: Any) -> Any:
+        chunk = callbacks.pop("on_text_chunk")
+
+        async def on_text_chunk(text: str) -> None:
+            self.streamed.append(text)
+            await chunk(text)
+
+        heard = _Overheard(session, self.streamed.append)
         try:
-            return await self._agent.execute(prompt, session, **callbacks)
+            return await self._agent.execute(
+                prompt, heard, on_text_chunk=on_text_chunk, **callbacks
+            )
         except asyncio.CancelledError:
             task = asyncio.current_task()
             self.forced |= task is not None and task.cancelling() > 0
@@ -83,12 +111,16 @@ async def _bench() -> AsyncIterator[_Bench]:
 async def text_is_streamed(setting: Setting) -> None:
     """Text comes while the agent runs, and is the turn's answer (P7)."""
     script: Script = {"greet": (Say("Hello "), Say("world"))}
-    async with _bench() as bench, setting(script) as agent, bench.engine(agent) as engine:
-        session = await engine.session()
-        result = await _turn(session, "greet")
-        deltas = "".join(one.text for one in _said(engine, session, TextDelta))
+    async with _bench() as bench, setting(script) as bare:
+        agent = _Watched(bare)
+        async with bench.engine(agent) as engine:
+            session = await engine.session()
+            result = await _turn(session, "greet")
+            deltas = "".join(one.text for one in _said(engine, session, TextDelta))
+    streamed = "".join(agent.streamed)
     assert result.reason == "done", f"the turn ended as {result.reason}: {result.detail}"
-    assert "Hello" in deltas and "world" in deltas, f"streamed was only {deltas!r}"
+    assert "Hello" in streamed and "world" in streamed, f"streamed was only {streamed!r}"
+    assert "Hello" in deltas and "world" in deltas, f"the log has only {deltas!r}"
     assert "world" in result.text, f"the turn's answer is {result.text!r}"
 
 
