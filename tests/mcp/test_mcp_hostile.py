@@ -1,6 +1,7 @@
 """Servers that hang, die, flood or lie: each costs its own calls, and nothing else (S1)."""
 
 import asyncio
+import sys
 
 import pytest
 from mcp_rig import context_of, look, named, notes, raw, serving
@@ -149,6 +150,11 @@ def test_what_a_server_says_of_its_own_tools_lowers_no_decision(tmp_path, mode: 
             assert decide(call, tool.facts({}), (denied,), "auto").verdict == "deny"
             allowed = read_rule("allow: mcp__lying__wipe")
             assert decide(call, tool.facts({}), (allowed,), mode).verdict == "allow"
+            words = tool.facts({"text": "docs/../../etc/passwd"})
+            narrow = read_rule("allow: mcp__lying__wipe(docs/*)")  # nobody knows how it reads them
+            assert decide(call, words, (narrow,), mode).verdict == "ask"
+            forbidden = read_rule("deny: mcp__lying__*(*passwd*)")
+            assert decide(call, words, (allowed, forbidden), mode).verdict == "deny"
 
     run(work())
 
@@ -169,6 +175,42 @@ def test_ten_thousand_tools_are_found_and_not_offered(tmp_path):
             assert said.text == "echo: hi"
         async with serving(tmp_path, raw("many", tmp_path)) as again:  # it is remembered
             assert named(again, "mcp__many__tool_4711").description.startswith("the 4711th")
+
+    run(work())
+
+
+def test_a_server_that_talks_too_much_of_its_tools_is_not_offered_whole(tmp_path):
+    async def work():
+        async with serving(tmp_path, raw("wordy", tmp_path)) as source:
+            await look(source, tmp_path, action="tools", server="wordy")
+            assert [tool.name for tool in source.tools()] == ["mcp"]
+            await look(source, tmp_path, action="tools", query="tool 17")
+            size = sum(len(tool.description) for tool in source.tools())
+            assert "mcp__wordy__tool_17" in [tool.name for tool in source.tools()]
+            assert size < 110_000
+
+    run(work())
+
+
+def test_a_server_that_ends_with_the_first_question_is_let_alone_for_a_while(tmp_path):
+    async def work():
+        async with serving(tmp_path, raw("shy", tmp_path)) as source:
+            with pytest.raises(ToolError, match="shy cannot be reached: shy is gone"):
+                await look(source, tmp_path, action="tools", server="shy")
+            with pytest.raises(ToolError, match="tried again in"):
+                await look(source, tmp_path, action="tools", server="shy")
+        assert sum("started" in line for line in notes("shy", tmp_path)) == 1
+
+    run(work())
+
+
+def test_without_the_sdk_the_model_is_told_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "bridle.tools.mcp.connection", None)
+
+    async def work():
+        async with serving(tmp_path, raw("fine", tmp_path)) as source:
+            with pytest.raises(ToolError, match=r"pip install 'bridle\[mcp\]'"):
+                await look(source, tmp_path, action="tools", server="fine")
 
     run(work())
 

@@ -30,7 +30,7 @@ Schema = dict[str, Any]
 class Definition(Struct, frozen=True, omit_defaults=True):
     """A tool as the model is told of it. `digest` stands for what the server said of it.
 
-    `problem` says why it cannot be offered.
+    `size`: about how many characters a model reads of it. `problem`: why it cannot be offered.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Definition(Struct, frozen=True, omit_defaults=True):
     parameters: Schema = {}
     digest: str = ""
     problem: str = ""
+    size: int = 0
 
 
 def define(name: str, description: str, schema: Any, compile_schema: Compile) -> Definition:
@@ -53,7 +54,8 @@ def define(name: str, description: str, schema: Any, compile_schema: Compile) ->
         return Definition(name, told, digest=digest, problem=problem)
     except RecursionError:
         return Definition(name, told, digest=digest, problem="its schema is nested too deeply")
-    return Definition(name, told, parameters, digest)
+    size = len(told) + len(msgspec.json.encode(parameters))
+    return Definition(name, told, parameters, digest, size=size)
 
 
 class _Unfit(Exception):

@@ -153,10 +153,21 @@ class Server:
             connection = self._connection
             if connection is None or not connection.is_open:
                 await self._drop()
-                connection = await self._open()
+                return await self._begun()
             if self._now() - self._listed > FRESH:
                 await self._list(connection)
             return connection
+
+    async def _begun(self) -> "Connection":
+        """A new connection. One that ends with the first question is as good as none."""
+        connection = await self._open()
+        try:
+            await self._list(connection)
+        except ToolError as error:
+            await self._drop()
+            raise self._failed(error.message.rstrip(".")) from error
+        self._failures, self.trouble = 0, ""
+        return connection
 
     async def _open(self) -> "Connection":
         if (wait := self._not_before - self._now()) > 0:
@@ -171,7 +182,6 @@ class Server:
             raise self._failed(f"it did not start within {self.spec.timeout:g} seconds") from None
         except ToolError as error:
             raise self._failed(error.message) from error
-        self._failures, self._listed, self.trouble = 0, float("-inf"), ""
         return self._connection
 
     async def _tried(self) -> "Connection":

@@ -15,8 +15,8 @@ from bridle.tools.mcp.server import Server
 from bridle.tools.mcp.tool import RemoteTool
 from bridle.workspace.text import one_line
 
-MOST = 60  # tools of one server that are all offered
-MOST_IN_ALL = 150
+MOST, MOST_CHARACTERS = 60, 100_000  # of one server; above that, those that were looked for
+IN_ALL, CHARACTERS_IN_ALL = 150, 250_000
 
 
 class Servers:
@@ -26,7 +26,6 @@ class Servers:
         self.servers = {server.name: server for server in servers}
         self._version = 1
         self._offered: tuple[Tool, ...] | None = None
-        self._finder = 0
         for server in self.servers.values():
             server.changed = self._change
             server.elicits = elicits
@@ -41,21 +40,26 @@ class Servers:
         if not self.servers:
             return ()
         if self._offered is None:
-            found: list[Tool] = [Finder(self)]
+            found: list[RemoteTool] = []
             for server in self.servers.values():
                 mine = self.offered(server)
-                if len(found) + len(mine) <= MOST_IN_ALL:
+                if _fit(found + mine, IN_ALL, CHARACTERS_IN_ALL):
                     found += mine
-            self._offered = tuple(found)
+            self._offered = (Finder(self), *found)
         return self._offered
 
     def offered(self, server: Server) -> list[RemoteTool]:
         """The tools of a server that the model is told of."""
         tools = self.all_of(server)
-        if len(tools) <= MOST:
+        if _fit(tools, MOST, MOST_CHARACTERS):
             return tools
-        wanted = set(server.wanted[-MOST:])
-        return [tool for tool in tools if tool.definition.name in wanted]
+        by_name = {tool.definition.name: tool for tool in tools}
+        found: list[RemoteTool] = []
+        for name in reversed(server.wanted):  # the latest first
+            tool = by_name.get(name)
+            if tool is not None and _fit([*found, tool], MOST, MOST_CHARACTERS):
+                found.append(tool)
+        return found[::-1]
 
     def all_of(self, server: Server) -> list[RemoteTool]:
         """Every tool of a server that can be used."""
@@ -74,6 +78,12 @@ class Servers:
     async def close(self) -> None:
         """Leave nothing running."""
         await asyncio.gather(*(server.close() for server in self.servers.values()))
+
+
+def _fit(tools: list[RemoteTool], most: int, characters: int) -> bool:
+    """Can a model be told of all of them without being swamped?"""
+    size = sum(tool.definition.size + len(tool.name) for tool in tools)
+    return len(tools) <= most and size <= characters
 
 
 def _care(server: Server, one: Definition) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bridle.tools.mcp.server import Server
 
 POLICY = ToolPolicy()  # unknown effect: it asks
+_MOST, _LONGEST = 100, 4_000  # words of a call, and characters of one, that rules are held against
 
 
 class RemoteTool:
@@ -38,10 +39,13 @@ class RemoteTool:
         return self.definition.parameters
 
     def facts(self, arguments: dict[str, Any]) -> Facts:
-        """What is known of a call: hardly anything, and that it takes care where it changed."""
-        subject = arguments.get("command") or arguments.get("path") or ""
+        """What is known of a call: hardly anything, and that it takes care where it changed.
+
+        What a rule's pattern is held against are the words of the call, each by itself, and only
+        to forbid or to ask: how the server reads them, as a path or otherwise, nobody knows.
+        """
         reason = f"what {self.definition.name} of {self.server.name} does is not known here"
-        act = Act((self.name,), subject if isinstance(subject, str) else "", reason=reason)
+        act = Act((self.name,), reason=reason, also=_words(arguments))
         return Facts(POLICY, acts=(act,), guard=self.care)
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
@@ -50,3 +54,18 @@ class RemoteTool:
 
     def __repr__(self) -> str:
         return f"<tool {self.name}>"
+
+
+def _words(arguments: dict[str, Any]) -> tuple[str, ...]:
+    """The texts among the arguments, however deep they lie."""
+    found: list[str] = []
+    waiting: list[Any] = [arguments]
+    while waiting and len(found) < _MOST:
+        one = waiting.pop()
+        if isinstance(one, str):
+            found.append(one[:_LONGEST])
+        elif isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return tuple(dict.fromkeys(found))
