@@ -148,6 +148,17 @@ class Talk:
         trick = getattr(self, f"on_{self.mode}", None)
         return trick is not None and trick(number)
 
+    def on_asks(self, number):
+        """It wants something of us: each question has an id by which its answer is known."""
+        texts = {"type": "object", "properties": {"why": {"type": "string"}}}
+        wanted = {
+            "roots/list": {},
+            "sampling/createMessage": {"messages": [], "maxTokens": 9},
+            "elicitation/create": {"message": "your password?", "requestedSchema": texts},
+        }
+        for method, params in wanted.items():
+            self.say({"jsonrpc": "2.0", "id": f"mine {method}", "method": method, "params": params})
+
     def on_die(self, number):
         sys.stderr.write("out of luck\n")
         sys.stderr.flush()

@@ -1,6 +1,7 @@
 """Calls of tools of real MCP servers: what comes of them, while they run and when they are done."""
 
 import asyncio
+import json
 import os
 
 import pytest
@@ -120,6 +121,26 @@ def test_an_interrupt_cancels_the_request_on_the_server(tmp_path):
                 lambda: any("notifications/cancelled" in line for line in notes("wait", tmp_path))
             )
             assert source.servers["wait"].is_open  # and it is there for the next call
+
+    run(work())
+
+
+def test_a_server_that_asks_is_told_the_folder_and_nothing_else(tmp_path):
+    async def work():
+        async with serving(tmp_path, raw("asks", tmp_path)) as source:
+            await look(source, tmp_path, action="tools", server="asks")
+            assert (await called(source, tmp_path, "mcp__asks__echo", text="x")).ok
+
+            def answers():
+                heard = [json.loads(line) for line in notes("asks", tmp_path) if line[0] == "{"]
+                return {one["id"]: one for one in heard if "method" not in one}
+
+            await until(lambda: len(answers()) == 3)
+            found = answers()
+        roots = found["mine roots/list"]["result"]["roots"]
+        assert [one["uri"] for one in roots] == [tmp_path.as_uri()]
+        assert "error" in found["mine sampling/createMessage"]
+        assert "error" in found["mine elicitation/create"]
 
     run(work())
 

@@ -13,7 +13,7 @@ from bridle.policy import read_rule
 from bridle.promises.session import Answer
 from bridle.tools.mcp.definition import define
 from bridle.tools.mcp.naming import SERVER, spelled
-from rig import call, make_engine, results, run
+from rig import call, events, make_engine, results, run
 
 NOT_RUN = (
     "Not run: changed says something else of this tool than before. "
@@ -169,6 +169,33 @@ def test_two_sessions_share_one_server_and_the_engine_ends_it(tmp_path):
         assert sum("started" in line for line in notes("fine", tmp_path)) == 1
 
     run(work())
+
+
+def test_a_call_that_was_parked_runs_in_another_process_once_it_is_allowed(tmp_path):
+    """The tool is known there before its server is: from what was pinned."""
+    from bridle.stores.jsonl import JsonlStore
+
+    async def work():
+        first = source_of(tmp_path, raw("fine", tmp_path))
+        await look(first, tmp_path, action="tools", server="fine")
+        given = {"root": tmp_path, "on_ask": "park"}
+        script = [call("mcp__fine__echo", text="later")]
+        store = JsonlStore(tmp_path / "state")
+        async with make_engine(script, sources=(first,), store=store, **given) as engine:
+            parked = await engine.run("go")
+            [asked] = events(engine, parked.session_id, ApprovalAsked)
+        second = source_of(tmp_path, raw("fine", tmp_path))
+        store = JsonlStore(tmp_path / "state")
+        async with make_engine(["done"], sources=(second,), store=store, **given) as engine:
+            session = await engine.session(parked.session_id)
+            await session.answer(asked.call.id, Answer(True), shown=asked.shown, by="me")
+            ended = await session.wait(1)
+            return parked.reason, ended.reason, results(engine, parked.session_id)
+
+    before, after, found = run(work())
+    assert (before, after) == ("parked", "done")
+    assert [text for _, text, _ in found] == ["echo: later"]
+    assert sum("started" in line for line in notes("fine", tmp_path)) == 2
 
 
 @pytest.mark.parametrize("name", ["", "a__b", "_a", "a_", "a b", "ü", "x" * 33])

@@ -19,6 +19,7 @@ from bridle.errors import BudgetReached, ContextTooLong
 from bridle.events import Compacted, Event, TraceEvent
 from bridle.messages import Message, Transcript
 from bridle.promises.provider import Provider, Request
+from bridle.promises.tool import Tool
 from bridle.usage import Usage
 from bridle.workspace.text import shorten
 
@@ -59,6 +60,7 @@ class Window:
         self._gauge = Gauge(read)
         self._told: tuple[object, object, int] = ("", (), 0)  # what else a request holds
         self._tried = False  # was it shortened in this step?
+        self.offered: tuple[Tool, ...] = ()  # with the tools of sources, where there are any
         self.size = 0  # of the newest request, in tokens; 0: it was not measured
 
     @property
@@ -122,7 +124,7 @@ class Window:
 
     def _overhead(self) -> int:
         """About what the system prompt and the tools' descriptions take; looked at once."""
-        system, tools = self.parts.system, self.parts.offered
+        system, tools = self.parts.system, self.offered or self.parts.offered
         if self._told[0] is not system or self._told[1] is not tools:
             said = sum(len(tool.description) + len(str(tool.parameters)) for tool in tools)
             self._told = (system, tools, (len(system.encode()) + said) // _BYTES)

@@ -51,3 +51,4 @@ def renew(turn: "Turn") -> None:
         stock = memory[_STOCK] = _Stock(turn.tools, turn.offered)
     stock.look(turn.sources)
     turn.tools, turn.offered = stock.tools, stock.offered
+    turn.window.offered = stock.offered  # they take their room of every request
