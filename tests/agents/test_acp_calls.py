@@ -95,6 +95,20 @@ def test_what_a_hook_changed_is_refused_because_the_agent_cannot_be_told(tmp_pat
     assert (words.startswith("not run: a hook changed the call"), ok) == (True, False)
 
 
+def test_a_gate_that_breaks_is_a_no_and_no_traceback(tmp_path, caplog):
+    async def gate(name, arguments, context=None):
+        raise ZeroDivisionError
+
+    async def story():
+        lines = ASK.replace('["result"]["outcome"]', '["error"]["message"]')
+        lines += f"\ntext(ask('c', **{RUN}))\n{ANSWER}"
+        async with started(opened(tmp_path, lines)) as agent:
+            return await agent.execute("go", HandMade(tmp_path), can_use_tool=gate)
+
+    assert run(story()).content == "ZeroDivisionError on the client's side"
+    assert [one for one in caplog.records if one.levelname != "DEBUG"] == []
+
+
 def test_without_a_gate_nothing_is_allowed(tmp_path):
     async def story():
         lines = f"{ASK}\ntext(ask('c', **{RUN})['optionId'])\n{ANSWER}"
@@ -199,6 +213,8 @@ def test_keys_reach_their_own_agent_and_nobody_else(monkeypatch):
 
     assert keys("/opt/bin/gemini", {}) == ["GEMINI_API_KEY"]
     assert keys("something", {}) == []
+    assert environment("goose", {})["GOOSE_MODE"] == "approve"
+    assert environment("goose", {"GOOSE_MODE": "auto"})["GOOSE_MODE"] == "auto"
     assert keys("something", {"OPENAI_API_KEY": "x"}, ["MY_TOKEN"]) == [
         "OPENAI_API_KEY",
         "MY_TOKEN",

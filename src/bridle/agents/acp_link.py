@@ -10,6 +10,7 @@ order in which they came, a program that floods waits, and nothing is written to
 
 import asyncio
 import json
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Protocol
@@ -20,6 +21,8 @@ from acp.connection import Connection
 from bridle.agents.acp_process import LIMIT, AgentProcess, died
 from bridle.errors import AgentError, TimedOut
 from bridle.workspace.text import one_line
+
+log = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 64  # requests of the program that are under way
 _NOISE = 1000  # lines that are no message, before it is clear that it speaks something else
@@ -142,8 +145,13 @@ class Link:
         self._under_way += 1
         try:
             return await self._taker.asked(method, params)
+        except RequestError:
+            raise
         except AgentError as error:
             raise RequestError(-32603, error.message) from error
+        except Exception as error:  # somebody else's hook or gate: the library would print it
+            log.debug("a request could not be answered: %s", method, exc_info=True)
+            raise RequestError(-32603, f"{type(error).__name__} on the client's side") from error
         finally:
             self._under_way -= 1
 

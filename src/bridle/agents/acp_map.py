@@ -175,23 +175,29 @@ class Calls:
         self._calls.pop(call_id, None)
 
 
+def output_of(call: schema.ToolCallUpdate) -> str:
+    """What a call has said so far."""
+    found = [
+        text_of(one.content)
+        for one in call.content or ()
+        if isinstance(one, schema.ContentToolCallContent)
+    ]
+    return shorten("\n".join(one for one in found if one), TEXT)
+
+
 def result_of(call: schema.ToolCallUpdate) -> str:
     """What came of a call, as text."""
-    found = [_content(one) for one in call.content or ()]
-    text = "\n".join(one for one in found if one)
-    if not text and call.raw_output is not None:
+    text = output_of(call)
+    changed = [f"[changed {one_line(one.path, 200)}]" for one in changes_of(call)]
+    if not text and not changed and call.raw_output is not None:
         raw = call.raw_output
-        text = raw if isinstance(raw, str) else json.dumps(raw, default=str)
-    return shorten(text, TEXT)
+        text = shorten(raw if isinstance(raw, str) else json.dumps(raw, default=str), TEXT)
+    return "\n".join([text, *changed] if text else changed)
 
 
-def _content(content: Any) -> str:
-    match content:
-        case schema.ContentToolCallContent():
-            return text_of(content.content)
-        case schema.FileEditToolCallContent():
-            return f"[changed {one_line(content.path, 200)}]"
-    return ""
+def changes_of(call: schema.ToolCallUpdate) -> list[schema.FileEditToolCallContent]:
+    """The differences that a call shows."""
+    return [one for one in call.content or () if isinstance(one, schema.FileEditToolCallContent)]
 
 
 def pick(options: Sequence[schema.PermissionOption], *, allowed: bool) -> str | None:

@@ -37,7 +37,15 @@ _OWN: dict[str, tuple[str, ...]] = {  # an agent is told the keys that are its o
     "qwen": _OPENAI,
     "vibe-acp": ("MISTRAL_API_KEY",),
     "opencode": _ANY,
-    "goose": (*_ANY, "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_MODE", "OPENAI_HOST"),
+    "goose": (*_ANY, "GOOSE_PROVIDER", "GOOSE_MODEL", "OPENAI_HOST"),
+}
+
+_ASKING: dict[str, dict[str, str]] = {  # how those are set to ask that do not by themselves
+    "opencode": {
+        "OPENCODE_PERMISSION": '{"edit":"ask","bash":"ask","webfetch":"ask","websearch":"ask",'
+        '"external_directory":"ask"}'
+    },
+    "goose": {"GOOSE_MODE": "approve"},
 }
 
 
@@ -45,9 +53,10 @@ def environment(
     program: str, given: Mapping[str, str], inherit: Sequence[str] = ()
 ) -> dict[str, str]:
     """What a program is told of ours: harmless names, its own keys, what is inherited or given."""
-    names = (*_ALSO, *_OWN.get(program.rpartition("/")[2], ()), *inherit)
+    known = program.rpartition("/")[2]
+    names = (*_ALSO, *_OWN.get(known, ()), *inherit)
     taken = {name: os.environ[name] for name in names if name in os.environ}
-    return {**clean_environment(), **taken, **given}
+    return {**clean_environment(), **taken, **_ASKING.get(known, {}), **given}
 
 
 def missing(name: str) -> ConfigError:

@@ -14,10 +14,10 @@ from msgspec import Struct
 
 from bridle.agents.acp_calls import Wanted, paths_of, wanted
 from bridle.agents.acp_desk import Desk
-from bridle.agents.acp_map import Calls, pick, result_of
+from bridle.agents.acp_map import Calls, changes_of, output_of, pick, result_of
 from bridle.agents.acp_reins import Reins
-from bridle.events import ResponseCompleted, ToolOutputDelta, ToolResultEvent
-from bridle.messages import Message, ToolCall, ToolOutput
+from bridle.events import ResponseCompleted, ToolOutputDelta
+from bridle.messages import Message, ToolCall
 from bridle.promises.agent import Permission, ToolActivity
 from bridle.tools.nearby import unified
 from bridle.workspace.text import one_line
@@ -44,6 +44,7 @@ class _Known(Struct):
     ids: tuple[str, ...] = ()
     wants: tuple[Wanted, ...] = ()
     shown: str = ""  # output that was passed on while it ran
+    changes: list[schema.FileEditToolCallContent] = []  # as they were shown when it was asked
 
 
 class Tools:
@@ -55,6 +56,7 @@ class Tools:
         self._calls = Calls()
         self._known: dict[str, _Known] = {}
         self._ids: set[str] = set()
+        self._shown: ToolActivity | None = None
         self.used: dict[str, None] = {}  # names of the tools, in order
         self.rounds = 0
 
@@ -69,8 +71,7 @@ class Tools:
         call = self._calls.fold(update)
         is_new = known is None
         known = self._note(call)
-        if is_new or update.title is not None:
-            await self._reins.show(self._activity(call))
+        await self._show(self._activity(call))
         if update.status in ("completed", "failed"):
             await self._end(call, known, ok=update.status == "completed")
         elif known.state == "allowed":
@@ -88,7 +89,7 @@ class Tools:
         for one in known.ids:  # the same call once more, such as without the agent's own sandbox
             await self._reins.finish(one, _AGAIN, ok=False)
         known.ids, known.state = (), "allowed"  # until the gate has spoken it is nobody else's
-        known.wants = wanted(call, self._reins.root)
+        known.wants, known.changes = wanted(call, self._reins.root), changes_of(call)
         option = pick(request.options, allowed=True)
         allowed, stops = await self._permit(call, known, option is not None)
         known.state = "allowed" if allowed else "refused"
@@ -147,6 +148,11 @@ class Tools:
         known.kind = call.kind or "other"
         return known
 
+    async def _show(self, activity: ToolActivity | None) -> None:
+        if activity != self._shown:
+            self._shown = activity
+            await self._reins.show(activity)
+
     def _activity(self, call: schema.ToolCallUpdate) -> ToolActivity:
         name = wanted(call, self._reins.root)[0].name
         return ToolActivity(name, one_line(call.title or "", 200))
@@ -192,7 +198,10 @@ class Tools:
         if state == "allowed":
             for number, one in enumerate(known.ids):
                 await self._reins.finish(
-                    one, text, ok=ok, data=_diff(call, self._reins.root, number)
+                    one,
+                    text,
+                    ok=ok,
+                    data=_diff(changes_of(call) or known.changes, self._reins.root, number),
                 )
         elif state == "open":
             await self._confess(call, text, ok=ok)
@@ -201,7 +210,7 @@ class Tools:
             await self._reins.tell("ungated", _DEFIED.format(title))
         self._calls.forget(call.tool_call_id)
         if all(one.state in ("over", "refused") for one in self._known.values()):
-            await self._reins.show(None)
+            await self._show(None)
 
     async def _confess(self, call: schema.ToolCallUpdate, text: str, *, ok: bool) -> None:
         """What was done without asking is recorded as that."""
@@ -209,8 +218,7 @@ class Tools:
             self.used[want.name] = None
             made = ToolCall(self._fresh(call.tool_call_id), want.name, want.arguments)
             await self._reins.say(ResponseCompleted("tool_use", Message("assistant", (made,))))
-            output = ToolOutput(made.id, text, not ok, made.name)
-            await self._reins.say(ToolResultEvent(output))
+            await self._reins.finish(made.id, text, ok=ok)
         if call.kind not in _HARMLESS and not self._reins.state.get("ungated"):
             self._reins.keep(ungated=True)
             title = one_line(call.title or call.kind or "a tool", 100)
@@ -218,7 +226,7 @@ class Tools:
 
     async def _pass_on(self, call: schema.ToolCallUpdate, known: _Known) -> None:
         """Output while it runs: what is new of it."""
-        text = result_of(call)
+        text = output_of(call)
         if known.ids and text.startswith(known.shown) and len(text) > len(known.shown):
             await self._reins.say(ToolOutputDelta(known.ids[0], text[len(known.shown) :]))
             known.shown = text
@@ -231,13 +239,16 @@ def _answer(option: str | None) -> dict[str, Any]:
     return {"outcome": {"outcome": "selected", "optionId": option}}
 
 
-def _diff(call: schema.ToolCallUpdate, root: str, number: int) -> dict[str, Any] | None:
+def _diff(
+    changes: list[schema.FileEditToolCallContent], root: str, number: int
+) -> dict[str, Any] | None:
     """What became different, for the faces, where the call said so."""
-    found = [one for one in call.content or () if isinstance(one, schema.FileEditToolCallContent)]
-    paths = list(dict.fromkeys(one.path for one in found))
+    paths = list(dict.fromkeys(one.path for one in changes))
     if number >= len(paths):
         return None
     path = paths[number]
     where = path.removeprefix(f"{root.rstrip('/')}/")
-    shown = [unified(where, one.old_text or "", one.new_text) for one in found if one.path == path]
+    shown = [
+        unified(where, one.old_text or "", one.new_text) for one in changes if one.path == path
+    ]
     return {"path": where, "diff": "\n".join(shown)}

@@ -5,7 +5,6 @@ that was said before it has been taken. Knows the session by its reins and the p
 """
 
 import asyncio
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from acp import RequestError, schema
@@ -84,16 +83,17 @@ class Turn:
         return await answer(params)
 
     async def caught_up(self) -> None:
-        """Everything that was said so far has been taken."""
-        if self._worker.done():
-            return
+        """Everything that was said so far has been taken. Raise what broke, where it could not."""
         mark = asyncio.Event()
-        await self._updates.put(mark)
+        if not self._worker.done():
+            await self._updates.put(mark)
         passed = asyncio.ensure_future(mark.wait())
         try:
             await asyncio.wait({passed, self._worker}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             passed.cancel()
+        if self._worker.done():
+            self._worker.result()
 
     async def used(self, response: schema.PromptResponse) -> None:
         """What the prompt used, at its end; what it cost was said on the way, or is not known."""
@@ -105,8 +105,9 @@ class Turn:
     async def close(self) -> None:
         """Nothing runs on."""
         self._worker.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._worker
+        await asyncio.wait({self._worker})
+        if not self._worker.cancelled():
+            self._worker.exception()  # it was said where it happened
         await self._desk.close()
 
     async def _work(self) -> None:
