@@ -329,6 +329,33 @@ def test_a_question_waits_for_an_answer_of_the_session_and_the_agent_goes_on():
     assert run(story()).text == "True"
 
 
+def test_an_interrupt_while_a_limit_ends_the_agent_waits_for_that_end():
+    async def act(prompt, session, can_use_tool):
+        session.emit(UsageReported(Usage(10, 5), "m", 0.2))
+        await stopping.wait()
+        await asyncio.sleep(0)
+        seen.append("wound up")
+        return AgentResponse("ok")
+
+    async def cancel(session_id):
+        stopping.set()
+
+    async def story():
+        nonlocal stopping
+        stopping = asyncio.Event()
+        async with acting_engine(agent, limits=Limits(tokens=5)) as engine:
+            session = await engine.session()
+            turn = await session.send("go")
+            await stopping.wait()
+            await session.interrupt()
+            return await session.wait(turn)
+
+    seen, stopping, agent = [], None, Acting(act)
+    agent.cancel = cancel
+    result = run(story())
+    assert (seen, result.reason) == (["wound up"], "interrupted")
+
+
 def test_two_sessions_at_once_over_one_agent_do_not_mix():
     async def act(prompt, session, can_use_tool):
         session.claude_session_id = f"conv-{prompt}"

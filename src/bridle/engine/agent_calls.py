@@ -252,11 +252,13 @@ class AgentCaller(Caller):
         self._emit(CallIntended(call.id, call.name, reads, fingerprint(call)))
         if not reads:
             await self._turn.settled()
-            if self._around is not None:
+            if self._around is not None and not judged.tool.policy.delegates:
                 keeping = await self._keep(self._around, call)
         if isinstance(keeping, ToolResult):
             return keeping
         if self.over.done():
+            if self._around is not None and keeping is not None:
+                await self._say_changed(self._around, judged, keeping)
             return ToolResult.failure(OVER)
         self._begun.add(call.id)
         self._allowed[call.id] = Allowed(judged, keeping)

@@ -38,6 +38,7 @@ class Spans:
                 return await self._open(call, several=several), changed
             except BaseException:
                 del self._under_way[call.id]
+                await self._go_on()
                 raise
 
     async def end(self, call: ToolCall) -> FilesChanged | None:
@@ -45,10 +46,14 @@ class Spans:
         async with self._alone:
             changed = await self._close()
             self._under_way.pop(call.id, None)
-            for other in self._under_way.values():
-                await self._open(other, several=True)
-                break
+            await self._go_on()
             return changed
+
+    async def _go_on(self) -> None:
+        """Another span for what is still under way."""
+        for other in self._under_way.values():
+            await self._open(other, several=True)
+            break
 
     async def _open(self, call: ToolCall, *, several: bool) -> "Keeping | None":
         kept = ToolCall(call.id, _ANY) if several else call
