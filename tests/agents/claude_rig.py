@@ -9,6 +9,8 @@ import os
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from bridle.agents.claude_code import ClaudeCodeAgent
 from bridle.agents.claude_options import ClaudeCodeConfig
 from bridle.events import TextDelta, TraceEvent
@@ -16,7 +18,9 @@ from bridle.messages import ToolOutput
 from bridle.promises.agent import Permission, Room
 from bridle.testing import FakeAnthropic
 from bridle.usage import Usage
+from rig import SOAK
 
+soak = pytest.mark.skipif(not SOAK, reason="another test says nearly the same; a start costs")
 KEY = "sk-ant-nobody-may-see-this"
 USED = Usage(1000, 42)
 OVERLOADED = {"error": {"kind": "agent", "message": "busy", "status": 529}}

@@ -16,6 +16,7 @@ from claude_rig import (
     programs,
     runs,
     says,
+    soak,
     until,
     uses,
     workspace,
@@ -30,7 +31,9 @@ from bridle.testing import FakeAnthropic
 from rig import PYTHON, a_mark, marked, run
 
 
-@pytest.mark.parametrize("error", [RuntimeError("it broke"), ToolError("it cannot be asked")])
+@pytest.mark.parametrize(
+    "error", [RuntimeError("it broke"), pytest.param(ToolError("it cannot be asked"), marks=soak)]
+)
 def test_a_gate_that_breaks_is_a_no_and_the_run_goes_on(tmp_path, error):
     async def work():
         async def breaks():

@@ -2,7 +2,7 @@
 
 from contextlib import asynccontextmanager
 
-from claude_rig import claude, programs, runs, says, until, uses, workspace
+from claude_rig import claude, programs, runs, says, soak, until, uses, workspace
 
 import bridle
 from bridle.engine.budget import Limits
@@ -134,6 +134,8 @@ def test_a_no_and_the_floor_hold_for_its_own_tools(tmp_path):
             uses("Write", {"file_path": f"{root}/b.txt", "content": "x"}),
             uses("Read", {"file_path": "/etc/passwd"}),
             uses("Read", {"file_path": "~/.ssh/id_rsa"}),
+            uses("Glob", {"pattern": "/etc/*"}),
+            uses("Grep", {"pattern": "root", "path": "/etc"}),
             says("well"),
         ]
         async with engine_with(script, tmp_path, approver=person) as (engine, server):
@@ -145,7 +147,7 @@ def test_a_no_and_the_floor_hold_for_its_own_tools(tmp_path):
     assert (result.reason, result.text) == ("done", "well")
     assert person.asked == [("write", {"path": "b.txt", "content": "x"})]
     assert "leave it" in said
-    assert [failed for _, _, failed in results(engine, session_id)] == [True] * 3
+    assert [failed for _, _, failed in results(engine, session_id)] == [True] * 5
     assert events(engine, session_id, CallIntended) == []
     assert list(root.iterdir()) == []
 
@@ -201,6 +203,7 @@ def test_an_interrupt_in_the_middle_of_a_command_and_the_next_prompt_P7(tmp_path
     assert failed
 
 
+@soak
 def test_a_service_that_stays_busy_fails_the_turn_with_the_friendly_sentence_P6(tmp_path):
     async def work():
         busy = {"error": {"kind": "agent", "message": "busy", "status": 529}}

@@ -18,6 +18,7 @@ from claude_rig import (
     programs,
     runs,
     says,
+    soak,
     until,
     workspace,
 )
@@ -26,7 +27,7 @@ from bridle.agents.claude_code import ClaudeCodeAgent
 from bridle.agents.claude_options import ClaudeCodeConfig
 from bridle.errors import AgentError, BudgetReached, ConfigError, MissingExtra, SessionBusy
 from bridle.promises.agent import Room
-from rig import SOAK, a_mark, marked, run
+from rig import a_mark, marked, run
 
 GONE = "00000000-0000-4000-8000-000000000000"
 FRIENDLY = "The AI service is temporarily unavailable. Please try again in a moment."
@@ -117,7 +118,7 @@ def test_stale_and_busy_together_are_three_attempts_and_no_more_P6(tmp_path):
     run(work())
 
 
-@pytest.mark.parametrize("status", [401, 400])
+@pytest.mark.parametrize("status", [401, pytest.param(400, marks=soak)])
 def test_what_another_try_cannot_mend_is_said_at_once_P6(tmp_path, status):
     async def work():
         session = Whole(workspace(tmp_path))
@@ -133,7 +134,7 @@ def test_what_another_try_cannot_mend_is_said_at_once_P6(tmp_path, status):
     run(work())
 
 
-@pytest.mark.skipif(not SOAK, reason="a table of results says the same, without a program")
+@soak
 def test_words_that_look_like_an_error_are_none_P6(tmp_path):
     async def work():
         text = "API Error: 529 overloaded_error, 500, rate_limit"
@@ -176,6 +177,7 @@ def test_a_stop_in_the_middle_of_a_command_ends_it_and_the_session_goes_on_P7(tm
     run(work())
 
 
+@soak
 def test_a_stop_while_a_person_is_asked_lets_go_of_the_question_P7(tmp_path):
     async def work():
         asked, let_go = asyncio.Event(), asyncio.Event()

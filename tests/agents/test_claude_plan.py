@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from claude_rig import Bare, Gate, Whole, claude, runs, says, uses, workspace
+from claude_rig import Bare, Gate, Whole, claude, runs, says, soak, uses, workspace
 
 from bridle.promises.agent import Permission
 from rig import run
@@ -83,6 +83,7 @@ def test_a_plan_that_is_refused_stays_a_plan_and_the_model_reads_why_P4(tmp_path
     run(work())
 
 
+@soak
 def test_a_session_without_tools_of_ours_is_asked_about_a_plan_all_the_same_P4(tmp_path):
     async def work():
         script = [uses("ExitPlanMode", {"plan": "1. write"}), says("ok")]
@@ -204,7 +205,7 @@ def test_the_calls_of_a_helper_come_to_the_gate_as_well(tmp_path):
         async with claude(answer, tmp_path) as (agent, _):
             response = await agent.execute("go for it", Whole(root), can_use_tool=gate)
         assert gate.asked == [
-            ("task", {"description": "look", "prompt": "HELPER"}),
+            ("task", {"prompt": "HELPER"}),
             ("shell", {"command": "touch helper"}),
         ]
         assert response.content == "ok" and list(root.iterdir()) == []

@@ -2,7 +2,20 @@
 
 import asyncio
 
-from claude_rig import KEY, Bare, Gate, Heard, Whole, claude, programs, runs, says, uses, workspace
+from claude_rig import (
+    KEY,
+    Bare,
+    Gate,
+    Heard,
+    Whole,
+    claude,
+    programs,
+    runs,
+    says,
+    soak,
+    uses,
+    workspace,
+)
 
 from bridle.agents.base import AgentResponse, BaseAgent, Permission, ToolActivity
 from bridle.agents.claude_code import ClaudeCodeAgent
@@ -74,13 +87,15 @@ def test_a_call_that_the_gate_refuses_does_not_run_and_the_model_reads_why_P3(tm
     run(work())
 
 
-def test_what_somebody_changed_in_a_call_is_what_runs(tmp_path):
+def test_what_somebody_changed_in_a_call_is_what_runs_and_their_word_is_read(tmp_path):
     async def work():
         root = workspace(tmp_path)
-        changed = Permission(True, updated_input={"path": "b.txt", "content": "theirs"})
+        given = {"path": "b.txt", "content": "theirs"}
+        changed = Permission(True, updated_input=given, word="look at it first")
         script = [uses("Write", {"file_path": f"{root}/a.txt", "content": "mine"}), says("ok")]
-        async with claude(script, tmp_path) as (agent, _):
+        async with claude(script, tmp_path) as (agent, server):
             await agent.execute("go", Whole(root), can_use_tool=Gate(changed))
+            assert "and said: look at it first" in str(server.requests[-1].body["messages"])
         assert [(one.name, one.read_text()) for one in root.iterdir()] == [("b.txt", "theirs")]
 
     run(work())
@@ -112,6 +127,7 @@ def test_without_a_gate_only_what_the_program_allows_by_itself_is_run(tmp_path):
     run(work())
 
 
+@soak
 def test_a_conversation_is_taken_up_again_by_another_agent_P5(tmp_path):
     async def work():
         session = Whole(workspace(tmp_path))
@@ -131,6 +147,7 @@ def test_a_conversation_is_taken_up_again_by_another_agent_P5(tmp_path):
     run(work())
 
 
+@soak
 def test_two_sessions_run_at_once_and_know_nothing_of_each_other_P7(tmp_path):
     async def work():
         root = workspace(tmp_path)

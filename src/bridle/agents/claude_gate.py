@@ -19,13 +19,15 @@ from bridle.agents.claude_tools import Roots, questions, to_ours, to_path, to_th
 from bridle.errors import AgentError
 from bridle.events import TraceEvent
 from bridle.promises.agent import OnToolActivity, Permission, ToolActivity
-from bridle.workspace.text import one_line
+from bridle.workspace.text import one_line, shorten
 
 _SEEN = 2.0  # seconds for the words before a call to arrive: they come another way
 _NOBODY = "not run: nobody is here who could be asked"
 _STOPPED = "It was stopped while it ran: it may have run in part."
 _NO_PLAN = "No plan was written down. What was said last is the plan."
+_SAID = "The person allowed it, and said: {}"
 _WRITES = ("Write", "Edit", "MultiEdit")
+_MOST_PLAN = 50_000  # characters that our own tool takes
 _SHOWN = 200  # characters of what a tool is doing
 
 Json = dict[str, Any]
@@ -82,8 +84,10 @@ class Hooks:
         if self._is_its_own(name, theirs, given):
             self._emit(TraceEvent("claude_own_file", {"tool": name, **_path_of(theirs)}))
             return self._yes(call_id)
-        self.used[name] = None
-        return await self._judged(name, theirs, call_id)
+        answer = await self._judged(name, theirs, call_id)
+        if call_id in self._allowed:
+            self.used[name] = None
+        return answer
 
     async def permitted(self, name: str, given: Json, context: Any) -> Permission:
         """The program asks again: what the gate allowed stays allowed, the rest is refused."""
@@ -138,6 +142,8 @@ class Hooks:
         if found.updated_input is not None:
             changed = to_theirs(name, theirs, found.updated_input, self._roots)
             answer["hookSpecificOutput"]["updatedInput"] = changed
+        if found.word:
+            answer["hookSpecificOutput"]["additionalContext"] = _SAID.format(found.word)
         return answer
 
     async def _permission(self, name: str, arguments: Json, call_id: str) -> Permission:
@@ -156,7 +162,8 @@ class Hooks:
 
     async def _plan(self, theirs: Json, call_id: str) -> Json:
         plan = theirs.get("plan") or self._talk.plans.get(call_id) or _NO_PLAN
-        agreed, text, _ = await self._person("exit_plan_mode", {"plan": str(plan)}, call_id)
+        shown = {"plan": shorten(str(plan), _MOST_PLAN)}
+        agreed, text, _ = await self._person("exit_plan_mode", shown, call_id)
         if not agreed:
             return _no(text)
         answer = self._yes(call_id)

@@ -141,7 +141,8 @@ class ClaudeRun:
                 for event in self.talk.take(message):
                     await self._say(event)
                 attach(self._order.session, self.talk.session_id)
-                await self.hooks.heard()
+                if type(message).__name__ == "AssistantMessage":
+                    await self.hooks.heard()
                 for answer in answers_in(message):
                     await self.hooks.answered(answer)
         return None

@@ -13,6 +13,7 @@ Arguments = dict[str, Any]
 Roots = Sequence[str]  # the folder that paths are read from, in each way that it is spelled
 _LONGEST = 3600.0  # seconds that our shell gives a command
 _MOST_LINES = 2000  # that our grep gives
+_WILD = frozenset("*?[{")
 _STATUSES = ("pending", "in_progress", "completed")
 
 
@@ -65,8 +66,8 @@ _WAYS = {
     "WebFetch": _Way("web_fetch", {"url": "url"}),
     "TodoWrite": _Way("todo_write", {"todos": "todos"}),
     "ExitPlanMode": _Way("exit_plan_mode", {"plan": "plan"}),
-    "Task": _Way("task", {"prompt": "prompt", "description": "description"}),
-    "Agent": _Way("task", {"prompt": "prompt", "description": "description"}),
+    "Task": _Way("task", {"prompt": "prompt"}),
+    "Agent": _Way("task", {"prompt": "prompt"}),
     "BashOutput": _Way("shell_output", {"bash_id": "id"}),
     "TaskOutput": _Way("shell_output", {"task_id": "id"}),
     "KillShell": _Way("shell_stop", {"shell_id": "id"}),
@@ -81,6 +82,8 @@ def to_ours(name: str, given: Arguments, roots: Roots) -> Mapped:
     way = _WAYS.get(name)
     if way is None:
         return Mapped(name, given)
+    if name == "Glob":
+        given = _looked_in(given, roots)
     if name == "Edit" and given.get("old_string") == "":
         way = _Way("write", {"file_path": "path", "new_string": "content"}, ("file_path",))
     found: Arguments = {}
@@ -132,6 +135,30 @@ def to_path(path: Any, roots: Roots) -> Any:
         if inside.startswith(folder.rstrip("/") + "/"):
             return inside[len(folder.rstrip("/")) + 1 :]
     return path
+
+
+def _looked_in(given: Arguments, roots: Roots) -> Arguments:
+    """Where a pattern of theirs really looks: one with a path of its own looks there.
+
+    Ours look in the workspace whatever they are told; the program does not.
+    """
+    pattern = given.get("pattern")
+    if not isinstance(pattern, str) or not _goes_its_own_way(pattern):
+        return given
+    if pattern.startswith("~"):
+        pattern = os.path.expanduser(pattern)  # noqa: PTH111 - text, and no file is looked at
+    folder = given.get("path")
+    start = folder if isinstance(folder, str) and folder.startswith("/") else roots[0]
+    parts = f"{start}/{pattern}".split("/") if not pattern.startswith("/") else pattern.split("/")
+    plain = next((at for at, part in enumerate(parts) if _WILD & set(part)), len(parts) - 1)
+    if ".." in parts[plain:]:
+        plain = 1  # who goes up behind a wildcard may come out anywhere
+    looked = os.path.normpath("/".join(parts[:plain]) or "/")
+    return {**given, "path": looked, "pattern": "/".join(parts[plain:]) or "*"}
+
+
+def _goes_its_own_way(pattern: str) -> bool:
+    return pattern.startswith(("/", "~")) or ".." in pattern.split("/")
 
 
 def asked(given: Arguments) -> Mapped:
