@@ -1,5 +1,6 @@
 """Another agent's turn that rests for a person, goes on, is steered, or whose process dies."""
 
+import asyncio
 import json
 import os
 import signal
@@ -10,7 +11,9 @@ from pathlib import Path
 from acting import Acting, acting_engine
 
 from bridle.agents.base import AgentResponse
+from bridle.engine import backend
 from bridle.engine.agent_calls import WAITS
+from bridle.engine.calls import NOT_STOPPED
 from bridle.engine.history import NOT_RUN, UNKNOWN
 from bridle.events import (
     AgentAttached,
@@ -182,6 +185,46 @@ def test_a_session_that_is_closed_while_a_person_is_asked_leaves_its_turn_parked
     engine, sid = run(story())
     assert endings(engine, sid) == []
     assert events(engine, sid)[-1] == TurnParked(1, ("A",))
+
+
+def test_a_tool_of_ours_that_does_not_stop_while_a_turn_goes_on_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(backend, "PATIENCE", 0.02)
+
+    async def stubborn() -> str:
+        begun.set()
+        while not let_go.is_set():
+            try:
+                await let_go.wait()
+            except asyncio.CancelledError:
+                continue
+        return "ghost"
+
+    async def act(prompt, session, can_use_tool):
+        await session.call("stubborn", {}, "A")
+        return AgentResponse("")
+
+    async def story():
+        nonlocal begun, let_go
+        begun, let_go, ours = asyncio.Event(), asyncio.Event(), asyncio.all_tasks()
+        store = JsonlStore(tmp_path)
+        async with acting_engine(Acting(act), stubborn, store=store, on_ask="park") as engine:
+            session = await engine.session()
+            await session.wait(await session.send("go"))
+            (asked,) = session.history.pending.values()
+            await session.answer("A", YES, shown=asked.shown, by="me")
+            await begun.wait()
+            await session.interrupt()
+            sid = session.id
+        let_go.set()
+        await asyncio.wait(asyncio.all_tasks() - ours)
+        return engine, sid
+
+    begun = let_go = None
+    engine, sid = run(story())
+    assert (results(engine, sid), endings(engine, sid)) == (
+        [("A", NOT_STOPPED, True)],
+        ["interrupted"],
+    )
 
 
 def test_what_was_sent_to_steer_is_the_prompt_of_the_next_turn():

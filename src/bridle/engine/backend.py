@@ -73,6 +73,7 @@ class _Run:
         self._turn = turn
         self._given = given
         self._caller = caller
+        self._ended = True  # does nothing run any more that was ours to stop?
         self.session = LentSession(turn, given, caller)
 
     async def carry(self) -> Ending:
@@ -81,7 +82,7 @@ class _Run:
         try:
             prompt = await self._prompt()
         except BaseException:
-            await self._caller.settle(ended=True)
+            await self._caller.settle(ended=self._ended)
             raise
         if over.done():
             await self._caller.settle(ended=True)
@@ -101,13 +102,27 @@ class _Run:
         """What the agent is to do. One that goes on is told what came of its calls."""
         messages, told = self._given.prompts, ""
         if self._given.goes_on:
-            await self._caller.go_on(self._turn.left)
+            await self._go_on()
             if self._caller.over.done():
                 return ""
             told = _told(self._given.history)
             messages = self._given.steer()
         self.session.prompt = tuple(part for one in messages for part in one.parts)
         return "\n\n".join(filter(None, (told, *(one.content for one in messages))))
+
+    async def _go_on(self) -> None:
+        """Have the calls settled that waited for a person; a tool that does not stop is left."""
+        work = asyncio.ensure_future(self._caller.go_on(self._turn.left))
+        try:
+            await asyncio.wait((work,))
+        except asyncio.CancelledError:
+            work.cancel()
+            await asyncio.wait((work,), timeout=PATIENCE)
+            self._ended = work.done()
+            if not self._ended:
+                self._leave(work)
+            raise
+        work.result()
 
     async def _execute(self, prompt: str) -> Came:
         """Run it; whatever it raises or returns becomes a response."""
@@ -200,7 +215,7 @@ class _Run:
         except Exception:  # it is somebody else's, and its task is cancelled next
             log.debug("agent %s could not be cancelled", self._given.name, exc_info=True)
 
-    def _leave(self, running: "asyncio.Task[Came]") -> None:
+    def _leave(self, running: "asyncio.Task[Any]") -> None:
         said = f"{self._given.name} did not stop within {GRACE + PATIENCE:g} seconds"
         detail = {"agent": self._given.name, "message": f"{said} and may still be running"}
         self._turn.emit(TraceEvent("not_stopped", detail))
@@ -209,7 +224,7 @@ class _Run:
             running.add_done_callback(_forget)
 
 
-def _forget(running: "asyncio.Task[Came]") -> None:
+def _forget(running: "asyncio.Task[Any]") -> None:
     _given_up.discard(running)
     if not running.cancelled():
         running.exception()  # nobody else will ask
