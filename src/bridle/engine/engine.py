@@ -224,8 +224,17 @@ class Engine:
 
 async def _shut_down(agent: "BaseAgent") -> None:
     """Have another agent leave nothing behind; what it cannot let go of is said, not waited for."""
+    leaving = asyncio.ensure_future(_farewell(agent))
+    await asyncio.wait((leaving,), timeout=_FAREWELL)
+    if not leaving.done():
+        leaving.cancel()
+        log.warning("the agent did not shut down within %g seconds", _FAREWELL)
+        await asyncio.wait((leaving,), timeout=1.0)
+
+
+async def _farewell(agent: "BaseAgent") -> None:
     try:
-        await asyncio.wait_for(agent.shutdown(), _FAREWELL)
+        await agent.shutdown()
     except Exception:  # it is somebody else's, and the engine is closed all the same
         log.warning("the agent could not be shut down", exc_info=True)
 
