@@ -39,7 +39,10 @@ def run_once(text: str, flags: dict[str, Any]) -> int:
     if images and not text:
         raise click.UsageError("a picture goes with a prompt, and there is none")
     parts: tuple[Part, ...] = (*images, Text(text)) if text else ()
-    return run(Run(Setup(flags), flags, shape).play(parts))
+    setup = Setup(flags)
+    if text and shape is not None and setup.agent.startswith("acp:"):
+        parts = (*parts, Text(f"\n\n{shape.rule}"))  # such programs are told nothing but prompts
+    return run(Run(setup, flags, shape).play(parts))
 
 
 class Run:
@@ -89,7 +92,7 @@ class Run:
         if self._shape is not None:
             extra["schema"] = self._shape.schema
             if not (provider.info.native_schema and can_be_closed(self._shape.schema)):
-                extra["rule"] = self._shape.rule  # another agent is told so with its instructions
+                extra["rule"] = self._shape.rule
         async with self._setup.engine(provider, self._asker, "run", **extra) as engine:
             session = await self._setup.session(engine)
             self._holds = True

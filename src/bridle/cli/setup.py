@@ -9,6 +9,7 @@ import click
 from msgspec.structs import replace
 
 from bridle.cli import project
+from bridle.cli.carrier import last_carrier
 from bridle.cli.failure import complain
 from bridle.cli.find import find_session, newest_in
 from bridle.cli.options import to_settings
@@ -69,8 +70,11 @@ class Setup:
         """Who carries the turns: the flag's, else who carried the session's, else the setting's."""
         from bridle.runtime.agents import check_agent, is_agent
 
-        before = self.earlier.model if self.earlier is not None else ""
-        if before and not self._by_flag("agent"):
+        if (
+            self.log is not None
+            and not self._by_flag("agent")
+            and (before := last_carrier(self.log))
+        ):
             return check_agent(before) if is_agent(before) else "loop"
         return check_agent(self.settings.agent)
 

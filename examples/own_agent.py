@@ -1,0 +1,50 @@
+"""An agent of your own: anything with execute, cancel and shutdown can carry a turn."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import bridle
+from bridle.agents.base import AgentResponse
+from bridle.events import ApprovalAsked
+
+
+class Replacer:
+    """Replaces a word in a file: `FILE OLD NEW`. Our tools do the work, so the gate sees it."""
+
+    async def execute(self, prompt: str, session: Any, *, on_text_chunk: Any, **_: Any) -> Any:
+        if len(words := prompt.split()) != 3:
+            return AgentResponse(f"It was {session.state.get('was', 'nothing yet')}.")
+        path, old, new = words
+        await on_text_chunk("Let me look.")
+        await session.call("read", {"path": path})
+        await on_text_chunk("I will edit it.")
+        done = await session.call("edit", {"path": path, "old": old, "new": new})
+        session.state = {"was": old}  # in the log: the next process finds it there
+        return AgentResponse("Not edited." if done.is_error else "Edited.")
+
+    async def cancel(self, session_id: str) -> None: ...
+
+    async def shutdown(self) -> None: ...
+
+
+async def yes(asked: ApprovalAsked) -> bool:
+    """Who answers the gate's questions: here, always yes."""
+    print(f"asked about {asked.call.name} {asked.call.arguments['path']}")
+    return True
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as state:
+        file = Path(folder) / "a.txt"
+        file.write_text("one\n")
+        async with bridle.build_engine(
+            agent=Replacer(), workspace=folder, state=state, approver=yes
+        ) as engine:
+            result = await engine.run("a.txt one two")
+        print(result.text, file.read_text().strip())
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
