@@ -1,6 +1,7 @@
 """Claude Code at the edges: broken gates, calls side by side, streams that break, a killed host."""
 
 import asyncio
+import os
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -115,7 +116,8 @@ def test_a_stream_that_breaks_in_the_middle_has_an_end(tmp_path):
 def test_nothing_is_left_of_it_when_bridle_is_killed_P7(tmp_path):
     mark = a_mark()
     script = Path(__file__).with_name("claude_lonely.py")
-    host = subprocess.Popen([PYTHON, str(script), str(tmp_path), mark])
+    env = {**os.environ, "PYTHONPATH": str(script.parents[1])}
+    host = subprocess.Popen([PYTHON, str(script), str(tmp_path), mark], env=env)
     try:
         asyncio.run(until(lambda: marked(f"sleep\0{mark}")))
         assert len(programs(tmp_path)) >= 3
