@@ -159,6 +159,10 @@ class Talk:
         for method, params in wanted.items():
             self.say({"jsonrpc": "2.0", "id": f"mine {method}", "method": method, "params": params})
 
+    def on_nag(self, number):
+        while True:
+            self.say({"jsonrpc": "2.0", "id": f"{time.time_ns()}", "method": "roots/list"})
+
     def on_die(self, number):
         sys.stderr.write("out of luck\n")
         sys.stderr.flush()

@@ -55,6 +55,7 @@ def test_a_server_that_dies_in_a_call_says_so_once_and_is_there_for_the_next(tmp
     [
         ("gigabyte", "it sent a message of more than 16,777,216 bytes"),
         ("flood", "it sent more messages than anybody could use"),
+        ("nag", "it sent more messages than anybody could use"),
     ],
 )
 def test_a_server_that_says_too_much_is_let_go(tmp_path, mode, why):

@@ -58,6 +58,20 @@ def test_a_body_without_end_costs_that_call(tmp_path, mode):
         run(work(web))
 
 
+def test_a_server_that_ends_every_stream_is_not_listened_to_for_ever(tmp_path):
+    async def work(web):
+        async with serving(tmp_path, at(web)) as source:
+            await look(source, tmp_path, action="tools", server="web")
+            while web.listened < 22:  # as often as it is let, and twice in vain
+                await called(source, tmp_path, text="x")
+            for _ in range(50):
+                await called(source, tmp_path, text="x")
+            assert web.listened <= 24
+
+    with web_server("restless") as web:
+        run(work(web))
+
+
 def test_a_session_that_the_server_has_forgotten_is_begun_anew(tmp_path):
     async def work(web):
         async with serving(tmp_path, at(web)) as source:

@@ -20,6 +20,7 @@ class Web(ThreadingHTTPServer):
         self.mode, self.state = mode, {"calls": 0}
         self.seen, self.known, self.elsewhere = [], set(), ""
         self.sockets = []
+        self.listened = 0
 
     def process_request(self, request, client_address):
         self.sockets.append(request)
@@ -48,7 +49,16 @@ class _Answering(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        self._send(405, b"")
+        self.server.listened += 1
+        if self.server.mode != "restless":
+            return self._send(405, b"")
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.wfile.write(b"retry: 0\nid: 1\ndata:\n\n")
+        self.close_connection = True
+        return None
 
     def do_DELETE(self):
         self._send(200, b"")

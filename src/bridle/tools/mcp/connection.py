@@ -107,12 +107,14 @@ class Connection:
             self._error = error
             if not ready.done():
                 ready.cancel()
-        except Exception as error:  # the SDK raises groups of whatever happened
+        except (Exception, BaseExceptionGroup) as error:  # the SDK raises groups of what happened
             self._error = error
             if not ready.done():
                 ready.set_exception(self.worded(error))
         finally:
             self._client = None
+            if not ready.done():
+                ready.set_exception(Lost(self._why("it has ended")))
 
     async def _until_over(self) -> None:
         """Until it is closed from here, or the server has ended."""

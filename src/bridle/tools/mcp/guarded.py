@@ -13,12 +13,13 @@ from typing import Any
 
 from mcp.shared._stream_protocols import ReadStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification, JSONRPCResponse
+from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from bridle.tools.mcp.definition import UNFIT
 
 BURST = 5_000  # messages at once
 PER_SECOND = 500.0  # ... and from then on
+QUESTIONS = 100  # of a server to us at once, and one a second
 _CHANGED = "notifications/tools/list_changed"
 _UNWANTED = ("notifications/message", "notifications/resources/updated")
 
@@ -50,6 +51,7 @@ class Guarded:
         self._inner = inner
         self._on_change = on_change  # told at once: what comes after it may rely on it
         self._allowance = Allowance()
+        self._questions = Allowance(QUESTIONS, 1.0)  # each waits for its answer to be written
         self.flooded = False
         self.over = asyncio.Event()  # there will be no more messages
 
@@ -62,7 +64,7 @@ class Guarded:
         """The next message that is wanted."""
         while True:
             item = await self._inner.receive()
-            if not self._allowance.take():
+            if not self._allowance.take() or not self._may_ask(item):
                 self.flooded = True
                 await self._inner.aclose()
                 continue  # which ends it, in the stream's own way
@@ -70,6 +72,11 @@ class Guarded:
                 self._on_change()
             if _is_wanted(item):
                 return item
+
+    def _may_ask(self, item: Item) -> bool:
+        if not isinstance(item, SessionMessage) or not isinstance(item.message, JSONRPCRequest):
+            return True
+        return self._questions.take()
 
     async def aclose(self) -> None:
         await self._inner.aclose()

@@ -213,7 +213,7 @@ class Server:
 
     def _overtaken(self) -> None:
         """It says that its tools have changed: look again before the next call."""
-        self._listed = min(self._listed, self._now() - FRESH)
+        self._listed = float("-inf")
 
     async def _list(self, connection: "Connection") -> None:
         """Look at its tools, and compare them with what was accepted."""

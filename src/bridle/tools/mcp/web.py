@@ -11,11 +11,12 @@ import httpx2
 from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 
-from bridle.tools.mcp.guarded import Guarded
+from bridle.tools.mcp.guarded import Allowance, Guarded
 from bridle.tools.mcp.spec import Spec
 
 LARGEST = 16 * 1024 * 1024  # bytes of one message
 _CONNECT = 15.0
+_AGAIN = 20  # times that a stream is opened again at once: the SDK comes when the server says
 _STATUS = {
     401: "it answered 401: it wants a token, or another one",
     403: "it answered 403: this is not allowed with that token",
@@ -32,6 +33,7 @@ class Web:
         self.trouble = ""
         self.lost = False  # it does not know of our session any more
         self.on_change: Callable[[], None] = lambda: None
+        self._listening = Allowance(_AGAIN, 0.05)
         self.guard: Guarded | None = None
 
     @property
@@ -55,6 +57,8 @@ class Web:
     async def _look(self, response: httpx2.Response) -> None:
         """Bound an answer before anybody reads it."""
         status = response.status_code
+        if response.request.method == "GET" and not self._listening.take():
+            raise httpx2.RemoteProtocolError("it ends every stream as soon as it is opened")
         if status >= 400:
             self.trouble = _STATUS.get(status, f"it answered {status}")
             if status == 404 and "mcp-session-id" in response.request.headers:
