@@ -36,7 +36,8 @@ class ToolPolicy(Struct, frozen=True, gc=False, omit_defaults=True):
     `read_only`: it changes nothing. `edits`: it changes files of the workspace and nothing else.
     `files`: its paths are paths of the workspace, and are judged as such. `runs`: the argument that
     holds a shell command. `asks`: the call is itself a question to the person, so nothing but a
-    person answers it.
+    person answers it. `delegates`: it begins work elsewhere, of which each call is judged by itself
+    and has its own clock; it is no effect of its own, may run beside others, and is not repeated.
     """
 
     read_only: bool = False
@@ -46,6 +47,7 @@ class ToolPolicy(Struct, frozen=True, gc=False, omit_defaults=True):
     files: bool = False
     runs: str = ""
     asks: bool = False
+    delegates: bool = False
 
 
 class Act(Struct, frozen=True, gc=False, omit_defaults=True):

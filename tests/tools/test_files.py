@@ -52,6 +52,7 @@ def test_every_tool_comes_under_its_final_name_with_its_policy() -> None:
         "todo_write": ToolPolicy(read_only=True, risk="low"),
         "ask_user": asks,
         "exit_plan_mode": asks,
+        "task": ToolPolicy(risk="low", delegates=True),
     }
     for tool in builtin_tools():
         assert len(tool.description) > 100

@@ -136,6 +136,12 @@ class Approvals:
             asking.cancel()
             await asyncio.wait([asking])
 
+    async def pass_on(self, task: str, asked: ApprovalAsked) -> Answer:
+        """Have the approver asked about a call of a child session, when it is its turn."""
+        assert self._parts.approver is not None  # a child asks as its parent does
+        whose = f"{asked.reason}; for the task “{task}”".removeprefix("; ")
+        return await self._hear(replace(asked, reason=whose), self._parts.approver)
+
     async def _hear(self, asked: ApprovalAsked, approver: Approver) -> Answer:
         """What the approver says. One that breaks, or says something else, has said no."""
         try:
@@ -209,6 +215,10 @@ class Approvals:
         for waiter in self._waiters.values():
             waiter.cancel()
         self._waiters.clear()
+
+    def note_unanswered(self, count: int) -> None:
+        """So many calls of a child session were refused because nobody was there."""
+        self._unanswered += count
 
     def take_unanswered(self) -> int:
         """How many calls were refused because nobody was there, since the last look."""

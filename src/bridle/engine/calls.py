@@ -195,12 +195,14 @@ class Caller(Passage):
         context = self._turn.context(judged.call)
         context.word = judged.decision.word
         self._begun.add(judged.call.id)
-        return execute(judged.call, judged.tool, context, self._budget.limits.tool_seconds)
+        seconds = 0.0 if judged.tool.policy.delegates else self._budget.limits.tool_seconds
+        return execute(judged.call, judged.tool, context, seconds)
 
     async def _surrounded(self, around: Around, judged: Judged, reads: bool) -> ToolResult:
         """The effect, with what is kept for undo before it and what hooks say of it after."""
         call = judged.call
-        keeping = None if reads else await self._keep(around, call)
+        changes = not (reads or judged.tool.policy.delegates)
+        keeping = await self._keep(around, call) if changes else None
         if isinstance(keeping, ToolResult):
             return keeping
         try:

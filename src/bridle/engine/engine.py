@@ -35,7 +35,7 @@ class Engine:
     """Starts sessions, takes them up again, and runs prompts for those who want no stream."""
 
     def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+        self._parts = parts = parts.changed(begin=self._begin)
         self._sessions: dict[str, Session] = {}
         self._passing: set[Session] = set()  # opened by a run, and nobody else was handed them
         # two who ask for one session get the same one
@@ -75,17 +75,23 @@ class Engine:
         if self._closed:
             raise SessionClosed("the engine is closed")
         if session_id is None:
-            return self._open(self._parts.store.create(new_id()), History(), resumed=False)
+            return self._begin(self._parts)
         lock = self._taking.setdefault(session_id, asyncio.Lock())
         async with lock:
             if (leaving := self._sessions.get(session_id)) is not None and leaving.is_closed:
                 await leaving.close()  # until it has let the log go
             return self._known(session_id) or await self._resume(session_id)
 
+    def _begin(self, parts: Parts) -> Session:
+        """A new session with these parts, which may be a child's."""
+        if self._closed:
+            raise SessionClosed("the engine is closed")
+        return self._open(parts.store.create(new_id()), History(), parts, resumed=False)
+
     async def _resume(self, session_id: str) -> Session:
         history = History()
         log = await self._parts.store.resume(session_id, history.apply)
-        session = self._open(log, history, resumed=True)
+        session = self._open(log, history, self._parts, resumed=True)
         try:
             await session.recover()
             if self._closed:
@@ -179,8 +185,8 @@ class Engine:
     ) -> None:
         await self.close()
 
-    def _open(self, log: Log, history: History, *, resumed: bool) -> Session:
-        parts, info = self._parts, self._parts.provider.info
+    def _open(self, log: Log, history: History, parts: Parts, *, resumed: bool) -> Session:
+        info = parts.provider.info
         opening = SessionStarted(
             log.session_id,
             parts.face,

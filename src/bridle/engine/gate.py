@@ -5,6 +5,7 @@ and how the question reaches them, is handed in.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -56,6 +57,8 @@ class Gate:
         else:
             rules = self._rules if not self._grants else (*self._rules, *self._granted())
             decision = decide(call, facts, rules, self.mode())
+            if parts.parent is not None:
+                decision = parts.parent.bound(decision, partial(decide, call, facts, rules))
         return Judged(call, tool, facts, decision, cwd)
 
     def _granted(self) -> tuple[Rule, ...]:

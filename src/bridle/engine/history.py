@@ -19,6 +19,8 @@ from bridle.events import (
     ApprovalAsked,
     CallIntended,
     Checkpoint,
+    ChildEnded,
+    ChildOf,
     Compacted,
     Forked,
     GrantRevoked,
@@ -61,6 +63,7 @@ class History(Permissions):
     def __init__(self) -> None:
         super().__init__()
         self.title = ""
+        self.parent = ""  # the session that began this one as its child
         self.tags: tuple[str, ...] = ()
         self.workspace = ""
         self.turn = 0  # the newest that was given a number
@@ -151,6 +154,7 @@ class History(Permissions):
             tuple(self.grants.values()),
             tuple(self.times.items()),
             tuple(self.attached.values()),
+            self.parent,
         )
 
     def _state(self, call_id: str) -> Literal["not started", "unknown"]:
@@ -255,6 +259,15 @@ class History(Permissions):
         elif event.estimated:  # what nobody has counted is not known
             self.metrics = replace(self.metrics, context_tokens=0)
 
+    def _child(self, record: Record, event: ChildOf) -> None:
+        self.parent = event.parent
+
+    def _child_ended(self, record: Record, event: ChildEnded) -> None:
+        """What it used was told on the way, but for its steps and calls."""
+        calls = self.metrics.tool_calls + event.metrics.tool_calls
+        self.metrics = replace(self.metrics, tool_calls=calls)
+        self.steps += event.metrics.invocations
+
     def _todos(self, record: Record, event: TodosChanged) -> None:
         self.todos = event.todos
 
@@ -299,7 +312,7 @@ class History(Permissions):
         self.waiting.clear()
         self.grants.clear()
         self.times.clear()
-        self.mode = ""
+        self.mode = self.parent = ""
         self.letters.clear()
         self.attached.clear()
         self.metrics = ExecutionMetrics(context_tokens=self.metrics.context_tokens)
@@ -333,6 +346,7 @@ class History(Permissions):
         self.waiting = dict(event.waiting)
         self._summed(record, event)
         self.letters = dict.fromkeys(event.letters)
+        self.parent = event.parent
         self.attached = {one.agent: one for one in event.attached}
         if (reply := event.opened) is not None:
             self._open, self._ours = reply, True
@@ -358,6 +372,8 @@ _FOLDS: dict[type, Callable[[History, Record, Any], None]] = {
     GrantRevoked: History._revoked,
     ModeChanged: History._moded,
     AgentAttached: History._attached,
+    ChildOf: History._child,
+    ChildEnded: History._child_ended,
     TodosChanged: History._todos,
     TitleChanged: History._titled,
     TagsChanged: History._tagged,

@@ -18,6 +18,8 @@ from bridle.promises.tool import Files, Tool, ToolSource
 
 if TYPE_CHECKING:
     from bridle.engine.facts import Confining
+    from bridle.engine.parent import Parent
+    from bridle.engine.session import Session
     from bridle.promises.agent import BaseAgent
     from bridle.promises.ground import Ground
     from bridle.promises.hooks import Hooks
@@ -50,7 +52,8 @@ class Parts(Struct):
     `sandbox` is the level that commands would run at (empty: none), or what knows it. A yes for
     the session ends after `ask_grant_seconds`; a rule that a person made of one goes to `learn`.
     `agent` carries the turns in the place of our own loop; `agents` makes one of its name, for
-    child sessions (None: our loop). `sources` have tools that come and go.
+    child sessions (None: our loop). `sources` have tools that come and go. `parent` is what a
+    child session has above it; `begin` opens one, and is the engine's to say.
     """
 
     provider: Provider
@@ -84,6 +87,8 @@ class Parts(Struct):
     agent: "BaseAgent | None" = None
     agents: "Callable[[str], BaseAgent | None] | None" = None
     sources: "tuple[ToolSource, ...]" = ()
+    parent: "Parent | None" = None
+    begin: "Callable[[Parts], Session] | None" = None
     redactor: Redactor | None = None
     offered: tuple[Tool, ...] = ()
 

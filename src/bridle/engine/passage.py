@@ -18,6 +18,7 @@ from bridle.engine.around import Around
 from bridle.engine.question import Judged
 from bridle.engine.remarks import from_hook, line
 from bridle.engine.schema import compile_schema
+from bridle.engine.sources import renew
 from bridle.engine.turn import Turn
 from bridle.messages import ToolCall
 from bridle.policy import Decision
@@ -43,6 +44,8 @@ class Passage:
     @property
     def _tools(self) -> Mapping[str, Tool]:
         """Those that the turn knows now: sources may have others with every step."""
+        if self._turn.sources:
+            renew(self._turn)
         return self._turn.tools
 
     def _check(self, tool: Tool) -> Check:
@@ -159,10 +162,10 @@ class Passage:
         return self._around is not None and self._around.listens("before_tool")
 
     def _reads(self, call: ToolCall) -> bool:
-        """Will it change nothing, not even where the shell stands?"""
+        """Will it change nothing by itself, not even where the shell stands?"""
         tool = self._tools.get(call.name)
-        if tool is None:
-            return False
+        if tool is None or tool.policy.delegates:
+            return tool is not None
         if tool.policy.read_only or not tool.policy.runs or call.broken or self._hears():
             return tool.policy.read_only
         try:

@@ -25,8 +25,8 @@ class Judged(Struct, frozen=True, gc=False):
     @property
     def reads(self) -> bool:
         """Does it change nothing? A command that was understood to the end may be known to."""
-        if self.tool.policy.read_only:
-            return True
+        if self.tool.policy.read_only or self.tool.policy.delegates:
+            return self.tool.policy.read_only
         facts = self.facts
         if not facts.acts or facts.opaque or facts.floor:
             return False

@@ -335,7 +335,8 @@ class Session(Upkeep):
                 self.emit(event)
 
     def _now_mode(self) -> Mode:
-        return self._history.mode or self._parts.mode  # `mode`, without the way through it
+        mode, parent = self._history.mode or self._parts.mode, self._parts.parent
+        return mode if parent is None else parent.narrowed(mode)
 
     def _record(self, event: Event, data: bytes | None = None) -> None:
         self._history.apply(self._log.append(event, data))

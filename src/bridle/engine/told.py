@@ -50,6 +50,7 @@ class LiveSummary(Struct, frozen=True, rename="camel", omit_defaults=True):
     """An open session in one line. `waiting` counts the questions that nobody has answered.
 
     `cost` is the sum of what could be priced; `unpriced` counts the replies that could not.
+    `parent` is the session whose task this one is.
     """
 
     id: str
@@ -61,6 +62,7 @@ class LiveSummary(Struct, frozen=True, rename="camel", omit_defaults=True):
     tokens: int = 0
     unpriced: int = 0
     seq: int = 0
+    parent: str = ""
 
 
 class Told(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -151,6 +153,7 @@ class Ear:
             used.cost,
             used.total_tokens,
             used.unpriced,
+            parent=history.parent,
         )
 
     def _agent(self, name: str, message_id: str | None, record: Record) -> Told:

@@ -6,6 +6,7 @@ Knows what a turn is handed and nothing of prompts, watchers or other turns.
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bridle.engine.belongings import Belongings
@@ -24,6 +25,7 @@ from bridle.promises.tool import ToolContext
 if TYPE_CHECKING:
     from bridle.engine.approvals import Approvals
     from bridle.engine.around import Around
+    from bridle.engine.children import Children
     from bridle.engine.gate import Gate
 
 PATIENCE = 5.0  # seconds that an interrupt waits for a tool that does not let go
@@ -37,6 +39,7 @@ class UnderWay:
 
     __slots__ = (
         "_around",
+        "_children",
         "before",
         "begun",
         "belongings",
@@ -82,6 +85,9 @@ class UnderWay:
         now = asyncio.get_running_loop().time()
         self.deadline = now + limits.seconds if limits.seconds else None
         self.budget = Budget(limits, parts.provider.info, before, parts.day, session_id)
+        if parts.parent is not None:
+            self.budget.begin_below(parts.parent.budget, shares=parts.agent is not None)
+        self._children: Children | None = None
 
     def inherit(self, before: "UnderWay") -> None:
         """It may use what an earlier turn has left, and no more."""
@@ -198,7 +204,8 @@ class UnderWay:
     @property
     def patience(self) -> float:
         """How long it is waited for. Who ends another agent's turn has a limit of its own."""
-        return PATIENCE if self.parts.agent is None else _LONGEST
+        alone = self.parts.agent is None and self._children is None
+        return PATIENCE if alone else _LONGEST
 
     def park(self) -> None:
         """Have it end soon, but leave its calls open where none of them has begun."""
@@ -252,4 +259,16 @@ class UnderWay:
         )
         if parts.redactor is not None:
             context.clean = parts.redactor.text
+        if tool is not None and tool.policy.delegates:
+            context.spawn = partial(self._family().spawn, call.id)
         return context
+
+    def _family(self) -> "Children":
+        """The child sessions of the turn. Made, and loaded, with the first of them."""
+        if self._children is None:
+            from bridle.engine.children import Children
+
+            assert self.inputs is not None and self.voice is not None
+            origin = (self.session_id, self.deadline)
+            self._children = Children(self.parts, self.inputs, self.voice, *origin)
+        return self._children

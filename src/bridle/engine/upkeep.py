@@ -41,8 +41,12 @@ class Upkeep:
 
     @property
     def mode(self) -> Mode:
-        """What may run without asking: the session's own mode, or else its engine's."""
-        return self._history.mode or self._parts.mode
+        """What may run without asking: the session's own mode, or else its engine's.
+
+        A child session's is never wider than that of the session which began it.
+        """
+        mode, parent = self._history.mode or self._parts.mode, self._parts.parent
+        return mode if parent is None else parent.narrowed(mode)
 
     @mode.setter
     def mode(self, mode: Mode) -> None:

@@ -304,6 +304,7 @@ class Checkpoint(Recorded, frozen=True, tag="checkpoint"):
     granted: tuple[Grant, ...] = ()
     times: tuple[tuple[str, int], ...] = ()
     attached: tuple[AgentAttached, ...] = ()
+    parent: str = ""
 
 
 class TurnEnded(Recorded, frozen=True, tag="turn_end"):

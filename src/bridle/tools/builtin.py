@@ -15,6 +15,7 @@ from bridle.tools.read import Read
 from bridle.tools.shell import Shell
 from bridle.tools.shell_output import ShellOutput
 from bridle.tools.shell_stop import ShellStop
+from bridle.tools.task import TaskTool
 from bridle.tools.todo import TodoWrite
 from bridle.tools.write import Write
 
@@ -32,7 +33,7 @@ def builtin_tools(
     tools: tuple[Tool, ...] = (
         *(Read(), Write(), Edit(), ApplyPatch(), Glob(), Grep(), List()),
         *(Shell(sandbox), ShellOutput(), ShellStop()),
-        *(TodoWrite(), AskUser(), ExitPlanMode()),
+        *(TodoWrite(), AskUser(), ExitPlanMode(), TaskTool()),
     )
     if not hosts:
         return tools
