@@ -24,6 +24,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput
 from bridle.policy import read_rule
+from bridle.promises.store import Record
 from bridle.stores.memory import MemoryStore
 from bridle.usage import Usage
 from rig import is_valid, run, seeds
@@ -155,5 +156,11 @@ def test_whatever_an_agent_does_the_log_is_whole(seed, monkeypatch):
     assert sorted(told) == sorted(text for _, text in answered)  # none came too late to be read
     intended = [one.call_id for one in found if isinstance(one, CallIntended)]
     assert set(intended) <= set(asked)
-    for end in range(0, len(records) + 1, 3):
-        assert is_valid(fold(records[:end]).transcript)
+    whole = fold(records)
+    for end in range(1, len(records) + 1, 3):
+        before = fold(records[:end])
+        assert is_valid(before.transcript)
+        summed = Record(end, "", before.checkpoint("h"))
+        after = fold([summed, *records[end:]])  # a log that is taken up from there
+        assert after.transcript == whole.transcript
+        assert after.attached == whole.attached
