@@ -90,6 +90,7 @@ def test_the_names_in_the_log_are_pinned():
         "ToolCallReady",
         "ToolOutputDelta",
         "TraceEvent",
+        "AgentActivity",
     }
     assert recorded >= {
         "session_start",
@@ -111,6 +112,11 @@ def test_the_names_in_the_log_are_pinned():
         "compaction",
         "repair",
         "checkpoint",
+        "agent",
+        "agent_response",
+        "child_of",
+        "child_start",
+        "child_end",
     }
 
 
@@ -169,7 +175,7 @@ CONTRACTS = [
     "A8",
     "A9",
     "A13",
-    "P4",
+    *(f"P{n}" for n in range(1, 9)),
     *(f"S{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 11)),
 ]
 
@@ -181,4 +187,5 @@ def test_every_contract_has_a_test_that_names_it():
         for node in functions(path):
             if node.name.startswith("test_") and path.name != "test_house.py":
                 words |= set(re.findall(r"\b[MSAPT]\d+\b", ast.get_docstring(node) or ""))
+                words |= set(re.findall(r"_([MSAPT]\d+)(?=_|$)", node.name))
     assert [one for one in CONTRACTS if one not in words] == []
