@@ -177,6 +177,25 @@ def test_an_interrupt_takes_back_the_question_that_is_open(tmp_path):
     assert events(engine, session_id, CallIntended) == []
 
 
+def test_a_stop_does_not_wait_for_a_gate_that_never_answers(tmp_path):
+    begun = asyncio.Event()
+
+    async def gate(name, arguments, context=None):
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def story():
+        lines = f"{ASK}\ntext(ask('c', **{RUN})['outcome'])\n{ANSWER}"
+        async with started(opened(tmp_path, lines)) as agent:
+            session = HandMade(tmp_path)
+            running = asyncio.ensure_future(agent.execute("go", session, can_use_tool=gate))
+            await begun.wait()
+            await agent.cancel(session.id)
+            return await running
+
+    assert run(story()).content == "cancelled"
+
+
 def test_a_turn_that_is_parked_goes_on_with_what_the_person_said(tmp_path):
     """Nobody is there: the agent is stopped; with the answer our shell runs what was shown."""
     root = tmp_path / "work"

@@ -224,3 +224,27 @@ def test_a_program_that_dies_fails_the_turn_with_a_sentence_and_the_next_one_goe
     assert "the scripted agent dies as it was told" in first.detail
     assert (second.reason, second.text) == ("done", "Second.")
     assert [one for one in events(engine, session_id, TraceEvent) if one.kind == "notice"] == []
+
+
+def test_a_plan_passes_through_the_person_and_then_the_work_begins(tmp_path):
+    """(P4) The agent's own way out of its plan mode is our question."""
+    root, aside = places(tmp_path)
+    plan = {"id": "p", "title": "Ready", "kind": "switch_mode", "input": {"plan": "Edit a.txt."}}
+    steps = [{"ask": plan, "then": [{"mode": "default"}, *an_edit(root)], "else": []}]
+    asked = []
+
+    async def approve(question):
+        asked.append(question.call.name)
+        return Answer(True, by="tester")
+
+    async def story():
+        command = scripted(aside, steps, modes=["default", "plan"])
+        async with acp_engine(root, command, mode="plan", approver=approve) as engine:
+            session = await engine.session()
+            await session.wait(await session.send("plan it"))
+            return engine, session.id
+
+    engine, session_id = run(story())
+    assert asked == ["exit_plan_mode", "edit"]
+    assert (root / "a.txt").read_text() == "two\n"
+    assert [failed for _, _, failed in results(engine, session_id)] == [False, False]

@@ -151,14 +151,24 @@ text(str(sum("error" in one for one in answers)))
     assert run(story()).content == "16"
 
 
+def sleeper(mark):
+    """In the program: the words of a process that says when it runs, and is known by the mark."""
+    return f"""
+here, there = os.pipe()
+os.set_inheritable(there, True)
+code = "import os, time; os.write(%d, b'x'); time.sleep({mark})" % there
+sleep = [sys.executable, "-c", code]
+"""
+
+
 def test_whoever_it_started_ends_with_it_wherever_they_went(tmp_path):
     """(P7) Counted: the program, its child, and a grandchild in a session of its own."""
     mark = a_mark()
-    lines = f"""
-sleep = [sys.executable, "-c", "import time; time.sleep({mark})"]
-subprocess.Popen(sleep, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-away = "import subprocess, sys; subprocess.Popen(sys.argv[1:], start_new_session=True)"
-subprocess.run([sys.executable, "-c", away, *sleep], stdout=subprocess.DEVNULL)
+    lines = f"""{sleeper(mark)}
+subprocess.Popen(sleep, close_fds=False)
+away = "import subprocess as s, sys; s.Popen(sys.argv[1:], close_fds=False, start_new_session=True)"
+subprocess.run([sys.executable, "-c", away, *sleep], close_fds=False)
+os.read(here, 1), os.read(here, 1)
 text("started")
 {ANSWER}
 """
@@ -176,10 +186,11 @@ text("started")
 def test_one_that_does_not_stop_is_ended_with_everybody(tmp_path):
     """(P7)"""
     mark = a_mark()
-    lines = f"""
+    lines = f"""{sleeper(mark)}
 import signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-subprocess.Popen([sys.executable, "-c", "import time; time.sleep({mark})"])
+subprocess.Popen(sleep, close_fds=False)
+os.read(here, 1)
 text("started")
 while True: time.sleep(1)
 """

@@ -245,13 +245,19 @@ def test_limits_and_refusals_of_the_agent_are_errors_and_the_program_stays(tmp_p
     assert run(story()) == ((limit, True), ("b", False))
 
 
-def test_two_sessions_at_once_have_a_program_each_and_idle_ones_are_not_kept(tmp_path):
+@pytest.mark.parametrize(("can_load", "kept"), [(True, [True]), (False, [True, True])])
+def test_two_sessions_at_once_have_a_program_each_and_few_idle_ones_are_kept(
+    tmp_path, can_load, kept
+):
+    """One that could not be taken up again is not ended."""
+
     async def story():
         first, second = HandMade(tmp_path), HandMade(tmp_path)
         second.id = "another"
         begun = [asyncio.Event(), asyncio.Event()]
         first.emit, second.emit = (lambda event, one=one: one.set() for one in begun)
-        async with started(scripted(tmp_path, [{"say": "x"}, {"wait": 1}]), keep=1) as agent:
+        command = scripted(tmp_path, [{"say": "x"}, {"wait": 1}], load=can_load)
+        async with started(command, keep=1) as agent:
             runs = [asyncio.ensure_future(agent.execute("go", one)) for one in (first, second)]
             await asyncio.gather(*(one.wait() for one in begun))
             with pytest.raises(SessionBusy):
@@ -260,10 +266,10 @@ def test_two_sessions_at_once_have_a_program_each_and_idle_ones_are_not_kept(tmp
                 await agent.cancel(one.id)
             ended = await asyncio.gather(*runs)
             assert [one.is_error for one in ended] == [False, False]
-            kept = [one.is_alive for one in agent._conversations.values()]
-        return first.claude_session_id != second.claude_session_id, kept
+            left = [one.is_alive for one in agent._conversations.values()]
+        return first.claude_session_id != second.claude_session_id, left
 
-    assert run(story()) == (True, [True])
+    assert run(story()) == (True, kept)
 
 
 def test_without_the_library_it_says_what_to_install(tmp_path, monkeypatch):

@@ -103,11 +103,12 @@ class AcpAgent:
         return found
 
     async def _tidy(self) -> None:
-        """Programs that ended are forgotten; of those that wait, not more than some are kept."""
+        """Of programs that wait only some are kept, but for those that more would be lost with."""
         idle = [name for name in self._conversations if name not in self._running]
-        dead = [name for name in idle if not self._conversations[name].is_alive]
-        alive = [name for name in idle if name not in dead]
-        for name in (*dead, *alive[: max(len(alive) - self._keep, 0)]):
+        alive = [name for name in idle if self._conversations[name].is_alive]
+        dead = [name for name in idle if name not in alive]
+        over = alive[: max(len(alive) - self._keep, 0)]
+        for name in (*dead, *(one for one in over if self._conversations[one].can_be_left)):
             await self._conversations.pop(name).close()
 
 

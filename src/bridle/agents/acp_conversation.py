@@ -53,6 +53,11 @@ class Conversation:
         """Can it be prompted again?"""
         return self._link is not None and self._link.process.is_alive
 
+    @property
+    def can_be_left(self) -> bool:
+        """Can its program be ended without the conversation being lost?"""
+        return not self.is_alive or (self._opening is not None and self._opening.can_take_up)
+
     async def told(self, method: str, params: Any) -> None:
         """A notification; what is said between turns, or replayed, is nobody's."""
         if self._turn is not None:

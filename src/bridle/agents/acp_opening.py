@@ -76,6 +76,12 @@ class Opening:
         self._root = root
         self._hello = schema.InitializeResponse(protocol_version=PROTOCOL_VERSION)
 
+    @property
+    def can_take_up(self) -> bool:
+        """Can this agent go on with a conversation of before?"""
+        abilities = self._hello.agent_capabilities
+        return abilities is not None and _way_back(abilities) is not None
+
     async def open(self, known: str) -> Opened:
         """Take up the conversation of that id, or begin one. Raise `AgentError`."""
         lost = ""
@@ -110,13 +116,9 @@ class Opening:
     async def take_up(self, known: str) -> tuple[Opened | None, str]:
         """The conversation of that id, or why it cannot be had."""
         abilities = self._hello.agent_capabilities or schema.AgentCapabilities()
-        sessions = abilities.session_capabilities
         params = {"sessionId": known, "cwd": self._root, "mcpServers": []}
-        if sessions is not None and sessions.resume is not None:
-            method = "session/resume"
-        elif abilities.load_session:
-            method = "session/load"
-        else:
+        method = _way_back(abilities)
+        if method is None:
             return None, "this agent cannot take up a conversation of before"
         try:
             found = await self._with_login(method, params, schema.LoadSessionResponse)
@@ -229,6 +231,14 @@ def modes_of(found: Any) -> Modes:
         if isinstance(option, schema.SessionConfigOptionSelect) and option.category == "mode":
             return Modes(_values(option.options), option.current_value, option.id)
     return Modes()
+
+
+def _way_back(abilities: schema.AgentCapabilities) -> str | None:
+    """The request that takes up a conversation; the one that replays nothing comes first."""
+    sessions = abilities.session_capabilities
+    if sessions is not None and sessions.resume is not None:
+        return "session/resume"
+    return "session/load" if abilities.load_session else None
 
 
 def _values(options: Sequence[Any]) -> tuple[str, ...]:

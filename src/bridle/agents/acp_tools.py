@@ -22,7 +22,8 @@ from bridle.promises.agent import Permission, ToolActivity
 from bridle.tools.nearby import unified
 from bridle.workspace.text import one_line
 
-State = Literal["open", "allowed", "refused", "carried", "over"]
+State = Literal["open", "asked", "allowed", "refused", "carried", "over"]
+_GRACE = 0.5  # seconds for a question to be taken back
 _HARMLESS = ("read", "search", "think")
 _CHANGED = "not run: a hook changed the call, and this agent cannot be told to make another one"
 _NO_ONCE = "not run: the agent offers no yes for this once"
@@ -88,10 +89,11 @@ class Tools:
             return _answer(None)
         for one in known.ids:  # the same call once more, such as without the agent's own sandbox
             await self._reins.finish(one, _AGAIN, ok=False)
-        known.ids, known.state = (), "allowed"  # until the gate has spoken it is nobody else's
+        known.ids, known.state = (), "asked"
         known.wants, known.changes = wanted(call, self._reins.root), changes_of(call)
         option = pick(request.options, allowed=True)
-        allowed, stops = await self._permit(call, known, option is not None)
+        judging = asyncio.ensure_future(self._permit(call, known, option is not None))
+        allowed, stops = await _unless(stopped, judging)
         known.state = "allowed" if allowed else "refused"
         if stops or stopped.is_set():
             return _answer(None)
@@ -203,7 +205,7 @@ class Tools:
                     ok=ok,
                     data=_diff(changes_of(call) or known.changes, self._reins.root, number),
                 )
-        elif state == "open":
+        elif state in ("open", "asked"):
             await self._confess(call, text, ok=ok)
         elif state == "refused" and ok:
             title = one_line(call.title or known.kind, 100)
@@ -230,6 +232,21 @@ class Tools:
         if known.ids and text.startswith(known.shown) and len(text) > len(known.shown):
             await self._reins.say(ToolOutputDelta(known.ids[0], text[len(known.shown) :]))
             known.shown = text
+
+
+async def _unless(
+    stopped: asyncio.Event, judging: "asyncio.Task[tuple[bool, bool]]"
+) -> tuple[bool, bool]:
+    """The gate's word; a no, soon after the turn was stopped, where nobody takes it back."""
+    stop = asyncio.ensure_future(stopped.wait())
+    try:
+        await asyncio.wait({judging, stop}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({judging}, timeout=_GRACE if stopped.is_set() else None)
+        return judging.result() if judging.done() else (False, True)
+    finally:
+        for one in (judging, stop):
+            one.cancel()
+        await asyncio.wait({judging, stop})
 
 
 def _answer(option: str | None) -> dict[str, Any]:
