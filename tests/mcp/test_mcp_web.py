@@ -26,6 +26,9 @@ def test_headers_go_with_every_request_and_what_is_refused_says_why(tmp_path):
             assert all(one.get("authorization") == headers["Authorization"] for one in web.seen)
             with pytest.raises(ToolError, match="it answered 401: it wants a token"):
                 await look(source, tmp_path, action="tools", server="bare")
+            with pytest.raises(ToolError) as caught:  # there is no stream, which is no trouble
+                await look(source, tmp_path, action="read", server="web", uri="x://y")
+            assert caught.value.message == "web failed: it said: resources/read"
 
     with web_server("locked") as web:
         run(work(web))

@@ -195,8 +195,9 @@ class Connection:
         if self._way.lost:
             return Forgotten(self._why(""), leaf)
         if isinstance(leaf, MCPError) and leaf.code != types.CONNECTION_CLOSED:
-            said = self._way.trouble or f"it said: {one_line(leaf.message, 400)}"
-            return ToolError(self._why(said), leaf)
+            said = f"it said: {one_line(leaf.message, 400)}"
+            trouble = f"{self._way.trouble}; " if self._way.trouble else ""
+            return ToolError(f"{trouble}{said}", leaf)
         if self.is_open and not isinstance(leaf, MCPError):
             return ToolError(f"its answer cannot be read: {_unread(leaf)}", leaf)
         if isinstance(leaf, MCPError):

@@ -59,8 +59,8 @@ class Web:
         status = response.status_code
         if response.request.method == "GET" and not self._listening.take():
             raise httpx2.RemoteProtocolError("it ends every stream as soon as it is opened")
-        if status >= 400:
-            self.trouble = _STATUS.get(status, f"it answered {status}")
+        if response.request.method == "POST":  # that there is no stream to listen to is no trouble
+            self.trouble = _STATUS.get(status, f"it answered {status}") if status >= 400 else ""
             if status == 404 and "mcp-session-id" in response.request.headers:
                 self.lost, self.trouble = True, "it has forgotten this session"
         if response.headers.get("content-encoding", "identity").lower() != "identity":
