@@ -97,6 +97,31 @@ def test_a_parked_turn_goes_on_elsewhere_our_tool_runs_what_was_shown_and_the_ag
     assert "refused" not in repr([one.message for one in events(engine, sid, ResponseCompleted)])
 
 
+def test_an_agent_without_a_conversation_of_its_own_is_told_the_prompt_again_and_what_steers(
+    tmp_path,
+):
+    prompts = []
+
+    async def act(prompt, session, can_use_tool):
+        prompts.append(prompt)
+        if prompt == "go":
+            await can_use_tool("mark", {"word": "x"}, "A")
+        return AgentResponse("ok")
+
+    async def story():
+        store = JsonlStore(tmp_path)
+        async with acting_engine(Acting(act), mark, store=store, on_ask="park") as engine:
+            session = await engine.session()
+            await session.wait(await session.send("go"))
+            await session.send("and be quick", when="next_step")
+            return await answered(session, YES)
+
+    assert run(story()).reason == "done"
+    _, second = prompts
+    assert second.startswith("go\n\n") and second.endswith("\n\nand be quick")
+    assert "marked x" in second
+
+
 def test_a_no_is_told_and_nothing_is_run(tmp_path):
     seen = []
     done.clear()
