@@ -218,8 +218,8 @@ async def interrupted(agent, *tools, on=TextDelta, **rest):
 
 def test_an_agent_that_lets_go_of_nothing_is_given_up_and_no_longer_heard(impatient):
     async def act(prompt, session, can_use_tool):
-        session.emit(TextDelta("at work"))
         await can_use_tool("other", {}, "A")
+        session.emit(TextDelta("at work"))
         while not let_go.is_set():
             try:
                 await let_go.wait()
@@ -235,7 +235,7 @@ def test_an_agent_that_lets_go_of_nothing_is_given_up_and_no_longer_heard(impati
     async def story():
         nonlocal let_go
         let_go, ours = asyncio.Event(), asyncio.all_tasks()
-        found = await interrupted(agent, on=CallIntended, rules=ALLOWS)
+        found = await interrupted(agent, rules=ALLOWS)
         let_go.set()
         await asyncio.wait(asyncio.all_tasks() - ours)
         return found

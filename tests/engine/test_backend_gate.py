@@ -1,13 +1,18 @@
 """The gate before another agent's own effects, with real tools, ground and rules."""
 
+import asyncio
+
 import pytest
-from acting import Acting
+from acting import Acting, acting_engine
+from standing import Ledger
 
 from bridle.agents.base import AgentResponse
+from bridle.engine.history import NOT_RUN
 from bridle.events import ApprovalAsked, CallIntended
+from bridle.policy import read_rule
 from bridle.promises.session import Answer
 from bridle.runtime.assembly import build_engine
-from rig import events, run
+from rig import events, results, run
 
 
 async def asked_for(calls, tmp_path, *, answer=True, **options):
@@ -83,3 +88,39 @@ def test_a_deny_rule_is_final_whatever_a_person_would_say(tmp_path):
     calls = [shell("make x"), ("mcp__tickets__close", {"id": 1}), ("mcp__tickets__open", {})]
     found, asked, _ = run(asked_for(calls, tmp_path, rules=rules))
     assert (found, asked) == (["deny", "allow", "allow"], ["c2"])
+
+
+def test_a_stop_in_the_moment_of_a_yes_is_a_no():
+    """The intent is recorded, undo has kept what it needs, and then the person stops the turn."""
+    seen = []
+
+    class Slow(Ledger):
+        def keep(self, session_id, turn):
+            keeping = super().keep(session_id, turn)
+            before = keeping.before
+
+            async def late(call):
+                await before(call)
+                stopping.append(asyncio.ensure_future(session.interrupt()))
+                await asyncio.sleep(0)
+
+            keeping.before = late
+            return keeping
+
+    async def act(prompt, session, can_use_tool):
+        seen.append(bool(await can_use_tool("other", {}, "A")))
+        return AgentResponse("ok")
+
+    async def story():
+        nonlocal session
+        rules = (read_rule("allow: other"),)
+        async with acting_engine(Acting(act), keeper=Slow(), rules=rules) as engine:
+            session = await engine.session()
+            result = await session.wait(await session.send("go"))
+            await asyncio.gather(*stopping)
+            return engine, session.id, result
+
+    session, stopping = None, []
+    engine, sid, result = run(story())
+    assert (seen, result.reason) == ([False], "interrupted")
+    assert results(engine, sid) == [("A", NOT_RUN, True)]

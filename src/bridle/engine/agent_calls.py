@@ -92,7 +92,17 @@ class AgentCaller(Caller):
         """May the agent make this call? Where it may, its intent is on disk."""
         self._open[call.id] = call
         found = await self._until_over(self._permission(call))
-        return self._late(call) if found is None else found
+        if found is None or (found and self.over.done()):
+            await self._take_back(call)
+            return self._late(call)
+        return found
+
+    async def _take_back(self, call: ToolCall) -> None:
+        """The turn was stopped in the moment in which it was allowed: the agent hears no yes."""
+        self._begun.discard(call.id)
+        allowed = self._allowed.pop(call.id, None)
+        if allowed is not None and allowed.keeping is not None and self._around is not None:
+            await self._say_changed(self._around, allowed.judged, allowed.keeping)
 
     def _late(self, call: ToolCall) -> Permission:
         parked = self.over.done() and self.over.result() is PARKED

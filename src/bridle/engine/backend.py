@@ -22,6 +22,7 @@ from bridle.engine.agent_session import Assignment, LentSession
 from bridle.engine.allowance import DayRoom
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
+from bridle.engine.sources import renew
 from bridle.engine.turn import Turn
 from bridle.errors import AgentError, BudgetReached
 from bridle.events import AgentResponded, TraceEvent, UsageReported
@@ -114,6 +115,8 @@ class _Run:
 
     async def _go_on(self) -> None:
         """Have the calls settled that waited for a person; a tool that does not stop is left."""
+        if self._turn.sources:
+            renew(self._turn)
         work = asyncio.ensure_future(self._caller.go_on(self._turn.left))
         try:
             await asyncio.wait((work,))
