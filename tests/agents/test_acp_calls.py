@@ -7,7 +7,14 @@ import pytest
 from agents.acp_rig import ANSWER, HandMade, acp_engine, one_prompt, opened, started
 from bridle.agents.acp_process import environment
 from bridle.errors import AgentError
-from bridle.events import ApprovalAsked, CallIntended, ToolOutputDelta, TraceEvent, TurnParked
+from bridle.events import (
+    ApprovalAsked,
+    CallIntended,
+    TextDelta,
+    ToolOutputDelta,
+    TraceEvent,
+    TurnParked,
+)
 from bridle.promises.agent import Permission
 from rig import endings, events, results, run, until
 
@@ -41,6 +48,22 @@ def test_a_call_that_is_asked_for_again_is_judged_again(tmp_path):
     assert session.asked == [("shell", {"command": "touch x"})] * 2
     again = "the agent asked for the same again before it said what came of this"
     assert session.finished == [("c", again, False), ("c-2", "ok", True)]
+
+
+def test_a_question_comes_after_everything_that_was_said_before_it(tmp_path):
+    lines = f"{ASK}\nfor n in range(900): text(str(n))\nask('c', **{RUN})\n{ANSWER}"
+    session, said = HandMade(tmp_path), []
+
+    async def gate(name, arguments, context=None):
+        said.extend(one.text for one in session.told(TextDelta))
+        return False
+
+    async def story():
+        async with started(opened(tmp_path, lines)) as agent:
+            await agent.execute("go", session, can_use_tool=gate)
+
+    run(story())
+    assert said == [str(number) for number in range(900)]
 
 
 def test_output_is_passed_on_while_it_runs_and_only_what_is_new(tmp_path):

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import logging
+from types import SimpleNamespace
 
 import pytest
 
 from agents.acp_rig import ANSWER, HandMade, one_prompt, opened, program, started
+from bridle.agents.acp_link import Pipe
 from bridle.errors import AgentError, ConfigError, TimedOut
 from bridle.events import TextDelta, TraceEvent
 from rig import a_mark, marked, run
@@ -125,6 +127,29 @@ def test_a_flood_is_stopped_and_the_others_are_served_meanwhile(tmp_path):
         return ticks
 
     assert run(story()) > 10
+
+
+def test_what_is_buffered_already_is_not_read_without_a_pause():
+    async def story():
+        reader, ticks = asyncio.StreamReader(limit=2**24), 0
+        reader.feed_data(b'{"id": 1, "result": 0}\n' * 10_000)
+        reader.feed_eof()
+
+        async def others():
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0)
+
+        pipe = Pipe(SimpleNamespace(reader=reader), None)
+        beside = asyncio.ensure_future(others())
+        while await pipe.receive() is not None:
+            pass
+        beside.cancel()
+        await asyncio.wait({beside})
+        return ticks
+
+    assert run(story()) > 100
 
 
 def test_too_many_requests_at_once_are_refused(tmp_path):

@@ -19,10 +19,12 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Image, Text
+from bridle.promises.agent import Permission
 from bridle.usage import Usage
 from rig import run
 
 KEY = {"id": "api-key", "name": "API key"}
+SAY = {"say": "{result}"}
 BROWSER = {"id": "oauth", "name": "Sign in with a browser"}
 
 
@@ -127,6 +129,24 @@ def test_what_was_allowed_is_written_for_it_without_a_second_question(tmp_path):
     assert place.read_text() == "two\n"
     assert [name for name, _ in session.asked] == ["edit", "write"]
     assert session.finished == [("c", "ok", True)]
+
+
+def test_a_promise_is_kept_once(tmp_path):
+    place, asked = tmp_path / "new.txt", []
+    write = {"write": {"path": str(place), "content": "x"}}
+    ask = {"id": "c", "kind": "edit", "diffs": [{"path": str(place), "new": "x"}]}
+
+    async def gate(name, arguments, context=None):
+        asked.append((name, arguments))
+        return Permission(len(asked) == 1, "no", call_id=context or "")
+
+    async def story():
+        command = scripted(tmp_path, [{"ask": ask}, write, {"say": "{result}, "}, write, SAY])
+        async with started(command) as agent:
+            return await agent.execute("go", HandMade(tmp_path), can_use_tool=gate)
+
+    assert run(story()).content == "written, error -32603: no"
+    assert asked == [("write", {"path": str(place), "content": "x"})] * 2
 
 
 def test_a_file_keeps_its_encoding_and_lines_are_counted_from_one(tmp_path):

@@ -42,7 +42,7 @@ class Taker(Protocol):
         ...
 
 
-class _Pipe:
+class Pipe:
     """Messages over the pipes of a program: what the library calls a transport."""
 
     def __init__(self, process: AgentProcess, taker: Taker) -> None:
@@ -111,7 +111,7 @@ class Link:
     def __init__(self, process: AgentProcess, taker: Taker) -> None:
         self.process = process
         self._taker = taker
-        self._pipe = _Pipe(process, taker)
+        self._pipe = Pipe(process, taker)
         self._under_way = 0
         self._connection = Connection(self._asked, self._pipe)
 
