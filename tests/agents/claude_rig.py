@@ -171,6 +171,11 @@ def programs(folder):
     return [pid for pid in found if pid != os.getpid()]
 
 
+def command_lines(folder):
+    """What anybody on the machine can read of the program's family."""
+    return [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in programs(folder)]
+
+
 def words(session):
     """The text that a session was told by events."""
     return "".join(event.text for event in session.of(TextDelta))

@@ -14,6 +14,7 @@ from claude_rig import (
     Heard,
     Whole,
     claude,
+    command_lines,
     programs,
     runs,
     says,
@@ -125,6 +126,51 @@ def test_nothing_is_left_of_it_when_bridle_is_killed_P7(tmp_path):
         host.kill()
         host.wait()
     asyncio.run(until(lambda: not marked(f"sleep\0{mark}") and not programs(tmp_path)))
+
+
+SERVER = """
+import sys, json
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    method, result = asked["method"], {}
+    if method == "initialize":
+        result = {"protocolVersion": asked["params"]["protocolVersion"],
+                  "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    elif method == "tools/list":
+        schema = {"type": "object", "properties": {"n": {"type": "number"}}}
+        result = {"tools": [{"name": "twice", "description": "d", "inputSchema": schema,
+                             "annotations": {"readOnlyHint": True}}]}
+    elif method == "tools/call":
+        n = asked["params"]["arguments"]["n"]
+        result = {"content": [{"type": "text", "text": f"it is {2 * n}"}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def test_tools_of_an_mcp_server_are_asked_about_by_their_name_and_its_keys_are_not_shown(tmp_path):
+    async def work():
+        seen = []
+
+        async def look():
+            seen.extend(command_lines(tmp_path))
+            return True
+
+        server = {"command": PYTHON, "args": ["-c", SERVER], "env": {"TOKEN": "s3cr3t-token"}}
+        call = uses("mcp__calc__twice", {"n": 21})
+        session, gate = Whole(workspace(tmp_path)), Gate(look, False)
+        async with claude([call, call, says("ok")], tmp_path, mcp_servers={"calc": server}) as (
+            agent,
+            _,
+        ):
+            response = await agent.execute("go", session, can_use_tool=gate)
+        assert gate.asked == [("mcp__calc__twice", {"n": 21})] * 2
+        assert [(text, ok) for _, text, ok, _ in session.finished] == [("it is 42", True)]
+        assert response.content == "ok" and programs(tmp_path) == []
+        assert seen and b"s3cr3t-token" not in b"".join(seen)
+
+    run(work())
 
 
 def test_a_reply_that_was_not_streamed_is_told_whole_and_a_helpers_is_not():

@@ -5,10 +5,13 @@ A value of the person's (`ClaudeCodeConfig`) and the session decide. Starts noth
 
 import logging
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from bridle.agents.claude_process import find_program
@@ -173,3 +176,20 @@ def command_line(options: "ClaudeAgentOptions") -> list[str]:
     from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 
     return SubprocessCLITransport("", options)._build_command()
+
+
+@contextmanager
+def private_servers(options: "ClaudeAgentOptions") -> Iterator[Any]:
+    """MCP servers as the command line names them: by a file of ours, for it may hold their keys.
+
+    Everybody on the machine can read a command line. Servers inside this process have none.
+    """
+    servers = options.mcp_servers
+    inside = isinstance(servers, dict) and any(one.get("type") == "sdk" for one in servers.values())
+    if not servers or inside or not isinstance(servers, dict):
+        yield servers
+        return
+    with tempfile.NamedTemporaryFile("wb", suffix=".json") as file:
+        file.write(msgspec.json.encode({"mcpServers": servers}))
+        file.flush()
+        yield file.name

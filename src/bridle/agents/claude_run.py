@@ -22,6 +22,7 @@ from bridle.agents.claude_options import (
     config_folder,
     environment,
     find_cli,
+    private_servers,
 )
 from bridle.agents.claude_process import ClaudeProcess
 from bridle.agents.claude_prompt import blocks_of
@@ -77,7 +78,11 @@ class ClaudeRun:
     async def through(self, prompt: str) -> Outcome:
         """Start, speak, listen. Raise `AgentError` where the program did not get to a result."""
         options = self._options()
-        words = command_line(replace(options, permission_prompt_tool_name="stdio"))
+        with private_servers(options) as servers:
+            wanted = replace(options, permission_prompt_tool_name="stdio", mcp_servers=servers)
+            return await self._run(prompt, options, command_line(wanted))
+
+    async def _run(self, prompt: str, options: Any, words: list[str]) -> Outcome:
         self._process = process = ClaudeProcess(words, self._order.roots[0], self._env)
         client = self._order.sdk.ClaudeSDKClient(
             replace(options, allowed_tools=[]), transport=process
