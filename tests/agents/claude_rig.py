@@ -13,7 +13,7 @@ import pytest
 
 from bridle.agents.claude_code import ClaudeCodeAgent
 from bridle.agents.claude_options import ClaudeCodeConfig
-from bridle.events import TextDelta, TraceEvent
+from bridle.events import TraceEvent
 from bridle.messages import ToolOutput
 from bridle.promises.agent import Permission, Room
 from bridle.testing import FakeAnthropic
@@ -174,11 +174,6 @@ def programs(folder):
 def command_lines(folder):
     """What anybody on the machine can read of the program's family."""
     return [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in programs(folder)]
-
-
-def words(session):
-    """The text that a session was told by events."""
-    return "".join(event.text for event in session.of(TextDelta))
 
 
 async def until(found, seconds=30.0):

@@ -30,6 +30,7 @@ from bridle.promises.agent import Room
 from rig import a_mark, marked, run
 
 GONE = "00000000-0000-4000-8000-000000000000"
+BROKEN = "#!/bin/sh\necho it is broken >&2; exit 3\n"
 FRIENDLY = "The AI service is temporarily unavailable. Please try again in a moment."
 
 
@@ -272,7 +273,7 @@ def test_a_program_that_is_not_there_says_what_to_install(tmp_path):
     run(work())
 
 
-@pytest.mark.parametrize("body", ["#!/bin/sh\necho it is broken >&2; exit 3\n", "no program"])
+@pytest.mark.parametrize("body", [BROKEN, "#!/bin/sh\nexit 0\n", "no program"])
 def test_a_program_that_is_broken_says_so_and_what_to_install(tmp_path, body):
     async def work():
         broken = tmp_path / "claude"
@@ -282,7 +283,7 @@ def test_a_program_that_is_broken_says_so_and_what_to_install(tmp_path, body):
         with pytest.raises(ConfigError, match="could not be started") as found:
             await agent.execute("go", Bare(workspace(tmp_path)))
         assert "pip install 'bridle[claude]'" in found.value.hint
-        assert ("it is broken" in found.value.message) == body.startswith("#!")
+        assert ("it is broken" in found.value.message) == (body == BROKEN)
 
     run(work())
 

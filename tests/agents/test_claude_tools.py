@@ -189,6 +189,8 @@ VERDICTS = [
     ({"is_error": False, "num_turns": 1}, "", "done"),
     ({"api_error_status": 529, "terminal_reason": "api_error"}, "server_error", "transient"),
     ({"api_error_status": 500}, "server_error", "transient"),
+    ({"api_error_status": 529, "num_turns": 0}, "server_error", "transient"),
+    ({"num_turns": 0}, "authentication_failed", "failed"),
     ({"api_error_status": 429}, "rate_limit", "transient"),
     ({"api_error_status": None}, "server_error", "transient"),
     ({"api_error_status": 401}, "authentication_failed", "failed"),

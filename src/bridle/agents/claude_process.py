@@ -49,6 +49,7 @@ class ClaudeProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._lifeline = -1
         self._code: int | None = None
+        self._is_ending = False
         self._stderr = bytearray()
         self._listening: asyncio.Task[None] | None = None
         self._writing = asyncio.Lock()
@@ -108,12 +109,13 @@ class ClaudeProcess:
 
     async def end_input(self) -> None:
         """Nothing more will be said: the polite way of asking it to end."""
+        self._is_ending = True
         if self._process is not None and self._process.stdin is not None:
             with suppress(OSError, RuntimeError):
                 self._process.stdin.close()
 
     async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
-        """What it says, until it ends. Raise the SDK's `ProcessError` for an end that is a bad one.
+        """What it says, until it ends. Raise the SDK's `ProcessError` where nobody has asked it to.
 
         A line that is no JSON object is passed over: other builds write there, too.
         """
@@ -125,7 +127,7 @@ class ClaudeProcess:
                 with suppress(msgspec.DecodeError, UnicodeDecodeError):
                     yield msgspec.json.decode(line, type=dict[str, Any])
         code = await process.wait()
-        if code:
+        if code or not self._is_ending:  # whoever waits for an answer would wait for long
             from claude_agent_sdk import ProcessError
 
             raise ProcessError("Claude Code ended", exit_code=code)

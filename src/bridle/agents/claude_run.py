@@ -104,7 +104,7 @@ class ClaudeRun:
                 return _STOPPED
             return self._failure(error, process)
         if result is None:
-            return _STOPPED
+            return _STOPPED if self.is_stopped else self._failure(EOFError("no result"), process)
         return judged(result, self.talk.error, resumed=bool(self._resume))
 
     async def stop(self) -> None:
@@ -112,7 +112,7 @@ class ClaudeRun:
         self.is_stopped = True
         client = self._client
         if client is not None:
-            with suppress(TimeoutError, Exception):  # it may be gone; then it is ended below
+            with suppress(Exception):  # it may be gone; then it is ended below
                 await asyncio.wait_for(client.interrupt(), PATIENCE)
                 await asyncio.wait_for(self._over.wait(), PATIENCE)
                 return

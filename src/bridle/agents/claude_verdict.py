@@ -62,8 +62,8 @@ def _kind(result: Any, error: str, *, resumed: bool) -> tuple[Kind, str]:
         return "done", result.result or ""
     if str(result.terminal_reason or "").startswith("aborted"):
         return "stopped", "It was stopped."
-    if resumed and not result.num_turns:
-        return "stale", said
+    if resumed and not (result.num_turns or result.api_error_status or error):
+        return "stale", said  # a service that refused the first request is another matter
     if result.subtype in _LIMITS:
         return "limit", f"{_LIMITS[result.subtype]} ({said}). What was done until then stands."
     if is_transient(result.api_error_status, error):
