@@ -10,7 +10,6 @@ from bridle.errors import AgentError
 from bridle.events import (
     ApprovalAsked,
     CallIntended,
-    TextDelta,
     ToolOutputDelta,
     TraceEvent,
     TurnParked,
@@ -51,19 +50,28 @@ def test_a_call_that_is_asked_for_again_is_judged_again(tmp_path):
 
 
 def test_a_question_comes_after_everything_that_was_said_before_it(tmp_path):
-    lines = f"{ASK}\nfor n in range(900): text(str(n))\nask('c', **{RUN})\n{ANSWER}"
-    session, said = HandMade(tmp_path), []
+    """Also where somebody takes their time with a result."""
+    lines = f"{ASK}\nask('a', **{RUN})\ndone('a')\nfor n in range(5): text(str(n))\n"
+    lines += f"ask('b', **{RUN})\n{ANSWER}"
+    session, order = HandMade(tmp_path), []
 
     async def gate(name, arguments, context=None):
-        said.extend(one.text for one in session.told(TextDelta))
-        return False
+        order.append(f"asked {context}")
+        return Permission(True, call_id=context)
+
+    async def slowly(call_id, text, **rest):
+        for _ in range(100):
+            await asyncio.sleep(0)
+        order.append(f"finished {call_id}")
+
+    session.finish, session.emit = slowly, lambda event: order.append(event.text)
 
     async def story():
         async with started(opened(tmp_path, lines)) as agent:
             await agent.execute("go", session, can_use_tool=gate)
 
     run(story())
-    assert said == [str(number) for number in range(900)]
+    assert order == ["asked a", "finished a", *"01234", "asked b"]
 
 
 def test_output_is_passed_on_while_it_runs_and_only_what_is_new(tmp_path):

@@ -10,10 +10,12 @@ the rest of bridle. The script says what the agent can do and what it does with 
 A step is one of: say, think, plan, call, update, ask (then, else), read, write, run, put (writes a
 file itself), prompt (says back what it was sent), usage, mode, commands, notify, start (a program),
 wait (for a cancel), sleep, die, fail, end (the stop reason), tokens. `{result}` in a text is what
-the last read, run or ask came to. Without a turn left it says "Done.".
+the last read, run or ask came to. `prompts` has steps by a word that the prompt holds, the last of
+several; else the next turn is played. Without a turn left it says "Done.".
 """
 
 import asyncio
+import copy
 import json
 import os
 import subprocess
@@ -37,6 +39,7 @@ class ScriptedAgent:
     def __init__(self, script: dict[str, Any]) -> None:
         self._can: dict[str, Any] = script.get("agent", {})
         self._turns: list[list[dict[str, Any]]] = script.get("turns", [])
+        self._prompts: dict[str, list[dict[str, Any]]] = script.get("prompts", {})
         self._sessions: dict[str, int] = self._remembered()
         self._told: dict[str, asyncio.Event] = {}
         self._in = not self._can.get("login")
@@ -126,12 +129,11 @@ class ScriptedAgent:
         self._remember()
         self._told[session_id] = asyncio.Event()
         self._stop, self._tokens = "end_turn", None
-        steps = self._turns[number] if number < len(self._turns) else [{"say": "Done."}]
         words = "".join(
             one.text if isinstance(one, schema.TextContentBlock) else f"<{one.type}>"
             for one in prompt
         )
-        await self._play(session_id, steps, words)
+        await self._play(session_id, self._steps(words, number), words)
         usage = schema.Usage.model_validate(self._tokens) if self._tokens else None
         return schema.PromptResponse(stop_reason=self._stop, usage=usage)
 
@@ -139,6 +141,12 @@ class ScriptedAgent:
         """Stop, if it listens."""
         if session_id in self._told and not self._can.get("deaf"):
             self._told[session_id].set()
+
+    def _steps(self, words: str, number: int) -> list[dict[str, Any]]:
+        """What is to be done with a prompt."""
+        if found := [word for word in self._prompts if word in words]:
+            return copy.deepcopy(self._prompts[max(found, key=words.rindex)])
+        return self._turns[number] if number < len(self._turns) else [{"say": "Done."}]
 
     async def _play(self, session: str, steps: list[dict[str, Any]], words: str) -> None:
         for step in steps:
