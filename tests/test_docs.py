@@ -1,6 +1,7 @@
 """What the documents say is run: every example, every command of the README, every link."""
 
 import asyncio
+import json
 import os
 import re
 import shlex
@@ -12,8 +13,12 @@ from pathlib import Path
 import click
 import pytest
 
+import bridle
+from bridle.agents.base import AgentResponse
 from bridle.cli import COMMANDS, commands
+from bridle.config import load_settings
 from bridle.testing import KEY, FakeAnthropic
+from bridle.testing.agents import acts_for
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -21,6 +26,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SAID = {
     "add_a_tool.py": "Yes: there are three saddles.\n",
     "add_a_provider.py": "HOLD YOUR HORSES \n",
+    "own_agent.py": "asked about edit a.txt\nEdited. two\n",
 }
 
 
@@ -145,3 +151,64 @@ def test_the_program_of_the_readme_runs_against_a_vendor(tmp_path):
     code_, out, err, requests = asyncio.run(serve())
     assert (code_, err, requests) == (0, "", 2)
     assert out.startswith("No. ")
+
+
+AGENTS = ROOT / "docs" / "guides" / "agents.md"
+
+
+class Mine:
+    """What a reader would put in its place: says what the script says."""
+
+    def __init__(self, script):
+        self.script = script
+
+    async def execute(self, prompt, session, *, on_text_chunk, **_):
+        for act in acts_for(self.script, prompt):
+            await on_text_chunk(act.text)
+        return AgentResponse("".join(act.text for act in acts_for(self.script, prompt)))
+
+    async def cancel(self, session_id): ...
+    async def shutdown(self): ...
+
+
+def test_the_code_of_the_agents_guide_runs(tmp_path, monkeypatch):
+    """(P8) Its blocks one after the other, as a reader would type them; then what they define."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BRIDLE_STATE", str(tmp_path / "state"))
+    names = {"__name__": "guide"}
+    for block in [code for kind, code in fenced(AGENTS) if kind == "python"]:
+        exec(compile(block, str(AGENTS), "exec"), names)
+
+    async def story():
+        async with bridle.build_engine(agent=names["Scribe"](), mode="edits") as engine:
+            written = await engine.run("buy milk")
+        async with bridle.build_engine(agent=names["Scribe"](), mode="plan") as engine:
+            refused = await engine.run("no")
+        async with bridle.build_engine(agent=names["loop"]) as engine:
+            return written, refused, await engine.run("hi")
+
+    written, refused, greeted = asyncio.run(story())
+    assert (written.text, written.metrics.cost) == ("It is written down.", 0.001)
+    assert (tmp_path / "notes.txt").read_text() == "buy milk"
+    assert refused.text.startswith("I may not: ")
+    assert greeted.text == "Hello."
+    assert names["agent"].config.model == "opus"
+    names["Mine"] = Mine
+    names["TestMine"]().test_text_is_streamed()
+
+
+def test_the_settings_of_the_agents_guide_are_settings(tmp_path):
+    [text] = [code for kind, code in fenced(AGENTS) if kind == "yaml"]
+    file = tmp_path / "config.yaml"
+    file.write_text(text)
+    settings = load_settings({}, {}, file).settings
+    assert (settings.agent, settings.agent_env) == ("claude-code", ("MY_AGENT_TOKEN",))
+    assert [json.loads(code) for kind, code in fenced(AGENTS) if kind == "json"]
+
+
+def test_an_agent_of_ones_own_takes_about_fifteen_lines():
+    """(P8)"""
+    source = (ROOT / "examples" / "own_agent.py").read_text("utf-8")
+    agent = source.partition("class Replacer:")[2].partition("async def yes")[0]
+    lines = [line for line in agent.splitlines() if line.strip()]
+    assert len(lines) <= 17
