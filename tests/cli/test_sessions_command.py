@@ -36,7 +36,7 @@ def test_the_list_names_what_is_no_log_and_goes_on(bridle: Program):
     assert [one["id"] for one in shown] == [one.id for one in stored]
     assert set(shown[0]) == {
         *("id", "createdAt", "updatedAt", "title", "workspace", "model", "size", "tags"),
-        *("busy", "holder", "parked", "waiting"),
+        *("busy", "holder", "parked", "waiting", "parent"),
     }
 
 

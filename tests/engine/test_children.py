@@ -2,6 +2,8 @@
 
 import asyncio
 
+from family import Cast, children_of, ends_of, family_engine, task, tasks
+
 from bridle.events import (
     CallIntended,
     ChildEnded,
@@ -16,7 +18,6 @@ from bridle.events import (
 from bridle.promises.provider import ProviderInfo
 from bridle.tools.function import tool
 from bridle.usage import ExecutionMetrics, Price, Usage
-from family import Cast, children_of, ends_of, family_engine, task, tasks
 from rig import call, endings, events, results, run
 
 PRICED = ProviderInfo("scripted", "m", max_output=1000, price=Price(1.0, 5.0))

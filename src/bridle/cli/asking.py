@@ -146,8 +146,11 @@ class Asker:
     async def _reached(self, asked: ApprovalAsked) -> None:
         """Until everything said before the question stands on the screen.
 
-        What is shown has been written first. If it cannot be written, the question comes anyway.
+        What is shown has been written first. If it cannot be written, the question comes anyway;
+        and so does one of a child session, which is in another log.
         """
+        if self.session is not None and asked.shown not in self.session.history.pending:
+            return
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE):
                 await self._event(asked).wait()

@@ -1,13 +1,16 @@
-"""What changed a session itself, or its folder: forks, rewinds, modes, files, undo … Pure.
+"""What changed a session itself, or its folder: forks, rewinds, modes, files, tasks … Pure.
 
 One line each, for the story of a log and for a screen that is live.
 """
 
 from collections.abc import Callable, Sequence
 
-from bridle.cli.render import counted, one_line
-from bridle.cli.style import Paint
+from bridle.cli.render import cost_of, counted, one_line
+from bridle.cli.style import Paint, cut
 from bridle.events import (
+    ChildEnded,
+    ChildOf,
+    ChildStarted,
     Compacted,
     Event,
     FilesChanged,
@@ -23,6 +26,7 @@ from bridle.events import (
 
 _MOST = 3  # broken lines that are told one by one
 _FILES = 6  # files that are told by name
+_TASK = 60  # characters of a task
 _SPEAKING = ("write", "edit", "apply_patch")  # their results say which files they changed
 
 
@@ -86,6 +90,25 @@ def _held(event: Event, paint: Paint) -> list[str]:
         case UnknownEvent():
             kind = one_line(str(event.data.get("type", "")))[:40] or "no name"
             return [paint.dim(f"  · a record of a kind that this version does not know: {kind}")]
+        case _:
+            return _child(event, paint)
+
+
+def _child(event: Event, paint: Paint) -> list[str]:
+    """Work that was handed to a session of its own; there, whose it is."""
+    match event:
+        case ChildOf():
+            return [_line("↳", f"a task of session {event.parent}", paint)]
+        case ChildStarted():
+            by = "" if event.agent in ("", "loop") else f" by {event.agent}"
+            what = cut(one_line(event.prompt), _TASK)
+            said = one_line(f"{what}{by} (session {event.session_id})")
+            return [f"  {paint.cyan('▸')} task {paint.dim(said)}"]
+        case ChildEnded():
+            good = event.reason == "done"
+            mark = paint.green("✓") if good else paint.red("✗")
+            said = f"task {event.reason} · {cost_of(event.metrics)} (session {event.session_id})"
+            return [f"  {mark} {paint.dim(one_line(said))}"]
         case _:
             return []
 

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from bridle.cli import render
 from bridle.cli.milestone import milestones
-from bridle.cli.style import Paint, erasing, paint_for, width_of
+from bridle.cli.style import Paint, cut, erasing, paint_for, width_of
 from bridle.cli.wrap import Wrap
 from bridle.events import (
     AgentActivity,
@@ -23,6 +23,7 @@ from bridle.events import (
     ThinkingDelta,
     TodosChanged,
     ToolCallReady,
+    ToolOutputDelta,
     ToolResultEvent,
     TraceEvent,
 )
@@ -165,6 +166,8 @@ class Screen:
 
     def _activity(self, event: Event) -> list[str]:
         """An agent's call says more; one that makes none is seen to work all the same."""
+        if isinstance(event, ToolOutputDelta):
+            return self._progress(event)
         if not isinstance(event, AgentActivity):
             return []
         doing = (event.tool_name, event.description)
@@ -172,6 +175,15 @@ class Screen:
             return []
         self._doing = doing
         return [*self._aside(), render.activity_line(event, self.paint, self.width)]
+
+    def _progress(self, event: ToolOutputDelta) -> list[str]:
+        """What a child session does, as its parent hears of it; other tools show their results."""
+        call = self._open.get(event.call_id)
+        if call is None or call.name != "task":
+            return []
+        whose = f"{cut(render.subject_of(call), 24)}: " if self._several else ""
+        lines = (f"{whose}{render.one_line(one)}" for one in event.text.splitlines())
+        return [self.paint.dim(f"    {cut(line, self.width - 4)}") for line in lines]
 
     def _asked(self, asked: ApprovalAsked) -> list[str]:
         if self.on_asked is None:

@@ -88,7 +88,8 @@ def listed(found: list[Glance], paint: Paint, width: int, does: dict[str, Doing]
         state = f"{words}  " if (words := does[one.id].words) else ""
         room = max(10, width - 46 - len(model) - len(state))
         tags = cut(tags, room // 2)
-        title = cut(plain(one.title) or "(no prompt)", room - len(tags))
+        below = "↳ " if one.parent else ""  # a task of another session
+        title = below + cut(plain(one.title) or "(no prompt)", room - len(tags) - len(below))
         line = f"{paint.cyan(plain(one.id))}  {when(one.updated_at)}  {paint.dim(model)}"
         yield line + paint.yellow(state) + title + paint.cyan(tags)
 
@@ -108,6 +109,7 @@ def _named(one: Glance, does: Doing) -> dict[str, object]:
         "holder": does.holder,
         "parked": does.parked,
         "waiting": does.waiting,
+        "parent": one.parent,
     }
 
 

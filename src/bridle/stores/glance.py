@@ -35,15 +35,24 @@ _START = re.compile(
 _PROMPT = re.compile(rb'"data":\{"type":"user_prompt","content":"(%b{0,200})' % _CHARACTER)
 _TITLE = re.compile(rb'"data":\{"type":"title","title":"(%b*)"' % _CHARACTER)
 _TAGS = re.compile(rb'"data":\{"type":"tags"(?:,"tags":(\[[^\]]*\]))?\}')
+_CHILD = re.compile(rb'"data":\{"type":"child_of","parent":"(%b*)"' % _CHARACTER)
+_FORK = re.compile(rb'"data":\{"type":"fork"()')
 
 _DATA, _BEGINNING = b'"data":{"type":"', 96
-_WANTED = {b"session_st": _START, b"user_promp": _PROMPT, b"title": _TITLE, b"tags": _TAGS}
+_WANTED = {
+    b"session_st": _START,
+    b"user_promp": _PROMPT,
+    b"title": _TITLE,
+    b"tags": _TAGS,
+    b"child_of": _CHILD,
+    b"fork": _FORK,
+}
 
 
 class Glance(NamedTuple):
     """What a list shows of a session: the fields of a `SessionSummary`, and what tells its state.
 
-    `file`: its device and inode. `end`: the last bytes of its log.
+    `file`: its device and inode. `end`: the last bytes of its log. `parent`: whose task it is.
     """
 
     id: str
@@ -56,6 +65,7 @@ class Glance(NamedTuple):
     tags: tuple[str, ...] = ()
     file: tuple[int, int] = (0, 0)
     end: bytes = b""
+    parent: str = ""
 
 
 class Place(NamedTuple):
@@ -196,7 +206,7 @@ def _read(place: Place) -> tuple[bytes, bytes, tuple[int, int]]:
 
 def _own(place: Place, head: bytes, created: str) -> Glance:
     """A log that bridle wrote: what is wanted stands at known places, and nothing is parsed."""
-    workspace = model = title = prompt = ""
+    workspace = model = title = prompt = parent = ""
     tags: tuple[str, ...] = ()
     for kind, match in _marked(head):
         if kind == b"session_st":
@@ -206,10 +216,12 @@ def _own(place: Place, head: bytes, created: str) -> Glance:
             title = _plain(match[1])
         elif kind == b"tags":
             tags = _listed(match[1])
+        elif kind in (b"child_of", b"fork"):  # a fork of a task is nobody's task
+            parent = _plain(match[1])
         elif not prompt:
             prompt = _plain(match[1])
-    changed = stamp(place.changed)
-    return Glance(place.id, created, changed, title or prompt, workspace, model, place.size, tags)
+    found = (place.id, created, stamp(place.changed), title or prompt, workspace, model)
+    return Glance(*found, place.size, tags, parent=parent)
 
 
 def _marked(head: bytes) -> Iterator[tuple[bytes, re.Match[bytes]]]:

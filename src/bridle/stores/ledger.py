@@ -1,7 +1,8 @@
 """What the logs say was used on one day: a fold over their `usage` records, continued where it was.
 
 Only lines that begin as such a record are decoded. A fork brings another session's records along;
-they count there and not here. Nothing is written, and no budget is known.
+they count there and not here; and so does what a child session used, whose log says it itself.
+Nothing is written, and no budget is known.
 """
 
 import os
@@ -42,7 +43,7 @@ class Entry(Struct, array_like=True):
         """Take one record into account."""
         if isinstance(event, Forked):
             self.tokens, self.money, self.unpriced = 0, 0.0, 0
-        elif isinstance(event, UsageReported):
+        elif isinstance(event, UsageReported) and event.purpose != "task":
             self.tokens += event.usage.total_tokens
             self.money += event.cost or 0.0
             self.unpriced += event.cost is None
