@@ -156,7 +156,8 @@ def test_where_there_is_no_place_nothing_is_changed(tmp_path):
     assert path.read_text() == text
 
 
-_TEXT = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), max_size=20)
+_CHARACTERS = st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"))
+_TEXT = st.text(_CHARACTERS, max_size=20).filter(str.isprintable)
 _WORDS = st.lists(_TEXT, min_size=1, max_size=4).filter(lambda words: words[0].strip())
 
 

@@ -17,6 +17,7 @@ TABLE = {
     "list": ("mcp:list_servers", "The servers that are set up, and what is known of each."),
     "add": ("mcp_changing:add", "Set up a server: try it, show its tools, remember them."),
     "remove": ("mcp_changing:remove", "Take a server out of your settings."),
+    "login": ("mcp_login:login", "Sign in at a server, in a browser."),
     "test": ("mcp_changing:test", "Connect to a server, and show its tools and its troubles."),
     "serve": ("mcp_serve:serve", "Be an MCP server: let another agent hand bridle a task."),
 }

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,11 +26,12 @@ _SHOWN = 60
 @click.argument("words", nargs=-1, required=True, metavar="URL | -- COMMAND…")
 @click.option("--env", "-e", multiple=True, metavar="NAME=VALUE", help="For a command; repeatable.")
 @click.option("--header", "-H", multiple=True, metavar="'NAME: VALUE'", help="For a URL.")
+@click.option("--oauth", is_flag=True, help="For a URL: sign in there with a browser.")
 @click.option("--cwd", metavar="DIR", default="", help="Where a command runs.")
 @click.option("--timeout", type=float, metavar="SECONDS", help="How long its start may take.")
 @click.option("--no-test", is_flag=True, help="Write it down without trying it.")
 def add(
-    name: str, words: tuple[str, ...], timeout: float | None, no_test: bool, **rest: str
+    name: str, words: tuple[str, ...], timeout: float | None, no_test: bool, **rest: Any
 ) -> int:
     """Set up the server NAME: a command, or an address.
 
@@ -56,7 +57,7 @@ def add(
 
 
 def _settings(
-    name: str, words: tuple[str, ...], timeout: float | None, rest: dict[str, str]
+    name: str, words: tuple[str, ...], timeout: float | None, rest: dict[str, Any]
 ) -> "ServerSettings":
     """What was said on the command line, read as the file would be. Raise `ConfigError`."""
     import json
@@ -67,12 +68,14 @@ def _settings(
     if len(words) == 1 and words[0].startswith(("http://", "https://")):
         said["url"] = words[0]
         said |= {"headers": _pairs(rest["header"], ":", "--header 'NAME: VALUE'")}
+        said |= {"auth": "oauth"} if rest["oauth"] else {}
     else:
         said["command"] = list(words)
         said |= {"env": _pairs(rest["env"], "=", "--env NAME=VALUE")}
         said |= {"cwd": str(Path(rest["cwd"]).absolute())} if rest["cwd"] else {}
     other = "env" if "url" in said else "header"
-    if rest[other]:
+    if rest[other] or (rest["oauth"] and "url" not in said):
+        other = other if rest[other] else "oauth"
         raise click.UsageError(f"--{other} is not for this kind of server")
     if timeout is not None:
         said["timeout"] = timeout
@@ -99,15 +102,16 @@ def remove(name: str) -> int:
     from bridle.config.mcp import own_servers
     from bridle.config.mcp_writing import remove_server
     from bridle.config.places import config_file
-    from bridle.runtime.mcp import PINS, spec_of
+    from bridle.runtime.mcp import PINS, spec_of, tokens_of
     from bridle.tools.mcp.pins import Pins
 
     path = config_file(os.environ)
     known = {one.name: one for one in own_servers(path)}
     if not remove_server(path, name):
         raise _unknown(name, list(known))
-    identity = spec_of(known[name], Path.cwd(), os.environ).identity
-    Pins(str(state_folder(os.environ) / PINS), name, identity).forget()
+    spec, state = spec_of(known[name], Path.cwd(), os.environ), state_folder(os.environ)
+    Pins(str(state / PINS), name, spec.identity).forget()
+    Path(tokens_of(spec, state)).unlink(missing_ok=True)
     tell(f"{name} is taken out of {path}")
     return 0
 
@@ -130,7 +134,7 @@ def test(name: str, accept: bool) -> int:
         raise ConfigError(f"{name} is switched off", hint="Take `enabled: false` out.")
     if found is None:
         raise _unknown(name, [one.name for one in servers])
-    return asyncio.run(_examined(found, accept=accept))
+    return asyncio.run(examined(found, accept=accept))
 
 
 def _try(settings: "ServerSettings", *, accept: bool) -> int:
@@ -138,7 +142,11 @@ def _try(settings: "ServerSettings", *, accept: bool) -> int:
     from bridle.runtime.mcp import server_of
 
     server = server_of(settings, Path.cwd(), state_folder(os.environ), os.environ)
-    return asyncio.run(_examined(server, accept=accept))
+    if settings.auth:
+        from bridle.cli.mcp_login import sign_in
+
+        return asyncio.run(sign_in(server))
+    return asyncio.run(examined(server, accept=accept))
 
 
 async def connect_all(servers: "list[Server]") -> None:
@@ -155,7 +163,7 @@ async def connect_all(servers: "list[Server]") -> None:
     await asyncio.gather(*map(connect, servers))
 
 
-async def _examined(server: "Server", *, accept: bool) -> int:
+async def examined(server: "Server", *, accept: bool) -> int:
     """Connect, and show what there is to see."""
     paint, began = paint_for(sys.stdout), time.monotonic()
     try:

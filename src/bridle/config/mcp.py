@@ -20,7 +20,7 @@ NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?=[A-Za-z0-9-])){0,31}")
 FOLDERS_OWN = ".bridle/mcp.yaml"
 SECONDS = 30.0
 MOST_SECONDS = 600.0
-_KEYS = ("command", "env", "cwd", "url", "headers", "timeout", "enabled")
+_KEYS = ("command", "env", "cwd", "url", "headers", "auth", "timeout", "enabled")
 _SECTION = re.compile(r"^[\"']?mcp[\"']?\s*:", re.M)
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -30,7 +30,8 @@ _EXAMPLE = 'For example `github:`, and below it `command: ["npx", "-y", "PACKAGE
 class ServerSettings(Struct, frozen=True):
     """One server as it was written. `here`: it is the folder's own, and not the person's.
 
-    Values of `env` and `headers`, and the address, may name variables: `${GITHUB_TOKEN}`.
+    Values of `env` and `headers`, and the address, may name variables: `${GITHUB_TOKEN}`. With
+    `auth`, a person signs in at the server.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ServerSettings(Struct, frozen=True):
     headers: dict[str, str] = {}
     timeout: float = SECONDS
     enabled: bool = True
+    auth: str = ""
     origin: str = ""
     here: bool = False
 
@@ -144,8 +146,8 @@ def _server(loader: Any, name: str, node: Any, path: Path, here: bool) -> Server
         )
     if (idle := {"env", "cwd"} & found.keys()) and "url" in found:
         raise ConfigError(f"{place}: a `url` has no `{min(idle)}`", hint="It has `headers`.")
-    if "headers" in found and "command" in found:
-        raise ConfigError(f"{place}: a `command` has no `headers`", hint="It has `env`.")
+    if (idle := {"headers", "auth"} & found.keys()) and "command" in found:
+        raise ConfigError(f"{place}: a `command` has no `{min(idle)}`", hint="It has `env`.")
     return ServerSettings(name, origin=place, here=here, **found)
 
 
@@ -199,6 +201,14 @@ def _timeout(value: Any, place: str) -> float:
     raise ConfigError(f"{place} has to be a number above 0", hint=hint)
 
 
+def _auth(value: Any, place: str) -> str:
+    if value == "oauth":
+        return "oauth"
+    raise ConfigError(
+        f"{place} can be `oauth`, and nothing else", hint="A token goes to `headers`."
+    )
+
+
 def _enabled(value: Any, place: str) -> bool:
     if isinstance(value, bool):
         return value
@@ -213,4 +223,5 @@ _READERS: dict[str, Any] = {
     "headers": _headers,
     "timeout": _timeout,
     "enabled": _enabled,
+    "auth": _auth,
 }

@@ -62,7 +62,7 @@ def _change(path: Path, name: str, change: Callable[[str], str], wanted: _Told |
 
 
 def _plain(one: ServerSettings) -> _Told:
-    return (one.command, one.env, one.cwd, one.url, one.headers, one.timeout, one.enabled)
+    return (one.command, one.env, one.cwd, one.url, one.headers, one.timeout, one.enabled, one.auth)
 
 
 def _told(text: str, path: Path) -> dict[str, _Told]:
@@ -126,6 +126,7 @@ def _written(server: ServerSettings, indent: int) -> list[str]:
         found += [("command", list(server.command)), ("env", server.env), ("cwd", server.cwd)]
     else:
         found += [("url", server.url), ("headers", server.headers)]
+        found += [("auth", server.auth)] if server.auth else []
     if server.timeout != ServerSettings("x").timeout:
         found.append(("timeout", server.timeout))
     if not server.enabled:

@@ -11,6 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from bridle.config.places import config_file, state_folder
 from bridle.promises.tool import ToolSource
 from bridle.runtime.adapters import keep_out
@@ -86,8 +88,15 @@ def server_of(
     from bridle.tools.mcp.server import Server
 
     spec = spec_of(settings, Path(root), environ)
+    if settings.auth:
+        spec = replace(spec, tokens=tokens_of(spec, state))
     pins = Pins(str(state / PINS), spec.name, spec.identity)
     return Server(spec, os.path.realpath(root), pins, _compiled)
+
+
+def tokens_of(spec: "Spec", state: Path) -> str:
+    """Where the tokens of a server lie at which a person signs in."""
+    return str(state / PINS / f"{spec.name}-{spec.identity[:16]}.tokens")
 
 
 def spec_of(settings: "ServerSettings", root: Path, environ: Mapping[str, str]) -> "Spec":

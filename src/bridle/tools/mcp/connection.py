@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp import Client, MCPError
@@ -22,6 +22,9 @@ from bridle.tools.mcp.pipe import Pipe
 from bridle.tools.mcp.spec import Spec
 from bridle.tools.mcp.web import Web
 from bridle.workspace.text import one_line
+
+if TYPE_CHECKING:
+    from bridle.tools.mcp.signing_in import Visitor
 
 _PARTING = 4.0  # seconds for an orderly end
 _PAGES = 200
@@ -50,11 +53,12 @@ class Connection:
         on_change: Callable[[], None] = lambda: None,
         *,
         elicits: bool = False,
+        visitor: "Visitor | None" = None,
     ) -> None:
         self._spec = spec
         self._folder = folder
         self._elicits = elicits
-        self._way: Pipe | Web = Pipe(spec, folder) if spec.command else Web(spec)
+        self._way: Pipe | Web = Pipe(spec, folder) if spec.command else Web(spec, visitor)
         self._way.on_change = on_change
         self._client: Client | None = None
         self._stop = asyncio.Event()
@@ -192,6 +196,8 @@ class Connection:
         leaf = _leaf(error)
         if isinstance(leaf, ToolError):
             return leaf
+        if self._spec.tokens and (refused := _unsigned(leaf)) is not None:
+            return refused
         if self._way.lost:
             return Forgotten(self._why(""), leaf)
         if isinstance(leaf, MCPError) and leaf.code != types.CONNECTION_CLOSED:
@@ -223,6 +229,15 @@ async def _pages(ask: Callable[..., Any]) -> Any:
         if cursor is None or cursor in seen:
             return
         seen.add(cursor)
+
+
+def _unsigned(error: BaseException) -> ToolError | None:
+    """Why signing in did not work, where it was that."""
+    from mcp.client.auth.exceptions import OAuthFlowError
+
+    if not isinstance(error, OAuthFlowError):
+        return None
+    return ToolError(f"signing in did not work: {one_line(str(error), 300)}", error)
 
 
 def _unread(error: BaseException) -> str:

@@ -18,6 +18,7 @@ from bridle.tools.threads import in_thread
 
 if TYPE_CHECKING:
     from bridle.tools.mcp.connection import Connection
+    from bridle.tools.mcp.signing_in import Visitor
 
 FRESH = 60.0  # seconds for which a list of tools is believed
 _TRIES = 3
@@ -38,6 +39,7 @@ class Server:
     def __init__(self, spec: Spec, folder: str, pins: Pins, compile_schema: Compile) -> None:
         self.spec = spec
         self.elicits = False
+        self.visitor: Visitor | None = None  # who can give consent in a browser
         self.changed: Callable[[], None] = lambda: None
         self._folder = folder
         self._pins = pins
@@ -189,7 +191,11 @@ class Server:
         connection_of = await in_thread(_sdk)
         for count in range(_TRIES):
             connection: Connection = connection_of(
-                self.spec, self._folder, self._overtaken, elicits=self.elicits
+                self.spec,
+                self._folder,
+                self._overtaken,
+                elicits=self.elicits,
+                visitor=self.visitor,
             )
             try:
                 await connection.open(self._mode)

@@ -12,6 +12,7 @@ class Spec(Struct, frozen=True):
 
     `identity` stands for what the person wrote: with another command or address it is another
     server, and what was known of the old one says nothing of it. `origin` is where it was written.
+    With `tokens`, a file, a person signs in there, and it holds what they were given for it.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Spec(Struct, frozen=True):
     identity: str = ""
     origin: str = ""
     problem: str = ""
+    tokens: str = ""
 
     @property
     def place(self) -> str:

@@ -6,6 +6,7 @@ over the wire, and one that is packed is refused: what it unpacks to is not.
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING
 
 import httpx2
 from mcp.client._transport import TransportStreams
@@ -13,6 +14,9 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bridle.tools.mcp.guarded import Allowance, Guarded
 from bridle.tools.mcp.spec import Spec
+
+if TYPE_CHECKING:
+    from bridle.tools.mcp.signing_in import Visitor
 
 LARGEST = 16 * 1024 * 1024  # bytes of one message
 _CONNECT = 15.0
@@ -28,8 +32,9 @@ _STATUS = {
 class Web:
     """The way to one server by HTTP. `trouble` is what was wrong with the last bad answer."""
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Spec, visitor: "Visitor | None" = None) -> None:
         self._spec = spec
+        self._visitor = visitor
         self.trouble = ""
         self.lost = False  # it does not know of our session any more
         self.on_change: Callable[[], None] = lambda: None
@@ -48,11 +53,20 @@ class Web:
         headers = {"Accept-Encoding": "identity", **self._spec.headers}
         hooks = {"response": [self._look]}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as client,
+            httpx2.AsyncClient(
+                headers=headers, timeout=timeout, event_hooks=hooks, auth=self._auth()
+            ) as client,
             _streams(self._spec.url, client) as (heard, say),
         ):
             self.guard = Guarded(heard, lambda: self.on_change())
             yield self.guard, say
+
+    def _auth(self) -> httpx2.Auth | None:
+        if not self._spec.tokens:
+            return None
+        from bridle.tools.mcp.signing_in import signing_in
+
+        return signing_in(self._spec, self._visitor)
 
     async def _look(self, response: httpx2.Response) -> None:
         """Bound an answer before anybody reads it."""

@@ -1,0 +1,102 @@
+"""Servers at which a person signs in: against the official suite's, and by the page on loopback."""
+
+import asyncio
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from conformance_rig import STABLE, conform
+
+from bridle.cli.mcp_login import Loopback
+from bridle.config.mcp import servers_in
+from bridle.errors import ConfigError, ToolError
+from bridle.runtime.mcp import server_of
+from bridle.tools.mcp.signing_in import Tokens, signing_in
+from bridle.tools.mcp.spec import Spec
+from rig import SOAK, run
+
+HERE = Path(__file__).parent
+SCENARIOS = (
+    "auth/metadata-default",
+    "auth/scope-step-up",
+    "auth/metadata-var1",
+    "auth/metadata-var2",
+    "auth/metadata-var3",
+    "auth/scope-from-www-authenticate",
+    "auth/scope-from-scopes-supported",
+    "auth/scope-omitted-when-undefined",
+    "auth/scope-retry-limit",
+    "auth/token-endpoint-auth-basic",
+    "auth/token-endpoint-auth-post",
+    "auth/token-endpoint-auth-none",
+    "auth/2025-03-26-oauth-endpoint-fallback",
+    "auth/offline-access-scope",
+    "auth/offline-access-not-supported",
+)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS if SOAK else SCENARIOS[:2])
+def test_the_official_suite_lets_our_client_sign_in(scenario, tmp_path):
+    command = shlex.join([sys.executable, str(HERE / "conformance_auth.py")])
+    given = ("client", "--command", command, "--scenario", scenario)
+    checks, _ = asyncio.run(conform(STABLE, tmp_path / "out", *given))
+    (found,) = checks.values()
+    assert "SUCCESS" in found.values()
+    assert [name for name, verdict in found.items() if verdict == "FAILURE"] == []
+
+
+def test_a_person_comes_back_from_the_browser_with_a_code():
+    async def ask(port, target):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET {target} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+        answer = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        return answer.split(b"\r\n", 1)[0]
+
+    async def work():
+        async with Loopback() as visitor:
+            port = int(visitor.address.split(":")[2].split("/")[0])
+            assert await ask(port, "/other?code=wrong") == b"HTTP/1.1 404 Not Found"
+            assert await ask(port, "/callback?code=abc&state=s%20t") == b"HTTP/1.1 200 OK"
+            assert await visitor.returned() == {"code": "abc", "state": "s t"}
+            with pytest.raises(ToolError, match="named no page"):
+                await visitor.visit("file:///etc/passwd")
+
+    run(work())
+
+
+def test_without_a_person_it_is_said_how_to_sign_in(tmp_path):
+    async def work():
+        spec = Spec("docs", url="https://example.com/mcp", tokens=str(tmp_path / "tokens"))
+        auth = signing_in(spec, None)
+        with pytest.raises(ToolError) as caught:
+            await auth.context.redirect_handler("https://example.com/authorize")
+        assert caught.value.message == "it wants you to sign in first: bridle mcp login docs"
+
+    run(work())
+
+
+def test_tokens_are_kept_for_nobody_else_to_read(tmp_path):
+    from mcp.shared.auth import OAuthToken
+
+    async def work():
+        path = tmp_path / "mcp" / "tokens"
+        await Tokens(str(path)).set_tokens(OAuthToken(access_token="secret"))
+        assert path.stat().st_mode & 0o077 == 0
+        assert (await Tokens(str(path)).get_tokens()).access_token == "secret"
+        assert await Tokens(str(path), anew=True).get_tokens() is None
+        path.write_text("{broken")
+        assert await Tokens(str(path)).get_tokens() is None
+
+    run(work())
+
+
+def test_only_who_asked_for_it_signs_in(tmp_path):
+    text = "mcp: {servers: {a: {url: 'https://x/mcp', auth: oauth}, b: {url: 'https://x/mcp'}}}"
+    a, b = servers_in(text, Path("config.yaml"))
+    tokens = [server_of(one, tmp_path, tmp_path, {}).spec.tokens for one in (a, b)]
+    assert [bool(one) for one in tokens] == [True, False]
+    with pytest.raises(ConfigError, match="can be `oauth`"):
+        servers_in("mcp: {servers: {a: {url: 'https://x', auth: basic}}}", Path("c.yaml"))
