@@ -97,15 +97,15 @@ def test_a_parked_turn_goes_on_elsewhere_our_tool_runs_what_was_shown_and_the_ag
     assert "refused" not in repr([one.message for one in events(engine, sid, ResponseCompleted)])
 
 
-def test_an_agent_without_a_conversation_of_its_own_is_told_the_prompt_again_and_what_steers(
-    tmp_path,
-):
-    prompts = []
+def test_what_was_sent_to_steer_a_parked_turn_is_told_when_it_goes_on(tmp_path):
+    prompts, seen = [], []
 
     async def act(prompt, session, can_use_tool):
         prompts.append(prompt)
         if prompt == "go":
             await can_use_tool("mark", {"word": "x"}, "A")
+        else:
+            seen.append(session.messages[0].content)
         return AgentResponse("ok")
 
     async def story():
@@ -118,8 +118,8 @@ def test_an_agent_without_a_conversation_of_its_own_is_told_the_prompt_again_and
 
     assert run(story()).reason == "done"
     _, second = prompts
-    assert second.startswith("go\n\n") and second.endswith("\n\nand be quick")
-    assert "marked x" in second
+    assert second.endswith("\n\nand be quick") and "marked x" in second
+    assert seen == ["go"]  # what it was about is there for an agent that remembers nothing
 
 
 def test_a_no_is_told_and_nothing_is_run(tmp_path):

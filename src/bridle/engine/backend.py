@@ -107,8 +107,6 @@ class _Run:
             if self._caller.over.done():
                 return ""
             told = _told(self._given.history)
-            if self.session.claude_session_id is None:  # it remembers nothing of what it did
-                told = f"{_asked(self._given.history)}\n\n{told}"
             messages = self._given.steer()
         self.session.prompt = tuple(part for one in messages for part in one.parts)
         return "\n\n".join(filter(None, (told, *(one.content for one in messages))))
@@ -247,12 +245,6 @@ async def _to_its_end(work: Coroutine[Any, Any, Ending]) -> Ending:
         task.exception()  # who was cancelled hears nothing else
         raise asyncio.CancelledError
     return task.result()
-
-
-def _asked(history: History) -> str:
-    """The prompt with which the turn began."""
-    messages = history.transcript
-    return messages[messages.turn].content if len(messages) else ""
 
 
 def _told(history: History) -> str:
