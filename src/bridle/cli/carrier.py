@@ -1,6 +1,5 @@
 """Who carried a session last: what the newest start in its log says. Reads the file's end first."""
 
-import json
 import os
 from pathlib import Path
 
@@ -33,6 +32,8 @@ def _newest(handle: int, size: int) -> bytes:
 
 
 def _named(line: bytes) -> str:
+    import json
+
     try:
         found = json.loads(line)["data"]["model"]
     except (ValueError, KeyError, TypeError):

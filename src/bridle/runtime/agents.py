@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 from msgspec import Struct
 
+from bridle.config.settings import PROVIDERS, vendor_of
 from bridle.errors import ConfigError, MissingExtra
 from bridle.promises.agent import BaseAgent
 from bridle.workspace.lookup import find_program, here
@@ -81,9 +82,9 @@ def check_model(name: str, model: str, *, asked: bool) -> str:
     A model of the settings is for our loop, unless it is one that the agent has, too. Raise
     `ConfigError` where one was asked for that the agent cannot have.
     """
-    vendor, _, rest = model.rpartition("/")
-    if name == CLAUDE and vendor in ("", "anthropic") and (asked or rest.startswith("claude")):
-        return rest
+    ours = vendor_of(model)
+    if name == CLAUDE and (ours == "anthropic" or (asked and ours not in PROVIDERS)):
+        return model.removeprefix("anthropic/")
     if name == LOOP or not asked:
         return ""
     if name == CLAUDE:
