@@ -15,13 +15,13 @@ def words(mode, notes=""):
     return [sys.executable, "-S", RAW, mode, str(notes)]
 
 
-def written(bridle, servers):
+def written(bridle, servers, seconds=20):
     """The person's settings with these servers, each in its mode."""
     path = config_of(bridle)
     path.parent.mkdir(parents=True, exist_ok=True)
     notes = bridle.home / "notes"
     lines = [
-        f"    {name}: {{command: {json.dumps(words(mode, notes))}, timeout: 2}}"
+        f"    {name}: {{command: {json.dumps(words(mode, notes))}, timeout: {seconds}}}"
         for name, mode in servers.items()
     ]
     path.write_text("\n".join(["mcp:", "  servers:", *lines, ""]))
@@ -53,7 +53,7 @@ def test_a_server_that_does_not_work_is_not_set_up_and_says_why(bridle):
 
 
 def test_a_list_starts_nothing_and_a_check_says_which_works(bridle):
-    notes = written(bridle, {"fine": "fine", "slow": "hang"})
+    notes = written(bridle, {"fine": "fine", "slow": "hang"}, seconds=4)
     listed = bridle.run("mcp", "list")
     assert listed.stdout.count("not looked into yet") == 2
     assert not notes.exists()
@@ -61,7 +61,7 @@ def test_a_list_starts_nothing_and_a_check_says_which_works(bridle):
     assert checked.returncode == 1
     lines = checked.stdout.splitlines()
     assert lines[0].startswith("fine  2 tools")
-    assert lines[1].startswith("slow  cannot be used: it did not start within 2 seconds")
+    assert lines[1].startswith("slow  cannot be used: it did not start within 4 seconds")
 
 
 def test_a_run_with_ten_servers_starts_none_before_it_needs_one(bridle):

@@ -177,20 +177,20 @@ class Server:
                 f"{self.name} cannot be reached: {self.trouble}. "
                 f"It is tried again in {wait:.0f} seconds at the earliest."
             )
+        connection_of = await in_thread(_sdk)  # which is our time, and not the server's
         try:
             async with asyncio.timeout(self.spec.timeout):
-                self._connection = await self._tried()
+                self._connection = await self._tried(connection_of)
         except TimeoutError:
             raise self._failed(f"it did not start within {self.spec.timeout:g} seconds") from None
         except ToolError as error:
             raise self._failed(error.message) from error
         return self._connection
 
-    async def _tried(self) -> "Connection":
+    async def _tried(self, connection_of: "type[Connection]") -> "Connection":
         """Try, and try again: a server that has just been restarted is there in a moment."""
-        connection_of = await in_thread(_sdk)
         for count in range(_TRIES):
-            connection: Connection = connection_of(
+            connection = connection_of(
                 self.spec,
                 self._folder,
                 self._overtaken,
@@ -284,7 +284,7 @@ class Server:
         return asyncio.get_running_loop().time()
 
 
-def _sdk() -> Any:
+def _sdk() -> "type[Connection]":
     """The SDK takes a second to load: in a thread, so that nobody waits who does not need it."""
     try:
         from bridle.tools.mcp.connection import Connection
