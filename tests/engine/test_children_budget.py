@@ -56,12 +56,14 @@ class Forest:
         return tasks(*((one, {}) for one in names))
 
 
-leaf = st.lists(st.integers(0, 2), max_size=3)
+looks = st.integers(1, 2)
+leaf = st.lists(looks, min_size=1, max_size=4)
 node = st.recursive(
     leaf,
-    lambda below: st.lists(st.integers(0, 2) | st.lists(below, min_size=1, max_size=3), max_size=3),
+    lambda below: st.lists(looks | st.lists(below, min_size=2, max_size=3), max_size=3),
     max_leaves=6,
 )
+root = st.lists(st.lists(node, min_size=2, max_size=4), min_size=1, max_size=2)
 limits = st.builds(
     Limits,
     steps=st.sampled_from((0, 3, 7, 20)),
@@ -95,10 +97,10 @@ def used(engine, session_id):
 
 
 @settings(max_examples=600 if SOAK else 60, deadline=None)
-@given(node, limits, st.sampled_from((10, 200, 5000)))
-def test_no_tree_of_sessions_uses_more_than_the_limits_of_its_root(root, found, written):
+@given(root, limits, st.sampled_from((10, 200, 5000)))
+def test_no_tree_of_sessions_uses_more_than_the_limits_of_its_root(nodes, found, written):
     async def story():
-        async with family_engine(Forest(root, written), look, info=PRICED, limits=found) as engine:
+        async with family_engine(Forest(nodes, written), look, info=PRICED, limits=found) as engine:
             session = await engine.session()
             result = await session.wait(await session.send("go"))
             assert set(endings(engine, session.id)) <= {"done", "budget"}
