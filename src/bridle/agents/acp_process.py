@@ -17,6 +17,7 @@ from bridle.workspace.text import neutral, shorten
 
 LIMIT = 2**24  # bytes of one line
 GRACE = 0.5  # seconds between one way of asking it to end and the next
+_GLANCE = 0.01  # seconds between one look at who is still there and the next
 _STDERR = 8192  # bytes of what it complained about last
 _SHOWN = 600  # characters of that in a message
 
@@ -67,10 +68,24 @@ def missing(name: str) -> ConfigError:
     )
 
 
+class _Kin(Family):
+    """Everybody that the program has started."""
+
+    __slots__ = ()
+
+    async def gone(self) -> None:
+        """Killed, and no longer there: who was killed is there for a moment longer."""
+        until = asyncio.get_running_loop().time() + GRACE
+        self.end(thorough=True)
+        while self._look(0) and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(_GLANCE)
+            self.end(thorough=True)
+
+
 class AgentProcess:
     """One running program, with its pipes. `start` makes it, `end` leaves nothing of it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, family: Family, name: str) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, family: _Kin, name: str) -> None:
         self._process = process
         self._family = family
         self.name = name
@@ -82,7 +97,7 @@ class AgentProcess:
         cls, argv: Sequence[str], cwd: str, environment: Mapping[str, str]
     ) -> "AgentProcess":
         """Start it in a group of its own. Raise `ConfigError` where that cannot be done."""
-        family = Family()
+        family = _Kin()
         try:
             process = await asyncio.create_subprocess_exec(
                 *(_found(argv[0], cwd), *argv[1:]),
@@ -155,7 +170,7 @@ class AgentProcess:
         finally:
             if self.is_alive:
                 self._signal(signal.SIGKILL)
-            self._family.end(thorough=True)
+            await self._family.gone()
             await self._released()
 
     async def _closed(self) -> None:
