@@ -11,6 +11,7 @@ from conformance_rig import STABLE, conform
 from bridle.cli.mcp_login import Loopback
 from bridle.config.mcp import servers_in
 from bridle.errors import ConfigError, ToolError
+from bridle.runtime.adapters import known_secrets
 from bridle.runtime.mcp import server_of
 from bridle.tools.mcp.signing_in import Tokens, signing_in
 from bridle.tools.mcp.spec import Spec
@@ -98,5 +99,9 @@ def test_only_who_asked_for_it_signs_in(tmp_path):
     a, b = servers_in(text, Path("config.yaml"))
     tokens = [server_of(one, tmp_path, tmp_path, {}).spec.tokens for one in (a, b)]
     assert [bool(one) for one in tokens] == [True, False]
+    Path(tokens[0]).parent.mkdir()
+    Path(tokens[0]).write_text('{"tokens": {"access_token": "given-for-consent"}}')
+    server_of(a, tmp_path, tmp_path, {})
+    assert "given-for-consent" in known_secrets({})  # no log says it
     with pytest.raises(ConfigError, match="can be `oauth`"):
         servers_in("mcp: {servers: {a: {url: 'https://x', auth: basic}}}", Path("c.yaml"))

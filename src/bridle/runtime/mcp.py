@@ -90,6 +90,7 @@ def server_of(
     spec = spec_of(settings, Path(root), environ)
     if settings.auth:
         spec = replace(spec, tokens=tokens_of(spec, state))
+        keep_out(_given(spec.tokens))
     pins = Pins(str(state / PINS), spec.name, spec.identity)
     return Server(spec, os.path.realpath(root), pins, _compiled)
 
@@ -97,6 +98,18 @@ def server_of(
 def tokens_of(spec: "Spec", state: Path) -> str:
     """Where the tokens of a server lie at which a person signs in."""
     return str(state / PINS / f"{spec.name}-{spec.identity[:16]}.tokens")
+
+
+def _given(path: str) -> list[str]:
+    """The tokens in such a file; none where there is none."""
+    import msgspec
+
+    try:
+        found = msgspec.json.decode(Path(path).read_bytes())["tokens"]
+        values = [found.get(name) for name in ("access_token", "refresh_token")]
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, AttributeError):
+        return []
+    return [one for one in values if isinstance(one, str) and len(one) >= _LEAST]
 
 
 def spec_of(settings: "ServerSettings", root: Path, environ: Mapping[str, str]) -> "Spec":
