@@ -22,7 +22,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput
 from bridle.promises.store import Record
-from bridle.usage import Usage
+from bridle.usage import ExecutionMetrics, Usage
 
 PLAIN = Paint(False)
 CALL = ToolCall("c1", "shell", {"command": "ls"})
@@ -68,9 +68,17 @@ def test_an_activity_is_shown_once_where_no_call_says_so():
     assert screen_with(doing, doing, AgentActivity()) == "· search for \\x1b[31mred\n"
     seen = screen_with(ToolCallReady(CALL), AgentActivity("shell", "ls"))
     assert seen == "▸ shell ls\n"
+    seen = screen_with(AgentActivity("shell", "ls"), ToolCallReady(CALL), ToolCallReady(CALL))
+    assert seen == "· shell ls\n▸ shell ls\n"  # the call that it was, and another one
     over = ToolResultEvent(ToolOutput("c1", "a", name="shell"))
     seen = screen_with(ToolCallReady(CALL), over, AgentActivity("think", ""), TextDelta("hm"))
     assert seen == "▸ shell ls\n  ✓ a\n· think\n"
+
+
+def test_what_replies_cost_of_which_nobody_said_so_is_unknown_and_not_nothing():
+    line = render.usage_line(ExecutionMetrics(), steps=1)
+    assert line == "1 step · 0 tokens in · 0 out · cost unknown"
+    assert render.usage_line(ExecutionMetrics()) == "0 steps · 0 tokens in · 0 out · $0.00"
 
 
 def test_the_steps_of_an_agent_are_its_replies_and_the_cost_is_what_it_said():

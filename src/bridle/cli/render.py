@@ -218,7 +218,8 @@ def usage_line(metrics: ExecutionMetrics, steps: int = 0) -> str:
     if metrics.cache_read_tokens:
         figures.append(f"{metrics.cache_read_tokens:,} cached")
     figures.append(f"{metrics.total_output_tokens:,} out")
-    figures.append(cost_of(metrics))
+    unsaid = steps and not metrics.invocations  # there were replies, and nobody said what they cost
+    figures.append("cost unknown" if unsaid else cost_of(metrics))
     return " · ".join(figures)
 
 

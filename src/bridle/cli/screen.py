@@ -202,6 +202,9 @@ class Screen:
     def _call(self, call: ToolCall) -> list[str]:
         self._several = bool(self._open)
         self._open[call.id] = call
+        known, self._doing = self._doing, ("", "")
+        if known == (call.name, render.subject_of(call)):
+            return self._aside()  # its agent was seen to work with it
         return [*self._aside(), render.call_line(call, self.paint, self.width)]
 
     def _name(self, call_id: str) -> str:
