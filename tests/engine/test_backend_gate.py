@@ -36,8 +36,7 @@ async def asked_for(calls, tmp_path, *, answer=True, **options):
         workspace=tmp_path / "work",
         state=tmp_path / "state",
         approver=approver,
-        sandbox="none",
-        **options,
+        **{"sandbox": "none", **options},
     ) as engine:
         session = await engine.session()
         await session.wait(await session.send("go"))
@@ -124,3 +123,25 @@ def test_a_stop_in_the_moment_of_a_yes_is_a_no():
     engine, sid, result = run(story())
     assert (seen, result.reason) == ([False], "interrupted")
     assert results(engine, sid) == [("A", NOT_RUN, True)]
+
+
+def test_what_an_agent_runs_itself_is_in_no_sandbox_of_ours_and_in_no_folder_of_our_shell(tmp_path):
+    """In `auto` what nobody understands runs in a sandbox alone, and the agent has none."""
+
+    async def act(prompt, session, can_use_tool):
+        (tmp_path / "work/sub").mkdir()
+        moved = await session.call("shell", {"command": "cd sub"})
+        opaque = await can_use_tool("shell", {"command": "eval $X"}, "c1")
+        out = await can_use_tool("shell", {"command": "touch ../up.txt"}, "c2")
+        said.extend([moved.is_error, opaque.behavior, out.behavior])
+        return AgentResponse("ok")
+
+    async def work():
+        (tmp_path / "work").mkdir()
+        options = {"workspace": tmp_path / "work", "state": tmp_path / "state"}
+        async with build_engine(agent=Acting(act), mode="auto", **options) as engine:
+            await engine.run("go")
+
+    said = []
+    run(work())
+    assert said == [False, "deny", "deny"]

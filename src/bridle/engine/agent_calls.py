@@ -67,9 +67,11 @@ class Allowed(Struct, frozen=True, gc=False):
 class AgentCaller(Caller):
     """Lets the calls of one agent through, in one turn."""
 
-    def __init__(self, turn: Turn, history: History) -> None:
+    def __init__(self, turn: Turn, history: History, session_id: str = "") -> None:
         super().__init__(turn)
         self._history = history
+        self._session_id = session_id
+        self._theirs: set[str] = set()  # calls that the agent makes by its own means
         self._say_it, self._emit = turn.emit, self._noted
         self._outputs: dict[str, ToolOutput] = {}  # what was answered in this turn
         self._allowed: dict[str, Allowed] = {}  # what the agent does by its own means now
@@ -91,6 +93,7 @@ class AgentCaller(Caller):
     async def permit(self, call: ToolCall) -> Permission:
         """May the agent make this call? Where it may, its intent is on disk."""
         self._open[call.id] = call
+        self._theirs.add(call.id)
         found = await self._until_over(self._permission(call))
         if found is None or (found and self.over.done()):
             await self._take_back(call)
@@ -178,6 +181,8 @@ class AgentCaller(Caller):
             if call.id not in asked:
                 self._say(call, ToolResult.failure(NOT_RUN), self._open)
             elif call.name in self._tools:
+                if self._was_theirs(call):  # what it was asked about; ours confines it even more
+                    self._theirs.add(call.id)
                 await self._answer(call, self._open)
             else:
                 await self._pass_on(call)
@@ -185,7 +190,16 @@ class AgentCaller(Caller):
             self.end(PARKED)
         self._end_if_stuck()
 
+    def _was_theirs(self, call: ToolCall) -> bool:
+        """Was it asked about as something that the agent would do itself?"""
+        asked = {one.call.id: one.shown for one in self._history.pending.values()}
+        said = self._history.answers.get(call.id)
+        shown = said.shown if said is not None else asked.get(call.id, "")
+        judged = self._gate.judge(call, self._tool(call.name), theirs=True)
+        return self._gate.placed(judged).is_shown(self._session_id, shown)
+
     async def _pass_on(self, call: ToolCall) -> None:
+        self._theirs.add(call.id)
         try:
             found = await self._let_through(call, Foreign(call.name))
         except Parked:
@@ -280,6 +294,11 @@ class AgentCaller(Caller):
             self._passes.discard(spelt)
             return judged
         return await super()._asked(judged)
+
+    def _look(self, call: ToolCall, tool: Tool) -> Judged:
+        if call.id in self._theirs:  # in the root, and in no sandbox of ours
+            return self._gate.judge(call, tool, theirs=True)
+        return super()._look(call, tool)
 
     def _judged(self, call: ToolCall, tool: Tool, *, counts: bool = True) -> Judged | ToolResult:
         limit = self._budget.limits.tool_calls

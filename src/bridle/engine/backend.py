@@ -53,7 +53,7 @@ class Came(Struct, frozen=True):
 
 async def carry_turn(turn: Turn, given: Assignment) -> Ending:
     """Have the agent run to its end. Raise `AgentError` where it failed."""
-    caller = turn.caller = AgentCaller(turn, given.history)
+    caller = turn.caller = AgentCaller(turn, given.history, given.session_id)
     run = _Run(turn, given, caller)
     day = DayRoom(turn.budget, given.session_id, turn.settled)
     try:

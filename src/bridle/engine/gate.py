@@ -45,13 +45,15 @@ class Gate:
         self._ask = ask
         self._grants = grants  # what the person allowed for this session, as it grows
 
-    def judge(self, call: ToolCall, tool: Tool, cwd: str = "") -> Judged:
+    def judge(self, call: ToolCall, tool: Tool, cwd: str = "", *, theirs: bool = False) -> Judged:
         """Allow, ask or deny: what needs nobody to be asked is settled here.
 
-        `cwd` is where its words are read; without it, the root of the workspace.
+        `cwd` is where its words are read; without it, the root of the workspace. `theirs`: another
+        agent does it by its own means, and nothing of ours confines it.
         """
         parts = self._parts
-        facts = facts_of(call, tool, parts.ground, cwd=cwd, sandboxed=parts.sandbox)
+        level = "" if theirs else parts.sandbox
+        facts = facts_of(call, tool, parts.ground, cwd=cwd, sandboxed=level)
         if self.redactor is not None and holds_mark(call.arguments):
             decision = Decision("deny", _MARKED, "redaction")
         else:

@@ -63,7 +63,11 @@ class Passage:
             return ToolResult.failure("these arguments are not valid: " + "; ".join(problems))
         if counts and not self._turn.budget.take_call():
             return ToolResult.failure("not run: the limit of tool calls is reached")
-        return _unless_denied(self._gate.judge(call, tool, self._cwd(tool)))
+        return _unless_denied(self._look(call, tool))
+
+    def _look(self, call: ToolCall, tool: Tool) -> Judged:
+        """What the gate says of it, as it would run now."""
+        return self._gate.judge(call, tool, self._cwd(tool))
 
     def _cwd(self, tool: Tool) -> str:
         return self._turn.belongings.cwd if tool.policy.runs else ""
@@ -121,7 +125,7 @@ class Passage:
 
     def _is_another(self, judged: Judged) -> bool:
         """Would it do something else by now than what was shown? An answer may take days."""
-        now = self._gate.judge(judged.call, judged.tool, self._cwd(judged.tool))
+        now = self._look(judged.call, judged.tool)
         if now.decision.verdict == "deny" or self._gate.placed(now).cwd != judged.cwd:
             return True
         # it is the same line, but why it was asked, or what holds it while it runs, is not
