@@ -26,7 +26,17 @@ from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import neutral
 
-_SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question", "description")
+_SUBJECTS = (
+    "command",
+    "pattern",
+    "path",
+    "query",
+    "url",
+    "name",
+    "question",
+    "description",
+    "prompt",
+)
 _TELLING = ("edit", "write")  # their first line says what was done
 _PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
 _TOLD = (  # their message is for a person

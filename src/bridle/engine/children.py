@@ -178,8 +178,8 @@ class _Errand:
             await to_its_end(self._part(heard))
         if result.permission_needed:
             self._turn.approvals().note_unanswered(result.permission_needed)
-        text, detail, used = result.text, result.detail, child.metrics
-        return Outcome(child.id, result.reason, text, detail, agent, used)
+        text = result.text or heard.said  # one that was cut off may have said something before
+        return Outcome(child.id, result.reason, text, result.detail, agent, child.metrics)
 
     async def _part(self, heard: Overhearing) -> None:
         """It is over, or has to be: nothing of it runs on, and what it used is counted."""

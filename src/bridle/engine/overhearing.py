@@ -37,6 +37,7 @@ class Overhearing:
         self._child = child
         self._call_id = call_id
         self._say = say
+        self.said = ""  # the newest text
         self._calls: dict[str, ToolCall] = {}  # of the newest reply
         self._last = 0
         self._records = child.subscribe(0)
@@ -74,6 +75,7 @@ class Overhearing:
             case ResponseCompleted(message=Message() as message):
                 self._calls = {call.id: call for call in message.tool_calls}
                 if text := message.content.strip():
+                    self.said = text
                     self._tell(one_line(text.rpartition("\n")[2], _LINE))
             case CallIntended(call_id=call_id, name=name):
                 self._tell(f"▸ {name} {_subject(self._calls.get(call_id))}".rstrip())

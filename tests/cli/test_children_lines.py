@@ -1,0 +1,89 @@
+"""Child sessions where a person looks: a line each, their progress, and lists that say whose."""
+
+import io
+
+from bridle.cli.milestone import milestones
+from bridle.cli.screen import Screen
+from bridle.cli.sessions import listed
+from bridle.cli.state import Doing
+from bridle.cli.style import Paint
+from bridle.events import (
+    ChildEnded,
+    ChildOf,
+    ChildStarted,
+    Forked,
+    PromptReceived,
+    SessionStarted,
+    ToolCallReady,
+    ToolOutputDelta,
+)
+from bridle.messages import ToolCall
+from bridle.promises.codec import encode_data, encode_line
+from bridle.promises.store import Record
+from bridle.stores.glance import glance
+from bridle.usage import ExecutionMetrics
+
+PLAIN = Paint(False)
+WHEN = "2026-01-31T10:30:01.000Z"
+
+
+def test_a_task_is_a_line_when_it_begins_and_one_when_it_ends():
+    begun = ChildStarted("1", "s2", "loop", "count\nthe \x1b[31mtests", "ask")
+    other = ChildStarted("1", "s2", "claude-code", "x" * 100, "ask")
+    used = ExecutionMetrics(invocations=2, cost=0.012)
+    for event, line in (
+        (begun, "  ▸ task count the \\x1b[31mtests (session s2)"),
+        (other, f"  ▸ task {'x' * 59}… by claude-code (session s2)"),
+        (ChildEnded("1", "s2", "done", used), "  ✓ task done · $0.0120 (session s2)"),
+        (ChildEnded("1", "s2", "budget"), "  ✗ task budget · $0.00 (session s2)"),
+        (ChildOf("s1", "1"), "  ↳ a task of session s1"),
+    ):
+        assert milestones(event, PLAIN) == [line]
+
+
+def test_what_a_child_does_is_seen_line_by_line_and_other_tools_are_not():
+    out, err = io.StringIO(), io.StringIO()
+    screen = Screen(out, err, live=False, paint=PLAIN)
+    calls = [
+        ToolCall("1", "task", {"prompt": "p", "description": "count"}),
+        ToolCall("2", "shell", {"command": "ls"}),
+    ]
+    said = [
+        ToolCallReady(calls[0]),
+        ToolOutputDelta("1", "▸ shell ls\nfound \x1b[31mit\n"),
+        ToolCallReady(calls[1]),
+        ToolOutputDelta("2", "a.txt\n"),
+        ToolOutputDelta("1", "done\n"),
+    ]
+    for seq, event in enumerate(said, 1):
+        screen.feed(Record(seq, WHEN, event))
+    assert err.getvalue().splitlines() == [
+        "▸ task count",
+        "    ▸ shell ls",
+        "    found \\x1b[31mit",
+        "▸ shell ls",
+        "    count: done",
+    ]
+
+
+def put(state, session_id, *events):
+    path = state / "sessions" / session_id / "log.jsonl"
+    path.parent.mkdir(parents=True)
+    before, lines = "", []
+    for seq, event in enumerate(events, 1):
+        line, before = encode_line(seq, WHEN, encode_data(event), before)
+        lines.append(line)
+    path.write_bytes(b"".join(lines))
+
+
+def test_a_list_says_which_session_is_a_task_and_whose(state):
+    start = SessionStarted("s", workspace="/w", model="m")
+    prompt = PromptReceived("say", 1)
+    put(state, "s1", start, prompt)
+    put(state, "s2", start, ChildOf("s1", "call_1"), prompt)
+    put(state, "s3", start, ChildOf("s1", "call_1"), prompt, Forked("s2", 3))
+    found = sorted(glance(state), key=lambda one: one.id)
+    assert [(one.id, one.parent) for one in found] == [("s1", ""), ("s2", "s1"), ("s3", "")]
+    does = {one.id: Doing() for one in found}
+    lines = list(listed(found, PLAIN, 80, does))
+    assert [line.rpartition("  ")[2] for line in lines] == ["say", "↳ say", "say"]
