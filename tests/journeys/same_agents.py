@@ -5,7 +5,7 @@ edits it behind a question and says so; any other prompt says what the word was 
 somebody's agent that runs a command, for those that are killed meanwhile.
 
 As a program (`same_agents.py KIND FOLDER PROMPT MODE`) it carries one turn, and says when a person
-is asked and when a command has begun.
+is asked and when a call is about to run.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from bridle.agents.base import AgentResponse
 from bridle.agents.claude_code import ClaudeCodeAgent
 from bridle.agents.claude_options import ClaudeCodeConfig
 from bridle.agents.loop import LoopAgent
-from bridle.events import ApprovalAsked, ToolOutputDelta
+from bridle.events import ApprovalAsked, CallIntended
 from bridle.testing import KEY, FakeAnthropic, Scripted
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_agent.py"
@@ -43,11 +43,11 @@ async def engine_of(kind, folder, prompt=EDIT, **options):
 
 def replies(prompt, names, **edit):
     """What a model says for that prompt, in the names of somebody's tools."""
+    read, change, shell = names
     if prompt.startswith(RUN):
-        return [{"text": LOOK, "calls": [{"name": "shell", "arguments": command(prompt)}]}]
+        return [{"text": LOOK, "calls": [{"name": shell, "arguments": command(prompt)}]}]
     if prompt != EDIT:
         return [{"text": WAS}]
-    read, change = names
     path = next(iter(edit.items()))
     return [
         {"text": LOOK, "calls": [{"name": read, "arguments": dict([path])}]},
@@ -57,12 +57,12 @@ def replies(prompt, names, **edit):
 
 
 def command(prompt):
-    """A command that says that it has begun, and then does not end: `run SECONDS`."""
-    return {"command": f"echo once >> ran.txt; echo begun; sleep {prompt.split()[1]}"}
+    """A command that leaves a mark and then takes a while: `run SECONDS`."""
+    return {"command": f"echo once >> ran.txt; sleep {prompt.split()[1]}"}
 
 
 def model(prompt):
-    return Scripted(replies(prompt, ("read", "edit"), path="a.txt", old="one", new="two"))
+    return Scripted(replies(prompt, ("read", "edit", "shell"), path="a.txt", old="one", new="two"))
 
 
 @asynccontextmanager
@@ -81,7 +81,8 @@ async def loop(folder, root, prompt):
 @asynccontextmanager
 async def claude(folder, root, prompt):
     path = str(root / "a.txt")
-    said = replies(prompt, ("Read", "Edit"), file_path=path, old_string="one", new_string="two")
+    names = ("Read", "Edit", "Bash")
+    said = replies(prompt, names, file_path=path, old_string="one", new_string="two")
     home = folder / "home"
     home.mkdir(exist_ok=True)
     async with FakeAnthropic(said) as server:
@@ -104,6 +105,9 @@ async def acp(folder, root, prompt):
         {"say": DID},
     ]
     story = [{"say": LOOK}, {"read": {"path": path}}, {"say": WILL}, {"ask": call, "then": then}]
+    if prompt.startswith(RUN):
+        asked = {"id": "r1", "kind": "execute", "input": command(prompt)}
+        story = [{"say": LOOK}, {"ask": asked, "then": []}]
     able = {"load": True, "remember": str(folder / "remembered.json")}
     place.write_text(json.dumps({"agent": able, "turns": [story, [{"say": WAS}]]}))
     yield {"agent": AcpAgent([sys.executable, "-m", "bridle.testing.acp_agent", str(place)])}
@@ -146,7 +150,7 @@ async def carry(kind, folder, prompt, mode):
         await session.send(prompt)
         async with aclosing(session.subscribe()) as records:
             async for record in records:
-                if isinstance(record.event, ApprovalAsked | ToolOutputDelta):
+                if isinstance(record.event, ApprovalAsked | CallIntended):
                     print(session.id, flush=True)  # noqa: T201 - the test waits for this line
                     break
         await asyncio.sleep(600)
