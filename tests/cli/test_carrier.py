@@ -1,6 +1,7 @@
 """Who carried a session last, read from the end of its log."""
 
 import json
+import os
 
 import pytest
 
@@ -40,3 +41,7 @@ def test_a_log_that_says_nothing_names_nobody(tmp_path):
     for text in ("", "\n", '{"data":{"type":"session_start","x', a_text(10)):
         log.write_text(text)
         assert last_carrier(log) == "", text
+    log.unlink()
+    os.mkfifo(log)
+    assert last_carrier(log) == ""  # and nobody waits for a writer
+    assert last_carrier(tmp_path) == ""

@@ -11,10 +11,15 @@ _START = b'"data":{"type":"session_start",'  # inside a text its quotes would be
 def last_carrier(log: Path) -> str:
     """The model, or the agent in its place; empty where nothing says so."""
     try:
-        with log.open("rb") as file:
-            return _named(_newest(file.fileno(), os.fstat(file.fileno()).st_size))
+        handle = os.open(log, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # it may be a pipe
     except OSError:
         return ""  # whoever takes the session up will say why
+    try:
+        return _named(_newest(handle, os.fstat(handle).st_size))
+    except OSError:
+        return ""
+    finally:
+        os.close(handle)
 
 
 def _newest(handle: int, size: int) -> bytes:
