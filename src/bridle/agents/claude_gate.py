@@ -97,14 +97,12 @@ class Hooks:
         """A call has worked."""
         call_id, name = given["tool_use_id"], given["tool_name"]
         came = result_of(name, given.get("tool_response"), self._roots)
-        await self._finish(call_id, came.text, ok=True, data=came.data)
-        return {}
+        return _told("PostToolUse", await self._finish(call_id, came.text, data=came.data))
 
     async def failed(self, given: Json, _id: str | None, _context: Any) -> Json:
         """A call has not."""
         text = _STOPPED if given.get("is_interrupt") else str(given.get("error") or "it failed")
-        await self._finish(given["tool_use_id"], text, ok=False)
-        return {}
+        return _told("PostToolUseFailure", await self._finish(given["tool_use_id"], text, ok=False))
 
     async def answered(self, found: Answered) -> None:
         """The model reads a result of which no hook has told."""
@@ -192,13 +190,16 @@ class Hooks:
         found = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
         return {"hookSpecificOutput": found}
 
-    async def _finish(self, call_id: str, text: str, *, ok: bool, data: Any = None) -> None:
+    async def _finish(self, call_id: str, text: str, *, ok: bool = True, data: Any = None) -> str:
+        """Say what came of it: what the model is to read beside that."""
         if self._running.pop(call_id, None) is None:
-            return  # told already, refused, or answered by our own tool
+            return ""  # told already, refused, or answered by our own tool
+        added = ""
         if (finish := getattr(self._session, "finish", None)) is not None:
-            await finish(call_id, text, ok=ok, data=data)
+            added = await finish(call_id, text, ok=ok, data=data)
         if not self._running:
             await self._show("", {})
+        return added or ""
 
     async def _show(self, name: str, arguments: Json) -> None:
         if self._tell is not None:
@@ -246,6 +247,13 @@ def to_permission(found: Any) -> Permission:
 
 def _path_of(theirs: Json) -> Json:
     return {"path": theirs.get("file_path", "")}
+
+
+def _told(moment: str, words: str) -> Json:
+    """A hook's word for the model, where there is one."""
+    if not words.strip():
+        return {}
+    return {"hookSpecificOutput": {"hookEventName": moment, "additionalContext": words.strip()}}
 
 
 def _no(reason: str, *, stops: bool = False) -> Json:

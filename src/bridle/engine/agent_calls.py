@@ -75,6 +75,7 @@ class AgentCaller(Caller):
         self._say_it, self._emit = turn.emit, self._noted
         self._outputs: dict[str, ToolOutput] = {}  # what was answered in this turn
         self._allowed: dict[str, Allowed] = {}  # what the agent does by its own means now
+        self._added: dict[str, str] = {}  # what hooks say of a result, for the agent's model
         self._passes: set[str] = set()  # calls that a person allowed while the turn rested
         self._errands: set[asyncio.Future[Any]] = set()
         self._spans: Spans | None = None
@@ -142,6 +143,25 @@ class AgentCaller(Caller):
         redactor = self._gate.redactor
         return output if redactor is None else redactor.value(output)
 
+    def is_allowed(self, call_id: str, name: str, arguments: Any) -> bool:
+        """Was the agent told that it may make exactly this call, and has it not?"""
+        allowed = self._allowed.get(call_id)
+        if allowed is None or name not in self._tools:
+            return False
+        call = allowed.judged.call
+        return (call.name, call.arguments) == (name, arguments)
+
+    async def carry_out(self, call_id: str) -> ToolOutput:
+        """Have our tool do what the agent was allowed to do itself: its one result."""
+        judged = self._allowed[call_id].judged
+        result = await self._until_over(self._effect(judged))
+        if result is not None:
+            await self.finish(call_id, result)
+        output = self._outputs.get(call_id)
+        late = ToolOutput(call_id, self._late(judged.call).message, True, judged.call.name)
+        redactor = self._gate.redactor
+        return late if output is None else output if redactor is None else redactor.value(output)
+
     async def finish(self, call_id: str, result: ToolResult) -> bool:
         """What came of a call that was allowed; was there such a call?"""
         around = self._around
@@ -152,9 +172,14 @@ class AgentCaller(Caller):
         if allowed.keeping is not None:
             await self._say_changed(around, judged, allowed.keeping)
         result = await self._remarked(around, judged, result)
+        self._added[call_id] = self._clean(self._words.get(judged.call.id, ""))
         self._say(judged.call, result, self._open)
         self._end_if_stuck()
         return True
+
+    def added(self, call_id: str) -> str:
+        """What the model is to read after the result of a call; told once."""
+        return self._added.pop(call_id, "")
 
     def finish_plainly(self, call_id: str, result: ToolResult) -> bool:
         """The same where neither hooks nor undo stand around it."""

@@ -184,6 +184,9 @@ class LentSession:
         if self.is_over:
             await asyncio.sleep(0)
             return ToolOutput(call_id, OVER, True, str(name))
+        known = self._names.get(call_id, call_id)
+        if self._caller.is_allowed(known, str(name), arguments):  # asked about already
+            return await self._caller.carry_out(known)
         try:
             call = self._asked_for(name, arguments, call_id)
         except (TypeError, ValueError, RecursionError) as error:
@@ -209,12 +212,14 @@ class LentSession:
         ok: bool = True,
         data: Any = None,
         media: Sequence[Image | File] = (),
-    ) -> None:
-        """Say what came of a call. The first word about it stands."""
+    ) -> str:
+        """Say what came of a call, the first word stands: what hooks have added to it."""
         given, other = (data, None) if ok else (None, data)
         result = ToolResult(ok, str(text), given, other, tuple(media))
-        if not self._closed:
-            await self._finish(call_id, result)
+        if self._closed:
+            return ""
+        await self._finish(call_id, result)
+        return self._caller.added(self._names.get(call_id, call_id))
 
     async def _finish(self, call_id: str, result: ToolResult) -> None:
         if not await self._caller.finish(self._names.get(call_id, call_id), result):

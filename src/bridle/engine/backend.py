@@ -172,6 +172,8 @@ class _Run:
         self.session.close("" if response.is_error else response.content, "complete")
         self._say_response(came)
         self._caller.end(_DONE)  # nothing is let through any more
+        if isinstance(came.error, BudgetReached):
+            return Ending("budget", came.error.message, came.error.hint)
         if came.error is not None:
             raise came.error
         if response.is_error:

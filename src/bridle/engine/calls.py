@@ -194,6 +194,8 @@ class Caller(Passage):
         """What is to be awaited next: from here on it may have happened."""
         context = self._turn.context(judged.call)
         context.word = judged.decision.word
+        if self._turn.left:
+            context.agreed = any(one.id == judged.call.id for one in self._turn.left)
         self._begun.add(judged.call.id)
         seconds = 0.0 if judged.tool.policy.delegates else self._budget.limits.tool_seconds
         return execute(judged.call, judged.tool, context, seconds)

@@ -126,8 +126,11 @@ class AgentSession(Protocol):
         ok: bool = True,
         data: Any = None,
         media: Sequence[Image | File] = (),
-    ) -> None:
-        """Say what came of a call that was allowed. One of which nothing is said is unknown."""
+    ) -> str:
+        """Say what came of a call that was allowed. One of which nothing is said is unknown.
+
+        What comes back is for the model to read after the result, such as a hook's word.
+        """
         ...
 
 

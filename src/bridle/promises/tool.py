@@ -81,6 +81,7 @@ class ToolContext(Struct, Generic[Deps]):
     is handed what has to be ended with it. `folder` is the session's own, outside the workspace
     (empty: there is none). `word` is what the person said when this call was asked about; `mode`
     is the session's. `clean` takes secrets out of text that is kept elsewhere than in the log.
+    `agreed`: a person was shown this call, and said yes to it, before the session was taken up.
     """
 
     workspace: Files
@@ -97,6 +98,7 @@ class ToolContext(Struct, Generic[Deps]):
     word: str = ""
     mode: Mode = "ask"
     clean: Callable[[str], str] = lambda text: text
+    agreed: bool = False
 
     def say(self, text: str) -> None:
         """Show some output while the tool is still running."""

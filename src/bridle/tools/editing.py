@@ -57,7 +57,7 @@ def edit(context: ToolContext[Any], path: str, changes: list[Change]) -> ToolRes
     where = one_line(files.relative(path), 200)
     data = _bytes(files, path, where)
     before, coding = decode(where, data)
-    seen.require(path, mark_on_disk(files, path, data))
+    seen.require(path, mark_on_disk(files, path, data), fits=True)
     text, places = before, 0
     for number, change in enumerate(changes, 1):
         try:

@@ -146,7 +146,7 @@ def _old(files: Files, seen: Seen, path: str) -> tuple[bytes, int]:
     if stat.S_ISDIR(found.st_mode):
         raise ToolError(f"`{one_line(path, 200)}` is a folder; name a file.")
     data = files.read(path)
-    seen.require(path, mark_on_disk(files, path, data))
+    seen.require(path, mark_on_disk(files, path, data), fits=True)
     return data, stat.S_IMODE(found.st_mode)
 
 

@@ -42,6 +42,7 @@ class Seen:
     def __init__(self, context: ToolContext[object]) -> None:
         self._files: Files = context.workspace
         self._marks: dict[str, str] = context.memory.setdefault(_KEY, {})
+        self._agreed = context.agreed
 
     def remember(self, path: str, mark: str) -> None:
         """The model knows this state of the file."""
@@ -55,10 +56,16 @@ class Seen:
         """What was known of the file holds no longer."""
         self._marks.pop(on_disk(self._files).resolve(path), None)
 
-    def require(self, path: str, mark: str) -> None:
-        """Raise `ToolError` unless this is the state of the file that the model knows."""
+    def require(self, path: str, mark: str, *, fits: bool = False) -> None:
+        """Raise `ToolError` unless this is the state of the file that the model knows.
+
+        A change that `fits` names what it takes the place of. Where a person has agreed to one and
+        the memory ended meanwhile, that is enough.
+        """
         known = self._marks.get(on_disk(self._files).resolve(path))
         where = one_line(self._files.relative(path), 200)
+        if known is None and fits and self._agreed:
+            return
         if known is None:
             raise ToolError(
                 f"`{where}` exists and has not been read in this session. Nothing was changed; "
