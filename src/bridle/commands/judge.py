@@ -82,6 +82,8 @@ class _Judging:
             self._connect(simple, outer)
             for folder in at:
                 self._simple(simple, folder, depth)
+            if self._notes.floor and (script.opaque or self._filled):
+                break  # it never runs, and what else stands there is a guess
             self._follow(simple, at, where)
         self._source, self._fed = outer
         return where.last()
@@ -93,13 +95,15 @@ class _Judging:
         ruin.look_looped(text, self._notes)
         for guess in fillings(text):
             parsed, other = parse(guess), Notes()
+            other.places = self._notes.places
             if parsed.refused:
                 continue
             _Judging(self._ground, other, filled=True).script(parsed, guess, (folder,), 1)
-            if other.floor:
-                self._notes.forbid(other.floor)
             if other.guard:
                 self._notes.guarded(other.guard)
+            if other.floor:
+                self._notes.forbid(other.floor)
+                return
 
     def _connect(self, simple: Simple, outer: tuple[str, list[Arg]]) -> None:
         """What comes through the pipe, if there is one."""
@@ -150,6 +154,8 @@ class _Judging:
 
     def _heredoc(self, simple: Simple, name: str, reach: Reach, depth: int) -> None:
         """Text that a shell is given to read is a script."""
+        if not simple.redirects:
+            return
         name = name.rpartition("/")[2]
         fed = [one.target for one in simple.redirects if one.kind in ("text", "read")]
         floor.look_made(name, [Arg(word.text, word.known) for word in fed], self._notes)

@@ -81,9 +81,7 @@ def _visible(text: str) -> tuple[Simple, ...]:
     """Every command that can be seen in what is not plain, also once its lines are joined."""
     seen = _seen(text)
     joined = text.replace("\\\n", "")  # as the shell does, but for quotes and comments
-    if joined == text:
-        return seen
-    return (*seen, *(one for one in _seen(joined) if one.argv not in _argvs(seen)))
+    return seen if joined == text else _with_new(seen, _seen(joined))
 
 
 def _seen(text: str) -> tuple[Simple, ...]:
@@ -93,7 +91,7 @@ def _seen(text: str) -> tuple[Simple, ...]:
     seen = commands_in(root, text)
     if not root.has_error:
         return seen
-    return (*seen, *(one for one in commands_of(text) if one.argv not in _argvs(seen)))
+    return _with_new(seen, commands_of(text))
 
 
 def _compared(
@@ -103,9 +101,10 @@ def _compared(
     root = tree_of(text)
     if agrees(root, tokens, [draft.head for draft in drafts if draft.head >= 0]):
         return Script(plain)
-    seen = tuple(one for one in commands_in(root, text) if one.argv not in _argvs(plain))
-    return Script((*plain, *seen), DIFFERS)
+    return Script(_with_new(plain, commands_in(root, text)), DIFFERS)
 
 
-def _argvs(commands: tuple[Simple, ...]) -> set[tuple[str, ...]]:
-    return {command.argv for command in commands if not command.redirects}
+def _with_new(seen: tuple[Simple, ...], others: tuple[Simple, ...]) -> tuple[Simple, ...]:
+    """All of the first, and of the others those whose words are not among them."""
+    known = {command.argv for command in seen if not command.redirects}
+    return (*seen, *(one for one in others if one.argv not in known))

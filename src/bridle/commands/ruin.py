@@ -76,7 +76,7 @@ def look_whole(command: str, notes: Notes) -> None:
 
     What may be a command in it can then be forbidden by a rule.
     """
-    if not notes.opaque and all(map(_is_plain, notes.acts)):
+    if notes.floor if notes.opaque else all(map(_is_plain, notes.acts)):
         return
     look("the line", False, [command], notes)
     notes.act(Act(("shell",), command, "reads", also=tails(command), minor=True))
