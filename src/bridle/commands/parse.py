@@ -60,20 +60,27 @@ def _read(text: str, viewed: str) -> Script:
 
 def _changes_reading(commands: tuple[Simple, ...]) -> str:
     """Why later words may mean something else than they do now: options, aliases, another home."""
-    if len(commands) > 1 and any(_rereads(command.argv) for command in commands):
+    if len(commands) > 1 and any(map(_rereads, commands)):
         return REREADS
-    words = [word for command in commands for word in command.words]
-    targets = [redirect.target for command in commands for redirect in command.redirects]
-    tilde = any(word.tilde for word in (*words, *targets))
+    if not any(map(_has_tilde, commands)):
+        return ""
     names = {name for command in commands for name, _ in command.assignments}
-    if tilde and ("HOME" in names or any("HOME" in word.text for word in words)):
+    if "HOME" in names or any("HOME" in word.text for one in commands for word in one.words):
         return REHOMES
     return ""
 
 
-def _rereads(argv: tuple[str, ...]) -> bool:
-    if not argv or argv[0] not in _REREADS:
+def _has_tilde(command: Simple) -> bool:
+    for word in command.words:
+        if word.tilde:
+            return True
+    return any(redirect.target.tilde for redirect in command.redirects)
+
+
+def _rereads(command: Simple) -> bool:
+    if not command.words or command.words[0].text not in _REREADS:
         return False
+    argv = command.argv
     return argv[0] != "set" or not all(map(_HARMLESS.fullmatch, argv[1:]))
 
 

@@ -14,11 +14,20 @@ from bridle.commands.words import Read, unview, word_at
 _GAP = re.compile(r"(?:[ \t]++|(?<=[ \t\n])\\\n(?![ \t]*+(?:\#|\Z)))*+(?:\#[^\n]*+)?")
 _OPERATOR = re.compile(r"&>>|&>|&&|&|\|\||\|&|\||;|<<<|<<-|<<|<>|<&|<|>>|>\||>&|>|\(|\)|\n")
 _UNSEEN = re.compile(r"[<>]\(|\(\(|;[;&]|\|\|\||&&&")
+# Most words, plain or in plain quotes, and most operators, with the gap behind: where nothing else
+# has to be looked at.
+_USUAL = re.compile(
+    r"""(?:([A-Za-z0-9_./,+@%^=:\]\x80-\xff-]++)|'([^'\n]*+)'|"([^"\\$`\n]*+)")"""
+    r"(?:[ \t]++(?![\\\#])|(?=[\n|&;()])|\Z)"
+    r"|(&&|\|\||>>|[|;&<>])[ \t]++(?![\\\#])"
+)
 _NUMBER = re.compile(r"[0-9]+")
 _MARK = re.compile(r"[A-Za-z0-9_.+-]+")
 _LIVE = re.compile(r"[$`\\]")
 _NOTHING = Word("")
 
+_SIGN = 4  # the group of an operator
+_HERE = frozenset(("<<", "<<-"))
 WORD, HANDLE, TEXT = "word", "handle", "text"
 _WHY_UNSEEN = {
     "<(": "it holds a substitution, <(…), whose outcome is not known before it runs",
@@ -55,21 +64,31 @@ def tokens_of(text: str) -> list[Token]:
     awaited: list[_Mark] = []
     at = _skip(text, 0)
     while at < len(text):
-        operator = _OPERATOR.match(text, at)
-        if operator is None:
+        if usual := _USUAL.match(text, at):
+            found.append(_plain(usual))
+            at = usual.end()
+        elif operator := _OPERATOR.match(text, at):
+            at = _skip(text, _operate(text, operator, found, awaited))
+        else:
             token = _worded(text, word_at(text, at), at, bool(awaited))
             found.append(token)
-            if len(found) > 1 and found[-2].kind in ("<<", "<<-"):
-                awaited.append(_announced(text, found))
-            at = token.end
-        else:
-            at = _operate(text, operator, found, awaited)
-        at = _skip(text, at)
+            at = _skip(text, token.end)
+        if len(found) > 1 and found[-2].kind in _HERE and found[-1].kind in (WORD, HANDLE):
+            awaited.append(_announced(text, found))
         if len(found) > TOKENS:
             raise OverLimit(TOO_BUSY)
     if awaited:
         raise Unclear("it holds a here-text that does not end")
     return found
+
+
+def _plain(usual: re.Match[str]) -> Token:
+    """A token that needs no looking into."""
+    group = usual.lastindex or 0
+    start, end, inner = usual.start(), usual.end(group), usual.group(group)
+    if group == _SIGN:
+        return Token(inner, start, end)
+    return Token(WORD, start, end + (group > 1), Word(unview(inner)))  # the quotes are part of it
 
 
 def _skip(text: str, at: int) -> int:
