@@ -171,17 +171,15 @@ class Caller(Passage):
         except Exception as error:  # what cannot be judged does not run
             log.debug("call of %r could not be judged", call.name, exc_info=True)
             return ToolResult.failure(f"not run: it could not be judged: {error}")
-        return found if isinstance(found, ToolResult) else await self._run(found)
-
-    async def _run(self, judged: Judged) -> ToolResult:
-        """Say that it is about to happen, and do it."""
-        call, reads = judged.call, judged.reads
+        if isinstance(found, ToolResult):
+            return found
+        call, reads = found.call, found.reads
         self._emit(CallIntended(call.id, call.name, reads, fingerprint(call)))
         if not reads:
             await self._turn.settled()
         if self._around is None:
-            return await self._effect(judged)
-        return await self._surrounded(self._around, judged, reads)
+            return await self._effect(found)
+        return await self._surrounded(self._around, found, reads)
 
     def _effect(self, judged: Judged) -> Coroutine[Any, Any, ToolResult]:
         """What is to be awaited next: from here on it may have happened."""

@@ -4,7 +4,7 @@ Knows what a turn is handed and nothing of prompts, watchers or other turns.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +115,10 @@ class UnderWay:
                 left=left,
                 around=self._around,
             )
-            return await self._run(self.inputs), None
+            if self.stopped:
+                raise asyncio.CancelledError
+            await settled()  # nothing happens before the prompt is safe
+            return await self._way(self.inputs), None
         except (Exception, asyncio.CancelledError) as raised:
             if self.parking and isinstance(raised, asyncio.CancelledError):
                 return PARKED, None
@@ -129,12 +132,13 @@ class UnderWay:
 
             self._around = Around(parts, self.session_id, self.number, emit)
 
-    async def _run(self, inputs: Turn) -> Ending:
-        if self.stopped:
-            raise asyncio.CancelledError
-        await inputs.settled()  # nothing happens before the prompt is safe
-        if self.deadline is None:  # who has no hooks waits through one coroutine less
-            return await (run_turn(inputs) if self._around is None else self._begin(inputs))
+    def _way(self, inputs: Turn) -> Coroutine[Any, Any, Ending]:
+        """What is to be awaited: whoever has no limit and no hooks waits through no more."""
+        if self.deadline is not None:
+            return self._in_time(inputs)
+        return run_turn(inputs) if self._around is None else self._begin(inputs)
+
+    async def _in_time(self, inputs: Turn) -> Ending:
         try:
             async with asyncio.timeout_at(self.deadline):
                 return await self._begin(inputs)
