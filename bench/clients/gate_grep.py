@@ -1,7 +1,7 @@
 """The tool `grep` over a repository, and bare ripgrep for the same lines, turn by turn.
 
-Each begins every other round, and the best of either counts: a search takes some 10 ms, and what
-else the machine does at that moment is neither's doing. The first round warms up.
+Each begins every other turn, and the best of either counts: a search takes some 10 ms, and what
+else the machine does at that moment is neither's doing. A round is four turns; the first warms up.
 
 gate_grep.py REPOSITORY ROUNDS
 """
@@ -32,7 +32,7 @@ async def main() -> None:
     context = ToolContext(Workspace(root), "1")
     ours: dict[str, list[float]] = {pattern: [] for pattern in PATTERNS}
     bare: dict[str, list[float]] = {pattern: [] for pattern in PATTERNS}
-    for turn in range(rounds + 1):
+    for turn in range(4 * rounds + 1):
         for pattern in PATTERNS:
             if turn % 2:
                 lines = timed(bare[pattern], program, root, pattern)

@@ -9,6 +9,7 @@ says where to look, and the lines themselves are read here, by the workspace's o
 import asyncio
 import os
 import re
+import resource
 import stat
 import time
 from collections.abc import Callable, Iterator
@@ -35,7 +36,7 @@ GATHERED = 20_000  # lines that are put in order; beyond that, which come first 
 _COLUMNS = 500
 _SURE = 200  # bytes of a line that have to be what ripgrep said
 _FILE = 20 * 1024 * 1024  # bytes; larger files are not searched
-_BRIEF = 0.03  # seconds
+_BRIEF = 0.03  # seconds of CPU
 _PLACES = 1000
 Hit = tuple[int, str]  # the number of a line, and its text
 _PLAIN = re.compile(r"[\w.*?-]+")  # a name's pattern that means the same to ripgrep
@@ -123,10 +124,10 @@ class _Search:
             flags = [*self._flags(), *_brief.flags(where)]
             argv = [program, *flags, "-e", self._pattern, "--", target]
             run = Program(argv, place, heard.take, handles=handles, alone=True)
-            started = time.monotonic()
+            before = _spent()
             ended = await run.run(self._seconds, clean_environment())
             if ended.code is not None:
-                _brief.note(where, time.monotonic() - started)
+                _brief.note(where, _spent() - before)
         if ended.timed_out:
             self._too_long()
         if heard.is_full:
@@ -212,7 +213,7 @@ class _Search:
 
 
 class _Brief:
-    """Where a search takes no time: there one thread is done before several have begun.
+    """Where a search is little work: there one thread is done before several have begun.
 
     The last search there tells. Where it tells wrong, that costs some milliseconds, once.
     """
@@ -225,13 +226,19 @@ class _Brief:
         return ["--threads=1"] if where in self._places else []
 
     def note(self, where: str, seconds: float) -> None:
-        """A whole search there took so long."""
+        """A whole search there took so much work."""
         self._places.discard(where)
         if seconds < _BRIEF and len(self._places) < _PLACES:
             self._places.add(where)
 
 
 _brief = _Brief()
+
+
+def _spent() -> float:
+    """Seconds of CPU that programs of ours have used, as far as they have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class _Heard:
