@@ -30,6 +30,7 @@ _RUIN = re.compile(
     rf"\brm\s+(?:-[\w-]+\s+)*-(?:\w*[rR]\w*|-recursive)\s+(?:-[\w-]+\s+)*{_WHOLE}"
     rf"|\brmtree\s+{_WHOLE}|\bmkfs(?:\.\w+)?\s+\S*/dev/|\bof=/dev/(?:sd|hd|vd|xvd|nvme|disk|mmc)"
 )
+_HINT = re.compile(r"rm|mkfs|of=/dev/|\{").search  # in whatever is ruin, and in little else
 
 
 def may_run(name: str, known: bool) -> bool:
@@ -47,7 +48,7 @@ def look(name: str, known: bool, texts: list[str], notes: Notes, home: str = "~"
         return
     together = " ".join("~" if text in (home, f"{home}/") else text for text in texts)
     for text in (*texts, together):
-        if len(text) < 6 or len(text) > _LONGEST:
+        if len(text) < 6 or len(text) > _LONGEST or not _HINT(text):
             continue
         plain = _SIGNS.sub(" ", text.replace("${HOME}", "$HOME"))
         if _RUIN.search(plain) or is_bomb(text):

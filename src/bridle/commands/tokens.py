@@ -27,7 +27,6 @@ _LIVE = re.compile(r"[$`\\]")
 _NOTHING = Word("")
 
 _SIGN = 4  # the group of an operator
-_HERE = frozenset(("<<", "<<-"))
 WORD, HANDLE, TEXT = "word", "handle", "text"
 _WHY_UNSEEN = {
     "<(": "it holds a substitution, <(…), whose outcome is not known before it runs",
@@ -62,6 +61,7 @@ def tokens_of(text: str) -> list[Token]:
     """All tokens."""
     found: list[Token] = []
     awaited: list[_Mark] = []
+    has_texts = "<<" in text
     at = _skip(text, 0)
     while at < len(text):
         if usual := _USUAL.match(text, at):
@@ -73,7 +73,7 @@ def tokens_of(text: str) -> list[Token]:
             token = _worded(text, word_at(text, at), at, bool(awaited))
             found.append(token)
             at = _skip(text, token.end)
-        if len(found) > 1 and found[-2].kind in _HERE and found[-1].kind in (WORD, HANDLE):
+        if has_texts and _is_announced(found):
             awaited.append(_announced(text, found))
         if len(found) > TOKENS:
             raise OverLimit(TOO_BUSY)
@@ -121,6 +121,13 @@ def _operate(text: str, operator: re.Match[str], found: list[Token], awaited: li
             at = _here_text(text, at, mark, found)
         awaited.clear()
     return at
+
+
+def _is_announced(found: list[Token]) -> bool:
+    """Is the last token the word behind `<<`?"""
+    if len(found) < 2 or found[-2].kind not in ("<<", "<<-"):
+        return False
+    return found[-1].kind in (WORD, HANDLE)
 
 
 def _announced(text: str, found: list[Token]) -> _Mark:

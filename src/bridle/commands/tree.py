@@ -67,13 +67,8 @@ def agrees(root: "Node", tokens: list[Token], heads: list[int]) -> bool:
         else:
             starts.add(node.start_byte)
             ends.add(node.end_byte)
-    return found == set(heads) and all(_is_cut(token, starts, ends) for token in tokens)
-
-
-def _is_cut(token: Token, starts: set[int], ends: set[int]) -> bool:
-    """Does the tree begin and end something where this token begins and ends?
-
-    Ends of lines are nothing to the tree, and an empty here-text begins nothing.
-    """
-    begins = token.start in starts or token.kind == TEXT
-    return token.kind == "\n" or (begins and token.end in ends)
+    # Ends of lines are nothing to the tree, and an empty here-text begins nothing.
+    cut = [token for token in tokens if token.kind != "\n"]
+    if found != set(heads) or not ends.issuperset([token.end for token in cut]):
+        return False
+    return starts.issuperset([token.start for token in cut if token.kind != TEXT])
