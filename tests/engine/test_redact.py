@@ -1,6 +1,7 @@
 """No key is recorded, told or read again, however it comes."""
 
 import asyncio
+import re
 from contextlib import aclosing
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from bridle.engine.parts import Parts
 from bridle.engine.redact import MARK, Redaction, Redactor
+from bridle.engine.secrets import BY_START, anchor, screen_of
 from bridle.errors import ProviderError
 from bridle.events import (
     ResponseCompleted,
@@ -256,3 +258,19 @@ def test_an_event_that_was_found_clean_is_not_encoded_anew_when_it_is_said_next(
     assert len(spelled) == 1
     assert redactor.encoded(event)[1] == encode_data(event)
     assert redactor.encoded(TraceEvent("x", KEY)) == (TraceEvent("x", MARK), None)
+
+
+ODD = ("k" * 20, "-leading-dash-x", "x]^y-z\\q[12345", "é:ABCDE-ñ")
+SCREEN = re.compile(screen_of([*BY_START, *ODD]))
+PIECES = st.sampled_from([*BY_START, *ODD, *"k-_AJBKC:] \\^é", "tool_call", "xitem-0"])
+
+
+@given(st.lists(st.tuples(PIECES, st.integers(0, 9), st.integers(1, 30)), max_size=8))
+def test_the_screen_stops_exactly_where_a_literal_stands(pieces):
+    text = "".join(piece[start : start + length] for piece, start, length in pieces)
+    places = {
+        found.start() + anchor(literal)
+        for literal in [*BY_START, *ODD]
+        for found in re.finditer(f"(?={re.escape(literal)})", text)
+    }
+    assert {hit.start() for hit in SCREEN.finditer(text)} == places

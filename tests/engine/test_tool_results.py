@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from bridle.engine import execution
 from bridle.engine.budget import Limits
 from bridle.errors import ToolError
 from bridle.events import CallIntended, ToolResultEvent
@@ -184,6 +185,33 @@ def test_a_tool_that_never_returns_ends_at_its_limit():
         ("call_2", "block did not finish within 0.1 seconds", True),
     ]
     assert result.text == "ok"
+
+
+def test_long_limits_share_one_timer(monkeypatch):
+    """Each call still ends at its own; one that was in time leaves nothing behind."""
+    monkeypatch.setattr(execution, "_LONG", 0.05)
+    monkeypatch.setattr(execution, "_ROUND", 0.02)
+
+    @tool(read_only=True)
+    async def hang() -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    @tool(read_only=True)
+    async def quick() -> str:
+        await asyncio.sleep(0.03)
+        return "done"
+
+    asked = calls(("hang", {}), ("quick", {}), ("hang", {}))
+    work = one_turn([asked, "ok"], hang, quick, limits=Limits(tool_seconds=0.1))
+    engine, found, result = run(work)
+    assert sorted(results(engine, found)) == [
+        ("call_1", "hang did not finish within 0.1 seconds", True),
+        ("call_2", "done", False),
+        ("call_3", "hang did not finish within 0.1 seconds", True),
+    ]
+    assert result.text == "ok"
+    assert execution._newest.clocks == {}
 
 
 def test_the_same_failing_call_over_and_over_is_stuck():

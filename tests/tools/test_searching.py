@@ -17,6 +17,7 @@ from bridle.promises.tool import ToolResult
 from bridle.tools.glob import Glob, matcher
 from bridle.tools.grep import Grep, find_ripgrep
 from bridle.tools.list import List
+from bridle.workspace.paths import Workspace
 from bridle.workspace.tree import Tree
 from rig import seeds
 
@@ -55,8 +56,9 @@ def test_both_searches_give_the_same_lines_in_the_same_order(desk: Desk, path: s
     desk.put("src/b.py", "\ufeffneedle ü\r\n".encode("utf-16-le"), read=False)
     desk.put("src/a/x.py", "a\n\nneedle ü\n".encode("latin-1"), read=False)
     desk.put("src/.gitignore", "deep\n", read=False)
-    found = [desk.run(Grep(ripgrep=way), pattern="needle", path=path) for way in (True, False)]
-    assert found[0] == found[1]
+    ways = (True, False, True)  # ripgrep's second search of a small folder is with one thread
+    found = [desk.run(Grep(ripgrep=way), pattern="needle", path=path) for way in ways]
+    assert found[0] == found[1] == found[2]
     assert found[0].data["files"] == {".": 5, "src": 3, "src/sub": 1}[path]
 
 
@@ -98,6 +100,25 @@ def test_a_name_that_is_no_text_is_found_too(desk: Desk, ripgrep: bool) -> None:
     (desk.root / os.fsdecode(b"bad\xff")).write_bytes(b"needle\n")
     assert desk.run(Grep(ripgrep=ripgrep), pattern="needle").text == r"bad\udcff:1:needle"
     assert desk.run(Glob(), pattern="bad*").text == r"bad\udcff"
+
+
+def test_a_name_that_reads_like_a_way_out_is_none(desk: Desk, tmp_path: Path) -> None:
+    """ripgrep's lines end where a name has a line's end: what is left of it goes up."""
+    for name in ("here/a\n../out.txt", "here/b/c/in.txt", "out.txt"):
+        desk.put(name, "needle\n", read=False)
+    desk.workspace = Workspace(tmp_path / "here")
+    assert desk.run(Grep(), pattern="needle").text == "b/c/in.txt:1:needle"
+
+
+def test_another_folder_of_the_person_is_searched_by_its_whole_name(
+    desk: Desk, tmp_path: Path
+) -> None:
+    here, other = tmp_path / "here", tmp_path / "other"
+    for name in ("here/no.txt", "other/a.txt", "other/deep/er/b.txt", "other/deep/c.txt"):
+        desk.put(name, "needle\n", read=False)
+    desk.workspace = Workspace(here, also=[other])
+    names = [f"{other}/{name}:1:needle" for name in ("a.txt", "deep/c.txt", "deep/er/b.txt")]
+    assert desk.run(Grep(), pattern="needle", path=str(other)).text == "\n".join(names)
 
 
 @BOTH

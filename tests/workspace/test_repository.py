@@ -279,3 +279,35 @@ def test_what_has_just_changed_is_looked_at_again(repo: Path) -> None:
     found = Repositories("/nonexistent")
     assert found.is_tame(str(repo))
     assert found._known == {}
+
+
+def test_while_times_are_too_young_to_tell_of_a_change_what_is_in_a_file_does(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change that leaves a file as long and as old as it was is seen all the same."""
+    config = repo / ".git/config"
+    config.write_text(config.read_text() + "[core]\n\tbare = false\n")
+    found = Repositories("/nonexistent")
+    assert found.is_tame(str(repo))
+    young = found._young
+    assert young is not None
+    marks = dict(young[1].marks)
+    monkeypatch.setattr(repository, "_mark", marks.get)
+    assert found.is_tame(str(repo))
+    assert found._young is young  # it was not judged anew
+    config.write_text(config.read_text().replace("bare = false", "pager= false"))
+    assert not found.is_tame(str(repo))
+    assert found._known == {}
+
+
+def test_what_was_young_is_remembered_by_its_times_once_it_is_old(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Repositories("/nonexistent")
+    monkeypatch.setattr(repository, "_UNSETTLED", 1e9)
+    assert found.is_tame(str(repo))
+    assert found._known == {}
+    monkeypatch.setattr(repository, "_UNSETTLED", -1e9)
+    assert found.is_tame(str(repo))
+    assert found._young is None
+    assert list(found._known) == [str(repo)]

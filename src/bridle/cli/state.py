@@ -40,10 +40,9 @@ def doing(found: list[Glance]) -> dict[str, Doing]:
     return {one.id: _look(one, locks) for one in found}
 
 
-def _look(one: Glance, locks: dict[str, str]) -> Doing:
-    holder = locks.get(_name(*one.file), "") if locks else ""
+def _look(one: Glance, locks: dict[tuple[int, int], str]) -> Doing:
     waiting = _waiting(one.end)
-    return Doing(holder, waiting is not None, waiting or 0)
+    return Doing(locks.get(one.file, ""), waiting is not None, waiting or 0)
 
 
 def _waiting(end: bytes) -> int | None:
@@ -62,15 +61,15 @@ def _waiting(end: bytes) -> int | None:
     return waiting
 
 
-def _locks() -> dict[str, str]:
-    """Who holds which file, as far as the system tells."""
+def _locks() -> dict[tuple[int, int], str]:
+    """Who holds which file, by its device and inode, as far as the system tells."""
     try:
         with Path("/proc/locks").open() as file:
             lines = [line.split() for line in file]
     except OSError:
         return {}
     return {
-        line[5]: f"process {line[4]}"
+        _file(line[5]): f"process {line[4]}"
         if line[4].isdecimal() and line[4] != "0"
         else "another process"
         for line in lines
@@ -78,6 +77,10 @@ def _locks() -> dict[str, str]:
     }
 
 
-def _name(device: int, inode: int) -> str:
-    """A file, as the table of locks spells it."""
-    return f"{os.major(device):02x}:{os.minor(device):02x}:{inode}"
+def _file(spelled: str) -> tuple[int, int]:
+    """A file's device and inode, of which the table of locks says `fe:01:1234`; or no file."""
+    try:
+        major, minor, inode = spelled.split(":")
+        return os.makedev(int(major, 16), int(minor, 16)), int(inode)
+    except ValueError:
+        return -1, -1

@@ -36,9 +36,12 @@ def effect_of(name: str, known: Known, args: list[Arg], reach: Reach) -> Effect:
     else:
         table = flag_table(known.flags)
         given = sort_words(args, table, single=known.single, stop=bool(known.verbs))
-    reach, reasons = _moved(given, reach)
-    reasons += [*_strange(name, known, given), *_flag_reasons(given, reach)]
-    reasons += [*_late(name, known, given, reach), *_bundled(name, known, args)]
+    reasons: list[str] = []
+    if given.flags or given.strange:
+        reach, reasons = _moved(given, reach)
+        reasons += [*_strange(name, known, given), *_flag_reasons(given, reach)]
+        reasons += _late(name, known, given, reach)
+    reasons += _bundled(name, known, args)
     if known.verbs and given.operands:
         inner = _verb(name, known, given.operands, reach)
     else:

@@ -71,7 +71,7 @@ def _ran(state: _State, follows: str) -> Folders:
     folders = _choose(state, follows)
     if follows == "|":  # its pipe has been counted
         return folders
-    skipped = {"&&": state.bad, "||": state.good}.get(follows, folders)
+    skipped = state.bad if follows == "&&" else state.good if follows == "||" else folders
     state.ran = folders
     state.good = folders if follows == "&&" else _both(folders, skipped)
     state.bad = folders if follows == "||" else _both(folders, skipped)

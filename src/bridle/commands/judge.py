@@ -82,6 +82,8 @@ class _Judging:
             self._connect(simple, outer)
             for folder in at:
                 self._simple(simple, folder, depth)
+            if self._notes.floor and (script.opaque or self._filled):
+                break  # it never runs, and what else stands there is a guess
             self._follow(simple, at, where)
         self._source, self._fed = outer
         return where.last()
@@ -93,13 +95,15 @@ class _Judging:
         ruin.look_looped(text, self._notes)
         for guess in fillings(text):
             parsed, other = parse(guess), Notes()
+            other.places = self._notes.places
             if parsed.refused:
                 continue
             _Judging(self._ground, other, filled=True).script(parsed, guess, (folder,), 1)
-            if other.floor:
-                self._notes.forbid(other.floor)
             if other.guard:
                 self._notes.guarded(other.guard)
+            if other.floor:
+                self._notes.forbid(other.floor)
+                return
 
     def _connect(self, simple: Simple, outer: tuple[str, list[Arg]]) -> None:
         """What comes through the pipe, if there is one."""
@@ -126,9 +130,9 @@ class _Judging:
         args = self._expanded(simple.words, reach)
         self._last = args
         if args:
-            texts = [redirect.target for redirect in simple.redirects if redirect.kind == "text"]
-            if any(arg.text == "xargs" for arg in args):
-                self._fed = [Arg(word) for text in texts for word in text.text.split()] or self._fed
+            if "xargs" in [arg.text for arg in args]:
+                texts = [one.target.text for one in simple.redirects if one.kind == "text"]
+                self._fed = [Arg(word) for text in texts for word in text.split()] or self._fed
             self._command(args, reach, depth)
             self._heredoc(simple, args[0].text, reach, depth)
 
@@ -150,8 +154,10 @@ class _Judging:
 
     def _heredoc(self, simple: Simple, name: str, reach: Reach, depth: int) -> None:
         """Text that a shell is given to read is a script."""
-        name = name.rpartition("/")[2]
         fed = [one.target for one in simple.redirects if one.kind in ("text", "read")]
+        if not fed:
+            return
+        name = name.rpartition("/")[2]
         floor.look_made(name, [Arg(word.text, word.known) for word in fed], self._notes)
         ruin.look(name, known.find(name) is not None, [word.text for word in fed], self._notes)
         if name in SHELLS:
@@ -327,12 +333,11 @@ class _Judging:
 
     def _follow(self, simple: Simple, at: Folders, where: Whereabouts) -> None:
         """After a `cd` later commands run elsewhere."""
-        words = simple.argv
-        if not words:
+        if not simple.words or simple.words[0].text not in _MOVING:
             return
-        if _may_move(words):
+        if _may_move(simple.argv):
             where.moved(simple, None)
-        elif words[0] == "cd":
+        elif simple.words[0].text == "cd":
             where.moved(simple, self._target(simple, at, where))
 
     def _target(self, simple: Simple, at: Folders, where: Whereabouts) -> Folders | None:
@@ -362,4 +367,5 @@ def _may_move(words: tuple[str, ...]) -> bool:
 
 
 _GOING = frozenset({"pushd", "popd", "source", "."})
+_MOVING = _MOVERS | _GOING | {"cd", "eval"}
 _CD_FLAGS = frozenset({"-P", "-L", "-e", "--"})

@@ -32,12 +32,13 @@ def commands_of(text: str) -> tuple[Simple, ...]:
     found: list[Simple] = []
     pieces: list[tuple[str, str]] = []
     for piece in _PIECE.finditer(text):
-        kind = str(piece.lastgroup)
+        kind = piece.lastgroup
         if kind == "end":
-            _close(pieces, found)
-            pieces = []
+            if pieces:
+                _close(pieces, found)
+                pieces = []
         elif kind != "gap":
-            pieces.append((kind, piece.group()))
+            pieces.append((str(kind), piece.group()))
     _close(pieces, found)
     return tuple(found)
 
@@ -64,10 +65,12 @@ def _close(pieces: list[tuple[str, str]], found: list[Simple]) -> None:
 def _simple(words: list[str], redirects: list[tuple[str, str]], follows: Follows) -> Simple:
     kept = words if len(words) <= TOKENS else [words[0], *dict.fromkeys(words[1:])]
     return Simple(
-        tuple(_word(raw, number) for number, raw in enumerate(kept)),
+        tuple([_word(raw, number) for number, raw in enumerate(kept)]),
         redirects=tuple(
-            Redirect(KINDS[operator], _word(raw, number))
-            for number, (operator, raw) in enumerate(redirects)
+            [
+                Redirect(KINDS[operator], _word(raw, number))
+                for number, (operator, raw) in enumerate(redirects)
+            ]
         ),
         follows=follows,
         opaque=WHY,

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from bridle.commands.shape import Understood
 from bridle.policy import Act
+from bridle.promises.ground import Place
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./\-~^{}]+").fullmatch
 
@@ -29,7 +30,7 @@ def spelled(words: Iterable[str]) -> str:
 class Notes:
     """Acts and reasons, as they are found."""
 
-    __slots__ = ("_seen", "acts", "floor", "guard", "muted", "opaque", "swept")
+    __slots__ = ("_seen", "acts", "floor", "guard", "muted", "opaque", "places", "swept")
 
     def __init__(self) -> None:
         self.acts: list[Act] = []
@@ -39,6 +40,7 @@ class Notes:
         self.muted = False  # what is found is only there to be forbidden
         # Folders in which everything is read, and what takes care there.
         self.swept: dict[tuple[str, str], tuple[str, ...] | None] = {}
+        self.places: dict[tuple[str, str], Place] = {}  # by folder and name: looked for once a line
         self._seen: set[Act] = set()
 
     def act(self, found: Act, at: int | None = None) -> None:

@@ -60,20 +60,27 @@ def _read(text: str, viewed: str) -> Script:
 
 def _changes_reading(commands: tuple[Simple, ...]) -> str:
     """Why later words may mean something else than they do now: options, aliases, another home."""
-    if len(commands) > 1 and any(_rereads(command.argv) for command in commands):
+    if len(commands) > 1 and any(map(_rereads, commands)):
         return REREADS
-    words = [word for command in commands for word in command.words]
-    targets = [redirect.target for command in commands for redirect in command.redirects]
-    tilde = any(word.tilde for word in (*words, *targets))
+    if not any(map(_has_tilde, commands)):
+        return ""
     names = {name for command in commands for name, _ in command.assignments}
-    if tilde and ("HOME" in names or any("HOME" in word.text for word in words)):
+    if "HOME" in names or any("HOME" in word.text for one in commands for word in one.words):
         return REHOMES
     return ""
 
 
-def _rereads(argv: tuple[str, ...]) -> bool:
-    if not argv or argv[0] not in _REREADS:
+def _has_tilde(command: Simple) -> bool:
+    for word in command.words:
+        if word.tilde:
+            return True
+    return any(redirect.target.tilde for redirect in command.redirects)
+
+
+def _rereads(command: Simple) -> bool:
+    if not command.words or command.words[0].text not in _REREADS:
         return False
+    argv = command.argv
     return argv[0] != "set" or not all(map(_HARMLESS.fullmatch, argv[1:]))
 
 
@@ -81,9 +88,7 @@ def _visible(text: str) -> tuple[Simple, ...]:
     """Every command that can be seen in what is not plain, also once its lines are joined."""
     seen = _seen(text)
     joined = text.replace("\\\n", "")  # as the shell does, but for quotes and comments
-    if joined == text:
-        return seen
-    return (*seen, *(one for one in _seen(joined) if one.argv not in _argvs(seen)))
+    return seen if joined == text else _with_new(seen, _seen(joined))
 
 
 def _seen(text: str) -> tuple[Simple, ...]:
@@ -93,7 +98,7 @@ def _seen(text: str) -> tuple[Simple, ...]:
     seen = commands_in(root, text)
     if not root.has_error:
         return seen
-    return (*seen, *(one for one in commands_of(text) if one.argv not in _argvs(seen)))
+    return _with_new(seen, commands_of(text))
 
 
 def _compared(
@@ -103,9 +108,10 @@ def _compared(
     root = tree_of(text)
     if agrees(root, tokens, [draft.head for draft in drafts if draft.head >= 0]):
         return Script(plain)
-    seen = tuple(one for one in commands_in(root, text) if one.argv not in _argvs(plain))
-    return Script((*plain, *seen), DIFFERS)
+    return Script(_with_new(plain, commands_in(root, text)), DIFFERS)
 
 
-def _argvs(commands: tuple[Simple, ...]) -> set[tuple[str, ...]]:
-    return {command.argv for command in commands if not command.redirects}
+def _with_new(seen: tuple[Simple, ...], others: tuple[Simple, ...]) -> tuple[Simple, ...]:
+    """All of the first, and of the others those whose words are not among them."""
+    known = {command.argv for command in seen if not command.redirects}
+    return (*seen, *(one for one in others if one.argv not in known))

@@ -156,10 +156,11 @@ class _Reading:
 
     def command(self) -> bool:
         """One command; is it a simple one?"""
-        if self.kind() == "(":
+        kind = self.kinds[self.at]
+        if kind == "(":
             self.bracketed(")")
             return False
-        if self.kind() == WORD and self.raw() == "{":
+        if kind == WORD and self.raw() == "{":
             self.bracketed("}")
             return False
         self.simple()
@@ -193,7 +194,7 @@ class _Reading:
         """Assignments, words and redirections, in whatever order they stand."""
         draft = Draft(self.scope, self.follows)
         first = self.at
-        while self.redirect(draft) or self.word(draft):
+        while self.words(draft) or self.redirect(draft):
             pass
         if self.at == first:
             raise Unclear(_BROKEN)
@@ -203,19 +204,21 @@ class _Reading:
         if len(self.drafts) > COMMANDS:
             raise OverLimit(TOO_MANY)
 
-    def word(self, draft: Draft) -> bool:
-        """A word of the command, or an assignment before its first; is there one?"""
-        if self.kind() != WORD:
-            return False
-        token = self.tokens[self.at]
-        if not draft.words and not self.assigned(draft, raw := self.raw(), token):
-            if raw in FLOW or raw == "{":
-                raise Unclear(f"it holds a part of the shell's grammar, {raw}, that is not judged")
-            draft.head = token.start
-        if draft.head >= 0:
-            draft.words.append(token.word)
-        self.at += 1
-        return True
+    def words(self, draft: Draft) -> bool:
+        """Words of the command, and assignments before its first; are there any?"""
+        first = self.at
+        while self.kinds[self.at] == WORD:
+            token = self.tokens[self.at]
+            if draft.head < 0 and not self.assigned(draft, raw := self.raw(), token):
+                if raw in FLOW or raw == "{":
+                    raise Unclear(
+                        f"it holds a part of the shell's grammar, {raw}, that is not judged"
+                    )
+                draft.head = token.start
+            if draft.head >= 0:
+                draft.words.append(token.word)
+            self.at += 1
+        return self.at != first
 
     def assigned(self, draft: Draft, raw: str, token: Token) -> bool:
         """Is this an assignment? Then it is kept as one."""
@@ -230,9 +233,9 @@ class _Reading:
 
     def redirect(self, draft: Draft) -> bool:
         """A redirection; is there one?"""
-        handle = int(self.raw()) if self.kind() == HANDLE else None
+        handle = int(self.raw()) if self.kinds[self.at] == HANDLE else None
         self.at += handle is not None
-        operator = self.kind()
+        operator = self.kinds[self.at]
         kind = KINDS.get(operator)
         if kind is None:
             return False

@@ -44,7 +44,11 @@ class Reach:
 
     def place(self, text: str) -> Place:
         """Where a path leads from here."""
-        return self.ground.place(text, self.folder)
+        places, key = self.notes.places, (self.folder, text)
+        found = places.get(key)
+        if found is None:
+            found = places[key] = self.ground.place(text, self.folder)
+        return found
 
     def reads(self, arg: Arg, *, inside: bool = True) -> str:
         """It reads that path; not `inside`: only that it is there, not what is in it."""

@@ -30,6 +30,7 @@ _RUIN = re.compile(
     rf"\brm\s+(?:-[\w-]+\s+)*-(?:\w*[rR]\w*|-recursive)\s+(?:-[\w-]+\s+)*{_WHOLE}"
     rf"|\brmtree\s+{_WHOLE}|\bmkfs(?:\.\w+)?\s+\S*/dev/|\bof=/dev/(?:sd|hd|vd|xvd|nvme|disk|mmc)"
 )
+_HINT = re.compile(r"rm|mkfs|of=/dev/|\{").search  # in whatever is ruin, and in little else
 
 
 def may_run(name: str, known: bool) -> bool:
@@ -47,7 +48,7 @@ def look(name: str, known: bool, texts: list[str], notes: Notes, home: str = "~"
         return
     together = " ".join("~" if text in (home, f"{home}/") else text for text in texts)
     for text in (*texts, together):
-        if len(text) < 6 or len(text) > _LONGEST:
+        if len(text) < 6 or len(text) > _LONGEST or not _HINT(text):
             continue
         plain = _SIGNS.sub(" ", text.replace("${HOME}", "$HOME"))
         if _RUIN.search(plain) or is_bomb(text):
@@ -76,7 +77,7 @@ def look_whole(command: str, notes: Notes) -> None:
 
     What may be a command in it can then be forbidden by a rule.
     """
-    if not notes.opaque and all(map(_is_plain, notes.acts)):
+    if notes.floor if notes.opaque else all(map(_is_plain, notes.acts)):
         return
     look("the line", False, [command], notes)
     notes.act(Act(("shell",), command, "reads", also=tails(command), minor=True))
@@ -92,10 +93,10 @@ _PLAIN = frozenset(
 
 def _is_plain(act: Act) -> bool:
     """Is it harmless, or a known program that runs nothing of what it is told?"""
+    if act.is_path or act.does in ("reads", "edits"):
+        return True
     words = act.subject.split(" ")
-    return (
-        act.does in ("reads", "edits") or act.is_path or (words[0] in _PLAIN and "-c" not in words)
-    )
+    return words[0] in _PLAIN and "-c" not in words
 
 
 _LOOPED = re.compile(

@@ -4,7 +4,7 @@ What is found here is for rules that forbid and for the floor; it allows nothing
 for a command than the shell would, rather than less.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from bridle.commands.limits import COMMANDS, DEPTH, TOO_DEEP, TOO_MANY, OverLimit
@@ -31,78 +31,77 @@ _PREFIXES = frozenset(("time", "coproc", "!"))
 _NO_WORDS = frozenset(("comment", "heredoc_body", "heredoc_start", "heredoc_end", "\n", ";", "&"))
 
 
-class _Where(NamedTuple):
+_MAKES = _COMMANDS | _REDIRECTS | frozenset(("redirected_statement", "variable_assignment"))
+
+
+class _Place(NamedTuple):
+    """A node, where it stands, and in which other: to ask the tree for any of it is dear."""
+
+    node: "Node"
+    kind: str
+    children: "list[Node]"
+    above: "_Place | None" = None
     scope: tuple[int, ...] = ()
     depth: int = 0
     follows: Follows = ""
     piped: bool = False
 
 
-class _Place(NamedTuple):
-    """A node, and the one it stands in: to ask the tree for that is dear."""
-
-    node: "Node"
-    above: "_Place | None"
-    where: _Where
-
-
 def commands_in(root: "Node", text: str) -> tuple[Simple, ...]:
     """Every command that can be seen, in the order in which they stand."""
     found: list[Simple] = []
     scopes = 0
-    waiting = [_Place(root, None, _Where())]
+    waiting = [_Place(root, root.type, root.children)]
     while waiting:
         place = waiting.pop()
-        if place.where.depth > DEPTH:
+        if place.depth > DEPTH:
             raise OverLimit(TOO_DEEP)
-        children = place.node.children
-        found.extend(_commands(place, children, text))
-        if len(found) > COMMANDS:
-            raise OverLimit(TOO_MANY)
+        if place.kind in _MAKES and (parts := _parts(place)):
+            simple = _simple(parts, text, place)
+            if simple.words or simple.assignments or simple.redirects:
+                found.append(simple)
+                if len(found) > COMMANDS:
+                    raise OverLimit(TOO_MANY)
         scopes += 1
-        waiting.extend(reversed(list(_inside(place, children, scopes))))
+        waiting += _inside(place, scopes)[::-1]
     return tuple(found)
 
 
-def _inside(place: _Place, children: "list[Node]", number: int) -> Iterator[_Place]:
+def _inside(place: _Place, number: int) -> list[_Place]:
     """What stands in a node, and where that is."""
-    kind, where = place.node.type, place.where
-    deeper = where.depth + (kind in _NESTS)
-    scope = (*where.scope, number) if kind in _SUBSHELLS else where.scope
-    follows = where.follows
-    for index, child in enumerate(children):
+    kind, scope, follows = place.kind, place.scope, place.follows
+    deeper = place.depth + (kind in _NESTS)
+    piped = kind == "pipeline"
+    if kind in _SUBSHELLS:
+        scope = (*scope, number)
+    found = []
+    for index, child in enumerate(place.children):
         if not child.is_named:
             follows = _JOINS.get(child.type, follows)
         elif child.child_count or child.is_error:
-            inner = (*scope, number, index) if kind == "pipeline" else scope
-            yield _Place(child, place, _Where(inner, deeper, follows, kind == "pipeline"))
+            inner = (*scope, number, index) if piped else scope
+            inside = child.children
+            found.append(_Place(child, child.type, inside, place, inner, deeper, follows, piped))
             follows = ";"
+    return found
 
 
-def _commands(place: _Place, children: "list[Node]", text: str) -> Iterator[Simple]:
-    parts = list(_parts(place, children))
-    if parts:
-        simple = _simple(parts, text, place.where)
-        if simple.words or simple.assignments or simple.redirects:
-            yield simple
-
-
-def _parts(place: _Place, children: "list[Node]") -> Iterable["Node"]:
+def _parts(place: _Place) -> "Sequence[Node]":
     """What belongs to the command that a node is; nothing where it is none."""
-    kind, above = place.node.type, place.above
-    around = above.node.type if above is not None else ""
+    kind, above, children = place.kind, place.above, place.children
+    redirected = above if above is not None and above.kind == "redirected_statement" else None
     if kind in _COMMANDS:
-        if above is not None and around == "redirected_statement":
-            return [*children, *above.node.children[1:]]
-        return children
-    if kind == "redirected_statement" and children[0].type not in _COMMANDS:
+        return children if redirected is None else [*children, *redirected.children[1:]]
+    if kind == "redirected_statement":
+        if children[0].type in _COMMANDS:
+            return ()
         return [one for one in children if one.type in _REDIRECTS]
-    if kind in _REDIRECTS and above is not None and around == "redirected_statement":
-        # The tree has `a && b > c` as one statement with a redirection; the shell opens c after a.
-        return () if above.node.children[0].type in _COMMANDS else [place.node]
-    if kind == "variable_assignment" and around not in _COMMANDS:
-        return [place.node]
-    return ()
+    if kind == "variable_assignment":
+        return () if above is not None and above.kind in _COMMANDS else [place.node]
+    # The tree has `a && b > c` as one statement with a redirection; the shell opens c after a.
+    if redirected is None or redirected.children[0].type in _COMMANDS:
+        return ()
+    return [place.node]
 
 
 class _Parts:
@@ -116,15 +115,16 @@ class _Parts:
         self.why = ""
 
     def add(self, node: "Node") -> None:
-        if node.type in _REDIRECTS:
+        kind = node.type
+        if kind in _REDIRECTS:
             self.redirect(node)
-        elif node.type == "variable_assignment" and not self.words:
+        elif kind == "variable_assignment" and not self.words:
             name, _, value = self.raw(node).partition("=")
             word = self.decoded(value)
             self.assignments.append((unview(name), word.text))
-        elif node.type.endswith("_expression") or node.type == "ERROR":
+        elif kind == "ERROR" or kind.endswith("_expression"):
             self.words.extend(map(self.decoded, self.raw(node).split()))
-        elif node.type not in _NO_WORDS:
+        elif kind not in _NO_WORDS:
             self.words.append(self.decoded(self.raw(node)))
 
     def redirect(self, node: "Node") -> None:
@@ -132,15 +132,16 @@ class _Parts:
         kind: RedirectKind | None = None
         handle, targets = "", list[Word]()
         for child in node.children:
-            if child.type in KINDS:
-                kind = KINDS[child.type]
-            elif child.type == "file_descriptor":
+            sort = child.type
+            if sort in KINDS:
+                kind = KINDS[sort]
+            elif sort == "file_descriptor":
                 handle = self.raw(child)
-            elif child.type in _REDIRECTS:
+            elif sort in _REDIRECTS:
                 self.redirect(child)
-            elif child.type == "heredoc_body":
+            elif sort == "heredoc_body":
                 targets.insert(0, Word(unview(self.raw(child)), known=False))
-            elif child.is_named and child.type not in _NO_WORDS:
+            elif child.is_named and sort not in _NO_WORDS:
                 targets.append(self.decoded(self.raw(child)))
         if kind is not None and targets:
             number = int(handle) if handle.isdigit() else int(kind not in ("read", "text"))
@@ -156,7 +157,7 @@ class _Parts:
         return word
 
 
-def _simple(nodes: Iterable["Node"], text: str, where: _Where) -> Simple:
+def _simple(nodes: "Sequence[Node]", text: str, where: _Place) -> Simple:
     parts = _Parts(text)
     for node in nodes:
         parts.add(node)

@@ -58,7 +58,7 @@ class Simple(Struct, frozen=True, gc=False, omit_defaults=True):
     @property
     def argv(self) -> tuple[str, ...]:
         """The words alone."""
-        return tuple(word.text for word in self.words)
+        return tuple([word.text for word in self.words])
 
 
 class Script(Struct, frozen=True, gc=False, omit_defaults=True):

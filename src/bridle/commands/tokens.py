@@ -14,11 +14,19 @@ from bridle.commands.words import Read, unview, word_at
 _GAP = re.compile(r"(?:[ \t]++|(?<=[ \t\n])\\\n(?![ \t]*+(?:\#|\Z)))*+(?:\#[^\n]*+)?")
 _OPERATOR = re.compile(r"&>>|&>|&&|&|\|\||\|&|\||;|<<<|<<-|<<|<>|<&|<|>>|>\||>&|>|\(|\)|\n")
 _UNSEEN = re.compile(r"[<>]\(|\(\(|;[;&]|\|\|\||&&&")
+# Most words, plain or in plain quotes, and most operators, with the gap behind: where nothing else
+# has to be looked at.
+_USUAL = re.compile(
+    r"""(?:([A-Za-z0-9_./,+@%^=:\]\x80-\xff-]++)|'([^'\n]*+)'|"([^"\\$`\n]*+)")"""
+    r"(?:[ \t]++(?![\\\#])|(?=[\n|&;()])|\Z)"
+    r"|(&&|\|\||>>|[|;&<>])[ \t]++(?![\\\#])"
+)
 _NUMBER = re.compile(r"[0-9]+")
 _MARK = re.compile(r"[A-Za-z0-9_.+-]+")
 _LIVE = re.compile(r"[$`\\]")
 _NOTHING = Word("")
 
+_SIGN = 4  # the group of an operator
 WORD, HANDLE, TEXT = "word", "handle", "text"
 _WHY_UNSEEN = {
     "<(": "it holds a substitution, <(…), whose outcome is not known before it runs",
@@ -53,23 +61,34 @@ def tokens_of(text: str) -> list[Token]:
     """All tokens."""
     found: list[Token] = []
     awaited: list[_Mark] = []
+    has_texts = "<<" in text
     at = _skip(text, 0)
     while at < len(text):
-        operator = _OPERATOR.match(text, at)
-        if operator is None:
+        if usual := _USUAL.match(text, at):
+            found.append(_plain(usual))
+            at = usual.end()
+        elif operator := _OPERATOR.match(text, at):
+            at = _skip(text, _operate(text, operator, found, awaited))
+        else:
             token = _worded(text, word_at(text, at), at, bool(awaited))
             found.append(token)
-            if len(found) > 1 and found[-2].kind in ("<<", "<<-"):
-                awaited.append(_announced(text, found))
-            at = token.end
-        else:
-            at = _operate(text, operator, found, awaited)
-        at = _skip(text, at)
+            at = _skip(text, token.end)
+        if has_texts and _is_announced(found):
+            awaited.append(_announced(text, found))
         if len(found) > TOKENS:
             raise OverLimit(TOO_BUSY)
     if awaited:
         raise Unclear("it holds a here-text that does not end")
     return found
+
+
+def _plain(usual: re.Match[str]) -> Token:
+    """A token that needs no looking into."""
+    group = usual.lastindex or 0
+    start, end, inner = usual.start(), usual.end(group), usual.group(group)
+    if group == _SIGN:
+        return Token(inner, start, end)
+    return Token(WORD, start, end + (group > 1), Word(unview(inner)))  # the quotes are part of it
 
 
 def _skip(text: str, at: int) -> int:
@@ -102,6 +121,13 @@ def _operate(text: str, operator: re.Match[str], found: list[Token], awaited: li
             at = _here_text(text, at, mark, found)
         awaited.clear()
     return at
+
+
+def _is_announced(found: list[Token]) -> bool:
+    """Is the last token the word behind `<<`?"""
+    if len(found) < 2 or found[-2].kind not in ("<<", "<<-"):
+        return False
+    return found[-1].kind in (WORD, HANDLE)
 
 
 def _announced(text: str, found: list[Token]) -> _Mark:

@@ -6,6 +6,7 @@ at the time it runs (variables, substitutions, braces) is never guessed at: it h
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from bridle.commands.limits import PIECES, TOO_SPLIT, OverLimit
@@ -83,6 +84,10 @@ def word_at(text: str, at: int) -> Read:
 
 def decode(text: str) -> tuple[Word, str]:
     """A word that is the whole text, and what is not known of it: it is then as it is spelled."""
+    return _decoded(text) if len(text) <= _SHORT else _decode(text)
+
+
+def _decode(text: str) -> tuple[Word, str]:
     try:
         word, end = word_at(text, 0)
     except Unclear as unclear:
@@ -90,6 +95,10 @@ def decode(text: str) -> tuple[Word, str]:
     if end == len(text):
         return word, ""
     return Word(unview(text), known=False), _reason(text, end)
+
+
+_SHORT = 64  # characters of a word that may come again: two readings of a line share most of them
+_decoded = lru_cache(1024)(_decode)
 
 
 class _Reading:

@@ -24,13 +24,11 @@ class Awaited:
                 waiter.set_result(None)
         self._waiters = None
 
-    async def get(self) -> TurnResult:
-        """Wait for it."""
-        while self.result is None:
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiters = [*(self._waiters or ()), waiter]
-            await waiter
-        return self.result
+    def coming(self) -> asyncio.Future[None]:
+        """What is done once it is there."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters = [*(self._waiters or ()), waiter]
+        return waiter
 
 
 class Results(dict[int, Awaited]):

@@ -168,7 +168,15 @@ class Caller(Passage):
             known = ", ".join(sorted(self._tools)) or "none"
             return ToolResult.failure(f"there is no tool named {call.name!r}; there are: {known}")
         found = await self._let_through(call, tool)
-        return found if isinstance(found, ToolResult) else await self._run(found)
+        if isinstance(found, ToolResult):
+            return found
+        call, reads = found.call, found.reads
+        self._emit(CallIntended(call.id, call.name, reads, fingerprint(call)))
+        if not reads:
+            await self._turn.settled()
+        if self._around is None:
+            return await self._effect(found)
+        return await self._surrounded(self._around, found, reads)
 
     async def _let_through(self, call: ToolCall, tool: Tool) -> Judged | ToolResult:
         """The call as it may run; a result where it may not, or cannot be judged."""
@@ -179,16 +187,6 @@ class Caller(Passage):
         except Exception as error:  # what cannot be judged does not run
             log.debug("call of %r could not be judged", call.name, exc_info=True)
             return ToolResult.failure(f"not run: it could not be judged: {error}")
-
-    async def _run(self, judged: Judged) -> ToolResult:
-        """Say that it is about to happen, and do it."""
-        call, reads = judged.call, judged.reads
-        self._emit(CallIntended(call.id, call.name, reads, fingerprint(call)))
-        if not reads:
-            await self._turn.settled()
-        if self._around is None:
-            return await self._effect(judged)
-        return await self._surrounded(self._around, judged, reads)
 
     def _effect(self, judged: Judged) -> Coroutine[Any, Any, ToolResult]:
         """What is to be awaited next: from here on it may have happened."""

@@ -10,6 +10,9 @@ from bridle.promises.tool import Tool, ToolContext, ToolResult
 
 log = logging.getLogger(__name__)
 
+_LONG = 10.0  # seconds from which on a limit is kept to the second
+_ROUND = 1.0
+
 
 async def execute(
     call: ToolCall, tool: Tool, context: ToolContext[Any], seconds: float
@@ -36,30 +39,78 @@ async def execute(
 class _Clock:
     """Cancels the task in which it was set, once; `stop` takes that cancel back.
 
-    What `asyncio.timeout` does, at two thirds of its cost: every call has a clock, and hardly
-    one ever rings.
+    What `asyncio.timeout` does, for less: every call has a clock, and hardly one ever rings.
     """
 
-    __slots__ = ("_handle", "_task", "rang")
+    __slots__ = ("_handle", "_rounds", "_task", "rang")
 
     def __init__(self, seconds: float) -> None:
         self.rang = False
         self._task = asyncio.current_task()
         self._handle: asyncio.TimerHandle | None = None
-        if seconds:
-            self._handle = asyncio.get_running_loop().call_later(seconds, self._ring)
+        self._rounds: _Rounds | None = None
+        if seconds >= _LONG:
+            self._rounds = _rounds_in(asyncio.get_running_loop())
+            self._rounds.add(self, seconds)
+        elif seconds:
+            self._handle = asyncio.get_running_loop().call_later(seconds, self.ring)
 
-    def _ring(self) -> None:
+    def ring(self) -> None:
+        """The time is over."""
         if self._task is not None:
             self.rang = True
             self._task.cancel()
 
     def stop(self) -> None:
         """The tool is done, or gave up. Also one that swallowed the cancel leaves none behind."""
-        if self._handle is not None:
+        if self._rounds is not None:
+            self._rounds.clocks.pop(self, None)
+        elif self._handle is not None:
             self._handle.cancel()
         if self.rang and self._task is not None:
             self._task.uncancel()
+
+
+class _Rounds:
+    """One timer for all the clocks of an event loop that have minutes: it looks every second.
+
+    A timer of its own would stay in the loop's queue long after the call that it was set for.
+    """
+
+    __slots__ = ("_goes", "clocks", "loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.clocks: dict[_Clock, float] = {}  # and when each has to ring
+        self._goes = False
+
+    def add(self, clock: _Clock, seconds: float) -> None:
+        """Have it ring then, or within a second after."""
+        self.clocks[clock] = self.loop.time() + seconds
+        if not self._goes:
+            self._goes = True
+            self.loop.call_later(_ROUND, self._look)
+
+    def _look(self) -> None:
+        now = self.loop.time()
+        for clock in [clock for clock, end in self.clocks.items() if end <= now]:
+            del self.clocks[clock]
+            clock.ring()
+        self._goes = bool(self.clocks)
+        if self._goes:
+            self.loop.call_later(_ROUND, self._look)
+
+
+_newest: _Rounds | None = None
+
+
+def _rounds_in(loop: asyncio.AbstractEventLoop) -> _Rounds:
+    """Those of this loop; where another was used meanwhile, new ones do as well."""
+    global _newest
+    found = _newest
+    if found is None or found.loop is not loop:
+        found = _newest = _Rounds(loop)
+    return found
 
 
 def _is_ours(error: BaseException) -> bool:

@@ -62,17 +62,19 @@ async def run_turn(turn: Turn) -> Ending:
     try:
         if turn.sources:
             renew(turn)  # what was left open may be for one of theirs
-        if turn.left and (ending := await _obey(turn, turn.left)) is not None:
-            return ending
-        return await _steps(turn)
+        return await _steps(turn, turn.left)
     except Parked:
         return PARKED
     except NoRoom as full:
         return Ending("stuck", full.message, full.hint)
 
 
-async def _steps(turn: Turn) -> Ending:
+async def _steps(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending:
     while True:
+        if calls:
+            await _caller(turn).answer_all(calls)
+            if (ending := _obeyed(_caller(turn))) is not None:
+                return ending
         history = await turn.window.fit(turn.budget)
         turn.budget.go_on()  # what is measured is all of it, not only what is new
         try:
@@ -87,11 +89,7 @@ async def _steps(turn: Turn) -> Ending:
             if turn.budget.day is not None:
                 await turn.budget.settle(turn.settled)
         calls = reply.message.tool_calls if reply.message is not None else ()
-        if reply.stop_reason in ("refusal", "error"):
-            return _broken_off(turn, reply, calls)
-        if not calls:
-            return _ending(reply)
-        if (ending := await _obey(turn, calls)) is not None:
+        if (ending := _over(turn, reply, calls)) is not None:
             return ending
 
 
@@ -120,10 +118,8 @@ def _caller(turn: Turn) -> "Caller":
     return turn.caller
 
 
-async def _obey(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending | None:
-    """Have the calls run; an ending where there is no going on after them."""
-    caller = _caller(turn)
-    await caller.answer_all(calls)
+def _obeyed(caller: "Caller") -> Ending | None:
+    """The calls of a step were run; an ending where there is no going on after them."""
     task = asyncio.current_task()
     if caller.is_over or (task is not None and task.cancelling()):  # an interrupt, swallowed
         raise asyncio.CancelledError
@@ -132,11 +128,13 @@ async def _obey(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending | None:
     return None
 
 
-def _broken_off(turn: Turn, reply: ResponseCompleted, calls: tuple[ToolCall, ...]) -> Ending:
-    """Nothing is run of what half a reply asks for."""
-    if calls:
-        _caller(turn).refuse_all(calls, "the reply that asked for it broke off")
-    return _ending(reply)
+def _over(turn: Turn, reply: ResponseCompleted, calls: tuple[ToolCall, ...]) -> Ending | None:
+    """An ending, unless there are calls to run. Nothing is run of what half a reply asks for."""
+    if reply.stop_reason in ("refusal", "error"):
+        if calls:
+            _caller(turn).refuse_all(calls, "the reply that asked for it broke off")
+        return _ending(reply)
+    return None if calls else _ending(reply)
 
 
 def _ending(reply: ResponseCompleted) -> Ending:

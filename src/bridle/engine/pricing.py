@@ -10,7 +10,15 @@ from contextlib import aclosing
 
 from msgspec.structs import replace
 
-from bridle.events import Event, ModelEvent, ResponseCompleted, TraceEvent, UsageReported
+from bridle.events import (
+    Event,
+    ModelEvent,
+    ResponseCompleted,
+    ToolCallReady,
+    ToolCallStarted,
+    TraceEvent,
+    UsageReported,
+)
 from bridle.promises.provider import ProviderInfo
 from bridle.usage import Usage
 
@@ -31,7 +39,10 @@ class Heard:
 
     def note(self, event: Event) -> None:
         """One more event of the stream."""
-        if isinstance(event, UsageReported):
+        kind = type(event)
+        if kind is ToolCallStarted or kind is ToolCallReady:  # what it says came before, in pieces
+            self._began = True
+        elif isinstance(event, UsageReported):
             self.usage = event
         elif isinstance(event, ResponseCompleted):
             if self.usage is None or event.usage not in (_NOTHING, self.usage.usage):

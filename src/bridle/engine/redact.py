@@ -47,6 +47,9 @@ _TOKEN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 _NEAR = max(map(len, BY_START))  # characters in which the beginning of a literal can lie
 _PLAIN = frozenset({TextDelta, ThinkingDelta})
 _PIECES = _PLAIN | {ToolCallArgsDelta, ToolOutputDelta}
+_ENDING = frozenset(
+    {ToolCallStarted, ToolCallReady, ToolResultEvent, ResponseCompleted, TurnEnded}
+)  # with these, something that came in pieces is over
 _ENDS = " \t\r\n\"'\\"  # what no token holds
 
 Span = tuple[int, int]
@@ -177,6 +180,8 @@ class Redactor:
 
     def _begun(self, text: str) -> int:
         """The last word, where it is the beginning of a token's literal."""
+        if text[-1] not in _TOKEN:
+            return 0
         end = text[-_NEAR:]
         word = end[len(end.rstrip(_TOKEN)) :]
         return len(word) if word in BEGINNINGS else 0
@@ -249,7 +254,7 @@ class Redaction:
         if type(event) in _PIECES:
             self._take_piece(event)
             return
-        if self._streams:
+        if self._streams and type(event) in _ENDING:
             self._let_go(event)
         self._record(*self._redactor.encoded(event))
 
@@ -288,15 +293,13 @@ class Redaction:
 
     def _let_go(self, event: Event) -> None:
         """Say the ends that waited: what they belong to is over, or a call stands behind it."""
-        over: str | None = None
+        over: str | None = None  # all of it
         if isinstance(event, ToolCallReady):
             over = event.call.id
         elif isinstance(event, ToolResultEvent):
             over = event.output.call_id
         elif isinstance(event, ToolCallStarted):
             over = event.call_id
-        elif not isinstance(event, ResponseCompleted | TurnEnded):
-            return
         called = isinstance(event, ToolCallReady | ToolCallStarted)
         for key, stream in list(self._streams.items()):
             kind, call_id = key

@@ -189,16 +189,34 @@ def anchor(literal: str) -> int:
 
 
 def screen_of(literals: Iterable[str]) -> str:
-    """A pattern that finds the anchor of each literal: one pass over a text, for all of them."""
-    found: dict[str, list[str]] = {}
+    """A pattern that finds the anchor of each literal: one pass over a text, for all of them.
+
+    Where an anchor stands, its neighbour is looked at first: most are in no literal.
+    """
+    found: dict[str, tuple[list[str], list[str]]] = {}
     for literal in literals:
-        place = anchor(literal)
-        before, after = literal[: place + 1], literal[place + 1 :]
-        looks = f"(?<={re.escape(before)})" if place else ""
-        ahead = f"(?={re.escape(after)})" if after else ""
-        found.setdefault(literal[place], []).append(looks + ahead)
-    both = [f"{re.escape(one)}(?:{'|'.join(looks)})" for one, looks in found.items()]
-    return "|".join(both) or "(?!)"
+        begun, whole = found.setdefault(literal[anchor(literal)], ([], []))
+        (whole if anchor(literal) else begun).append(literal)
+    return "|".join(_around(one, *rows) for one, rows in found.items()) or "(?!)"
+
+
+def _around(one: str, begun: list[str], whole: list[str]) -> str:
+    """The anchor where it stands in a literal: in those that begin with it, or in the others."""
+    looks = [f"(?={re.escape(literal[1:])})" if literal[1:] else "" for literal in begun]
+    if begun and all(looks):
+        near = "".join(sorted({re.escape(literal[1]) for literal in begun}))
+        looks = [f"(?=[{near}])(?:{'|'.join(looks)})"]
+    if whole:
+        near = "".join(sorted({re.escape(literal[anchor(literal) - 1]) for literal in whole}))
+        looks.append(f"(?<=[{near}]{re.escape(one)})(?:{'|'.join(map(_beside, whole))})")
+    return f"{re.escape(one)}(?:{'|'.join(looks)})"
+
+
+def _beside(literal: str) -> str:
+    """What stands before the anchor of a literal, and behind it."""
+    place = anchor(literal) + 1
+    ahead = f"(?={re.escape(literal[place:])})" if literal[place:] else ""
+    return f"(?<={re.escape(literal[:place])}){ahead}"
 
 
 class Look(NamedTuple):

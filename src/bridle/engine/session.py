@@ -55,13 +55,22 @@ class Session(Upkeep):
         redactor = parts.redactor
         self._deltas = Deltas(Redaction(redactor, self._record).take if redactor else self._record)
         self._turns = Turns(parts, log, history, self._deltas, self._now_mode)
-        self.broadcast = Broadcast(log)
+        self._broadcast: Broadcast | None = None  # made for the first who watches
         self._inbox: Inbox | None = None  # most sessions never get a letter
         self._naming: asyncio.Task[None] | None = None
         self._named = False  # did somebody give it a title?
         self._closed = False
         self._gone: asyncio.Event | None = None  # where somebody waits for the end of closing
         self._over = False
+
+    @property
+    def broadcast(self) -> Broadcast:
+        """Where its watchers are told."""
+        if self._broadcast is None:
+            self._broadcast = Broadcast(self._log)
+            if self._over:
+                self._broadcast.end()
+        return self._broadcast
 
     @property
     def is_busy(self) -> bool:
@@ -241,7 +250,9 @@ class Session(Upkeep):
         """The result of a turn, when it is over."""
         if (awaited := self._turns.results.get(turn)) is None:
             raise SessionError(f"session {self.id} knows nothing of a turn {turn}")
-        return await awaited.get()
+        while (result := awaited.result) is None:
+            await awaited.coming()
+        return result
 
     def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
         """Every record after that number: what was written, then live; no gap, no repeat."""
@@ -295,9 +306,10 @@ class Session(Upkeep):
             self._turns.close()
             await self._log.close()
         finally:
-            self.broadcast.end()
-            self._on_closed(self)
             self._over = True
+            if self._broadcast is not None:
+                self._broadcast.end()
+            self._on_closed(self)
             if self._gone is not None:
                 self._gone.set()
 

@@ -4,7 +4,7 @@ Owns the life of a turn from its prompt to its end. Who sends, watches or asks i
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,13 +23,14 @@ from bridle.events import MessageAdded, TraceEvent, TurnEnded, TurnParked
 from bridle.messages import Message, Transcript, as_parts
 from bridle.policy import Mode
 from bridle.promises.provider import ProviderInfo
-from bridle.promises.session import TurnResult
+from bridle.promises.session import Answer, TurnResult
 from bridle.promises.store import Log
 from bridle.usage import ExecutionMetrics
 
 if TYPE_CHECKING:
     from bridle.engine.approvals import Approvals
     from bridle.engine.gate import Gate
+    from bridle.engine.question import Judged
 
 
 _EVERY = 4_000_000  # bytes of log between two checkpoints
@@ -83,9 +84,11 @@ class Turns:
         if self._gate is None:
             from bridle.engine.gate import Gate
 
-            ask, grants = self.approvals().ask, self._history.grants
-            self._gate = Gate(self.parts, self._mode, ask, grants)
+            self._gate = Gate(self.parts, self._mode, self._ask, self._history.grants)
         return self._gate
+
+    def _ask(self, judged: "Judged") -> Awaitable[Answer]:
+        return self.approvals().ask(judged)
 
     @property
     def parked(self) -> bool:

@@ -129,7 +129,10 @@ class UnderWay:
                 around=self._around,
                 sources=parts.sources,
             )
-            return await self._run(self.inputs), None
+            if self.stopped:
+                raise asyncio.CancelledError
+            await settled()  # nothing happens before the prompt is safe
+            return await self._way(self.inputs), None
         except (Exception, asyncio.CancelledError) as raised:
             if self.parking and isinstance(raised, asyncio.CancelledError):
                 return PARKED, None
@@ -143,12 +146,13 @@ class UnderWay:
 
             self._around = Around(parts, self.session_id, self.number, emit)
 
-    async def _run(self, inputs: Turn) -> Ending:
-        if self.stopped:
-            raise asyncio.CancelledError
-        await inputs.settled()  # nothing happens before the prompt is safe
-        if self.deadline is None:  # who has no hooks waits through one coroutine less
-            return await (self._work(inputs) if self._around is None else self._begin(inputs))
+    def _way(self, inputs: Turn) -> Coroutine[Any, Any, Ending]:
+        """What is to be awaited: whoever has no limit and no hooks waits through no more."""
+        if self.deadline is not None:
+            return self._in_time(inputs)
+        return self._work(inputs) if self._around is None else self._begin(inputs)
+
+    async def _in_time(self, inputs: Turn) -> Ending:
         try:
             async with asyncio.timeout_at(self.deadline):
                 return await self._begin(inputs)

@@ -6,7 +6,7 @@ and the hash before it. Record types and keys are part of the format: old logs a
 
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw, Struct
@@ -56,19 +56,23 @@ class _Result(Struct, gc=False, rename="camel", omit_defaults=True):
     media: tuple[Image | File, ...] = ()
 
 
+_SILENCE = Message("assistant")
+
+
 class _Peek(Struct):
     type: str = ""
     eventType: str = ""  # noqa: N815 - the key as it stands in the log
 
 
-def _plain(message: Message) -> bool:
-    """Do `content` and `toolCalls` say everything? Text, at most one, and then calls."""
-    calls = message.parts
+def _said(message: Message) -> _MessageLine:
+    """The message; `content` and `toolCalls` say all of text, at most one, and then calls."""
+    text, calls = "", message.parts
     if calls and type(first := calls[0]) is Text:
-        if not first.text:
-            return False  # empty text is a part all the same
-        calls = calls[1:]
-    return not [part for part in calls if type(part) is not ToolCall]
+        text, calls = first.text, calls[1:]
+    whole = text or calls is message.parts  # empty text is a part all the same
+    if whole and not [part for part in calls if type(part) is not ToolCall]:
+        return _MessageLine(message.role, text, cast("tuple[ToolCall, ...]", calls))
+    return _MessageLine(message.role, message.content, message.tool_calls, message.parts)
 
 
 def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _MessageLine:
@@ -76,9 +80,7 @@ def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _Mess
         out = event.output
         result = _Result(not out.is_error, out.text, out.name, out.data, out.media)
         return _MessageLine("tool", call_id=out.call_id, result=result)
-    message = event.message or Message("assistant")
-    parts = () if _plain(message) else message.parts
-    line = _MessageLine(message.role, message.content, message.tool_calls, parts)
+    line = _said(event.message or _SILENCE)
     if isinstance(event, ResponseCompleted):
         line.stop_reason, line.usage = event.stop_reason, event.usage
         line.model, line.request_id = event.model, event.request_id
@@ -194,7 +196,7 @@ decode_line = msgspec.json.Decoder(Line).decode
 def encode_line(seq: int, timestamp: str, data: bytes, previous: str) -> tuple[bytes, str]:
     """A record as a line, and its hash, which covers the hash before."""
     body = b'{"seq":%d,"timestamp":"%b","data":%b' % (seq, timestamp.encode(), data)
-    digest = chained(body, previous)
+    digest = blake2b(body, digest_size=16, key=previous.encode()[:64]).hexdigest()
     return b'%b,"hash":"%b"}\n' % (body, digest.encode()), digest
 
 

@@ -32,6 +32,7 @@ from bridle.providers.sse import ServerEvent
 from bridle.providers.wire import Headers
 from bridle.usage import Usage
 
+_EMPTY = Text("")
 _STOPS: dict[str, StopReason] = {
     "end_turn": "complete",
     "stop_sequence": "complete",
@@ -90,6 +91,9 @@ class _Stop(_Tagged, tag="content_block_stop"):
 
 class _Details(Struct, gc=False):
     thinking_tokens: int | None = None
+
+
+_NO_DETAILS = _Details()
 
 
 class _Usage(Struct, gc=False):
@@ -208,13 +212,13 @@ class MessagesReader:
         if found is None:  # a stream that leaves the beginning of a block out
             kind = "thinking" if isinstance(delta, _ThinkingDelta | _SignatureDelta) else "text"
             found = self._blocks[event.index] = _Open(_Block(kind))
-        if isinstance(delta, _ThinkingDelta):
+        if isinstance(delta, _JsonDelta):
+            found.grow(delta.partial_json)
+            if delta.partial_json and found.block.type == "tool_use":
+                out.append(ToolCallArgsDelta(found.block.id, delta.partial_json))
+        elif isinstance(delta, _ThinkingDelta):
             found.grow(delta.thinking)
             out.append(ThinkingDelta(delta.thinking))
-        elif isinstance(delta, _JsonDelta):
-            found.grow(delta.partial_json)
-            if found.block.type == "tool_use" and delta.partial_json:
-                out.append(ToolCallArgsDelta(found.block.id, delta.partial_json))
         elif isinstance(delta, _SignatureDelta):
             found.signature += delta.signature
         else:
@@ -279,13 +283,15 @@ class MessagesReader:
         if usage is None:
             return
         old = self._usage
-        details = usage.output_tokens_details or _Details()
+        read, written = usage.input_tokens, usage.output_tokens
+        cached, kept = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
+        thought = (usage.output_tokens_details or _NO_DETAILS).thinking_tokens
         self._usage = Usage(
-            _newest(usage.input_tokens, old.input_tokens),
-            _newest(usage.output_tokens, old.output_tokens),
-            _newest(usage.cache_read_input_tokens, old.cache_read_tokens),
-            _newest(usage.cache_creation_input_tokens, old.cache_write_tokens),
-            _newest(details.thinking_tokens, old.thinking_tokens),
+            old.input_tokens if read is None else read,
+            old.output_tokens if written is None else written,
+            old.cache_read_tokens if cached is None else cached,
+            old.cache_write_tokens if kept is None else kept,
+            old.thinking_tokens if thought is None else thought,
         )
         out.append(UsageReported(self._usage, self._model))
 
@@ -297,7 +303,7 @@ class MessagesReader:
         parts = [
             part
             for _, found in sorted(self._blocks.items())
-            if (part := found.part) is not None and part != Text("")
+            if (part := found.part) is not None and part != _EMPTY
         ]
         word = self._ending.stop_reason or ""
         calls = any(isinstance(part, ToolCall) for part in parts)
@@ -331,7 +337,3 @@ def _call(found: _Open, out: list[ModelEvent]) -> ToolCall:
         out.append(ToolCallReady(call))
         return call
     return call_of(block.id, block.name, text, out)
-
-
-def _newest(new: int | None, old: int) -> int:
-    return old if new is None else new

@@ -7,7 +7,7 @@ The environment's proxy and certificate settings are looked up once, when the po
 import asyncio
 from base64 import b64encode
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -30,10 +30,15 @@ from bridle.providers.faults import by_status, names_error, request_id_in
 from bridle.providers.patience import Patience, Wait
 from bridle.providers.wire import Headers, Timeouts
 
+if TYPE_CHECKING:
+    from aiohttp.client_proto import ResponseHandler
+    from aiohttp.tracing import Trace
+
 _ERROR_LIMIT = 64 * 1024
 _LINGER = 1.0  # seconds that a whole reply may take to end its body
 _LARGE = 1024 * 1024  # above this aiohttp wants a file, and reads it in a thread
 _SLICE = 256 * 1024
+_RECEIVE = 64 * 1024  # asyncio asks for 256 KB, for which the allocator maps new pages each time
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -55,6 +60,22 @@ class Slices(aiohttp.BytesPayload):
         await self.write_with_length(writer, None)
 
 
+class Connector(aiohttp.TCPConnector):
+    """aiohttp's own, with connections that read in pieces of a size that costs little."""
+
+    async def _create_connection(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: "list[Trace]",
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - the name is aiohttp's
+    ) -> "ResponseHandler":
+        made = await super()._create_connection(req, traces, timeout)
+        transport: Any = made.transport
+        if hasattr(transport, "max_size"):  # asyncio's own have it, others need not
+            transport.max_size = _RECEIVE
+        return made
+
+
 class Pool:
     """One event loop's connections to one server."""
 
@@ -69,7 +90,7 @@ class Pool:
         self._patience = Patience(timeouts.idle, timeouts.total)
         self._proxy = _proxy(parts.scheme, str(parts.hostname))
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=Connector(limit=0),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=CIMultiDict({"accept-encoding": "identity", **headers}),
             # Only the connection is timed by aiohttp; the rest has one clock for all requests.

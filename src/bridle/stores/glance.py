@@ -24,24 +24,27 @@ _KINDS = {
     stat.S_IFDIR: "it is a folder",
     stat.S_IFIFO: "it is a FIFO",
 }
-_CHARACTER = rb'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])'
+_ESCAPED = rb"(?:\\u[0-9a-fA-F]{4}|\\[^u])"
+_TEXT = rb'[^"\\]*(?:%b[^"\\]*)*' % _ESCAPED
+_WORDING = rb'[^"\\]{200}|[^"\\]*+(?=")|(?:[^"\\]|%b){0,200}' % _ESCAPED  # most have no escapes
 _OURS = re.compile(
     rb'\{"seq":\d{1,18},"timestamp":"([^"\\]{0,40})","data":\{"type":"session_start"'
 )
 _START = re.compile(
     rb'"data":\{"type":"session_start","sessionId":"[^"\\]*","mode":"[^"\\]*","resumed":\w+,'
-    rb'"format":\d+,"workspace":"(%b*)","model":"(%b*)"' % (_CHARACTER, _CHARACTER)
+    rb'"format":\d+,"workspace":"(%b)","model":"(%b)"' % (_TEXT, _TEXT)
 )
-_PROMPT = re.compile(rb'"data":\{"type":"user_prompt","content":"(%b{0,200})' % _CHARACTER)
-_TITLE = re.compile(rb'"data":\{"type":"title","title":"(%b*)"' % _CHARACTER)
+_PROMPT = re.compile(rb'"data":\{"type":"user_prompt","content":"(%b)' % _WORDING)
+_TITLE = re.compile(rb'"data":\{"type":"title","title":"(%b)"' % _TEXT)
 _TAGS = re.compile(rb'"data":\{"type":"tags"(?:,"tags":(\[[^\]]*\]))?\}')
-_CHILD = re.compile(rb'"data":\{"type":"child_of","parent":"(%b*)"' % _CHARACTER)
+_CHILD = re.compile(rb'"data":\{"type":"child_of","parent":"(%b)"' % _TEXT)
 _FORK = re.compile(rb'"data":\{"type":"fork"()')
 
 _DATA, _BEGINNING = b'"data":{"type":"', 96
+_MARK = re.compile(rb'"data":\{"type":"(session_start|user_prompt|title|tags|child_of|fork)"')
 _WANTED = {
-    b"session_st": _START,
-    b"user_promp": _PROMPT,
+    b"session_start": _START,
+    b"user_prompt": _PROMPT,
     b"title": _TITLE,
     b"tags": _TAGS,
     b"child_of": _CHILD,
@@ -178,8 +181,7 @@ def _look(place: Place) -> Glance | None:
     except OSError as error:
         return _unread(place, error.strerror or str(error))
     if (ours := _OURS.match(head)) is not None:
-        found = _own(place, head, ours[1].decode("utf-8", "replace"))
-        return found._replace(file=file, end=end)
+        return _own(place, ours, (file, end))
     records = list(_records(head))
     if records or (head.startswith(b"{") and b"\n" not in head and len(head) == _HEAD):
         # or its first line is longer than that
@@ -204,12 +206,15 @@ def _read(place: Place) -> tuple[bytes, bytes, tuple[int, int]]:
         os.close(handle)
 
 
-def _own(place: Place, head: bytes, created: str) -> Glance:
+def _own(place: Place, ours: re.Match[bytes], kept: tuple[tuple[int, int], bytes]) -> Glance:
     """A log that bridle wrote: what is wanted stands at known places, and nothing is parsed."""
     workspace = model = title = prompt = parent = ""
     tags: tuple[str, ...] = ()
-    for kind, match in _marked(head):
-        if kind == b"session_st":
+    for mark in _MARK.finditer(ours.string):
+        kind = mark[1]
+        if (kind == b"user_prompt" and prompt) or (match := _marked(mark)) is None:
+            continue
+        if kind == b"session_start":
             workspace = workspace or _plain(match[1])
             model = _plain(match[2]) or model
         elif kind == b"title":
@@ -218,20 +223,21 @@ def _own(place: Place, head: bytes, created: str) -> Glance:
             tags = _listed(match[1])
         elif kind in (b"child_of", b"fork"):  # a fork of a task is nobody's task
             parent = _plain(match[1])
-        elif not prompt:
+        else:
             prompt = _plain(match[1])
-    found = (place.id, created, stamp(place.changed), title or prompt, workspace, model)
-    return Glance(*found, place.size, tags, parent=parent)
+    when = ours[1].decode("utf-8", "replace"), stamp(place.changed)
+    found = (place.id, *when, title or prompt, workspace, model, place.size, tags, *kept)
+    return Glance(*found, parent=parent)
 
 
-def _marked(head: bytes) -> Iterator[tuple[bytes, re.Match[bytes]]]:
-    """The lines that say something for a list. Whose they are stands at the beginning of each."""
-    for line in head.split(b"\n"):
-        at = line.find(_DATA, 0, _BEGINNING)
-        kind = line[at + len(_DATA) : at + len(_DATA) + 10].partition(b'"')[0]
-        pattern = _WANTED.get(kind) if at >= 0 else None
-        if pattern is not None and (match := pattern.match(line, at)) is not None:
-            yield kind, match
+def _marked(mark: re.Match[bytes]) -> re.Match[bytes] | None:
+    """What the line says; None where the mark is not at its beginning: somebody's words."""
+    head, at = mark.string, mark.start()
+    line = head.rfind(b"\n", 0, at) + 1
+    if head.find(_DATA, line, line + _BEGINNING) != at:
+        return None
+    end = head.find(b"\n", at)
+    return _WANTED[mark[1]].match(head, at, end if end >= 0 else len(head))
 
 
 def _beginning(head: bytes) -> str:

@@ -34,6 +34,7 @@ class Keeper(Protocol):
     durability: Durability
     disk: Disk
     ground: Ground
+    patient: "dict[JsonlLog, None]"
 
     def path(self, session_id: str) -> Path: ...
     def want(self, log: "JsonlLog", *, now: bool) -> None: ...
@@ -90,7 +91,8 @@ class JsonlLog:
             self.size += len(line)
         self._lines.append(line)
         self._untold.append(record)
-        self._store.want(self, now=self._tell is not None)
+        if self._tell is not None or self not in self._store.patient:
+            self._store.want(self, now=self._tell is not None)
         return record
 
     async def settled(self) -> None:

@@ -44,7 +44,7 @@ class JsonlStore(SessionFolder):
         self._writer = Writer(self.disk)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._urgent: dict[JsonlLog, None] = {}  # somebody waits, or watches
-        self._patient: dict[JsonlLog, None] = {}
+        self.patient: dict[JsonlLog, None] = {}  # nobody does: it can wait a moment
         self._bell = inbox.Bell(self.folder)
         self._ring: Callable[[], None] | None = None
         self._tick: asyncio.TimerHandle | None = None
@@ -111,26 +111,24 @@ class JsonlStore(SessionFolder):
 
     def want(self, log: JsonlLog, *, now: bool) -> None:
         """Have the log's lines written: in this round of the event loop, or within a moment."""
-        if not now and log in self._patient:
-            return
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._loop, self._urgent, self._patient = loop, {}, {}
+            self._loop, self._urgent, self.patient = loop, {}, {}
         if now:
             if not self._urgent:
                 loop.call_soon(self._flush_urgent)
             self._urgent[log] = None
         else:
-            if not self._patient:
+            if not self.patient:
                 loop.call_later(_PAUSE, self._flush_patient)
-            self._patient[log] = None
+            self.patient[log] = None
 
     def _flush_urgent(self) -> None:
         logs, self._urgent = self._urgent, {}
         self._hand_over(logs)
 
     def _flush_patient(self) -> None:
-        logs, self._patient = self._patient, {}
+        logs, self.patient = self.patient, {}
         self._hand_over(logs)
 
     def _hand_over(self, logs: Iterable[JsonlLog]) -> None:

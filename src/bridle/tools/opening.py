@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bridle.promises.tool import Files
-from bridle.workspace.handles import open_file, open_folder
+from bridle.workspace.handles import Spot, open_file, open_folder
 from bridle.workspace.paths import NotAFolder, Workspace
 
 _HANDLES = Path("/proc/self/fd")
@@ -144,44 +144,50 @@ def set_mode(files: Files, path: str, mode: int) -> None:
 
 
 class InTurn:
-    """Reads many files one after the other: those of one folder through one handle.
+    """Reads many files below a folder one after the other; each folder on the way is entered once.
 
-    What is not plainly a file of its own (a link, a second name) is read as the workspace does it.
+    What is not plainly a file of its own, in plain folders (a link, a second name), is read as the
+    workspace does it.
     """
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, top: str) -> None:
         self._workspace = on_disk(files)
-        self._folder = ""
-        self._handle = -1
+        self._top = top
+        self._prefix = "" if top == "." else f"{top}/"
+        self._spot: Spot | None = None
 
     def __enter__(self) -> "InTurn":
+        if self._workspace.is_folder(self._top):
+            with self._workspace.reading(self._top) as top:
+                self._spot = Spot(0, open_folder(top))
         return self
 
     def __exit__(self, *failed: object) -> None:
-        self._leave()
+        if self._spot is not None:
+            self._spot.close()
 
     def read(self, path: str, most: int) -> bytes:
         """Up to so many bytes of a file. Raise `ToolError` where there are none to be had."""
-        folder, _, name = path.rpartition("/")
-        if self._handle < 0 or folder != self._folder:
-            self._enter(folder)
+        *folders, name = path.removeprefix(self._prefix).split("/")
+        if self._spot is None or ".." in folders or not path.startswith(self._prefix):
+            return self._workspace.read(path, most)
         try:
-            handle = os.open(name, _PLAINLY, dir_fd=self._handle)
+            handle = os.open(name, _PLAINLY, dir_fd=_entered(self._spot, folders))
         except OSError:
             return self._workspace.read(path, most)
-        with os.fdopen(handle, "rb", buffering=0) as file:
+        try:
             found = os.fstat(handle)
             if stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_size < most:
-                return file.read(found.st_size)
+                return os.read(handle, found.st_size)
+        finally:
+            os.close(handle)
         return self._workspace.read(path, most)
 
-    def _enter(self, folder: str) -> None:
-        self._leave()
-        with self._workspace.reading(folder or ".") as spot:
-            self._handle = open_folder(spot)
-        self._folder = folder
 
-    def _leave(self) -> None:
-        handle, self._handle = self._handle, -1
-        if handle >= 0:
-            os.close(handle)
+def _entered(spot: Spot, folders: list[str]) -> int:
+    """The handle of that folder, from wherever one is. Raise `OSError` where a link leads there."""
+    while spot.names != folders[: len(spot.names)]:
+        spot.up()
+    for name in folders[len(spot.names) :]:
+        spot.enter(name)
+    return spot.folder

@@ -123,7 +123,8 @@ class Program:
             self._let_go()
             loop.remove_reader(reader)
             os.close(reader)
-            _waiters.submit(process.wait)
+            if process.returncode is None:
+                _waiters.submit(process.wait)
 
     def _start(self, writer: int, environment: Mapping[str, str]) -> Process:
         theirs, self._lifeline = os.pipe() if self._starter else (-1, -1)
@@ -220,8 +221,9 @@ class Program:
             os.close(handle)
 
     async def _drained(self, seconds: float) -> bool:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._eof.wait(), seconds)
+        if not self._eof.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._eof.wait(), seconds)
         return self._eof.is_set()
 
 

@@ -9,11 +9,11 @@ says where to look, and the lines themselves are read here, by the workspace's o
 import asyncio
 import os
 import re
+import resource
 import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cached_property
 from typing import Any
 
 from bridle.errors import ToolError
@@ -36,6 +36,8 @@ GATHERED = 20_000  # lines that are put in order; beyond that, which come first 
 _COLUMNS = 500
 _SURE = 200  # bytes of a line that have to be what ripgrep said
 _FILE = 20 * 1024 * 1024  # bytes; larger files are not searched
+_BRIEF = 0.03  # seconds of CPU
+_PLACES = 1000
 Hit = tuple[int, str]  # the number of a line, and its text
 _PLAIN = re.compile(r"[\w.*?-]+")  # a name's pattern that means the same to ripgrep
 
@@ -88,15 +90,18 @@ class _Search:
     def result(self) -> ToolResult:
         """What was found, for the model and for the faces."""
         notes = list(self._notes)
-        found = [(path, hit) for path, hits in self._hits.items() for hit in hits]
-        if len(found) > self._limit:
+        lines: list[str] = []
+        files = 0
+        for path, hits in self._hits.items():
+            if len(lines) >= self._limit:
+                break
+            lines += _shown(path, hits[: self._limit - len(lines)])
+            files += 1
+        if sum(map(len, self._hits.values())) > self._limit:
             notes.append(f"only the first {self._limit}; narrow the search, or raise `limit`")
-        found = found[: self._limit]
-        lines = [_shown(*one) for one in found] or [f"No line fits `{one_line(self._pattern)}`."]
-        text = "\n".join(lines + [f"[{note}]" for note in notes])
-        files = len({path for path, _ in found})
-        data = {"matches": len(found), "files": files, "notes": notes}
-        return ToolResult.success(data, text=text)
+        data = {"matches": len(lines), "files": files, "notes": notes}
+        said = lines or [f"No line fits `{one_line(self._pattern)}`."]
+        return ToolResult.success(data, text="\n".join(said + [f"[{note}]" for note in notes]))
 
     def _wants(self, path: str) -> bool:
         """Is this file to be searched?"""
@@ -115,9 +120,14 @@ class _Search:
         with pinned(self._workspace, self._path) as (place, target, handles):
             only = "" if self._workspace.is_folder(self._path) else self._path
             heard = _Heard(self._path if target == "." else "", only, self._wants)
-            argv = [program, *self._flags(), "-e", self._pattern, "--", target]
+            where = f"{self._workspace.root}/{self._path}"
+            flags = [*self._flags(), *_brief.flags(where)]
+            argv = [program, *flags, "-e", self._pattern, "--", target]
             run = Program(argv, place, heard.take, handles=handles, alone=True)
+            before = _spent()
             ended = await run.run(self._seconds, clean_environment())
+            if ended.code is not None:
+                _brief.note(where, _spent() - before)
         if ended.timed_out:
             self._too_long()
         if heard.is_full:
@@ -132,7 +142,7 @@ class _Search:
     def _look_up(self, heard: "_Heard") -> None:
         """The lines that ripgrep named, in order, as they stand in the files themselves."""
         count = 0
-        with InTurn(self._workspace) as files:
+        with InTurn(self._workspace, self._path) as files:
             for path in sorted(heard.files, key=_order):
                 with suppress(ToolError):  # it is gone
                     if hits := _confirmed(files.read(path, _FILE + 1), heard.files[path]):
@@ -202,6 +212,35 @@ class _Search:
             return []
 
 
+class _Brief:
+    """Where a search is little work: there one thread is done before several have begun.
+
+    The last search there tells. Where it tells wrong, that costs some milliseconds, once.
+    """
+
+    def __init__(self) -> None:
+        self._places: set[str] = set()
+
+    def flags(self, where: str) -> list[str]:
+        """For ripgrep; by itself it takes as many threads as there are cores."""
+        return ["--threads=1"] if where in self._places else []
+
+    def note(self, where: str, seconds: float) -> None:
+        """A whole search there took so much work."""
+        self._places.discard(where)
+        if seconds < _BRIEF and len(self._places) < _PLACES:
+            self._places.add(where)
+
+
+_brief = _Brief()
+
+
+def _spent() -> float:
+    """Seconds of CPU that programs of ours have used, as far as they have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class _Heard:
     """What ripgrep says, gathered by file; what is no line of a file is kept apart.
 
@@ -216,6 +255,7 @@ class _Heard:
         self._rest = b""
         self._by_name: dict[bytes, list[bytes] | None] = {}
         self._count = 0
+        self.files: dict[str, list[bytes]] = {}  # what was said of each
         self.strange: list[bytes] = []
 
     def take(self, data: bytes) -> bool:
@@ -227,7 +267,8 @@ class _Heard:
                 self.strange = [*self.strange, line][:20]
                 continue
             if path not in self._by_name:
-                self._by_name[path] = [] if self._wants(self._name(path)) else None
+                name = self._name(path)
+                self._by_name[path] = self.files.setdefault(name, []) if self._wants(name) else None
             if (hits := self._by_name[path]) is not None:
                 hits.append(hit)
                 self._count += 1
@@ -238,11 +279,6 @@ class _Heard:
         """Is this as much as anybody wants?"""
         return self._count >= GATHERED
 
-    @cached_property
-    def files(self) -> dict[str, list[bytes]]:
-        """What was said of each file, when all is over."""
-        return {self._name(path): lines for path, lines in self._by_name.items() if lines}
-
     def _name(self, path: bytes) -> str:
         return self._only or self._prefix + os.fsdecode(path).removeprefix("./")
 
@@ -251,14 +287,19 @@ def _confirmed(data: bytes, heard: list[bytes]) -> list[Hit]:
     """The lines that were heard of, as the file has them, and only where it has them."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):  # ripgrep reads these as well
         data = data.decode("utf-16", "replace").encode()
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    told = [_told(one) for one in heard]
+    last = max(number for number, _ in told)
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n", last)  # the rest is one piece
     found: list[Hit] = []
-    for one in heard:
-        before, _, text = one.partition(b":")
-        number = int(before) if before.isdigit() else 0
+    for number, text in told:
         if 0 < number <= len(lines) and lines[number - 1][:_SURE] == text[:_SURE]:
             found.append((number, _text(lines[number - 1])))
     return found
+
+
+def _told(heard: bytes) -> tuple[int, bytes]:
+    number, _, text = heard.partition(b":")
+    return int(number) if number.isdigit() else 0, text
 
 
 def _text(line: bytes) -> str:
@@ -274,8 +315,11 @@ def _order(path: str) -> list[tuple[bool, str]]:
     return [*((True, folder) for folder in folders), (False, name)]
 
 
-def _shown(path: str, hit: Hit) -> str:
-    number, line = hit
+def _shown(path: str, hits: list[Hit]) -> list[str]:
+    name = one_line(path, 1000)
+    return [f"{name}:{number}:{_cut(line)}" for number, line in hits]
+
+
+def _cut(line: str) -> str:
     line = line.rstrip("\r\n")
-    text = line if len(line) <= _COLUMNS else f"{line[:_COLUMNS]} [… long line]"
-    return f"{one_line(path, 1000)}:{number}:{text}"
+    return line if len(line) <= _COLUMNS else f"{line[:_COLUMNS]} [… long line]"

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from fnmatch import translate
+from functools import lru_cache
 
 MOST_NAMES = 1_000
 MOST_LOOKS = 20_000  # entries of folders that are looked at for one pattern
@@ -99,23 +100,33 @@ class _Component:
         if "[^" in part:
             raise _TooMuch
         self._hidden = part.startswith(".")
-        expression = translate(part)
-        self._by_character = re.compile(expression).match
-        self._by_byte = re.compile(translate(_bytes(part))).match
+        self._part = part
+        self._part_in_bytes = part if part.isascii() else _bytes(part)
 
     def __call__(self, name: str) -> bool:
         if name.startswith(".") and not self._hidden:
             return False
-        found = self._by_character(name) is not None
-        if not name.isascii() and found != (self._by_byte(_bytes(name)) is not None):
-            raise _TooMuch  # one locale counts characters, another bytes
+        found = _expression(self._part).match(name) is not None
+        if not name.isascii():
+            in_bytes = _expression(self._part_in_bytes).match(_bytes(name)) is not None
+            if found != in_bytes:
+                raise _TooMuch  # one locale counts characters, another bytes
         return found
+
+
+@lru_cache(maxsize=256)
+def _expression(part: str) -> re.Pattern[str]:
+    """Made for the first name that it is held against: to make one is dear."""
+    try:
+        return re.compile(translate(part))
+    except re.error:
+        raise _TooMuch from None
 
 
 def _matcher(part: str) -> _Component:
     try:
         return _Component(part)
-    except (re.error, UnicodeEncodeError):
+    except UnicodeEncodeError:
         raise _TooMuch from None
 
 

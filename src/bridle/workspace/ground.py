@@ -111,7 +111,10 @@ class Ground:
         return follow("/", whole)
 
     def _root_of(self, path: str) -> str | None:
-        return next((root for root in self._roots if _is_below(path, root)), None)
+        for root in self._roots:
+            if _is_below(path, root):
+                return root
+        return None
 
     def _shown(self, path: str, root: str) -> str:
         """From the root; a path in another root stays absolute."""
@@ -161,7 +164,7 @@ def _is_possible(path: str) -> bool:
 
 def _is_below(path: str, folder: str) -> bool:
     """Is it the folder or in it? Component by component; nothing is below an empty name."""
-    if not path.startswith(folder) or not folder:
+    if not folder or not path.startswith(folder):
         return False
     return folder == "/" or path[len(folder) : len(folder) + 1] in ("", "/")
 

@@ -39,6 +39,8 @@ def is_local(name: str, roots: Sequence[str]) -> bool:
     if not name or "/" in name:
         return False
     marked = _marked(os.environ.get("PATH", _USUAL), tuple(roots))
+    if not marked:  # as most are
+        return False
     return next((inside for folder, inside in marked if _is_program(f"{folder}/{name}")), False)
 
 

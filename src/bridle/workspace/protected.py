@@ -50,6 +50,7 @@ def stricter(first: Protection, second: Protection) -> Protection:
     return Protection(reading, writing, lead.why)
 
 
+@lru_cache(maxsize=1024)
 def fold(name: str) -> str:
     """A name as the most forgiving file system would compare it."""
     if name.isascii():

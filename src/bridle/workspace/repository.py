@@ -5,14 +5,13 @@ programs for `git status` to run. The person's own configuration (`~/.gitconfig`
 trusted and not looked at. Every repository counts that git would find from a folder: `.git` as a
 folder, as a file or as a link, a linked worktree, a bare one, one above the workspace, and those of
 submodules, which `git status` goes into. That one is tame is remembered for as long as nothing that
-was looked at has changed.
+was looked at has changed: by its times, and by what is in it while those are too young to tell.
 """
 
 import os
 import stat
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from bridle.workspace.git_config import Setting, is_harmless, parse
@@ -48,6 +47,7 @@ class Repositories:
     def __init__(self, home: str) -> None:
         self._home = home
         self._known: dict[str, dict[str, Mark]] = {}
+        self._young: tuple[str, Look] | None = None  # the last folder that was not settled
 
     def is_tame(self, folder: str) -> bool:
         """Can git be run in that folder, a real path, to read?"""
@@ -60,8 +60,7 @@ class Repositories:
 
     def wild(self, folder: str) -> Wild | None:
         """What in the folder's repository could run code, and where."""
-        known = self._known.get(folder)
-        if known is not None and all(_mark(path) == mark for path, mark in known.items()):
+        if self._is_known(folder):
             return None
         self._known.pop(folder, None)
         look = Look(self._home)
@@ -71,9 +70,28 @@ class Repositories:
             return Wild(str(error), look.file, look.entry)
         except (OSError, ValueError) as error:
             return Wild(f"its configuration cannot be read: {error}", look.file, look.entry)
-        if len(self._known) < _MOST_REMEMBERED and look.is_settled:
-            self._known[folder] = look.marks
+        self._remember(folder, look, settled=look.is_settled)
         return None
+
+    def _is_known(self, folder: str) -> bool:
+        """Was it tame, and is everything as it was then?"""
+        known = self._known.get(folder)
+        if known is not None:
+            return _are(known)
+        if self._young is None or self._young[0] != folder:
+            return False
+        look = self._young[1]
+        settled = look.is_settled  # before anything is read again: what is read then, is read late
+        if not _are(look.marks) or not look.reads_alike():
+            return False
+        if settled:
+            self._remember(folder, look, settled=True)
+        return True
+
+    def _remember(self, folder: str, look: "Look", *, settled: bool) -> None:
+        self._young = None if settled else (folder, look)
+        if settled and len(self._known) < _MOST_REMEMBERED:
+            self._known[folder] = look.marks
 
 
 class Look:
@@ -86,9 +104,19 @@ class Look:
     def __init__(self, home: str) -> None:
         self._home = home
         self._seen: set[str] = set()
+        self._read: dict[str, bytes] = {}
         self.marks: dict[str, Mark] = {}
         self.file = ""
         self.entry = ""
+
+    def reads_alike(self) -> bool:
+        """Is there in each file what was read there? Only for a little: else it is looked anew."""
+        if sum(map(len, self._read.values())) > _MOST_BYTES:
+            return False
+        try:
+            return all(_holds(path, data) for path, data in self._read.items())
+        except OSError:
+            return False
 
     @property
     def is_settled(self) -> bool:
@@ -201,7 +229,7 @@ class Look:
     def _status(self, path: str) -> os.stat_result | None:
         """What is there, links followed. It is looked at again before the answer is given again."""
         try:
-            status = Path(path).stat()
+            status = os.stat(path)  # noqa: PTH116 - nine for each git command: a Path costs more
         except (FileNotFoundError, NotADirectoryError):
             self.marks[path] = None
             return None
@@ -226,6 +254,7 @@ class Look:
             data = file.read(most + 1)
         if len(data) > most:
             raise Hostile("a file that git reads has no end")
+        self._read[path] = data
         return data
 
 
@@ -236,8 +265,22 @@ def _times(status: os.stat_result) -> Mark:
     return (changed, status.st_ino, status.st_dev, status.st_size, status.st_mode)
 
 
+def _holds(path: str, data: bytes) -> bool:
+    """Is that all that is in the file?"""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        return os.read(handle, len(data) + 1) == data
+    finally:
+        os.close(handle)
+
+
+def _are(marks: dict[str, Mark]) -> bool:
+    """Is everything as it was?"""
+    return all(_mark(path) == mark for path, mark in marks.items())
+
+
 def _mark(path: str) -> Mark:
     try:
-        return _times(os.stat(path))  # noqa: PTH116 - nine for each git command: a Path costs more
+        return _times(os.stat(path))  # noqa: PTH116 - as above
     except OSError:
         return None
