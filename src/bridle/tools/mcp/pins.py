@@ -6,7 +6,6 @@ that was never seen. What cannot be written is told once, and costs the memory o
 
 import logging
 import os
-import tempfile
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -73,6 +72,8 @@ class Pins:
 
 
 def _replace(path: Path, data: bytes) -> None:
+    import tempfile  # it loads much, and a run that pins nothing needs none of it
+
     handle, name = tempfile.mkstemp(prefix=".pins-", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
