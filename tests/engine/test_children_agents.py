@@ -3,9 +3,11 @@
 from acting import Acting, acting_engine
 from family import children_of, ends_of
 
-from bridle.engine.budget import Limits
+from bridle.engine.allowance import reached
+from bridle.engine.budget import Budget, Limits
 from bridle.events import ChildStarted, UsageReported
 from bridle.promises.agent import AgentResponse
+from bridle.promises.provider import ProviderInfo
 from bridle.tools.function import tool
 from bridle.tools.task import TaskTool
 from bridle.usage import Usage
@@ -52,6 +54,18 @@ def test_a_child_that_spends_more_than_its_part_is_ended():
     engine, parent, result, _ = run(play(act, limits=Limits(money=1.0)))
     assert list(ends_of(engine, parent).values()) == ["budget"]
     assert result.text == "The task reached a limit before it was done"
+
+
+def test_agents_side_by_side_are_ended_by_what_they_use_together():
+    above = Budget(Limits(steps=3), ProviderInfo("m"), who="p")
+    one, two = (Budget(Limits(steps=3), ProviderInfo("m"), who=who) for who in ("a", "b"))
+    for child in (one, two):
+        child.begin_below(above, shares=True)
+    one.steps = 2
+    assert reached(two, two.before) == ("", "")
+    two.steps = 2
+    assert (above.steps, two.steps) == (4, 2)
+    assert reached(two, two.before) == ("the limit of 3 steps is reached", "")
 
 
 def test_our_loop_cannot_do_it_without_a_model_and_says_what_to_do():

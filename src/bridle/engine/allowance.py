@@ -45,6 +45,8 @@ def reached(budget: Budget, before: ExecutionMetrics) -> tuple[str, str]:
     if limits.session_money and spent >= limits.session_money:
         said = f"the limit of ${limits.session_money:g} a session is reached"
         return f"{said}: ${spent:.4f} are spent", _later("money")
+    if budget.above is not None:  # what others below the same parent have used counts as well
+        return reached(budget.above, budget.above.before)
     return "", ""
 
 
