@@ -46,6 +46,24 @@ def test_another_agent_is_a_change_and_a_program_takes_a_person():
     assert program == ["deny", "ask", "ask", "deny"]
 
 
+@pytest.mark.parametrize(
+    "name", [" acp:sh", "\tacp:sh", "\u00a0acp:sh", "\u2028acp:sh ", "ACP:sh", "\ufeffacp:sh", "a"]
+)
+def test_no_spelling_of_a_program_passes_by_a_rule_or_a_mode(name):
+    found = [verdict(mode, "allow: task", agent=name) for mode in MODES]
+    assert found == ["deny", "ask", "ask", "deny"]
+    call = ToolCall("1", "task", {"prompt": "p", "agent": name})
+    judged = facts_of(call, TASK, None).acts[0].subject
+    _, given = handed(call.arguments, Outcome("s1", "done", ""))
+    assert [one.agent for one in given] == [judged] == [name.strip()]
+
+
+def test_blanks_around_a_name_are_not_part_of_it():
+    assert [verdict(mode, agent=" loop\n") for mode in MODES] == ["allow"] * len(MODES)
+    _, given = handed({"prompt": "p", "agent": " same "}, Outcome("s1", "done", ""))
+    assert [one.agent for one in given] == ["same"]
+
+
 def test_it_is_not_taken_for_one_that_only_reads_so_that_a_crash_does_not_repeat_it():
     call = ToolCall("1", "task", {"prompt": "p"})
     facts = facts_of(call, TASK, None)
@@ -55,7 +73,8 @@ def test_it_is_not_taken_for_one_that_only_reads_so_that_a_crash_does_not_repeat
 @given(st.text(max_size=50), st.sampled_from(MODES))
 def test_no_name_of_an_agent_is_understood_as_something_harmless(name, mode):
     allowed = verdict(mode, agent=name) == "allow"
-    assert not allowed or mode == "auto" or name in ("", "loop", "same")
+    known = ("", "loop", "same", *(["claude-code"] if mode == "auto" else []))
+    assert not allowed or name.strip() in known
 
 
 def test_arguments_that_make_no_sense_are_refused():

@@ -14,6 +14,7 @@ from bridle.tools.prose import Prose
 from bridle.workspace.text import shorten
 
 _PLAIN = ("", "loop", SAME)  # agents that nobody has to be asked about
+_KNOWN = (*_PLAIN, "claude-code")  # every other name stands for a program that somebody chose
 _MOST = 20_000  # characters of what the child said
 _ENDINGS = {
     "done": "The task is done.",
@@ -78,11 +79,11 @@ class TaskTool:
 
     def facts(self, arguments: dict[str, Any]) -> Facts:
         """What a call would do. Our own loop begins unasked; other programs do not."""
-        agent = str(arguments.get("agent") or "")
+        agent = _agent_of(arguments)
         plain = agent in _PLAIN
         does: Does = "reads" if plain else "changes"
         reason = "" if plain else f"it has another agent do it: {agent}"
-        guard = f"it starts a program: {agent}" if agent.startswith("acp:") else ""
+        guard = "" if agent in _KNOWN else f"it starts a program: {agent}"
         act = Act((self.name,), agent or "loop", does, reason)
         return Facts(self.policy, agent or "loop", acts=(act,), guard=guard)
 
@@ -93,7 +94,7 @@ class TaskTool:
         task = Task(
             arguments["prompt"],
             arguments.get("description", ""),
-            arguments.get("agent", ""),
+            _agent_of(arguments),
             float(arguments.get("max_cost", 0.0)),
             arguments.get("max_steps", 0),
             float(arguments.get("max_seconds", 0.0)),
@@ -104,6 +105,11 @@ class TaskTool:
         if outcome.reason == "done":
             return ToolResult.success(data, text=text)
         return ToolResult.failure(text, data)
+
+
+def _agent_of(arguments: dict[str, Any]) -> str:
+    """The name that is judged and handed on: the same, without what whoever reads it strips."""
+    return str(arguments.get("agent") or "").strip()
 
 
 def told(outcome: Outcome) -> str:
