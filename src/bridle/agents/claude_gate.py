@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from bridle.agents.claude_results import result_of
+from bridle.agents.claude_search import answer_of, harmless, is_for_ours
 from bridle.agents.claude_talk import Answered, Talk
 from bridle.agents.claude_tools import Roots, questions, to_ours, to_path, to_theirs
 from bridle.errors import AgentError
@@ -54,6 +55,7 @@ class Hooks:
         self._news = asyncio.Condition()
         self._running: dict[str, str] = {}  # allowed, and not answered: their own names
         self._allowed: set[str] = set()
+        self._found: dict[str, Json] = {}  # what our own tool has answered in the program's place
         self.used: dict[str, None] = {}  # the tools, in the order of their first use
 
     def registered(self, sdk: Any, seconds: float) -> Json:
@@ -96,6 +98,8 @@ class Hooks:
     async def after(self, given: Json, _id: str | None, _context: Any) -> Json:
         """A call has worked."""
         call_id, name = given["tool_use_id"], given["tool_name"]
+        if (answer := self._found.pop(call_id, None)) is not None:
+            return {"hookSpecificOutput": {"hookEventName": "PostToolUse", **answer}}
         came = result_of(name, given.get("tool_response"), self._roots)
         return _told("PostToolUse", await self._finish(call_id, came.text, data=came.data))
 
@@ -131,6 +135,8 @@ class Hooks:
         if ours.rest:
             detail = {"callId": call_id, "tool": name, "arguments": ours.rest}
             self._emit(TraceEvent("agent_arguments", detail))
+        if is_for_ours(name, ours) and hasattr(self._session, "call"):
+            return await self._sought(name, theirs, call_id)
         found = await self._permission(ours.name, ours.arguments, call_id)
         if not found:
             return _no(found.message, stops=found.stops)
@@ -142,6 +148,17 @@ class Hooks:
             answer["hookSpecificOutput"]["updatedInput"] = changed
         if found.word:
             answer["hookSpecificOutput"]["additionalContext"] = _SAID.format(found.word)
+        return answer
+
+    async def _sought(self, name: str, theirs: Json, call_id: str) -> Json:
+        """A search is made by our own tool, which leaves out what is protected."""
+        ours = to_ours(name, theirs, self._roots)
+        output = await self._session.call(ours.name, ours.arguments, call_id)
+        if output.is_error:
+            return _no(output.text)
+        self._found[call_id] = {"updatedToolOutput": answer_of(name, theirs, output.text)}
+        answer = self._yes(call_id)
+        answer["hookSpecificOutput"]["updatedInput"] = harmless(name, theirs)
         return answer
 
     async def _permission(self, name: str, arguments: Json, call_id: str) -> Permission:
