@@ -1,5 +1,7 @@
 """MCP servers over streamable HTTP: tokens, lost sessions, redirects, bodies without end."""
 
+import asyncio
+
 import pytest
 from mcp_rig import context_of, look, named, serving
 from web_server import web_server
@@ -84,6 +86,37 @@ def test_a_session_that_the_server_has_forgotten_is_begun_anew(tmp_path):
             assert web.state["calls"] == 1
 
     with web_server("fine") as web:
+        run(work(web))
+
+
+GONE = "web is gone: it has forgotten this session; whether the call had an effect is not known"
+
+
+def test_a_call_that_was_carried_out_is_not_sent_again_when_our_answer_is_refused(tmp_path):
+    async def work(web):
+        async with serving(tmp_path, at(web)) as source:
+            await look(source, tmp_path, action="tools", server="web")
+            with pytest.raises(ToolError) as caught:
+                await called(source, tmp_path, text="stays")
+            assert (caught.value.message, web.done) == (GONE, ["stays"])
+
+    with web_server("asking") as web:
+        run(work(web))
+
+
+def test_a_call_that_was_refused_is_sent_again_and_the_one_beside_it_is_not(tmp_path):
+    async def work(web):
+        async with serving(tmp_path, at(web)) as source:
+            await look(source, tmp_path, action="tools", server="web")
+            stays, goes = await asyncio.gather(
+                called(source, tmp_path, text="stays"),
+                called(source, tmp_path, text="goes"),
+                return_exceptions=True,
+            )
+            assert (stays.message, web.done) == (GONE, ["stays"])
+            assert (goes.text, web.state["calls"]) == ("echo: goes", 1)
+
+    with web_server("restarted") as web:
         run(work(web))
 
 

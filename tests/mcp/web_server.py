@@ -19,8 +19,9 @@ class Web(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Answering)
         self.mode, self.state = mode, {"calls": 0}
         self.seen, self.known, self.elsewhere = [], set(), ""
-        self.sockets = []
+        self.sockets, self.sessions = [], 0
         self.listened = 0
+        self.done, self.entered, self.heard = [], threading.Event(), threading.Event()
 
     def process_request(self, request, client_address):
         self.sockets.append(request)
@@ -72,11 +73,48 @@ class _Answering(BaseHTTPRequestHandler):
             return self._send(401, b"")
         if web.elsewhere:
             return self._send(307, b"", location=web.elsewhere)
+        if web.mode in ("asking", "restarted") and self._forget(message, session):
+            return None
         if session is not None and session not in web.known:
             return self._send(404, b"")
         if "id" not in message:
             return self._send(202, b"")
         return self._reply(message)
+
+    def _forget(self, message, session):
+        """A call that is carried out, in a session that is forgotten before it is answered."""
+        web = self.server
+        if "method" not in message:  # the answer to the question
+            web.known.clear()
+            self._send(404, b"")
+            web.heard.set()
+            return True
+        if message["method"] != "tools/call":
+            return False
+        said = message["params"]["arguments"]["text"]
+        if said == "goes":
+            assert web.entered.wait(20)
+            if session == "session-0":
+                web.known.clear()
+            else:
+                web.heard.set()
+            return False
+        web.done.append(said)
+        self._stay()
+        return True
+
+    def _stay(self):
+        web = self.server
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        web.entered.set()
+        if web.mode == "asking":
+            asked = json.dumps({"jsonrpc": "2.0", "id": 77, "method": "roots/list"})
+            self.wfile.write(f"data: {asked}\n\n".encode())
+        assert web.heard.wait(20)
 
     def _reply(self, message):
         web, number = self.server, message["id"]
@@ -90,7 +128,8 @@ class _Answering(BaseHTTPRequestHandler):
             said = {"error": {"code": -32601, "message": str(error)}}
         headers = {}
         if message["method"] == "initialize":
-            headers["mcp-session-id"] = f"session-{len(web.known)}"
+            headers["mcp-session-id"] = f"session-{web.sessions}"
+            web.sessions += 1
             web.known.add(headers["mcp-session-id"])
         data = json.dumps({"jsonrpc": "2.0", "id": number, **said}).encode()
         if message["method"] == "tools/call" and web.mode == "packed":

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from bridle import __version__
 from bridle.errors import ToolError
 from bridle.tools.mcp.eliciting import Ask, elicit
+from bridle.tools.mcp.guarded import FORGOTTEN
 from bridle.tools.mcp.pipe import Pipe
 from bridle.tools.mcp.spec import Spec
 from bridle.tools.mcp.web import Web
@@ -40,7 +41,7 @@ class Lost(ToolError):
 
 
 class Forgotten(Lost):
-    """The server does not know of the session any more; it has done nothing."""
+    """It refused this very request, of a session that it does not know: it has done nothing."""
 
 
 class Connection:
@@ -69,7 +70,9 @@ class Connection:
     @property
     def is_open(self) -> bool:
         """Can something be asked?"""
-        return self._client is not None and self._task is not None and not self._task.done()
+        if self._client is None or self._task is None or self._way.lost:
+            return False
+        return not self._task.done()
 
     @property
     def client(self) -> Client:
@@ -198,7 +201,7 @@ class Connection:
             return leaf
         if self._spec.tokens and (refused := _unsigned(leaf)) is not None:
             return refused
-        if self._way.lost:
+        if isinstance(leaf, MCPError) and leaf.error.data is FORGOTTEN:
             return Forgotten(self._why(""), leaf)
         if isinstance(leaf, MCPError) and leaf.code != types.CONNECTION_CLOSED:
             said = f"it said: {one_line(leaf.message, 400)}"

@@ -7,13 +7,13 @@ are the server's, and one tool of a wrong shape would cost it the whole list.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from types import TracebackType
 from typing import Any
 
 from mcp.shared._stream_protocols import ReadStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from bridle.tools.mcp.definition import UNFIT
 
@@ -22,6 +22,7 @@ PER_SECOND = 500.0  # ... and from then on
 QUESTIONS = 100  # of a server to us at once, and one a second
 _CHANGED = "notifications/tools/list_changed"
 _UNWANTED = ("notifications/message", "notifications/resources/updated")
+FORGOTTEN = object()  # no server can send it: that this very request was refused, and not done
 
 
 Item = SessionMessage | Exception
@@ -47,8 +48,14 @@ class Allowance:
 class Guarded:
     """A stream of messages that ends when there are too many of them."""
 
-    def __init__(self, inner: ReadStream[Item], on_change: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        inner: ReadStream[Item],
+        on_change: Callable[[], None],
+        refused: Set[int | str] = frozenset(),
+    ) -> None:
         self._inner = inner
+        self._refused = refused  # requests that came to a server which had forgotten us
         self._on_change = on_change  # told at once: what comes after it may rely on it
         self._allowance = Allowance()
         self._questions = Allowance(QUESTIONS, 1.0)  # each waits for its answer to be written
@@ -71,7 +78,14 @@ class Guarded:
             if _is_change(item):
                 self._on_change()
             if _is_wanted(item):
-                return item
+                return self._marked(item)
+
+    def _marked(self, item: Item) -> Item:
+        """An error that answers a request which was refused says so, in a way nobody can forge."""
+        message = item.message if isinstance(item, SessionMessage) else None
+        if isinstance(message, JSONRPCError) and message.id in self._refused:
+            message.error.data = FORGOTTEN
+        return item
 
     def _may_ask(self, item: Item) -> bool:
         if not isinstance(item, SessionMessage) or not isinstance(item.message, JSONRPCRequest):

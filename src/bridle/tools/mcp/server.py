@@ -1,7 +1,8 @@
 """One server: connected when it is needed, asked again after a while where that does not work.
 
 Knows which definitions of its tools were accepted (its pins), and which it has now. A call that was
-sent is never sent again: what its effect was, nobody knows.
+sent is never sent again: what its effect was, nobody knows. But for one that was itself refused by
+a server which had forgotten the session: that had none.
 """
 
 import asyncio
@@ -139,10 +140,10 @@ class Server:
         except Exception as error:  # the SDK, pydantic, httpx: whatever, it is this server's
             said = connection.worded(error)
             if isinstance(said, Forgotten):
-                await self._drop()
+                await self._drop(connection)
                 raise Forgetful(f"{self.name} has forgotten the session", error) from error
             if isinstance(said, Lost):
-                await self._drop()
+                await self._drop(connection)
                 unknown = "; whether the call had an effect is not known" if sent else ""
                 raise ToolError(f"{self.name} is gone: {said.message}{unknown}", error) from error
             raise ToolError(f"{self.name} failed: {said.message}", error) from error
@@ -270,7 +271,10 @@ class Server:
         wanted = tuple(self.wanted)
         self._pins.keep(Pinned(self.name, self.spec.identity, tools, wanted, self._mode))
 
-    async def _drop(self) -> None:
+    async def _drop(self, gone: "Connection | None" = None) -> None:
+        """Let go of the connection; where one is named, only while it is still that one."""
+        if gone is not None and gone is not self._connection:
+            return
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()

@@ -5,10 +5,11 @@ over the wire, and one that is packed is refused: what it unpacks to is not.
 """
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import httpx2
+import msgspec
 from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 
@@ -37,6 +38,7 @@ class Web:
         self._visitor = visitor
         self.trouble = ""
         self.lost = False  # it does not know of our session any more
+        self.refused: set[int | str] = set()  # the requests to which it said so
         self.on_change: Callable[[], None] = lambda: None
         self._listening = Allowance(_AGAIN, 0.05)
         self.guard: Guarded | None = None
@@ -58,7 +60,7 @@ class Web:
             ) as client,
             _streams(self._spec.url, client) as (heard, say),
         ):
-            self.guard = Guarded(heard, lambda: self.on_change())
+            self.guard = Guarded(heard, lambda: self.on_change(), self.refused)
             yield self.guard, say
 
     def _auth(self) -> httpx2.Auth | None:
@@ -67,6 +69,13 @@ class Web:
         from bridle.tools.mcp.signing_in import signing_in
 
         return signing_in(self._spec, self._visitor)
+
+    def _refuse(self, body: bytes) -> None:
+        """Of this request, and of no other, it is known that nothing came."""
+        with suppress(msgspec.DecodeError):
+            sent = msgspec.json.decode(body, type=_Sent)
+            if sent.method is not None and sent.id is not None:
+                self.refused.add(sent.id)
 
     async def _look(self, response: httpx2.Response) -> None:
         """Bound an answer before anybody reads it."""
@@ -77,12 +86,20 @@ class Web:
             self.trouble = _STATUS.get(status, f"it answered {status}") if status >= 400 else ""
             if status == 404 and "mcp-session-id" in response.request.headers:
                 self.lost, self.trouble = True, "it has forgotten this session"
+                self._refuse(response.request.content)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             self.trouble = "it sent a packed answer, which nobody asked for"
             raise httpx2.RemoteProtocolError(self.trouble)
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Bounded(response.stream)
+
+
+class _Sent(msgspec.Struct, gc=False):
+    """Of what was sent, what tells a request from an answer and from a notice."""
+
+    id: int | str | None = None
+    method: str | None = None
 
 
 def _streams(url: str, client: httpx2.AsyncClient) -> AbstractAsyncContextManager[TransportStreams]:
