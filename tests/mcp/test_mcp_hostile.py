@@ -4,12 +4,13 @@ import asyncio
 import sys
 
 import pytest
-from mcp_rig import context_of, look, named, notes, raw, serving
+from mcp_rig import context_of, look, named, notes, raw, serving, source_of
 
 from bridle.errors import ToolError
+from bridle.events import CallIntended, ToolResultEvent
 from bridle.messages import ToolCall
 from bridle.policy import Mode, decide, read_rule
-from rig import run
+from rig import calls, events, make_engine, results, run
 
 
 async def called(source, folder, name, said=None, **arguments):
@@ -31,6 +32,26 @@ def test_a_server_that_hangs_at_its_start_costs_its_deadline_and_not_its_neighbo
                 await look(source, tmp_path, action="tools", server="hang")
 
     run(work())
+
+
+def test_looks_of_one_step_run_side_by_side_and_none_waits_for_anothers_deadline(tmp_path):
+    async def work():
+        names = ("one", "two", "three")
+        slow = [raw("hang", tmp_path, name, timeout=0.3) for name in names]
+        looks = calls(*(("mcp", {"action": "tools", "server": name}) for name in names))
+        source = source_of(tmp_path, *slow)
+        async with make_engine([looks, "done"], root=tmp_path, sources=(source,)) as engine:
+            found = await engine.run("go")
+            kinds = (CallIntended, ToolResultEvent)
+            order = [one for one in events(engine, found.session_id) if isinstance(one, kinds)]
+            return [type(one) for one in order], results(engine, found.session_id)
+
+    order, said = run(work())
+    assert order == [CallIntended] * 3 + [ToolResultEvent] * 3  # each is begun before one has ended
+    assert {text for _, text, _ in said} == {
+        f"{name} cannot be reached: it did not start within 0.3 seconds."
+        for name in ("one", "two", "three")
+    }
 
 
 def test_a_server_that_dies_in_a_call_says_so_once_and_is_there_for_the_next(tmp_path):

@@ -170,7 +170,8 @@ class Passage:
         tool = self._tools.get(call.name)
         if tool is None or tool.policy.delegates:
             return tool is not None
-        if tool.policy.read_only or not tool.policy.runs or call.broken or self._hears():
+        differs = tool.policy.runs or hasattr(tool, "facts")  # from call to call
+        if tool.policy.read_only or not differs or call.broken or self._hears():
             return tool.policy.read_only
         try:
             found = self._judged(call, tool, counts=False)
