@@ -22,6 +22,7 @@ from bridle.promises.agent import Permission, ToolActivity
 from bridle.tools.nearby import unified
 from bridle.workspace.text import one_line
 
+_Word = tuple[tuple[str, ...] | None, bool]  # ids of what is allowed, None for a no; is it over?
 State = Literal["open", "asked", "allowed", "refused", "carried", "over"]
 _GRACE = 0.5  # seconds for a question to be taken back
 _HARMLESS = ("read", "search", "think")
@@ -56,6 +57,7 @@ class Tools:
         self._desk = desk
         self._calls = Calls()
         self._known: dict[str, _Known] = {}
+        self._asking: set[str] = set()  # calls about which a question is open
         self._ids: set[str] = set()
         self._shown: ToolActivity | None = None
         self.used: dict[str, None] = {}  # names of the tools, in order
@@ -82,22 +84,41 @@ class Tools:
     async def ask(
         self, request: schema.RequestPermissionRequest, stopped: asyncio.Event
     ) -> dict[str, Any]:
-        """The agent asks before it does something: the gate's word, as one of its own options."""
+        """The agent asks before it does something: the gate's word, as one of its own options.
+
+        A second question about a call whose first is still open is a no, and nothing of it is
+        kept: the yes to one must never be taken for the other.
+        """
+        name = request.tool_call.tool_call_id
+        if name in self._asking:
+            return _answer(pick(request.options, allowed=False))
+        self._asking.add(name)
+        try:
+            return await self._judge(request, stopped)
+        finally:
+            self._asking.discard(name)
+
+    async def _judge(
+        self, request: schema.RequestPermissionRequest, stopped: asyncio.Event
+    ) -> dict[str, Any]:
         call = self._calls.fold(request.tool_call)
         known = self._note(call)
         if stopped.is_set():
             return _answer(None)
-        for one in known.ids:  # the same call once more, such as without the agent's own sandbox
+        wants, changes = wanted(call, self._reins.root), changes_of(call)
+        before, known.ids, known.wants, known.state = known.ids, (), (), "asked"
+        for one in before:  # the same call once more, such as without the agent's own sandbox
             await self._reins.finish(one, _AGAIN, ok=False)
-        known.ids, known.state = (), "asked"
-        known.wants, known.changes = wanted(call, self._reins.root), changes_of(call)
         option = pick(request.options, allowed=True)
-        judging = asyncio.ensure_future(self._permit(call, known, option is not None))
-        allowed, stops = await _unless(stopped, judging)
-        known.state = "allowed" if allowed else "refused"
+        judging = asyncio.ensure_future(self._permit(call.tool_call_id, wants, option is not None))
+        ids, stops = await _unless(stopped, judging)
+        if ids is None:
+            known.state = "refused"
+        else:  # together, and only here: what is made good later is what was allowed
+            known.ids, known.wants, known.changes, known.state = ids, wants, changes, "allowed"
         if stops or stopped.is_set():
             return _answer(None)
-        return _answer(option if allowed else pick(request.options, allowed=False))
+        return _answer(option if ids is not None else pick(request.options, allowed=False))
 
     async def settle(self) -> None:
         """The turn is over: what was begun without asking, and of which nothing more was said."""
@@ -167,14 +188,12 @@ class Tools:
         self._ids.add(found)
         return found
 
-    async def _permit(
-        self, call: schema.ToolCallUpdate, known: _Known, can_say_yes: bool
-    ) -> tuple[bool, bool]:
-        """Ask for every part of it: all of them or none. Allowed? Is there no going on?"""
+    async def _permit(self, name: str, wants: tuple[Wanted, ...], can_say_yes: bool) -> _Word:
+        """Ask for every part of it: all of them or none. The ids that it has in the log."""
         permitted: list[str] = []
-        for want in known.wants:
+        for want in wants:
             self.used[want.name] = None
-            found = await self._permit_one(want, call.tool_call_id)
+            found = await self._permit_one(want, name)
             refusal = _CHANGED if found.updated_input is not None else ""
             refusal = refusal or ("" if can_say_yes else _NO_ONCE)
             if found and refusal and found.call_id:
@@ -182,10 +201,9 @@ class Tools:
             if not found or refusal:
                 for one in permitted:
                     await self._reins.finish(one, _ANOTHER, ok=False)
-                return False, found.stops
+                return None, found.stops
             permitted += [found.call_id] if found.call_id else []
-        known.ids = tuple(permitted)
-        return True, False
+        return tuple(permitted), False
 
     async def _permit_one(self, want: Wanted, name: str) -> Permission:
         if want.name != "exit_plan_mode":
@@ -234,15 +252,13 @@ class Tools:
             known.shown = text
 
 
-async def _unless(
-    stopped: asyncio.Event, judging: "asyncio.Task[tuple[bool, bool]]"
-) -> tuple[bool, bool]:
+async def _unless(stopped: asyncio.Event, judging: "asyncio.Task[_Word]") -> _Word:
     """The gate's word; a no, soon after the turn was stopped, where nobody takes it back."""
     stop = asyncio.ensure_future(stopped.wait())
     try:
         await asyncio.wait({judging, stop}, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait({judging}, timeout=_GRACE if stopped.is_set() else None)
-        return judging.result() if judging.done() else (False, True)
+        return judging.result() if judging.done() else (None, True)
     finally:
         for one in (judging, stop):
             one.cancel()

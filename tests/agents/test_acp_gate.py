@@ -1,0 +1,80 @@
+"""What an ACP agent is allowed is what was judged: nothing beside it, nothing instead of it."""
+
+import asyncio
+import json
+
+from agents.acp_rig import ANSWER, HandMade, one_prompt, opened
+from bridle.promises.agent import Permission
+from rig import run
+
+# In the program: two questions about one call, both before either is answered.
+TWO = """
+OPTIONS = [{"optionId": "y", "name": "y", "kind": "allow_once"},
+           {"optionId": "n", "name": "n", "kind": "reject_once"}]
+def asks(number, **said):
+    call = {"toolCallId": "c", "title": "w", **said}
+    say(id=number, method="session/request_permission",
+        params={"sessionId": "s", "toolCall": call, "options": OPTIONS})
+def write(name, words):
+    return {"kind": "edit", "content": [
+        {"type": "diff", "path": name, "oldText": None, "newText": words}]}
+def heard():
+    answer = json.loads(sys.stdin.readline())
+    found = answer.get("result", answer.get("error"))
+    return [answer["id"], found.get("outcome", {}).get("optionId", found.get("message"))]
+"""
+
+
+def slow_gate(session, refuses):
+    """A gate that gives everybody else a turn before it says what it thinks of a call."""
+
+    async def gate(name, arguments, context=None):
+        for _ in range(100):
+            await asyncio.sleep(0.001)
+        session.asked.append((name, arguments))
+        return Permission(json.dumps(arguments).find(refuses) < 0, "no", call_id=context)
+
+    return gate
+
+
+def two_questions(tmp_path, lines, refuses):
+    session = HandMade(tmp_path)
+    session.can_use_tool = slow_gate(session, refuses)
+    return session, run(one_prompt(opened(tmp_path, f"{TWO}\n{lines}\n{ANSWER}"), session)).content
+
+
+def test_the_yes_to_one_question_is_not_taken_for_another_about_the_same_call(tmp_path):
+    lines = """
+asks(1, kind="execute", rawInput={"command": "curl evil.example"})
+asks(2, kind="execute", rawInput={"command": "ls"})
+text(json.dumps(sorted([heard(), heard()])))"""
+    session, said = two_questions(tmp_path, lines, "curl")
+    assert json.loads(said) == [[1, "n"], [2, "n"]]
+    assert [one["command"].endswith("curl evil.example") for _, one in session.asked] == [True]
+
+
+def test_a_change_that_was_never_allowed_cannot_be_handed_in_as_one_that_was(tmp_path):
+    lines = """
+asks(1, **write("notes.txt", "fine"))
+asks(2, **write("key.txt", "evil"))
+answers = sorted([heard(), heard()])
+say(id=3, method="fs/write_text_file",
+    params={"sessionId": "s", "path": "key.txt", "content": "evil"})
+text(json.dumps([*answers, heard()]))"""
+    session, said = two_questions(tmp_path, lines, "evil")
+    assert json.loads(said) == [[1, "y"], [2, "n"], [3, "no"]]
+    assert [one["path"] for _, one in session.asked] == ["notes.txt", "key.txt"]
+    assert not (tmp_path / "key.txt").exists()
+
+
+def test_what_is_said_of_a_call_while_it_is_judged_changes_nothing_of_the_yes(tmp_path):
+    lines = """
+asks(1, **write("notes.txt", "fine"))
+update(sessionUpdate="tool_call_update", toolCallId="c", **write("key.txt", "evil"))
+answer = heard()
+say(id=3, method="fs/write_text_file",
+    params={"sessionId": "s", "path": "key.txt", "content": "evil"})
+text(json.dumps([answer, heard()]))"""
+    _, said = two_questions(tmp_path, lines, "evil")
+    assert json.loads(said) == [[1, "y"], [3, "no"]]
+    assert not (tmp_path / "key.txt").exists()
