@@ -1,9 +1,21 @@
 #!/bin/sh
-# Runs one command of Claude Code's own shell without the keys that only the program itself needs.
-unset ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_CUSTOM_HEADERS CLAUDE_CODE_OAUTH_TOKEN
-unset ANTHROPIC_BEDROCK_API_KEY ANTHROPIC_FOUNDRY_API_KEY AWS_BEARER_TOKEN_BEDROCK
-unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN GOOGLE_APPLICATION_CREDENTIALS
-case $1 in
-  *"/snapshot-zsh-"*) exec zsh -c "$1" ;;
-  *) exec bash -c "$1" ;;
+# Runs one command of Claude Code's own shell. The program has keys, tokens and proxies in its
+# environment; a command is told what any command of ours is told, and nothing else. The last of the
+# names is what the program itself looks for before a command that it does not let install packages.
+command=$1
+set -- CLAUDECODE=1 GIT_EDITOR=true
+for name in \
+  PATH HOME USER LOGNAME SHELL TMPDIR TZ LANG LANGUAGE PWD \
+  LC_ALL LC_ADDRESS LC_COLLATE LC_CTYPE LC_IDENTIFICATION LC_MEASUREMENT LC_MESSAGES \
+  LC_MONETARY LC_NAME LC_NUMERIC LC_PAPER LC_TELEPHONE LC_TIME \
+  VIRTUAL_ENV CONDA_PREFIX PYENV_ROOT NVM_DIR JAVA_HOME GOPATH GOROOT \
+  CARGO_HOME RUSTUP_HOME XDG_CACHE_HOME SSL_CERT_FILE SSL_CERT_DIR \
+  TERM PAGER GIT_PAGER GIT_TERMINAL_PROMPT __CLAUDE_CC_BUN_OPTIONS
+do
+  eval "value=\${$name-} is_set=\${$name+yes}"
+  if [ "$is_set" ]; then set -- "$@" "$name=$value"; fi
+done
+case $command in
+  *"/snapshot-zsh-"*) exec env -i "$@" zsh -c "$command" ;;
+  *) exec env -i "$@" bash -c "$command" ;;
 esac

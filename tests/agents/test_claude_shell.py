@@ -1,0 +1,41 @@
+"""The shell of Claude Code's commands: what it tells them, and how they end."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import bridle.agents
+from bridle.tools.process import _ALLOWED, clean_environment
+
+SHELL = Path(bridle.agents.__file__).with_name("claude_shell.sh")
+OWN = {"CLAUDECODE": "1", "GIT_EDITOR": "true"}
+SECRETS = {
+    name: "secret"
+    for name in (
+        *("ANTHROPIC_API_KEY", "ANTHROPIC_AWS_API_KEY", "CLAUDE_CODE_OAUTH_REFRESH_TOKEN"),
+        *("CLAUDE_CODE_CLIENT_KEY_PASSPHRASE", "CLAUDE_CODE_MESSAGING_TOKEN", "AWS_SESSION_TOKEN"),
+        *("AZURE_CLIENT_SECRET", "GOOGLE_API_KEY", "HTTPS_PROXY", "https_proxy", "SOMETHING_NEW"),
+    )
+}
+
+
+def told(environment):
+    """What a command finds in its environment."""
+    ended = subprocess.run([SHELL, "exec env -0"], env=environment, capture_output=True, check=True)
+    found = dict(each.split("=", 1) for each in ended.stdout.decode().split("\0") if each)
+    return {name: value for name, value in found.items() if name not in ("_", "SHLVL")}
+
+
+def test_a_command_is_told_what_ours_are_told_and_no_secret(monkeypatch):
+    for name in (*_ALLOWED, "LC_ALL", "LC_TIME"):
+        if name != "PATH":
+            monkeypatch.setenv(name, f"a value\nof 'two' $lines \"{name}\"\n")
+    monkeypatch.setenv("TZ", "")
+    known = {**clean_environment(), "PWD": str(Path.cwd())}
+    assert told({**known, **SECRETS}) == {**known, **OWN}
+
+
+def test_a_command_runs_as_it_is_and_its_end_is_the_shells():
+    command = "printf '%s|' \"$0\" \"$#\" 'a  b' $((1+1)); echo oh >&2; exit 3"
+    ended = subprocess.run([SHELL, command], env=dict(os.environ), capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("bash|0|a  b|2|", "oh\n", 3)
