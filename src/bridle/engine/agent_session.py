@@ -118,7 +118,7 @@ class LentSession:
     @property
     def room(self) -> Room:
         """What this turn may still use."""
-        return room_of(self._turn.budget, self._given.before, self._given.deadline)
+        return room_of(self._turn.budget, self._turn.budget.before, self._given.deadline)
 
     @property
     def messages(self) -> Transcript:
@@ -201,7 +201,7 @@ class LentSession:
         copied = msgspec.json.decode(_encode(arguments), type=dict[str, Any])
         call = self._replies.ask_for(str(name), copied, call_id)
         self._names[call_id or call.id] = call.id
-        self._end_if_reached()
+        self.end_if_reached()
         return call
 
     async def finish(
@@ -294,7 +294,7 @@ class LentSession:
             case ResponseCompleted():
                 self._replies.add(event)
                 self.used = _sum(self.used, event.usage)
-                self._end_if_reached()
+                self.end_if_reached()
             case ToolCallReady():
                 self._replies.note_ready(event.call)
                 self._turn.emit(event)
@@ -310,7 +310,7 @@ class LentSession:
         self.has_cost |= report.cost is not None
         self._turn.budget.spend(report.usage, report.cost, report.model)
         self._turn.emit(msgspec.structs.replace(report, priced=True, purpose="turn"))
-        self._end_if_reached()
+        self.end_if_reached()
         if self._turn.budget.day is not None and not self._checking:
             self._later(self._check_day())
 
@@ -325,10 +325,11 @@ class LentSession:
         finally:
             self._checking = False
 
-    def _end_if_reached(self) -> None:
+    def end_if_reached(self, ahead: int = 0) -> None:
+        """Where a limit is reached, the turn is over. `ahead`: steps that are to come."""
         budget = self._turn.budget
         budget.steps = self._steps + self._replies.count
-        said, hint = reached(budget, self._given.before)
+        said, hint = reached(budget, budget.before, ahead)
         if said:
             self._caller.end(Ending("budget", said, hint))
 

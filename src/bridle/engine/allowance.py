@@ -29,10 +29,13 @@ def room_of(budget: Budget, before: ExecutionMetrics, deadline: float | None) ->
     )
 
 
-def reached(budget: Budget, before: ExecutionMetrics) -> tuple[str, str]:
-    """The limit that is reached, in words, and what to do about it; empty where none is."""
+def reached(budget: Budget, before: ExecutionMetrics, ahead: int = 0) -> tuple[str, str]:
+    """The limit that is reached, in words, and what to do about it; empty where none is.
+
+    `ahead` are steps that are about to be taken.
+    """
     limits, tokens, money = budget.limits, budget.tokens, budget.money
-    if limits.steps and budget.steps > limits.steps:
+    if limits.steps and budget.steps + ahead > limits.steps:
         return f"the limit of {limits.steps} steps is reached", ""
     if limits.tokens and tokens >= limits.tokens:
         return f"the limit of {limits.tokens} tokens is reached: {tokens} are used", ""
@@ -46,7 +49,7 @@ def reached(budget: Budget, before: ExecutionMetrics) -> tuple[str, str]:
         said = f"the limit of ${limits.session_money:g} a session is reached"
         return f"{said}: ${spent:.4f} are spent", _later("money")
     if budget.above is not None:  # what others below the same parent have used counts as well
-        return reached(budget.above, budget.above.before)
+        return reached(budget.above, budget.above.before, ahead)
     return "", ""
 
 

@@ -85,6 +85,7 @@ class _Run:
         except BaseException:
             await self._caller.settle(ended=self._ended)
             raise
+        self.session.end_if_reached(ahead=1)  # earlier turns, or this one before it was parked
         if over.done():
             await self._caller.settle(ended=True)
             return over.result()
@@ -160,17 +161,18 @@ class _Run:
         await self._caller.settle(ended=ended)
         came = running.result() if running.done() and not running.cancelled() else None
         if not over.done() and came is not None:
-            return self._conclude(came)
+            return await self._conclude(came)
         session.close("", "interrupted")
         self._say_response(came)
         stray = f"{self._given.name} was stopped from elsewhere"
         self._caller.end(Ending("interrupted", stray, _AGAIN))
         return over.result()
 
-    def _conclude(self, came: Came) -> Ending:
+    async def _conclude(self, came: Came) -> Ending:
         response = came.response
         self.session.close("" if response.is_error else response.content, "complete")
         self._say_response(came)
+        await self.session.settle()  # what it cost may be the last of the day
         self._caller.end(_DONE)  # nothing is let through any more
         if isinstance(came.error, BudgetReached):
             return Ending("budget", came.error.message, came.error.hint)
@@ -179,7 +181,7 @@ class _Run:
         if response.is_error:
             said = response.content.strip() or f"{self._given.name} reported an error"
             raise AgentError("agent", said, hint=_AGAIN)
-        return _DONE
+        return self._caller.over.result()  # done, unless that has reached a limit
 
     def _say_response(self, came: Came | None) -> None:
         """The agent's own account, with what it cost."""
