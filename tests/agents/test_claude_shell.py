@@ -9,14 +9,14 @@ from bridle.tools.process import _ALLOWED, clean_environment
 
 SHELL = Path(bridle.agents.__file__).with_name("claude_shell.sh")
 OWN = {"CLAUDECODE": "1", "GIT_EDITOR": "true"}
-SECRETS = {
-    name: "secret"
-    for name in (
+SECRETS = dict.fromkeys(
+    (
         *("ANTHROPIC_API_KEY", "ANTHROPIC_AWS_API_KEY", "CLAUDE_CODE_OAUTH_REFRESH_TOKEN"),
         *("CLAUDE_CODE_CLIENT_KEY_PASSPHRASE", "CLAUDE_CODE_MESSAGING_TOKEN", "AWS_SESSION_TOKEN"),
         *("AZURE_CLIENT_SECRET", "GOOGLE_API_KEY", "HTTPS_PROXY", "https_proxy", "SOMETHING_NEW"),
-    )
-}
+    ),
+    "secret",
+)
 
 
 def told(environment):
