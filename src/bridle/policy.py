@@ -58,6 +58,7 @@ class Act(Struct, frozen=True, gc=False, omit_defaults=True):
     understood, a path from the root, a host. `also` are other spellings of it; they can only
     forbid. A `minor` act is part of another: rules can forbid it or have it asked, and it needs no
     allow of its own. `within` is the folder that a command runs in, where that is not the root.
+    `cut`: there are more spellings than `also` holds; what forbids any of them forbids the act.
     """
 
     names: tuple[str, ...]
@@ -68,6 +69,7 @@ class Act(Struct, frozen=True, gc=False, omit_defaults=True):
     is_path: bool = False
     minor: bool = False
     within: str = ""
+    cut: bool = False
 
 
 class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -121,7 +123,7 @@ class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
         if self.verdict == "allow":
             return _expression(self.pattern, act.is_path, False).fullmatch(act.subject) is not None
         fits = _expression(self.pattern, act.is_path, True).fullmatch
-        return any(fits(_flat(one)) is not None for one in (act.subject, *act.also))
+        return act.cut or any(fits(_flat(one)) is not None for one in (act.subject, *act.also))
 
     def _names(self, act: Act) -> bool:
         """Does the pattern of the tool's name fit one of the act's?"""

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from bridle.engine.around import Around
 from bridle.engine.calls import INTERRUPTED, NOT_STOPPED, Caller
+from bridle.engine.facts import subject_of
 from bridle.engine.fingerprint import fingerprint
 from bridle.engine.gate import Parked
 from bridle.engine.history import NOT_RUN, UNKNOWN, History
@@ -25,8 +26,9 @@ from bridle.engine.spans import Spans
 from bridle.engine.turn import Turn
 from bridle.events import CallIntended, Event, ToolResultEvent, TraceEvent
 from bridle.messages import ToolCall, ToolOutput
-from bridle.policy import ToolPolicy
+from bridle.policy import Facts, ToolPolicy
 from bridle.promises.agent import Permission
+from bridle.promises.spoken import unknown
 from bridle.promises.tool import Tool, ToolContext, ToolResult
 
 if TYPE_CHECKING:
@@ -51,6 +53,10 @@ class Foreign:
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def facts(self, arguments: dict[str, Any]) -> Facts:
+        """What is known of a call are its words: rules are held against each of them."""
+        return unknown(self.name, arguments, subject=subject_of(arguments))
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """It cannot be run here."""

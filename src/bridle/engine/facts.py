@@ -49,7 +49,7 @@ def facts_of(
         return Facts(policy, acts=(_fetched(call, tool),))
     if (told := getattr(tool, "facts", None)) is not None:  # one that knows more of its calls
         return _own_word(told, call, policy)
-    return Facts(policy, _subject(call.arguments))
+    return Facts(policy, subject_of(call.arguments))
 
 
 def _own_word(
@@ -62,7 +62,7 @@ def _own_word(
         return Facts(policy, opaque="what it would do cannot be told")
 
 
-def _subject(arguments: dict[str, Any]) -> str:
+def subject_of(arguments: dict[str, Any]) -> str:
     """What a rule's pattern is held against, of a tool of which nothing more is known."""
     subject = arguments.get("command") or arguments.get("path") or ""
     return subject if isinstance(subject, str) else str(subject)

@@ -6,7 +6,8 @@ then, and a person is asked.
 
 from typing import TYPE_CHECKING, Any
 
-from bridle.policy import Act, Facts, ToolPolicy
+from bridle.policy import Facts, ToolPolicy
+from bridle.promises.spoken import unknown
 from bridle.promises.tool import ToolContext, ToolResult
 from bridle.tools.mcp.definition import Definition
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from bridle.tools.mcp.server import Server
 
 POLICY = ToolPolicy()  # unknown effect: it asks
-_MOST, _LONGEST = 100, 4_000  # words of a call, and characters of one, that rules are held against
 
 
 class RemoteTool:
@@ -39,14 +39,9 @@ class RemoteTool:
         return self.definition.parameters
 
     def facts(self, arguments: dict[str, Any]) -> Facts:
-        """What is known of a call: hardly anything, and that it takes care where it changed.
-
-        What a rule's pattern is held against are the words of the call, each by itself, and only
-        to forbid or to ask: how the server reads them, as a path or otherwise, nobody knows.
-        """
+        """What is known of a call: its words, and that it takes care where it changed."""
         reason = f"what {self.definition.name} of {self.server.name} does is not known here"
-        act = Act((self.name,), reason=reason, also=_words(arguments))
-        return Facts(POLICY, acts=(act,), guard=self.care)
+        return unknown(self.name, arguments, reason=reason, guard=self.care)
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Have the server do it."""
@@ -54,18 +49,3 @@ class RemoteTool:
 
     def __repr__(self) -> str:
         return f"<tool {self.name}>"
-
-
-def _words(arguments: dict[str, Any]) -> tuple[str, ...]:
-    """The texts among the arguments, however deep they lie."""
-    found: list[str] = []
-    waiting: list[Any] = [arguments]
-    while waiting and len(found) < _MOST:
-        one = waiting.pop()
-        if isinstance(one, str):
-            found.append(one[:_LONGEST])
-        elif isinstance(one, dict):
-            waiting += one.values()
-        elif isinstance(one, list):
-            waiting += one
-    return tuple(dict.fromkeys(found))

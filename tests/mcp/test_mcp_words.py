@@ -1,0 +1,95 @@
+"""Rules about the words of a call that nobody here understands: none of them slips through."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridle.engine.agent_calls import Foreign
+from bridle.engine.facts import facts_of
+from bridle.engine.schema import compile_schema
+from bridle.messages import ToolCall
+from bridle.policy import decide, read_rule
+from bridle.promises.spoken import CHARACTERS, MOST, TOO_MANY, words_of
+from bridle.tools.mcp.definition import define
+from bridle.tools.mcp.pins import Pins
+from bridle.tools.mcp.server import Server
+from bridle.tools.mcp.spec import Spec
+from bridle.tools.mcp.tool import RemoteTool
+
+NAME = "mcp__fs__read"
+ALLOW = read_rule("allow: mcp__fs__*")
+DENY = read_rule("deny: mcp__fs__*(*secret*)")
+ASK = read_rule("ask: mcp__fs__*(*secret*)")
+MANY = [f"f{n}" for n in range(MOST + 1)]
+
+
+def remote():
+    definition = define("read", "reads", {"type": "object"}, compile_schema)
+    server = Server(Spec("fs", ("x",)), "/", Pins("", "fs", ""), compile_schema)
+    return RemoteTool(NAME, definition, server)
+
+
+TOOLS = [remote(), Foreign(NAME)]
+
+
+def judged(tool, arguments, *rules, mode="ask"):
+    call = ToolCall("c", NAME, arguments)
+    return decide(call, facts_of(call, tool), rules, mode)
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=["a server's", "another agent's"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": "secret.env"},
+        {"file_path": "secret.env"},
+        {"command": "x", "path": "secret.env"},
+        {"paths": ["secret.env", *MANY[:1000]]},
+        {"paths": [*MANY[:1000], "secret.env"]},
+        {"path": "./" * 2000 + "secret.env"},
+        {"files": {"secret.env": "new"}},
+        {"a": [{"b": [{"c": "secret.env"}]}]},
+        {"paths": ["secret.env", *MANY]},
+        {"paths": [*MANY, "secret.env"]},
+        {"path": "x" * CHARACTERS + "secret.env"},
+    ],
+    ids=lambda one: str(one)[:40],
+)
+def test_a_word_that_a_rule_forbids_is_forbidden_wherever_it_stands(tool, arguments):
+    assert judged(tool, arguments, ALLOW, DENY).verdict == "deny"
+    assert judged(tool, arguments, ALLOW, ASK).verdict == "ask"
+    assert judged(tool, {"path": "other"}, ALLOW, DENY).verdict == "allow"
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=["a server's", "another agent's"])
+def test_a_call_with_too_many_words_is_allowed_by_no_rule(tool):
+    found = judged(tool, {"paths": MANY}, ALLOW)
+    assert (found.verdict, found.reason) == ("ask", TOO_MANY)
+    assert judged(tool, {"paths": MANY}, ALLOW, mode="auto").verdict == "deny"
+    assert judged(tool, {"paths": MANY[:-1]}, ALLOW).verdict == "allow"
+
+
+def test_what_another_agents_tool_is_about_can_still_be_allowed():
+    rule = read_rule("allow: mcp__fs__read(src/*)")
+    assert judged(Foreign(NAME), {"path": "src/a.py"}, rule).verdict == "allow"
+    assert judged(Foreign(NAME), {"file": "src/a.py"}, rule).verdict == "ask"
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
+DEEPER = st.recursive(
+    LEAVES, lambda one: st.lists(one) | st.dictionaries(st.text(max_size=3), one), max_leaves=20
+)
+
+
+def texts(value):
+    if isinstance(value, str):
+        return {value}
+    if isinstance(value, dict):
+        return set(value) | set().union(*map(texts, value.values()))
+    return set().union(*map(texts, value)) if isinstance(value, list) else set()
+
+
+@given(st.dictionaries(st.text(max_size=3), DEEPER))
+def test_every_text_of_the_arguments_is_a_word(arguments):
+    words, whole = words_of(arguments)
+    assert whole and sorted(words) == sorted(set().union(*map(texts, arguments.values())))
