@@ -2,7 +2,8 @@
 
 An agent may hand in whole replies, or stream text and ask for one call after the other; either way
 the log reads as if our own loop had carried the turn. While calls are open the reply that asked for
-them grows. Knows nothing of the gate, and runs nothing.
+them grows; so does one whose calls were refused at once, while the model cannot have read that:
+a step is what the model was asked. Knows nothing of the gate, and runs nothing.
 """
 
 from collections.abc import Callable
@@ -42,6 +43,9 @@ class Replies:
         self._taken: set[str] = history.open_ids
         self._ready: set[str] = set()  # calls that were said to be whole
         self.announced: dict[str, ToolCall] = {}  # in a reply, and not asked about yet
+        self._is_next = True  # has the model read or said something since the newest call?
+        self._begun: set[str] = set()  # calls that it has begun to write
+        self._beside: set[str] = set()  # ... before the first of this step was asked about
         self.count = 0
 
     def stream(self, event: TextDelta | ThinkingDelta) -> None:
@@ -51,7 +55,16 @@ class Replies:
             self._said.append(event.text)
         else:
             self._thoughts.append(event.text)
+        self._is_next = True
         self._emit(event)
+
+    def note_begun(self, call_id: str) -> None:
+        """The model has begun to write this call."""
+        self._begun.add(call_id)
+
+    def note_read(self) -> None:
+        """The model has been asked again, or is about to be: what came of a call is there."""
+        self._is_next = True
 
     def note_ready(self, call: ToolCall) -> None:
         """The agent itself has said that this call is whole."""
@@ -64,7 +77,8 @@ class Replies:
         if known is not None and (known.name, known.arguments) == (call.name, call.arguments):
             return self.announced.pop(call_id)
         reply = ResponseCompleted("tool_use", Message("assistant", (self._distinct(call),)))
-        recorded = self._record(reply)
+        recorded = self._record(reply, more=not self._is_next or call_id in self._beside)
+        self._is_next = False
         (call,) = recorded.message.tool_calls if recorded.message is not None else ()
         self.announced.pop(call.id, None)
         return call
@@ -83,6 +97,7 @@ class Replies:
                 self._said.append(text)
         parts = [self._distinct(one) if isinstance(one, ToolCall) else one for one in message.parts]
         self._record(replace(reply, message=replace(message, parts=tuple(parts))))
+        self._is_next = True  # it was whole
 
     def has_said(self, content: str) -> bool:
         """Is this how the agent's text ends that is there already?"""
@@ -102,10 +117,12 @@ class Replies:
         if "".join(self._texts).strip():
             self._record(ResponseCompleted(reason, Message("assistant")))
 
-    def _record(self, reply: ResponseCompleted) -> ResponseCompleted:
-        """Have it recorded, behind what was streamed before it."""
+    def _record(self, reply: ResponseCompleted, *, more: bool = False) -> ResponseCompleted:
+        """Have it recorded, behind what was streamed before it. `more` of the reply before it?"""
         assert reply.message is not None
-        grows = bool(self._history.open_calls)
+        grows = more or bool(self._history.open_calls)
+        if not grows:
+            self._beside, self._begun = self._begun, set()
         parts = (*self._streamed(), *reply.message.parts)
         reply = replace(reply, message=Message("assistant", parts), grows=grows)
         try:

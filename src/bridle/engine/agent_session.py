@@ -33,6 +33,7 @@ from bridle.events import (
     ThinkingDelta,
     TodosChanged,
     ToolCallReady,
+    ToolCallStarted,
     ToolResultEvent,
     TraceEvent,
     UsageReported,
@@ -186,13 +187,16 @@ class LentSession:
             return ToolOutput(call_id, OVER, True, str(name))
         known = self._names.get(call_id, call_id)
         if self._caller.is_allowed(known, str(name), arguments):  # asked about already
+            self._replies.note_read()
             return await self._caller.carry_out(known)
         try:
             call = self._asked_for(name, arguments, call_id)
         except (TypeError, ValueError, RecursionError) as error:
             said = f"not run: its arguments cannot be read: {error}"
             return ToolOutput(call_id, said, True, str(name))
-        return await self._caller.run(call)
+        output = await self._caller.run(call)
+        self._replies.note_read()
+        return output
 
     def _asked_for(self, name: str, arguments: dict[str, Any], call_id: str) -> ToolCall:
         """The call as the log has it, with arguments that nobody else holds."""
@@ -222,7 +226,9 @@ class LentSession:
         return self._caller.added(self._names.get(call_id, call_id))
 
     async def _finish(self, call_id: str, result: ToolResult) -> None:
-        if not await self._caller.finish(self._names.get(call_id, call_id), result):
+        if await self._caller.finish(self._names.get(call_id, call_id), result):
+            self._replies.note_read()
+        else:
             self._answer_unasked(call_id, result)
 
     def _answer_unasked(self, call_id: str, result: ToolResult) -> None:
@@ -230,6 +236,7 @@ class LentSession:
         name = self._names.get(call_id, call_id)
         if (call := self._replies.announced.pop(name, None)) is not None:
             self._caller.answer(call, result)
+            self._replies.note_read()
         elif not (self._caller.knows(name) or self.is_over):
             said = "a result came for a call that nobody knows"
             self._turn.emit(TraceEvent("stray_result", {"callId": call_id, "message": said}))
@@ -299,6 +306,8 @@ class LentSession:
                 self._replies.note_ready(event.call)
                 self._turn.emit(event)
             case TodosChanged() | Streamed():
+                if isinstance(event, ToolCallStarted):
+                    self._replies.note_begun(event.call_id)
                 self._turn.emit(event)
             case _:
                 self._refuse(event)
@@ -307,6 +316,7 @@ class LentSession:
         """What the agent has used, as it says; a price that it does not know is unknown."""
         report = _believable(report)
         self.has_usage = True
+        self._replies.note_read()
         self.has_cost |= report.cost is not None
         self._turn.budget.spend(report.usage, report.cost, report.model)
         self._turn.emit(msgspec.structs.replace(report, priced=True, purpose="turn"))
@@ -346,9 +356,9 @@ class LentSession:
         result = ToolResult(ok, output.text, given, other, output.media)
         if self._turn.around is not None:
             self._later(self._finish(output.call_id, result))
-        elif not self._caller.finish_plainly(
-            self._names.get(output.call_id, output.call_id), result
-        ):
+        elif self._caller.finish_plainly(self._names.get(output.call_id, output.call_id), result):
+            self._replies.note_read()
+        else:
             self._answer_unasked(output.call_id, result)
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:

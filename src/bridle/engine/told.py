@@ -105,6 +105,7 @@ class Ear:
         self._hear = hear
         self._draft = ""  # what the reply under way is called
         self._reply: str | None = None  # the newest of this turn; None: it is looked up
+        self._open: set[str] = set()  # its calls that have no result
         self._shown: LiveSummary | None = None
 
     def open(self) -> None:
@@ -135,6 +136,7 @@ class Ear:
             return ()
         if self._reply is None:
             self._reply = _reply_before(self.session.history, record.seq)
+            self._open = self.session.history.open_ids
         return name(self, record, record.event)
 
     def _overheard(self, records: Sequence[Record]) -> None:
@@ -177,8 +179,9 @@ class Ear:
         draft, self._draft = self._draft, ""
         if event.message is None or not event.message.parts:
             return ()
-        if not (event.grows and self._reply):  # what grows is the same reply
-            self._reply = f"m{record.seq}"
+        if not (event.grows and self._open):  # what grows is the same message while it is open
+            self._reply, self._open = f"m{record.seq}", set()
+        self._open.update(call.id for call in event.message.tool_calls)
         return (replace(self._agent("reply", self._reply, record), draft=draft),)
 
     def _begun(self, record: Record, event: CallIntended) -> tuple[Told, ...]:
@@ -186,6 +189,7 @@ class Ear:
 
     def _result(self, record: Record, event: ToolResultEvent) -> tuple[Told, ...]:
         message_id = f"{self._reply}r" if self._reply else ""
+        self._open.discard(event.output.call_id)
         name = "failed" if event.output.is_error else "completed"
         return self._agent("tool_result", message_id, record), self._tool(name, record)
 

@@ -117,8 +117,8 @@ class MessageAdded(Recorded, frozen=True, tag="message:user"):
 class ResponseCompleted(Recorded, frozen=True, tag="message:assistant"):
     """One reply of the model is over. With `error` there may be no message.
 
-    `grows`: its parts belong to the reply before it, whose calls are not all answered yet. Another
-    agent may ask for one after the other.
+    `grows`: its parts belong to the reply before it, whose calls are not all answered yet, or were
+    answered before the model could read it. Another agent may ask for one after the other.
     """
 
     stop_reason: StopReason
