@@ -1,6 +1,8 @@
 """An ACP agent through the engine: the gate, the log, approvals, undo, resume."""
 
+import bridle
 from agents.acp_rig import acp_engine, scripted
+from bridle.agents.acp import AcpAgent
 from bridle.events import (
     AgentAttached,
     ApprovalAsked,
@@ -12,6 +14,7 @@ from bridle.events import (
     TraceEvent,
 )
 from bridle.promises.session import Answer
+from bridle.testing import Scripted
 from rig import conversation, endings, events, is_valid, results, run, until
 
 
@@ -248,3 +251,32 @@ def test_a_plan_passes_through_the_person_and_then_the_work_begins(tmp_path):
     assert asked == ["exit_plan_mode", "edit"]
     assert (root / "a.txt").read_text() == "two\n"
     assert [failed for _, _, failed in results(engine, session_id)] == [False, False]
+
+
+def test_an_agent_is_told_instructions_and_what_others_did_before_and_meanwhile(tmp_path):
+    root, aside = places(tmp_path)
+    remembers = {"remember": str(aside / "sessions.json"), "load": True}
+    command = scripted(aside, *[[{"prompt": 1}]] * 3, **remembers)
+    options = {"workspace": root, "state": tmp_path / "state"}
+
+    async def turn(words, session_id=None, **more):
+        async with bridle.build_engine(**more, **options) as engine:
+            session = await engine.session(session_id)
+            return session.id, (await session.wait(await session.send(words))).text
+
+    async def work():
+        model = Scripted(["Hello Ada.", "Noted."])
+        agent = {"agent": AcpAgent(command), "instructions": "Speak plainly."}
+        session_id, _ = await turn("call me Ada", provider=model)
+        first = (await turn("one", session_id, **agent))[1]
+        await turn("it rains", session_id, provider=model)
+        agent["agent"] = AcpAgent(command)
+        second = (await turn("two", session_id, **agent))[1]
+        agent["agent"] = AcpAgent(command)
+        return first, second, (await turn("three", session_id, **agent))[1]
+
+    first, second, third = run(work())
+    assert "Speak plainly." in first and "Hello Ada." in first and first.endswith("one")
+    assert "it rains" in second and "Noted." in second and second.endswith("two")
+    assert "Speak plainly." not in second and "Hello Ada." not in second
+    assert third == "mode= prompt=three"

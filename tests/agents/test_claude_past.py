@@ -3,7 +3,8 @@
 from claude_rig import Whole, claude, says, workspace
 
 import bridle
-from bridle.agents.claude_prompt import blocks_of, past_of, with_past
+from bridle.agents.claude_prompt import blocks_of
+from bridle.agents.past import mark, missed, past_of, with_missed, with_past
 from bridle.events import TraceEvent
 from bridle.messages import File, Image, Message, Text, ToolCall, user
 from rig import events, run
@@ -57,6 +58,47 @@ def test_a_session_that_our_loop_began_goes_on_with_claude(tmp_path):
     assert second.count("This session began before") == 1  # told once
     traces = [one.kind for one in events(engine, session_id, TraceEvent)]
     assert traces.count("new_conversation") == 1
+
+
+def test_claude_is_told_once_what_others_did_meanwhile(tmp_path):
+    async def work():
+        root, state = workspace(tmp_path), str(tmp_path / "state")
+        options = {"workspace": root, "state": state}
+
+        async def turn(words, session_id=None, **more):
+            async with bridle.build_engine(**more, **options) as engine:
+                session = await engine.session(session_id)
+                await session.wait(await session.send(words))
+                return session.id
+
+        script = [says("I am first."), says("I know."), says("Still.")]
+        async with claude(script, tmp_path) as (agent, server):
+            session_id = await turn("begin", agent=agent)
+            model = bridle.testing.Scripted(["Nice to meet you, Ada."])
+            await turn("call me Ada", session_id, provider=model)
+            await turn("who am I", session_id, agent=agent)
+            await turn("sure?", session_id, agent=agent)
+            return [str(one.body["messages"][-1]) for one in server.requests]
+
+    first, second, third = run(work())
+    assert "session_log" not in first + third
+    assert "call me Ada" in second and "Nice to meet you, Ada." in second
+    assert "I am first." not in second and second.count("who am I") == 1
+
+
+def test_what_was_missed_goes_by_the_prompts_and_is_all_where_the_log_was_summed_up():
+    def session(*messages):
+        return type("S", (), {"messages": list(messages)})()
+
+    began = session(user("a"))
+    known = mark(began)
+    after = (user("a"), said("b"), user("c"), said("d"), user("e"))
+    assert missed(session(*after), known).startswith("The person:\nc\n\n")
+    assert missed(session(*after[:2], user("e")), known) == ""
+    assert missed(session(user("a sum"), said("ok"), user("e")), known).startswith(
+        "The person:\na sum"
+    )
+    assert (mark(object()), missed(began, None), with_missed("go", "")) == (None, "", "go")
 
 
 def test_a_session_without_a_past_is_told_nothing_of_it():

@@ -16,15 +16,19 @@ from bridle.agents.acp_opening import Opened, Opening, Settings, set_mode, words
 from bridle.agents.acp_process import AgentProcess, environment
 from bridle.agents.acp_reins import Reins
 from bridle.agents.acp_turn import Turn, flood
+from bridle.agents.past import KNOWN, mark, missed, past_of, with_missed, with_past
 from bridle.errors import AgentError
 from bridle.messages import Part, Text
 from bridle.promises.agent import AgentResponse
+from bridle.workspace.text import shorten
 
 PATIENCE = 2.0  # seconds that an agent has for stopping
 _STALE = (
-    "The agent's conversation of before could not be taken up ({}). A new one was begun: it knows "
-    "nothing of what was said before."
+    "The agent's conversation of before could not be taken up ({}). A new one was begun, which was "
+    "told what the log has of what was said before."
 )
+_INSTRUCTIONS = "<instructions>\nThe person's standing instructions:\n\n{}\n</instructions>\n\n{}"
+_MOST_SYSTEM = 30_000  # characters of those
 _PLAN = (
     "[This session is in plan mode: look around and write down a plan. Nothing can be changed "
     "until the person has agreed to it.]"
@@ -46,6 +50,7 @@ class Conversation:
         self._opening: Opening | None = None
         self._opened: Opened | None = None
         self._turn: Turn | None = None
+        self._is_new = False  # was nothing said in it yet?
         self._stop = asyncio.Event()
 
     @property
@@ -122,10 +127,12 @@ class Conversation:
         turn = self._turn = Turn(reins, opened)
         if self._stop.is_set():
             turn.stopped.set()
+        heard = False
         try:
             blocks = self._blocks(prompt, reins, opened)
             params = {"sessionId": opened.id, "prompt": blocks}
             answer = await self._answered(link, turn, params)
+            heard = True
             await turn.caught_up()
             await turn.tools.settle()
             await turn.used(answer)
@@ -133,6 +140,9 @@ class Conversation:
         finally:
             self._turn = None
             await turn.close()
+            if heard or self._stop.is_set():  # it has been told what there was to tell
+                self._is_new = False
+                reins.keep(**{KNOWN: mark(reins.session)})
 
     async def _answered(
         self, link: Link, turn: Turn, params: Mapping[str, Any]
@@ -186,6 +196,7 @@ class Conversation:
         if opened.lost:
             await reins.tell("notice", _STALE.format(opened.lost), lost=known)
         if opened.id != known:
+            self._is_new = True
             reins.session.claude_session_id = opened.id
             reins.keep(cost=None)
         return opened
@@ -196,9 +207,23 @@ class Conversation:
         words = "".join(part.text for part in sent if isinstance(part, Text))
         parts = sent if words and words.strip() == prompt.strip() else (Text(prompt),)
         blocks = blocks_of(parts, images=opened.images)
+        if told := self._told(reins):
+            blocks.insert(0, {"type": "text", "text": told})
         if reins.session.mode == "plan" and not opened.modes.plans:
             blocks.insert(0, {"type": "text", "text": _PLAN})
         return blocks
+
+    def _told(self, reins: Reins) -> str:
+        """What comes before the prompt: instructions, where the conversation is new, and the past.
+
+        Others may have carried the session before it began, or since it was last heard.
+        """
+        session = reins.session
+        if not self._is_new:
+            return with_missed("", missed(session, reins.state.get(KNOWN))).strip()
+        past = with_past("", past_of(session))
+        system = shorten(str(getattr(session, "system", "") or "").strip(), _MOST_SYSTEM)
+        return (_INSTRUCTIONS.format(system, past) if system else past).strip()
 
     def _response(self, turn: Turn, opened: Opened, answer: schema.PromptResponse) -> AgentResponse:
         content, failed = turn.text, ""

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from bridle.agents.claude_options import ClaudeCodeConfig, load_sdk
-from bridle.agents.claude_prompt import past_of, with_past
 from bridle.agents.claude_run import ClaudeRun, Order
 from bridle.agents.claude_talk import usage_of
 from bridle.agents.claude_verdict import Outcome
+from bridle.agents.past import KNOWN, mark, missed, past_of, with_missed, with_past
 from bridle.errors import BudgetReached, SessionBusy
 from bridle.events import TraceEvent, UsageReported
 from bridle.promises.agent import AgentResponse, OnTextChunk, OnToolActivity
@@ -90,10 +90,12 @@ class _Turn:
     async def through(self, prompt: str) -> AgentResponse:
         """To the end, with at most one try more for each of the two reasons."""
         self._order.sdk = await asyncio.to_thread(load_sdk)
-        resume = self._session.claude_session_id or None
-        if resume is None and (past := past_of(self._session)):
+        resume, asked = self._session.claude_session_id or None, prompt
+        if resume is not None:
+            prompt = with_missed(asked, missed(self._session, self._state.get(KNOWN)))
+        elif past := past_of(self._session):
             await self._say_new(_OWN)
-            prompt = with_past(prompt, past)
+            prompt = with_past(asked, past)
         mended: set[str] = set()
         for _ in range(ATTEMPTS):
             outcome = await self._attempt(prompt, resume)
@@ -104,7 +106,7 @@ class _Turn:
                 self._session.claude_session_id = None
                 self._spent = 0.0
                 await self._say_new(_LOST.format(resume))
-                prompt, resume = with_past(prompt, past_of(self._session)), None
+                prompt, resume = with_past(asked, past_of(self._session)), None
             elif outcome.kind == "transient" and await self._waited(outcome):
                 prompt, resume = self._next(prompt, resume)
             else:
@@ -128,6 +130,7 @@ class _Turn:
             outcome = await run.through(prompt)
         finally:
             self._used.update(run.hooks.used)
+            self._keep_mark(run.talk.session_id)
         if outcome.kind != "stale":
             self._account(outcome, before, run.talk.model)
         return outcome
@@ -164,18 +167,30 @@ class _Turn:
             return True
         return False
 
+    def _keep_mark(self, heard: str) -> None:
+        """How far the conversation knows the session, once the program has taken the prompt."""
+        if heard and self._remembers and (known := mark(self._session)) is not None:
+            self._session.state = {**self._state, KNOWN: known}
+
+    @property
+    def _remembers(self) -> bool:
+        return isinstance(getattr(self._session, "state", None), dict)
+
+    @property
+    def _state(self) -> dict[str, Any]:
+        return dict(self._session.state) if self._remembers else {}
+
     @property
     def _spent(self) -> float:
         """What the conversation had cost when it was last heard of."""
-        state = getattr(self._session, "state", None)
-        if isinstance(state, dict):
-            return float(state.get(_COST) or 0.0)
+        if self._remembers:
+            return float(self._state.get(_COST) or 0.0)
         return self._costs.get(self._session.id, 0.0)
 
     @_spent.setter
     def _spent(self, value: float) -> None:
-        if isinstance(state := getattr(self._session, "state", None), dict):
-            self._session.state = {**state, _COST: value}
+        if self._remembers:
+            self._session.state = {**self._state, _COST: value}
         else:
             self._costs[self._session.id] = value
 
