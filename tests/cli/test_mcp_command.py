@@ -4,6 +4,11 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
+from bridle.config.mcp import ServerSettings
+from bridle.config.mcp_writing import add_server
+
 RAW = str(Path(__file__).parent.parent / "mcp" / "raw_server.py")
 
 
@@ -105,3 +110,37 @@ def test_settings_that_are_wrong_are_named_with_their_line(bridle):
         done = bridle.run(*arguments)
         assert done.returncode != 0
         assert f"{path}:3: `command` has to be a list of words" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("# mine\nmodel: x\nmcp:\n  servers: {}\nmode: ask\n", "# mine\nmodel: x\n{}mode: ask\n"),
+        ("mcp:\n", "{}"),
+        ("mcp: {}\nmode: ask\n", "{}mode: ask\n"),
+        ("mcp: ~\n", "{}"),
+        ("mcp: {servers: {\n  }}\nmode: ask\n", "{}mode: ask\n"),
+        ("{}\n", "{}"),
+    ],
+)
+def test_a_server_finds_its_place_where_the_settings_say_there_is_none(tmp_path, before, after):
+    path = tmp_path / "config.yaml"
+    path.write_text(before)
+    add_server(path, ServerSettings("new", command=("ls", "-l")))
+    new = 'mcp:\n  servers:\n    new:\n      command: ["ls", "-l"]\n'
+    assert path.read_text() == after.replace("{}", new)
+
+
+def test_what_was_accepted_is_said(bridle):
+    flags = ("mcp", "test", "one", "--accept")
+    written(bridle, {"one": "fine"})
+    assert bridle.run(*flags).stdout.splitlines()[-1] == "accepted of one: new: echo, spawn"
+    same = "the tools of one are those that were accepted before"
+    assert bridle.run(*flags).stdout.splitlines()[-1] == same
+    (pins,) = (bridle.state / "mcp").iterdir()
+    known = json.loads(pins.read_text())
+    echo, spawn = known["tools"]
+    known["tools"] = [echo | {"description": "something else"}, spawn | {"name": "away"}]
+    pins.write_text(json.dumps(known))
+    said = bridle.run(*flags).stdout.splitlines()[-1]
+    assert said == "accepted of one: new: spawn; changed: echo; gone: away"

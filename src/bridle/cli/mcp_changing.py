@@ -16,6 +16,7 @@ from bridle.errors import AgentError, ConfigError
 
 if TYPE_CHECKING:
     from bridle.config.mcp import ServerSettings
+    from bridle.tools.mcp.definition import Definition
     from bridle.tools.mcp.server import Server
 
 _SHOWN = 60
@@ -46,7 +47,7 @@ def add(
     check_name(name)
     settings = _settings(name, words, timeout, rest)
     if not no_test:
-        code = _try(settings, accept=True)
+        code = _try(settings)
         if code:
             complain(f"{name} was not set up", "Mend it, or write it down with --no-test.")
             return code
@@ -137,7 +138,7 @@ def test(name: str, accept: bool) -> int:
     return asyncio.run(examined(found, accept=accept))
 
 
-def _try(settings: "ServerSettings", *, accept: bool) -> int:
+def _try(settings: "ServerSettings") -> int:
     from bridle.config import state_folder
     from bridle.runtime.mcp import server_of
 
@@ -146,7 +147,7 @@ def _try(settings: "ServerSettings", *, accept: bool) -> int:
         from bridle.cli.mcp_login import sign_in
 
         return asyncio.run(sign_in(server))
-    return asyncio.run(examined(server, accept=accept))
+    return asyncio.run(examined(server, accept=True))
 
 
 async def connect_all(servers: "list[Server]") -> None:
@@ -166,20 +167,40 @@ async def connect_all(servers: "list[Server]") -> None:
 async def examined(server: "Server", *, accept: bool) -> int:
     """Connect, and show what there is to see."""
     paint, began = paint_for(sys.stdout), time.monotonic()
+    is_new = not server.is_known
     try:
+        if accept:
+            server.accept_files()  # before it is started: it is not, where they are others
         await server.connected()
         took = time.monotonic() - began
         usable = [one for one in server.definitions.values() if not one.problem]
         click.echo(f"{paint.bold(server.name)}  {len(usable)} tools  {took:.1f} s")
         _show(server, paint)
         if accept:
-            server.accept()
+            _accept(server, {} if is_new else dict(server.pinned))
     except AgentError as error:
         complain(error.message, "Look at its command or address, and at what it needs to start.")
         return FAILED
     finally:
         await server.close()
     return 0
+
+
+def _accept(server: "Server", before: "dict[str, Definition]") -> None:
+    """Take its tools for what they are, and say what is accepted that was not before."""
+    from bridle.workspace.text import one_line
+
+    live = server.definitions
+    new = [name for name in live if name not in before]
+    other = [name for name, one in live.items() if before.get(name, one) != one]
+    gone = [name for name in before if name not in live]
+    server.accept()
+    kinds = (("new", new), ("changed", other), ("gone", gone))
+    said = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds if names)
+    if said:
+        tell(f"accepted of {server.name}: {one_line(plain(said), 400)}")
+    else:
+        tell(f"the tools of {server.name} are those that were accepted before")
 
 
 def _show(server: "Server", paint: Paint) -> None:

@@ -16,6 +16,7 @@ from bridle.config.mcp import ServerSettings, check_name, servers_in
 from bridle.errors import ConfigError
 
 _Told = tuple[Any, ...]
+_NOTHING: tuple[Any, ...] = (None, {}, {"servers": None}, {"servers": {}})
 
 
 def add_server(path: Path, server: ServerSettings) -> None:
@@ -82,6 +83,7 @@ def _others(text: str, path: Path) -> dict[str, Any]:
 
 def _with(text: str, server: ServerSettings, path: Path) -> str:
     """The text with the server as the first of its section."""
+    text = _opened(text, path)
     spot = _spot(text, path)
     lines = text.rstrip("\n").split("\n") if text.strip() else []
     if spot is None:
@@ -90,6 +92,31 @@ def _with(text: str, server: ServerSettings, path: Path) -> str:
     line, indent, before = spot
     new = [*before, *_written(server, indent)]
     return "\n".join((*lines[:line], *new, *lines[line:])) + "\n"
+
+
+def _opened(text: str, path: Path) -> str:
+    """The text without a `{}` or a `null` in the place where servers are to stand."""
+    if not says_something(text):
+        return text
+    with composed(text, path) as (loader, root):
+        section = _value(root, "mcp")
+        servers = _value(section[1], "servers") if section else None
+        places = [root, *(pair[1] for pair in (section, servers) if pair)]
+        for node in places:
+            if _is_inline(node) and loader.construct_object(node, deep=True) in _NOTHING:
+                return _cut_out(text, node.start_mark, node.end_mark)
+    return text
+
+
+def _is_inline(node: Any) -> bool:
+    return node.id == "scalar" or bool(node.flow_style)
+
+
+def _cut_out(text: str, start: Any, end: Any) -> str:
+    """The text without what stands between two marks; comments after it stay."""
+    lines = text.split("\n")
+    line = lines[start.line][: start.column] + lines[end.line][end.column :]
+    return "\n".join((*lines[: start.line], line.rstrip(), *lines[end.line + 1 :]))
 
 
 def _spot(text: str, path: Path) -> tuple[int, int, tuple[str, ...]] | None:
