@@ -1,6 +1,9 @@
 """Child sessions where a person looks: a line each, their progress, and lists that say whose."""
 
 import io
+import json
+
+from cli_program import Program
 
 from bridle.cli.milestone import milestones
 from bridle.cli.screen import Screen
@@ -87,3 +90,16 @@ def test_a_list_says_which_session_is_a_task_and_whose(state):
     does = {one.id: Doing() for one in found}
     lines = list(listed(found, PLAIN, 80, does))
     assert [line.rpartition("  ")[2] for line in lines] == ["say", "↳ say", "say"]
+
+
+def test_a_run_whose_task_waits_for_a_person_says_so_and_is_no_success(bridle: Program):
+    """(P8): the parent goes on without the result; the exit code says that something waits."""
+    write = {"calls": [{"name": "write", "arguments": {"path": "a.txt", "content": "x\n"}}]}
+    task = {"calls": [{"name": "task", "arguments": {"prompt": "write it"}}]}
+    model = bridle.script(task, task, write, "Not yet.", "Done.")
+    done = bridle.run("run", "go", "--on-ask", "park", "--model", model)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (3, "Done.")
+    (waiting,) = json.loads(bridle.run("approvals", "list", "--json").stdout)
+    assert f"a task waits for a person's answer, in session {waiting['session']};" in done.stderr
+    assert f"`bridle run --resume {waiting['session']}`" in done.stderr
+    assert not (bridle.workspace / "a.txt").exists()

@@ -1,5 +1,8 @@
 """Plan mode from end to end (P4): nothing changes until a person agrees; and questions to them."""
 
+import re
+import shlex
+
 import pytest
 from cli_program import Program
 
@@ -225,3 +228,16 @@ def test_a_session_in_plan_mode_stays_in_it_until_somebody_says_otherwise(bridle
     assert "plan mode only reads" in results(bridle)[-1]
     bridle.run("run", "--continue", "go", "--yes", "-m", bridle.script(WRITE, "ok"))
     assert (bridle.workspace / "a.txt").exists()
+
+
+def test_how_a_parked_question_is_answered_is_said(bridle: Program):
+    done = bridle.run("run", "go", "--on-ask", "park", "-m", bridle.script(ASKS, "Done."))
+    (session,) = (log.parent.name for log in bridle.logs())
+    assert done.returncode == 3
+    (said,) = re.findall(r"Answer with `bridle (.*?)`", done.stderr)
+    assert said.endswith(" yes --word 'YOUR ANSWER'")
+    assert f"→ bridle {said}" in bridle.run("approvals", "list").stdout
+    words = shlex.split(said.replace("YOUR ANSWER", "spaces"))
+    assert bridle.run(*words).returncode == 0
+    done = bridle.run("run", "--resume", session, "-m", bridle.script("Done."))
+    assert (done.returncode, results(bridle)[-1]) == (0, "The person answered: spaces")

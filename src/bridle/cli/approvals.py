@@ -134,7 +134,10 @@ def _state(one: Open, paint: Paint) -> str:
     if one.pending.expired:
         return paint.red("expired: that counts as a no when the session is taken up again")
     until = f"  {paint.dim(f'(expires in {span(left)})')}" if left else ""
-    return f"→ bridle approvals answer {plain(one.handle)} yes{until}"
+    from bridle.cli.plan_question import ASK
+
+    words = " --word 'YOUR ANSWER'" if one.pending.asked.call.name == ASK else ""
+    return f"→ bridle approvals answer {plain(one.handle)} yes{words}{until}"
 
 
 def span(seconds: float) -> str:

@@ -10,6 +10,7 @@ import click
 from msgspec.structs import replace
 
 from bridle.cli.asking import Asker
+from bridle.cli.below import parked_below, tell_parked_below
 from bridle.cli.ending import code_of, tell_ending, tell_unasked, tell_use
 from bridle.cli.failure import INTERRUPTED, PERMISSION, complain
 from bridle.cli.holding import holder_of
@@ -25,7 +26,7 @@ from bridle.cli.turn import Seen, Watch, holding_reins, run
 from bridle.engine.complete import repair
 from bridle.engine.session import Session
 from bridle.errors import BadReply, SessionLocked
-from bridle.events import ApprovalAsked
+from bridle.events import ApprovalAsked, ChildEnded
 from bridle.messages import Part, Text
 from bridle.promises.schema import can_be_closed
 from bridle.promises.session import TurnResult
@@ -64,6 +65,7 @@ class Run:
         self._asker = Asker(Lines(), self._screen) if prompts else None
         self._holds = False
         self._since: int | None = None  # the record after which the prompt is ours
+        self._below: list[ChildEnded] = []
         self._on_ask = "park" if flags["on_ask"] == "park" else "deny"
 
     async def play(self, parts: tuple[Part, ...]) -> int:
@@ -168,8 +170,10 @@ class Run:
         name = result.session_id
         tell_ending(result, watch, self._screen, f"Go on with: bridle run --resume {name} …")
         tell_unasked(result, self._setup.settings.mode)
+        parked = parked_below(self._setup.folder, self._below)
+        tell_parked_below(parked)
         tell_use(result, watch, self._screen, name)
-        return code_of(result, watch)
+        return (PERMISSION if parked and result.ok else 0) or code_of(result, watch)
 
     def _show(self, record: Record) -> None:
         if self._json:
@@ -180,6 +184,8 @@ class Run:
             self._screen.answer_here()
         self._screen.feed(record)
         asked = record.event
+        if isinstance(asked, ChildEnded):
+            self._below.append(asked)
         unheard = self._asker is None and self._on_ask != "park"  # a parked one is shown at the end
         if isinstance(asked, ApprovalAsked) and unheard and is_question(asked):
             self._screen.line(told(asked, self._screen.paint, self._screen.width))

@@ -8,12 +8,13 @@ import click
 from bridle.cli.asking import Asker, shown_text
 from bridle.cli.failure import complain
 from bridle.cli.find import handle_of, last_part
+from bridle.cli.plan_question import PLAN, is_question
 from bridle.cli.style import paint_for, width_of
 from bridle.cli.together import clusters
 from bridle.cli.turn import Watch
 from bridle.engine.session import Session
 from bridle.errors import SessionError
-from bridle.events import TurnEnded, TurnParked
+from bridle.events import ApprovalAsked, TurnEnded, TurnParked
 from bridle.promises.session import TurnResult
 from bridle.promises.store import Record
 from bridle.workspace.text import one_line
@@ -33,11 +34,20 @@ def tell_parked(session: Session, *, unsent: bool = False) -> None:
     complain(
         f"the turn is parked: it waits for {count}, and nothing runs until then"
         + ("; the prompt was not sent" if unsent else ""),
-        f"Answer with `bridle approvals answer {first} yes` (or no){every}. "
-        f"Then go on with {again}."
+        f"{_how(asked[0], first)}{every}. Then go on with {again}."
         if asked
         else f"Go on with {again}.",
     )
+
+
+def _how(asked: ApprovalAsked, handle: str) -> str:
+    """How one answers it: what asks for words is not answered by a yes alone."""
+    answer = f"bridle approvals answer {handle}"
+    if not is_question(asked):
+        return f"Answer with `{answer} yes` (or no)"
+    if asked.call.name == PLAN:
+        return f"Answer with `{answer} yes`, or say what is wrong: `{answer} no --word '…'`"
+    return f"Answer with `{answer} yes --word 'YOUR ANSWER'` (no leaves it unanswered)"
 
 
 async def carry_on(
