@@ -1,39 +1,59 @@
-"""Who carried a session last: what the newest start in its log says. Reads the file's end first."""
+"""Who carried a session last: what the newest start in its log says, and what an agent said since.
+
+Reads the file's end first.
+"""
 
 import os
+import re
 from pathlib import Path
 
 _PIECE = 1 << 18  # bytes that are looked at in one go
 _LINE = 1 << 14  # no such line is longer: it names a folder and a model
 _START = b'"data":{"type":"session_start",'  # inside a text its quotes would be escaped
+_AGENT = b'"data":{"type":"agent'  # its conversation, or its account of a turn
+_NAME = re.compile(_AGENT + rb'(?:_response)?","agent":("(?:[^"\\]|\\.)*")')
+_DATA = b'"data":{'
 
 
-def last_carrier(log: Path) -> str:
-    """The model, or the agent in its place; empty where nothing says so."""
+def carriers(log: Path) -> tuple[str, str]:
+    """The agent that spoke since the newest start, if one did; and what the start names."""
     try:
         handle = os.open(log, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # it may be a pipe
     except OSError:
-        return ""  # whoever takes the session up will say why
+        return "", ""  # whoever takes the session up will say why
     try:
-        return _named(_newest(handle, os.fstat(handle).st_size))
+        size = os.fstat(handle).st_size
+        at, start = _newest(handle, size, _START)
+        _, spoke = _newest(handle, size, _AGENT, at)
+        return _spoken(spoke), _named(start)
     except OSError:
-        return ""
+        return "", ""
     finally:
         os.close(handle)
 
 
-def _newest(handle: int, size: int) -> bytes:
-    """The newest line that says so."""
+def _newest(handle: int, size: int, mark: bytes, since: int = 0) -> tuple[int, bytes]:
+    """The newest line with that mark after the place `since`, and where it begins."""
     rest, end = b"", size
-    while end:
-        begin = max(0, end - _PIECE)
+    while end > since:
+        begin = max(since, end - _PIECE)
         piece = os.pread(handle, end - begin, begin) + rest
-        if (at := piece.rfind(_START)) >= 0:
+        at = piece.rfind(mark)
+        while at >= 0:
             line = piece.rfind(b"\n", 0, at) + 1
-            if line or not begin:
-                return piece[line:].partition(b"\n")[0]
+            if (line or begin == since) and _DATA not in piece[line:at]:  # not an argument's
+                return begin + line, piece[line:].partition(b"\n")[0]
+            at = piece.rfind(mark, 0, at)
         rest, end = piece[:_LINE], begin  # a line may begin before the piece
-    return b""
+    return since, b""
+
+
+def _spoken(line: bytes) -> str:
+    """The agent of a line of which only the beginning may be there."""
+    import json
+
+    found = _NAME.search(line)
+    return str(json.loads(found[1])) if found else ""
 
 
 def _named(line: bytes) -> str:

@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from bridle.cli import project
-from bridle.cli.carrier import last_carrier
+from bridle.cli.carrier import carriers
 from bridle.cli.failure import complain
 from bridle.cli.find import find_session, newest_in
 from bridle.cli.options import to_settings
@@ -29,6 +29,7 @@ from bridle.promises.store import SessionSummary
 from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
 from bridle.stores.copying import is_imported
 from bridle.stores.reading import SessionFolder
+from bridle.workspace.text import one_line
 
 if TYPE_CHECKING:
     from bridle.promises.agent import BaseAgent
@@ -38,6 +39,9 @@ _LOOP_ONLY = ("provider", "base_url", "fallback_model", "max_tokens", "temperatu
 _UNHEARD = (
     "{} takes up a session that it did not carry: "
     "it knows nothing of what was said before, which the log still has"
+)
+_STRANGER = (
+    "{} carried this session, an agent from elsewhere: bridle's own loop goes on with it now"
 )
 
 
@@ -55,6 +59,7 @@ class Setup:
         self.workspace = _workspace(None if self.imported else self.earlier, flags)
         mine = self.earlier.id if self.earlier is not None else ""
         self._beside = Beside(self.folder, self.workspace, mine)
+        self._stranger = ""  # who carried the session, where only their own program has them
         self.agent = self._whose()
         self.agent_model = self._check_agent()
         self.also: tuple[str, ...] = tuple(flags.get("add_dir") or ())
@@ -70,12 +75,14 @@ class Setup:
         """Who carries the turns: the flag's, else who carried the session's, else the setting's."""
         from bridle.runtime.agents import check_agent, is_agent
 
-        if (
-            self.log is not None
-            and not self._by_flag("agent")
-            and (before := last_carrier(self.log))
-        ):
-            return check_agent(before) if is_agent(before) else "loop"
+        if self.log is not None and not self._by_flag("agent"):
+            agent, model = carriers(self.log)
+            before = agent or model
+            if is_agent(before) and not self.imported:  # whose log may name any program
+                return check_agent(before)
+            self._stranger = before if is_agent(before) else agent
+            if before:
+                return "loop"
         return check_agent(self.settings.agent)
 
     def _by_flag(self, key: str) -> bool:
@@ -225,6 +232,8 @@ class Setup:
 
     def _tell_unheard(self, engine: Engine, session: Session) -> None:
         """A program that did not carry the session does not know it; the others are told."""
+        if self._stranger:
+            complain(_STRANGER.format(one_line(self._stranger)))
         history, name = session.history, getattr(engine.parts.agent, "name", "")
         if name.startswith("acp:") and len(history.transcript) and name not in history.attached:
             complain(_UNHEARD.format(name), "Tell it what it has to know, or choose --agent loop.")
