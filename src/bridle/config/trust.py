@@ -2,7 +2,7 @@
 
 What lies in a folder is inert until then: rules, hooks and instructions of a repository come from
 whoever wrote it. A file that has changed since, or that is new, is not trusted; the others are. The
-scripts beside the files of hooks and of MCP servers that these name are such files, too.
+files of the folder that hooks and the commands of MCP servers name are such files, too.
 Files are read inside the folder alone, whatever links they are.
 """
 
@@ -55,7 +55,8 @@ class Trust:
     def files(self, root: str | os.PathLike[str]) -> tuple[Counting, ...]:
         """The files of the folder that would count, as they are now."""
         granted = self._folders().get(_real(root), {}).get("files", {})
-        found = (_look(root, name) for name in (*FILES, *_scripts(root)))
+        scripts = (_look_at_script(root, name) for name in _scripts(root))
+        found = (*(_look(root, name) for name in FILES), *scripts)
         return tuple(
             Counting(one.name, one.data, granted.get(one.name) == _hash(one.data), one.problem)
             if not one.problem
@@ -178,7 +179,7 @@ def _look(root: str | os.PathLike[str], name: str) -> Counting | None:
 
 
 def _scripts(root: str | os.PathLike[str]) -> tuple[str, ...]:
-    """The files beside those that name programs whose names occur there: they count as well."""
+    """The files that those name which name programs, and any beside them: they count as well."""
     there = [one for name in _STARTING if (one := _look(root, name)) and not one.problem]
     folder = Path(root, HOOKS).parent
     if not there:
@@ -190,8 +191,49 @@ def _scripts(root: str | os.PathLike[str]) -> tuple[str, ...]:
         raise ConfigError(
             f"{folder}: {error.strerror}", hint="Make it a folder that you may read."
         ) from error
-    found = (f"{folder.name}/{one}" for one in names if os.fsencode(one) in said)
-    return tuple(one for one in found if one not in FILES)
+    found = {f"{folder.name}/{one}" for one in names if os.fsencode(one) in said}
+    found.update(*(_named(root, one) for one in there))
+    return tuple(sorted(found - set(FILES)))
+
+
+def _named(root: str | os.PathLike[str], there: Counting) -> tuple[str, ...]:
+    """The files of the folder that hooks, or the commands of servers, name."""
+    from bridle.config.mcp import parse_servers
+    from bridle.workspace.named import named_files
+
+    said, real = there.data.decode("utf-8", "replace"), _real(root)
+    if there.name == HOOKS:
+        lines = (one for one in said.splitlines() if not one.lstrip().startswith("#"))
+        return named_files(lines, real, real, outright=True)
+    try:
+        servers = parse_servers(said, Path(root, SERVERS))
+    except ConfigError:
+        return ()  # whoever uses them says so
+    return tuple(
+        name
+        for one in servers
+        for name in named_files(
+            (*one.command, *one.env.values()), str(Path(real, Path(one.cwd).expanduser())), real
+        )
+    )
+
+
+def _look_at_script(root: str | os.PathLike[str], name: str) -> Counting | None:
+    """A script as it is now: one that lies elsewhere by where, and a long one by a number."""
+    from bridle.workspace.named import fingerprints, leads_out
+
+    beside = Path(name).parent == Path(SERVERS).parent
+    if not beside and (leads_out(name, _real(root)) or _size(root, name) > _LARGEST):
+        said = fingerprints((name,), _real(root))[name]
+        return Counting(name, f"{_size(root, name)} bytes, {said}".encode())
+    return _look(root, name)
+
+
+def _size(root: str | os.PathLike[str], name: str) -> int:
+    try:
+        return Path(root, name).stat().st_size
+    except OSError:
+        return 0
 
 
 def _replace(path: Path, text: str) -> None:

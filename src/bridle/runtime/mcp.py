@@ -134,6 +134,7 @@ def spec_of(settings: "ServerSettings", root: Path, environ: Mapping[str, str]) 
         _identity(settings, root),
         settings.origin,
         lookup.problem,
+        trusted=settings.here,
     )
 
 

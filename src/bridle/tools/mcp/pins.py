@@ -22,7 +22,9 @@ _LARGEST = 64 * 1024 * 1024
 class Pinned(Struct, frozen=True, omit_defaults=True):
     """The tools of a server as they were accepted, those that were looked for, and its protocol.
 
-    `identity` is that of the server's settings: for others this says nothing.
+    `identity` is that of the server's settings: for others this says nothing. `files` are, for
+    each workspace, those that its command names there, and what they hold. `seen`: its tools are
+    known, too.
     """
 
     server: str
@@ -30,6 +32,8 @@ class Pinned(Struct, frozen=True, omit_defaults=True):
     tools: tuple[Definition, ...] = ()
     wanted: tuple[str, ...] = ()
     mode: str = "auto"
+    files: dict[str, dict[str, str]] = {}
+    seen: bool = True
     format: int = 1
 
 

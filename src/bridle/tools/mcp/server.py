@@ -16,6 +16,8 @@ from bridle.tools.mcp.definition import Compile, Definition, define
 from bridle.tools.mcp.pins import Pinned, Pins
 from bridle.tools.mcp.spec import Spec
 from bridle.tools.threads import in_thread
+from bridle.workspace.named import fingerprints, named_files
+from bridle.workspace.text import one_line
 
 if TYPE_CHECKING:
     from bridle.tools.mcp.connection import Connection
@@ -25,6 +27,7 @@ FRESH = 60.0  # seconds for which a list of tools is believed
 _TRIES = 3
 _AGAIN = 0.5  # seconds between the first two of them
 _REST, _LONGEST = 5.0, 60.0  # seconds for which one that failed is let alone
+_FOLDERS = 200  # workspaces of which is remembered what its command names there
 _NAMED = 200  # tools that are looked for and remembered
 
 T = TypeVar("T")
@@ -46,7 +49,7 @@ class Server:
         self._pins = pins
         self._compile = compile_schema
         known = pins.read()
-        self.is_known = known is not None
+        self.is_known = known is not None and known.seen
         self.pinned = {one.name: one for one in known.tools} if known else {}
         self.wanted = list(known.wanted) if known else []
         self._mode = known.mode if known else "auto"
@@ -57,6 +60,9 @@ class Server:
         self._failures = 0
         self._not_before = 0.0
         self.trouble = spec.problem
+        self._files = self._accepted(known)
+        if self._files and (known is None or folder not in known.files):
+            self._keep()
 
     @property
     def name(self) -> str:
@@ -179,6 +185,8 @@ class Server:
                 f"It is tried again in {wait:.0f} seconds at the earliest."
             )
         connection_of = await in_thread(_sdk)  # which is our time, and not the server's
+        if self.spec.command:
+            await in_thread(self._check_files)
         try:
             async with asyncio.timeout(self.spec.timeout):
                 self._connection = await self._tried(connection_of)
@@ -264,12 +272,67 @@ class Server:
             self._keep()
             self.changed()
 
+    def _accepted(self, known: Pinned | None) -> dict[str, str]:
+        """The files that its command names, as they are to be whenever it is started.
+
+        The first look counts, whether or not it is started then: from here on others may write.
+        """
+        if known is not None and self._folder in known.files and not self.spec.trusted:
+            return known.files[self._folder]
+        return self._files_now()
+
+    def _files_now(self) -> dict[str, str]:
+        words = (*self.spec.command, *self.spec.env.values()) if self.spec.command else ()
+        if not words:
+            return {}
+        found = named_files(words, self.spec.cwd or self._folder, self._folder)
+        return dict(fingerprints(found, self._folder))
+
+    def _check_files(self) -> None:
+        """Is what it would run what was accepted? Raise `ToolError`."""
+        now = self._files_now()
+        if now == self._files:
+            return
+        known = None if self.spec.trusted else self._pins.read()
+        if (
+            known is not None and known.files.get(self._folder) == now
+        ):  # accepted meanwhile, by another process
+            self._files = now
+            return
+        names = sorted({name for name, _ in now.items() ^ self._files.items()})
+        again = (
+            "`bridle trust` accepts it"
+            if self.spec.trusted
+            else (f"`bridle mcp test {self.name} --accept` accepts it")
+        )
+        raise ToolError(
+            f"{self.name} is not started: {one_line(', '.join(names), 200)}, which its command "
+            f"names, is not what it was when it was accepted. A person has to look: {again}."
+        )
+
+    def accept_files(self) -> None:
+        """The person has the files that its command names run as they are now."""
+        if not self.spec.trusted:
+            self._files = self._files_now()
+            self._keep()
+
     def _keep(self) -> None:
-        if not self.is_known:
+        if not self.is_known and (self.spec.trusted or not self._files):
             return
         tools = tuple(self.pinned.values())
         wanted = tuple(self.wanted)
-        self._pins.keep(Pinned(self.name, self.spec.identity, tools, wanted, self._mode))
+        name, identity = self.name, self.spec.identity
+        files = self._all_files()
+        self._pins.keep(Pinned(name, identity, tools, wanted, self._mode, files, self.is_known))
+
+    def _all_files(self) -> dict[str, dict[str, str]]:
+        """Those of this workspace, with what is known of others; trust remembers its own."""
+        known = self._pins.read()
+        others = {} if known is None else dict(known.files)
+        others.pop(self._folder, None)
+        if self._files and not self.spec.trusted:
+            others[self._folder] = self._files
+        return dict(list(others.items())[-_FOLDERS:])
 
     async def _drop(self, gone: "Connection | None" = None) -> None:
         """Let go of the connection; where one is named, only while it is still that one."""

@@ -12,6 +12,7 @@ class Spec(Struct, frozen=True):
 
     `identity` stands for what the person wrote: with another command or address it is another
     server, and what was known of the old one says nothing of it. `origin` is where it was written.
+    `trusted`: it is the folder's own, and what it runs there was trusted with the folder.
     With `tokens`, a file, a person signs in there, and it holds what they were given for it.
     """
 
@@ -26,6 +27,7 @@ class Spec(Struct, frozen=True):
     origin: str = ""
     problem: str = ""
     tokens: str = ""
+    trusted: bool = False
 
     @property
     def place(self) -> str:
