@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+from bridle.agents.claude_refusals import refusal
 from bridle.agents.claude_results import result_of
 from bridle.agents.claude_search import answer_of, harmless, is_for_ours
 from bridle.agents.claude_talk import Answered, Talk
@@ -83,6 +84,9 @@ class Hooks:
         attach(self._session, str(given.get("session_id") or ""))
         if self._ask is None:
             return {}  # the program's own rules are all there is
+        if reason := refusal(name, theirs, given.get("cwd"), self._roots):
+            self._emit(TraceEvent("claude_refused", {"tool": name, "reason": reason}))
+            return _no(reason)
         if self._is_its_own(name, theirs, given):
             self._emit(TraceEvent("claude_own_file", {"tool": name, **_path_of(theirs)}))
             return self._yes(call_id)

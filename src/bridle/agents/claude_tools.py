@@ -36,6 +36,7 @@ class _Way(NamedTuple):
     paths: tuple[str, ...] = ()
 
 
+_PATTERNS = {"Glob": ("pattern",), "Grep": ("glob",)}  # of paths
 _EDIT = {"old_string": "old", "new_string": "new", "replace_all": "all"}
 _WAYS = {
     "Bash": _Way(
@@ -118,6 +119,13 @@ def to_theirs(name: str, given: Arguments, changed: Arguments, roots: Roots) -> 
             value = os.path.normpath(f"{roots[0]}/{value}") if not value.startswith("/") else value
         result[field] = _outward(name, field)(value)
     return result
+
+
+def paths_of(name: str, given: Arguments) -> Arguments:
+    """Those of a call's arguments that say where it looks or writes."""
+    way = _WAYS.get(name)
+    fields = (*(way.paths if way else ()), *_PATTERNS.get(name, ()))
+    return {field: given[field] for field in fields if field in given}
 
 
 def to_path(path: Any, roots: Roots) -> Any:
