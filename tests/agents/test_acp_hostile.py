@@ -3,13 +3,17 @@
 import asyncio
 import json
 import logging
+import os
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from agents.acp_rig import ANSWER, HandMade, one_prompt, opened, program, started
+from agents.claude_rig import until
 from bridle.agents.acp_link import Pipe
-from bridle.errors import AgentError, ConfigError, TimedOut
+from bridle.errors import AgentError, ConfigError
 from bridle.events import TextDelta, TraceEvent
 from rig import a_mark, marked, run
 
@@ -52,7 +56,7 @@ def test_a_program_that_dies_at_once_is_named_with_what_it_said(tmp_path):
 def test_a_program_that_never_answers_has_a_deadline(tmp_path):
     command = program(tmp_path, "import sys; print('Please log in:', flush=True); sys.stdin.read()")
     error = failure(command, HandMade(tmp_path), start_seconds=0.5)
-    assert isinstance(error, TimedOut)
+    assert error.kind == "agent"  # no limit of the person's
     assert "did not answer `initialize` within 0.5 seconds" in error.message
     assert "Please log in:" in error.message
 
@@ -246,10 +250,47 @@ def test_a_cancelled_task_leaves_no_program(tmp_path):
         async with started(agent_command) as agent:
             running = asyncio.ensure_future(agent.execute("go", session))
             await begun.wait()
-            assert len(marked(mark)) == 1
+            assert len(marked(mark)) == 2  # the program and its supervisor
             running.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await running
             assert marked(mark) == []
 
     run(story())
+
+
+LONELY = """
+import asyncio, sys
+from agents.acp_rig import HandMade, one_prompt
+asyncio.run(one_prompt(sys.argv[2:], HandMade(sys.argv[1])))
+"""
+DETACHED = """
+command = ["sleep", "MARK"]
+subprocess.Popen(command, start_new_session=True, env={}, stdout=subprocess.DEVNULL)
+"""
+
+
+def test_nothing_is_left_of_it_when_bridle_is_killed_P7(tmp_path):
+    mark = a_mark()
+    command = opened(tmp_path, DETACHED.replace("MARK", mark))
+    tests = str(Path(__file__).parents[1])
+
+    async def work():
+        host = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", LONELY, str(tmp_path), *command),
+            env={**os.environ, "PYTHONPATH": tests},
+        )
+        await until(lambda: marked(f"sleep\0{mark}"))
+        host.kill()
+        await host.wait()
+        await until(lambda: not marked(f"sleep\0{mark}") and not marked(command[-1]))
+
+    run(work())
+
+
+def test_a_program_that_may_not_be_run_says_so(tmp_path):
+    place = tmp_path / "agent"
+    place.write_text("#!/bin/sh\n")
+    error = failure(str(place), HandMade(tmp_path))
+    assert isinstance(error, ConfigError) and "cannot be started" in error.message
+    assert "was not found" in failure("./nobody", HandMade(tmp_path)).message

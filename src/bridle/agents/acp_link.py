@@ -19,7 +19,7 @@ from acp import RequestError
 from acp.connection import Connection
 
 from bridle.agents.acp_process import LIMIT, AgentProcess, died
-from bridle.errors import AgentError, TimedOut
+from bridle.errors import AgentError
 from bridle.workspace.text import one_line
 
 log = logging.getLogger(__name__)
@@ -155,10 +155,12 @@ class Link:
         finally:
             self._under_way -= 1
 
-    def _silent(self, method: str, seconds: float) -> TimedOut:
+    def _silent(self, method: str, seconds: float) -> AgentError:
+        """A program that does not answer is broken; the limit is ours, and not the person's."""
         said = self.process.complaint() or self._pipe.first_noise
         more = f" It said: {said}" if said else ""
-        return TimedOut(
+        return AgentError(
+            "agent",
             f"The agent's program `{self.process.name}` did not answer `{method}` within "
             f"{seconds:g} seconds.{more}",
             hint="Run it by hand to see whether it waits for something, such as a login, "

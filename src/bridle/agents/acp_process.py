@@ -1,22 +1,25 @@
 """The program of another agent: started in the workspace, and ended with everybody it started.
 
+It runs below a supervisor, so that nobody is left of it when bridle itself is killed either.
 Knows a command line and an environment. Does not know the protocol that is spoken over its pipes.
 """
 
 import asyncio
 import os
-import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from bridle.errors import AgentError, ConfigError
 from bridle.tools.family import Family
 from bridle.tools.process import clean_environment
 from bridle.workspace.lookup import find_program
+from bridle.workspace.sandbox import supervised
 from bridle.workspace.text import neutral, shorten
 
 LIMIT = 2**24  # bytes of one line
 GRACE = 0.5  # seconds between one way of asking it to end and the next
+_END = 5.0  # seconds that a supervisor has for ending everybody
 _GLANCE = 0.01  # seconds between one look at who is still there and the next
 _STDERR = 8192  # bytes of what it complained about last
 _SHOWN = 600  # characters of that in a message
@@ -68,6 +71,12 @@ def missing(name: str) -> ConfigError:
     )
 
 
+def unusable(name: str, error: Exception) -> ConfigError:
+    """The error for a program that is there, and cannot be run."""
+    words = f"The agent's program `{name}` cannot be started: {error}."
+    return ConfigError(words, error, hint="Check the path, and whether it may run.")
+
+
 class _Kin(Family):
     """Everybody that the program has started."""
 
@@ -85,10 +94,13 @@ class _Kin(Family):
 class AgentProcess:
     """One running program, with its pipes. `start` makes it, `end` leaves nothing of it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, family: _Kin, name: str) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, family: _Kin, name: str, lifeline: int
+    ) -> None:
         self._process = process
         self._family = family
         self.name = name
+        self._lifeline = lifeline
         self._stderr = bytearray()
         self._listening = asyncio.create_task(self._listen())
 
@@ -97,27 +109,30 @@ class AgentProcess:
         cls, argv: Sequence[str], cwd: str, environment: Mapping[str, str]
     ) -> "AgentProcess":
         """Start it in a group of its own. Raise `ConfigError` where that cannot be done."""
-        family = _Kin()
+        family, words = _Kin(), (_found(argv[0], cwd), *argv[1:])
+        theirs, lifeline = os.pipe()
         try:
+            start = supervised(words, theirs)
             process = await asyncio.create_subprocess_exec(
-                *(_found(argv[0], cwd), *argv[1:]),
+                *start.argv,
                 cwd=cwd,
                 env=family.marked(environment),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,
+                pass_fds=start.handles,
                 limit=LIMIT,
             )
-        except FileNotFoundError as error:
-            raise missing(argv[0]) from error
-        except (OSError, ValueError) as error:
-            words = f"The agent's program `{argv[0]}` cannot be started: {error}."
-            raise ConfigError(
-                words, error, hint="Check the path, and whether it may run."
-            ) from error
+        except BaseException as error:
+            os.close(lifeline)
+            if isinstance(error, OSError | ValueError):
+                raise unusable(argv[0], error) from error
+            raise
+        finally:
+            os.close(theirs)
         family.lead(process.pid)
-        return cls(process, family, argv[0])
+        return cls(process, family, argv[0], lifeline)
 
     @property
     def reader(self) -> asyncio.StreamReader:
@@ -133,7 +148,7 @@ class AgentProcess:
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """The number of its supervisor."""
         return self._process.pid
 
     @property
@@ -163,13 +178,15 @@ class AgentProcess:
         try:
             if not at_once:
                 await self._closed()
-            for number in (signal.SIGTERM, signal.SIGKILL):
-                if self.is_alive:
-                    self._signal(number)
-                    await self._gone()
-        finally:
             if self.is_alive:
-                self._signal(signal.SIGKILL)
+                with suppress(OSError):
+                    os.write(self._lifeline, b"T")
+                await self._gone()
+        finally:
+            self._let_go()  # the supervisor ends everybody, also those who left the group
+            await self._gone(_END)
+            if self.is_alive:  # a supervisor that was stopped by somebody
+                self._process.kill()
             await self._family.gone()
             await self._released()
 
@@ -179,14 +196,14 @@ class AgentProcess:
             self.writer.close()
         await self._gone()
 
-    async def _gone(self) -> None:
+    async def _gone(self, seconds: float = GRACE) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._process.wait(), GRACE)
+            await asyncio.wait_for(self._process.wait(), seconds)
 
-    def _signal(self, number: signal.Signals) -> None:
-        self._family.tell(number)  # whoever left the group, while their parents can be seen
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+    def _let_go(self) -> None:
+        handle, self._lifeline = self._lifeline, -1
+        if handle >= 0:
+            os.close(handle)
 
     async def _released(self) -> None:
         """Pipes closed, nobody listening."""
@@ -214,6 +231,11 @@ class AgentProcess:
 def _found(name: str, root: str) -> str:
     """The program's path; a name alone is never found in the workspace, where anybody may write."""
     if "/" in name:
+        place = Path(root, name)
+        if not place.exists():
+            raise missing(name)
+        if not place.is_file() or not os.access(place, os.X_OK):
+            raise unusable(name, PermissionError("it is no program that may be run"))
         return name
     found = find_program(name, (root,))
     if found is None:
