@@ -75,6 +75,22 @@ class TestOurs(AgentConformance):
         return Ours(script)
 
 
+class Abrupt(Fifteen):
+    """The same, whose `cancel` cancels the task that it runs in: it raises, and does not return."""
+
+    async def execute(self, prompt, session, **callbacks):
+        self.task = asyncio.current_task()
+        return await super().execute(prompt, session, **callbacks)
+
+    async def cancel(self, session_id):
+        self.task.cancel()
+
+
+def test_an_agent_may_end_a_run_by_cancelling_its_own_task():
+    lacks = CASES.keys() - {"cancel_is_prompt_and_clean"}
+    assert asyncio.run(check_agent(Abrupt, lacks=lacks)) == ["cancel_is_prompt_and_clean"]
+
+
 class Ungated(Fifteen):
     async def write(self, session, can_use_tool, path, content):
         put(session, path, content)

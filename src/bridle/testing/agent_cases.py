@@ -67,10 +67,12 @@ class _Watched:
             await chunk(text)
 
         heard = _Overheard(session, self.streamed.append)
+        # a task of its own: an agent may cancel that one by itself, and has then ended its run
+        run = asyncio.ensure_future(
+            self._agent.execute(prompt, heard, on_text_chunk=on_text_chunk, **callbacks)
+        )
         try:
-            return await self._agent.execute(
-                prompt, heard, on_text_chunk=on_text_chunk, **callbacks
-            )
+            return await run
         except asyncio.CancelledError:
             task = asyncio.current_task()
             self.forced |= task is not None and task.cancelling() > 0
