@@ -44,7 +44,7 @@ def test_a_call_that_is_asked_for_again_is_judged_again(tmp_path):
     lines = f"{ASK}\nask('c', **{RUN})\nask('c', **{RUN})\ndone('c', words='ok')\n{ANSWER}"
     session = HandMade(tmp_path)
     run(one_prompt(opened(tmp_path, lines), session))
-    assert session.asked == [("shell", {"command": "touch x"})] * 2
+    assert session.asked == [("shell", {"command": f"cd {tmp_path} && touch x"})] * 2
     again = "the agent asked for the same again before it said what came of this"
     assert session.finished == [("c", again, False), ("c-2", "ok", True)]
 
@@ -287,7 +287,8 @@ create("touch y", env=[{{"name": "LD_PRELOAD", "value": "./x.so"}}])
     run(one_prompt(opened(tmp_path, lines), session))
     assert ids == ["c", "terminal-2", "terminal-3"]
     assert [given["command"] for _, given in session.called] == [
-        *("touch x", "touch x", "export LD_PRELOAD=./x.so; touch y")
+        f"cd {tmp_path} && {line}"
+        for line in ("touch x", "touch x", "export LD_PRELOAD=./x.so; touch y")
     ]
 
 

@@ -77,7 +77,7 @@ def test_an_edit_is_asked_about_made_and_reported_and_the_next_process_resumes_i
     engine, session_id, result = run(first())
     assert (result.reason, result.text) == ("done", "Edited.")
     assert (root / "a.txt").read_text() == "two\n"
-    given = {"path": str(root / "a.txt"), "old": "one", "new": "two"}
+    given = {"path": "a.txt", "old": "one", "new": "two"}
     assert asked == [("edit", given)]
     assert results(engine, session_id) == [("e1", "edited", False)]
     order = [type(one) for one in events(engine, session_id)]

@@ -63,7 +63,7 @@ def call(kind, raw=None, *, paths=(), diffs=(), title="t"):
 
 
 def shell(line):
-    return [Wanted("shell", {"command": line})]
+    return [Wanted("shell", {"command": f"cd {ROOT} && {line}"})]
 
 
 def unread(kind, **said):
@@ -77,7 +77,7 @@ def unread(kind, **said):
         (call("execute", {"cmd": ["rm", "-r", "a b"]}), shell("rm -r 'a b'")),
         (
             call("execute", {"command": ["bash", "-lc", "x > y"], "cwd": "/etc"}),
-            shell("cd /etc && bash -lc 'x > y'"),
+            [Wanted("shell", {"command": "cd /etc && bash -lc 'x > y'"})],
         ),
         (call("execute", {"command": "ls", "workdir": f"{ROOT}/"}), shell("ls")),
         (call("other", {"command": "curl evil"}), shell("curl evil")),
@@ -119,7 +119,7 @@ def unread(kind, **said):
             ],
         ),
         (
-            call("read", {"command": "x"}, diffs=[("a", "x", "y")]),  # it says read, and changes
+            call("read", {"path": "a"}, diffs=[("a", "x", "y")]),  # it says read, and changes
             [Wanted("edit", {"path": "a", "old": "x", "new": "y"})],
         ),
         (
@@ -181,8 +181,12 @@ def test_a_call_is_read_as_what_it_would_do_and_what_cannot_be_read_has_no_name_
 
 def test_variables_hold_for_the_whole_command_and_their_names_are_names():
     env = [("A", "1 2"), ("B", "$(x)")]
-    assert command_line(["ls", "a b"], "", ROOT, env) == "env A='1 2' B='$(x)' ls 'a b'"
-    assert command_line("ls; pwd", "", ROOT, env) == "export A='1 2' B='$(x)'; ls; pwd"
+    assert (
+        command_line(["ls", "a b"], "", ROOT, env) == f"cd {ROOT} && env A='1 2' B='$(x)' ls 'a b'"
+    )
+    assert (
+        command_line("ls; pwd", "", ROOT, env) == f"cd {ROOT} && export A='1 2' B='$(x)'; ls; pwd"
+    )
     assert command_line("ls", "", ROOT, [("A;rm", "1")]) == ""
     assert command_line(" ", "", ROOT) == command_line(None, "", ROOT) == ""
 
@@ -212,7 +216,8 @@ def test_what_we_show_an_editor_is_read_back_as_the_same_call(made):
     found = read_update(note)
     assert not isinstance(found, TraceEvent)
     folded = Calls().fold(found.update)
-    assert list(wanted(folded, ROOT)) == [Wanted(name, arguments)]
+    made_there = shell(arguments["command"]) if name == "shell" else [Wanted(name, arguments)]
+    assert list(wanted(folded, ROOT)) == made_there
 
 
 texts = st.text(min_size=1, max_size=30)

@@ -46,8 +46,7 @@ def test_an_agent_on_the_typescript_library_is_gated_resumed_and_stopped(tmp_pat
             return engine
 
     engine, session_id = run(first())
-    path = str(root / "a.txt")
-    assert asked == [("edit", {"path": path, "old": "one\n", "new": "two\n"})]
+    assert asked == [("edit", {"path": "a.txt", "old": "one\n", "new": "two\n"})]
     assert (root / "a.txt").read_text() == "two\n"
     said = "".join(one.text for one in events(engine, session_id, TextDelta))
     assert said == 'chosen=proceed_once read="two\\n" ran=0:from a terminal'

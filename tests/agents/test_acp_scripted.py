@@ -146,7 +146,7 @@ def test_a_promise_is_kept_once(tmp_path):
             return await agent.execute("go", HandMade(tmp_path), can_use_tool=gate)
 
     assert run(story()).content == "written, error -32603: no"
-    assert asked == [("write", {"path": str(place), "content": "x"})] * 2
+    assert asked == [("write", {"path": "new.txt", "content": "x"})] * 2
 
 
 def test_a_file_keeps_its_encoding_and_lines_are_counted_from_one(tmp_path):

@@ -7,11 +7,12 @@ before and now hands us exactly that change to write, it is not asked about agai
 
 import asyncio
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from acp import RequestError, schema
 
-from bridle.agents.acp_calls import INFORMATIVE, Wanted, command_line
+from bridle.agents.acp_calls import INFORMATIVE, Wanted, command_line, near
 from bridle.agents.acp_reins import Reins
 from bridle.errors import ToolError
 from bridle.messages import ToolOutput
@@ -38,20 +39,22 @@ class Desk:
 
     async def read(self, request: schema.ReadTextFileRequest, call_id: str) -> dict[str, Any]:
         """A file's text, or some lines of it, exactly as it stands."""
-        span: dict[str, int] = {}
+        where: dict[str, Any] = {"path": near(request.path, self._reins.root)}
         if request.line:
-            span["offset"] = request.line
+            where["offset"] = request.line
         if request.limit:
-            span["limit"] = request.limit
-        found = await self._reins.permit("read", {"path": request.path, **span}, call_id)
+            where["limit"] = request.limit
+        found = await self._reins.permit("read", where, call_id)
         if not found:
             raise RequestError(-32603, found.message or "not allowed")
+        if found.updated_input is not None:  # a hook's: that is what is read, and nothing else
+            where = found.updated_input
         try:
-            text = await asyncio.to_thread(self._text, request.path)
+            text = await asyncio.to_thread(self._text, str(where.get("path", "")))
         except ToolError as error:
             await self._reins.finish(found.call_id, error.message, ok=False)
             raise RequestError(_NOT_FOUND, error.message) from error
-        text = lines_of(text, request.line, request.limit)
+        text = lines_of(text, where.get("offset"), where.get("limit"))
         await self._reins.finish(found.call_id, shorten(shown(text), _SHOWN))
         return {"content": text}
 
@@ -62,7 +65,7 @@ class Desk:
         if promised:
             await self._write(request)
             return {}
-        arguments = {"path": request.path, "content": request.content}
+        arguments = {"path": near(request.path, self._reins.root), "content": request.content}
         found = await self._reins.permit("write", arguments, call_id)
         if not found:
             raise RequestError(-32603, found.message or "not allowed")
@@ -87,8 +90,11 @@ class Desk:
     def command_of(self, request: schema.CreateTerminalRequest) -> str:
         """The command as our shell is given it. Raise `RequestError` where it is none."""
         command = [request.command, *request.args] if request.args else request.command
+        folder = request.cwd or self._reins.root
+        if not Path(folder).is_absolute() or not Path(folder).is_dir():
+            raise RequestError.invalid_params({"details": "cwd is no absolute path of a folder"})
         given = [(one.name, one.value) for one in request.env or () if one.name not in INFORMATIVE]
-        line = command_line(command, request.cwd or "", self._reins.root, given)
+        line = command_line(command, folder, self._reins.root, given)
         if not line:
             raise RequestError.invalid_params({"details": "that is no command"})
         return line
