@@ -36,7 +36,15 @@ CALLS = [
                                      {"old": "1", "new": "2", "all": True}]}, {}),
     ("NotebookEdit", {"notebook_path": "/work/space/n.ipynb", "cell_id": "c1", "new_source": "1",
                       "edit_mode": "replace"},
-     "edit", {"path": "n.ipynb", "old": "[cell c1]", "new": "1"}, {"edit_mode": "replace"}),
+     "edit", {"path": "n.ipynb", "old": "[replace cell c1]", "new": "1"}, {}),
+    ("NotebookEdit", {"notebook_path": "/work/space/n.ipynb", "cell_id": "c1", "new_source": "1",
+                      "edit_mode": "insert", "cell_type": "markdown"},
+     "edit", {"path": "n.ipynb", "old": "[insert after cell c1, as markdown]", "new": "1"}, {}),
+    ("NotebookEdit", {"notebook_path": "/work/space/n.ipynb", "cell_id": "c1", "new_source": "1",
+                      "edit_mode": "delete"},
+     "edit", {"path": "n.ipynb", "old": "[delete cell c1]", "new": ""}, {}),
+    ("NotebookEdit", {"notebook_path": "/work/space/n.ipynb", "new_source": "1"},
+     "edit", {"path": "n.ipynb", "old": "[replace first cell]", "new": "1"}, {}),
     ("Write", {"file_path": "/work/space/a", "content": ""}, "write",
      {"path": "a", "content": ""}, {}),
     ("Read", {"file_path": "/etc/hosts", "offset": 0, "limit": 5}, "read",
@@ -106,6 +114,39 @@ def test_a_change_of_a_command_keeps_what_ours_does_not_say():
         "command": "true",
         "description": "remove",
     }
+
+
+def test_a_search_that_somebody_changed_looks_where_they_said():
+    before = {"pattern": "/etc/*"}
+    assert to_theirs("Glob", before, {"pattern": "*", "path": "src"}, ROOTS) == {
+        "pattern": "*",
+        "path": "/work/space/src",
+    }
+    assert to_theirs("Glob", before, {"pattern": "*.pem", "path": "/etc"}, ROOTS) == {
+        "pattern": "*.pem",
+        "path": "/etc",
+    }
+    assert to_theirs("Glob", before, {"pattern": "*.py"}, ROOTS) == {"pattern": "*.py"}
+
+
+def test_a_change_of_a_notebook_that_somebody_changed_is_theirs():
+    path = "/work/space/n.ipynb"
+    before = {"notebook_path": path, "cell_id": "a", "new_source": "x", "edit_mode": "delete"}
+    changed = {"path": "n.ipynb", "old": "[insert after cell b, as code]", "new": "y"}
+    assert to_theirs("NotebookEdit", before, changed, ROOTS) == {
+        "notebook_path": path,
+        "new_source": "y",
+        "edit_mode": "insert",
+        "cell_id": "b",
+        "cell_type": "code",
+    }
+    sly = {**before, "cell": "[delete cell z]"}  # no field of theirs
+    assert to_ours("NotebookEdit", sly, ROOTS).arguments["old"] == "[delete cell a]"
+    same = {"path": "m.ipynb", "old": "[delete cell a]", "new": ""}
+    other = {**before, "notebook_path": "/work/space/m.ipynb"}
+    assert to_theirs("NotebookEdit", sly, same, ROOTS) == other
+    odd = to_theirs("NotebookEdit", before, {**changed, "old": "something"}, ROOTS)
+    assert odd == {"notebook_path": path, "new_source": "y", "cell_id": "something"}
 
 
 NAMES = st.lists(st.sampled_from(["a", "b", "..", ".", "", "work", "space"]), max_size=6)

@@ -6,6 +6,7 @@ out of what is judged, and are not lost: `rest` is what they were.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -37,6 +38,10 @@ class _Way(NamedTuple):
 
 
 _PATTERNS = {"Glob": ("pattern",), "Grep": ("glob",)}  # of paths
+_JOINED = "cell"  # a field that is not theirs
+_CELL = ("edit_mode", "cell_type", "cell_id")
+_MODES = {"replace": "replace", "insert": "insert after", "delete": "delete"}
+_SHOWN_CELL = re.compile(r"\[(replace|insert after|delete) cell (.+?)(?:, as (code|markdown))?\]")
 _EDIT = {"old_string": "old", "new_string": "new", "replace_all": "all"}
 _WAYS = {
     "Bash": _Way(
@@ -45,7 +50,7 @@ _WAYS = {
     "Edit": _Way("edit", {"file_path": "path", **_EDIT}, ("file_path",)),
     "MultiEdit": _Way("edit", {"file_path": "path", "edits": "edits"}, ("file_path",)),
     "NotebookEdit": _Way(
-        "edit", {"notebook_path": "path", "cell_id": "old", "new_source": "new"}, ("notebook_path",)
+        "edit", {"notebook_path": "path", _JOINED: "old", "new_source": "new"}, ("notebook_path",)
     ),
     "Write": _Way("write", {"file_path": "path", "content": "content"}, ("file_path",)),
     "Read": _Way(
@@ -85,6 +90,8 @@ def to_ours(name: str, given: Arguments, roots: Roots) -> Mapped:
         return Mapped(name, given)
     if name == "Glob":
         given = _looked_in(given, roots)
+    if name == "NotebookEdit":
+        given = _with_cell(given)
     if name == "Edit" and given.get("old_string") == "":
         way = _Way("write", {"file_path": "path", "new_string": "content"}, ("file_path",))
     found: Arguments = {}
@@ -107,9 +114,10 @@ def to_theirs(name: str, given: Arguments, changed: Arguments, roots: Roots) -> 
     if name == "Edit" and given.get("old_string") == "":
         way = _Way("write", {"file_path": "path", "new_string": "content"}, ("file_path",))
     before = to_ours(name, given, roots).arguments
-    result = dict(given)
+    whole = name == "Glob" and before != changed  # its pattern says where it looks, too
+    result = {key: value for key, value in given.items() if key != _JOINED}
     for field, ours in way.fields.items():
-        if before.get(ours) == changed.get(ours):
+        if before.get(ours) == changed.get(ours) and not whole:
             continue
         if ours not in changed:
             result.pop(field, None)
@@ -118,6 +126,10 @@ def to_theirs(name: str, given: Arguments, changed: Arguments, roots: Roots) -> 
         if field in way.paths and isinstance(value, str):
             value = os.path.normpath(f"{roots[0]}/{value}") if not value.startswith("/") else value
         result[field] = _outward(name, field)(value)
+    if _JOINED in result:
+        shown = result.pop(_JOINED)
+        kept = {key: value for key, value in result.items() if key not in _CELL}
+        return {**kept, **_without_cell(shown)}
     return result
 
 
@@ -167,6 +179,26 @@ def _looked_in(given: Arguments, roots: Roots) -> Arguments:
 
 def _goes_its_own_way(pattern: str) -> bool:
     return pattern.startswith(("/", "~")) or ".." in pattern.split("/")
+
+
+def _with_cell(given: Arguments) -> Arguments:
+    """A change of a notebook, with what is done to which cell in one field, for it is shown so."""
+    mode = given.get("edit_mode") or "replace"
+    cell = "first cell" if given.get("cell_id") is None else f"cell {given['cell_id']}"
+    kind = f", as {given['cell_type']}" if given.get("cell_type") else ""
+    found = {key: value for key, value in given.items() if key not in _CELL}
+    if mode == "delete":
+        found["new_source"] = ""  # whatever it says, nothing of it comes into the notebook
+    return {**found, _JOINED: f"[{_MODES.get(mode, mode)} {cell}{kind}]"}
+
+
+def _without_cell(shown: Any) -> Arguments:
+    """The same back. Other words are taken for a cell's name, and there is no such cell."""
+    found = _SHOWN_CELL.fullmatch(str(shown))
+    if found is None:
+        return {"cell_id": str(shown)}
+    mode, cell, kind = found.groups()
+    return {"edit_mode": mode.split()[0], "cell_id": cell, **({"cell_type": kind} if kind else {})}
 
 
 def asked(given: Arguments) -> Mapped:
@@ -260,18 +292,9 @@ def _todos(given: Any) -> Any:
     ]
 
 
-def _cell(given: Any) -> Any:
-    return f"[cell {given}]"
-
-
-def _their_cell(changed: Any) -> Any:
-    return str(changed).removeprefix("[cell ").removesuffix("]")
-
-
 _VALUES: Mapping[tuple[str, str], tuple[Change, Change]] = {
     ("Bash", "timeout"): (_seconds, _milliseconds),
     ("MultiEdit", "edits"): (_edits, _their_edits),
-    ("NotebookEdit", "cell_id"): (_cell, _their_cell),
     ("Read", "offset"): (_at_least_one, _same),
     ("Read", "limit"): (_at_least_one, _same),
     ("Grep", "head_limit"): (_lines, _same),
