@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from agents.acp_rig import ANSWER, HandMade, one_prompt, opened
+from agents.acp_rig import ANSWER, HandMade, acp_engine, one_prompt, opened
 from bridle.promises.agent import Permission
 from rig import run
 
@@ -78,3 +78,56 @@ text(json.dumps([answer, heard()]))"""
     _, said = two_questions(tmp_path, lines, "evil")
     assert json.loads(said) == [[1, "y"], [3, "no"]]
     assert not (tmp_path / "key.txt").exists()
+
+
+# In the program: a request, and its answer or the code of its refusal.
+REQUEST = """
+def request(method, **params):
+    say(id="r", method=method, params={"sessionId": "s", **params})
+    answer = json.loads(sys.stdin.readline())
+    return answer["result"] if "result" in answer else answer["error"]["code"]
+"""
+
+
+def test_a_terminal_begins_in_the_folder_that_was_asked_for_and_not_where_the_last_one_ended(
+    tmp_path,
+):
+    root, sub = tmp_path / "work", tmp_path / "work" / "sub"
+    sub.mkdir(parents=True)
+    lines = f"""{REQUEST}
+def ran(**params):
+    made = request("terminal/create", **params)
+    if isinstance(made, int):
+        return made
+    request("terminal/wait_for_exit", **made)
+    return request("terminal/output", **made)["output"].strip()
+text(json.dumps([ran(command="pwd", cwd={str(sub)!r}), ran(command="cd", args=["sub"]),
+    ran(command="pwd", cwd={str(root)!r}), ran(command="pwd"),
+    ran(command="pwd", cwd="sub"), ran(command="pwd", cwd={str(root / "none")!r})]))
+{ANSWER}"""
+
+    async def story():
+        async with acp_engine(root, opened(tmp_path, lines), mode="auto") as engine:
+            session = await engine.session()
+            return (await session.wait(await session.send("go"))).text
+
+    said = json.loads(run(story()))
+    assert [said[0], *said[2:]] == [str(sub), str(root), str(root), -32602, -32602]
+
+
+def test_a_hook_that_changes_what_is_read_has_that_read(tmp_path):
+    (tmp_path / "private.txt").write_text("private\n")
+    (tmp_path / "public.txt").write_text("one\ntwo\nthree\n")
+    session = HandMade(tmp_path)
+
+    async def gate(name, arguments, context=None):
+        session.asked.append((name, arguments))
+        given = {"path": "public.txt", "offset": 2, "limit": 1}
+        return Permission(True, updated_input=given, call_id=context)
+
+    session.can_use_tool = gate
+    path = str(tmp_path / "private.txt")
+    lines = f"{REQUEST}\ntext(request('fs/read_text_file', path={path!r})['content'])\n{ANSWER}"
+    assert run(one_prompt(opened(tmp_path, lines), session)).content == "two\n"
+    assert session.asked == [("read", {"path": "private.txt"})]
+    assert [text for _, text, _ in session.finished] == ["two\n"]
