@@ -195,3 +195,32 @@ def test_a_server_that_names_nothing_of_the_workspace_is_pinned_as_before(tmp_pa
     spec = raw("fine", Path(tmp_path, "elsewhere"))
     source_of(tmp_path, spec)
     assert not (tmp_path / "pins").exists()
+
+
+@pytest.mark.parametrize("by_settings", [False, True])
+def test_a_program_is_not_found_by_its_name_in_the_workspace(tmp_path, monkeypatch, by_settings):
+    """Nor does the server find any there; with its path written out it is one of the files."""
+    planted = tmp_path / ".venv/bin/planted-program"
+    planted.parent.mkdir(parents=True)
+    rewrite(planted, tmp_path)
+    planted.write_text(f"#!{sys.executable}\n{planted.read_text()}")
+    planted.chmod(0o755)
+    path = f"{planted.parent}:.venv/bin:/usr/bin:/bin"
+    env = {"PATH": path} if by_settings else {}
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.chdir(tmp_path)
+
+    async def work():
+        spec = Spec("mine", ("planted-program",), env, identity="mine")
+        async with serving(tmp_path, spec) as source:
+            assert await refused(source, tmp_path) == (
+                "mine cannot be reached: there is no program 'planted-program' "
+                "outside the workspace."
+            )
+        spec = Spec("env", ("sh", "-c", f"echo $PATH > {tmp_path}/path"), env, identity="env")
+        async with serving(tmp_path, spec) as source:
+            with pytest.raises(ToolError):
+                await look(source, tmp_path, action="tools", server="env")
+        assert (tmp_path / "path").read_text() == "/usr/bin:/bin\n"
+
+    run(work())

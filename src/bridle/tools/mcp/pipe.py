@@ -26,6 +26,7 @@ from bridle.tools.family import Family
 from bridle.tools.mcp.guarded import Guarded
 from bridle.tools.mcp.spec import Spec
 from bridle.tools.process import clean_environment
+from bridle.workspace.lookup import find_program, is_below
 from bridle.workspace.sandbox import supervised
 from bridle.workspace.text import neutral
 
@@ -45,6 +46,7 @@ class Pipe:
     def __init__(self, spec: Spec, folder: str) -> None:
         self._spec = spec
         self._folder = spec.cwd or folder
+        self._roots = (folder, os.path.realpath(folder))  # where anybody may have put programs
         self._family = Family()
         self._said = b""
         self._lifeline = -1
@@ -78,7 +80,9 @@ class Pipe:
             await self._end(process, tasks)
 
     async def _start(self) -> Process:
-        environment = {**clean_environment(), **self._spec.env}
+        environment = {**clean_environment(self._roots), **self._spec.env}
+        if given := self._spec.env.get("PATH"):
+            environment["PATH"] = self._elsewhere(given)
         words = [self._program(environment.get("PATH", "")), *self._spec.command[1:]]
         theirs, self._lifeline = os.pipe()
         try:
@@ -105,15 +109,24 @@ class Pipe:
         return process
 
     def _program(self, path: str) -> str:
-        """Where the program lies. Raise `ToolError`."""
+        """Where the program lies; a name alone is never found in the workspace."""
         name = self._spec.command[0]
         if "/" in name:
             found = str(Path(self._folder, Path(name).expanduser()))
             return found if os.access(found, os.X_OK) else self._missing(name)
-        return shutil.which(name, path=path) or self._missing(name)
+        found = shutil.which(name, path=path)
+        if found is not None and not is_below(found, self._roots):
+            return found
+        return find_program(name, self._roots) or self._missing(name)
+
+    def _elsewhere(self, path: str) -> str:
+        """Of a PATH that the person wrote, the folders outside the workspace."""
+        found = (one for one in path.split(os.pathsep) if one.startswith("/"))
+        return os.pathsep.join(one for one in found if not is_below(one, self._roots))
 
     def _missing(self, name: str) -> str:
-        raise ToolError(f"there is no program {name!r}")
+        inside = "/" not in name and shutil.which(name, path=self._spec.env.get("PATH"))
+        raise ToolError(f"there is no program {name!r}{' outside the workspace' if inside else ''}")
 
     async def _listen(self, process: Process, to: Sending) -> None:
         """Hand on what it says, line by line."""
