@@ -4,8 +4,11 @@ import os
 import subprocess
 from pathlib import Path
 
+from claude_rig import Gate, Whole, claude, runs, says, workspace
+
 import bridle.agents
 from bridle.tools.process import _ALLOWED, clean_environment
+from rig import run
 
 SHELL = Path(bridle.agents.__file__).with_name("claude_shell.sh")
 OWN = {"CLAUDECODE": "1", "GIT_EDITOR": "true"}
@@ -39,3 +42,27 @@ def test_a_command_runs_as_it_is_and_its_end_is_the_shells():
     command = "printf '%s|' \"$0\" \"$#\" 'a  b' $((1+1)); echo oh >&2; exit 3"
     ended = subprocess.run([SHELL, command], env=dict(os.environ), capture_output=True, text=True)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("bash|0|a  b|2|", "oh\n", 3)
+
+
+def test_the_programs_own_commands_work_as_before_and_find_none_of_its_secrets(
+    tmp_path, monkeypatch
+):
+    for name in ("CLAUDE_CODE_OAUTH_REFRESH_TOKEN", "ANTHROPIC_AWS_API_KEY"):
+        monkeypatch.setenv(name, "of-nobody-else")
+
+    async def work():
+        root = workspace(tmp_path)
+        (root / "sub").mkdir()
+        script = [runs("printenv; cd sub; pwd; exit 3"), runs("pwd; echo oh >&2"), says("ok")]
+        session = Whole(root)
+        async with claude(script, tmp_path) as (agent, _):
+            await agent.execute("go", session, can_use_tool=Gate())
+        (_, first, worked, _), (_, second, still, _) = session.finished
+        assert (worked, still) == (False, True)
+        assert first.startswith("Exit code 3") and first.rstrip().endswith(f"{root}/sub")
+        assert second.split() == [str(root), "oh"]
+        assert f"HOME={tmp_path}/home" in first and "CLAUDECODE=1" in first
+        secrets = ("of-nobody-else", "CLAUDE_CODE_", "ANTHROPIC_")
+        assert [each for each in secrets if each in first] == []
+
+    run(work())
