@@ -240,7 +240,8 @@ def test_streamed_text_stands_before_the_call_that_follows_it():
     ("mode", "rules", "allowed"),
     [
         ("ask", ("allow: shell(make)",), False),  # without ground a command is opaque
-        ("auto", (), True),
+        ("auto", (), False),
+        ("auto", ("allow: other",), True),
         ("auto", ("deny: other",), False),
         ("plan", (), False),
         ("plan", ("allow: other",), False),

@@ -67,7 +67,7 @@ def sweep(folder: Arg, names: tuple[str, ...], reach: Reach, *, links: bool = Fa
     reasons = []
     leads_out = links or (bool(found) and not reach.place(folder.text).inside)
     for path in found:
-        if _is_wanted(path.rpartition("/")[2], names):
+        if is_wanted(path.rpartition("/")[2], names):
             place = reach.place(f"{folder.text}/{path}")
             if place.inside or leads_out:
                 reasons.append(reach.judged_read(place))
@@ -84,7 +84,7 @@ def _below(folder: Arg, reach: Reach) -> tuple[str, ...] | None:
     return swept[key]
 
 
-def _is_wanted(name: str, names: tuple[str, ...]) -> bool:
+def is_wanted(name: str, names: tuple[str, ...]) -> bool:
     """A pattern narrows only where everybody reads it alike."""
     if not names or any(map(_UNSURE, names)):
         return True

@@ -12,10 +12,11 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bridle.engine.around import Around
 from bridle.engine.calls import INTERRUPTED, NOT_STOPPED, Caller
-from bridle.engine.facts import subject_of
+from bridle.engine.facts import NOBODYS, subject_of
 from bridle.engine.fingerprint import fingerprint
 from bridle.engine.gate import Parked
 from bridle.engine.history import NOT_RUN, UNKNOWN, History
@@ -45,7 +46,11 @@ _SPENT = "the limit of {} tool calls is reached"
 
 
 class Foreign:
-    """A tool that only the agent has: nothing is known of it, so it is asked about."""
+    """A tool that only the agent has: nothing is known of it, so it is asked about.
+
+    Where nobody is asked (`auto`) it is refused: nothing of ours confines it. A rule may allow it
+    by its name.
+    """
 
     description = "a tool of another agent"
     parameters: dict[str, Any] = {"type": "object"}
@@ -56,7 +61,8 @@ class Foreign:
 
     def facts(self, arguments: dict[str, Any]) -> Facts:
         """What is known of a call are its words: rules are held against each of them."""
-        return unknown(self.name, arguments, subject=subject_of(arguments))
+        found = unknown(self.name, arguments, subject=subject_of(arguments))
+        return found if found.opaque else replace(found, opaque=NOBODYS)
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """It cannot be run here."""

@@ -7,7 +7,6 @@ cannot say. Knows nothing of how the agent is started or stopped.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,9 +14,11 @@ from msgspec import Struct
 
 from bridle.engine.agent_calls import OVER, AgentCaller
 from bridle.engine.agent_replies import Replies
-from bridle.engine.allowance import DayRoom, reached, room_of
+from bridle.engine.agent_words import Words
+from bridle.engine.allowance import DayRoom, added_up, believable, reached, room_of
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
+from bridle.engine.parts import Translate
 from bridle.engine.sources import renew
 from bridle.engine.turn import Turn
 from bridle.engine.voice import Voice
@@ -42,7 +43,7 @@ from bridle.messages import File, Image, Message, Part, ToolCall, ToolOutput, Tr
 from bridle.policy import Mode
 from bridle.promises.agent import Permission, Room, ToolActivity
 from bridle.promises.tool import ToolResult
-from bridle.usage import ExecutionMetrics, Usage
+from bridle.usage import Usage
 
 if TYPE_CHECKING:
     from bridle.promises.agent import BaseAgent
@@ -62,11 +63,11 @@ class Assignment(Struct):
     number: int
     root: str
     history: History
-    before: ExecutionMetrics
     deadline: float | None = None
     prompts: tuple[Message, ...] = ()
     goes_on: bool = False  # was it parked before?
     steer: Callable[[], tuple[Message, ...]] = tuple  # prompts that were sent meanwhile
+    translate: Translate | None = None  # its tools' names, as ours
 
     @property
     def name(self) -> str:
@@ -85,6 +86,7 @@ class LentSession:
         self._given = given
         self._caller = caller
         self._replies = Replies(turn.emit, given.history, turn.redactor)
+        self._words = Words(given.translate, given.root, lambda: turn.tools)
         self._voice = Voice(self._take)
         self._names: dict[str, str] = {}  # the agent's own ids of calls: how the log calls them
         self._streams = False  # does the agent emit its text itself?
@@ -172,12 +174,16 @@ class LentSession:
             await asyncio.sleep(0)  # one that asks again and again is to hear its cancel
             return Permission(False, OVER, stops=True)
         try:
-            call = self._asked_for(name, arguments, _call_id(context))
-        except (TypeError, ValueError, RecursionError) as error:
+            spoken = self._words.ours(str(name), arguments)
+            call = self._asked_for(spoken.name, spoken.arguments, _call_id(context))
+        except (TypeError, ValueError, AttributeError, RecursionError) as error:
             return Permission(False, f"not run: its arguments cannot be read: {error}")
         permission = await self._caller.permit(call)
-        if permission and permission.updated_input is None and call.arguments != arguments:
-            permission = msgspec.structs.replace(permission, updated_input=call.arguments)
+        changed = permission.updated_input
+        if permission and changed is None and call.arguments != spoken.arguments:
+            changed = call.arguments
+        if changed is not None:
+            permission = msgspec.structs.replace(permission, updated_input=spoken.back(changed))
         return permission
 
     async def call(self, name: str, arguments: dict[str, Any], call_id: str = "") -> ToolOutput:
@@ -299,8 +305,8 @@ class LentSession:
                 self._streams |= isinstance(event, TextDelta)
                 self._replies.stream(event)
             case ResponseCompleted():
-                self._replies.add(event)
-                self.used = _sum(self.used, event.usage)
+                self._replies.add(self._words.reply(event))
+                self.used = added_up(self.used, event.usage)
                 self.end_if_reached()
             case ToolCallReady():
                 self._replies.note_ready(event.call)
@@ -314,7 +320,7 @@ class LentSession:
 
     def spend(self, report: UsageReported) -> None:
         """What the agent has used, as it says; a price that it does not know is unknown."""
-        report = _believable(report)
+        report = believable(report)
         self.has_usage = True
         self._replies.note_read()
         self.has_cost |= report.cost is not None
@@ -366,27 +372,6 @@ class LentSession:
         task = asyncio.ensure_future(work)
         self._late.add(task)
         task.add_done_callback(self._late.discard)
-
-
-def _believable(report: UsageReported) -> UsageReported:
-    """What an agent says it used; nobody gets anything back, and what is no figure is unknown."""
-    if any(figure < 0 for figure in msgspec.structs.astuple(report.usage)):
-        report = msgspec.structs.replace(report, usage=Usage())
-    if report.cost is not None and not 0 <= report.cost < inf:
-        report = msgspec.structs.replace(report, cost=None)
-    return report
-
-
-def _sum(one: Usage, other: Usage) -> Usage:
-    whole = other.input_has_cache or one.input_has_cache
-    return Usage(
-        one.input_tokens + other.input_tokens,
-        one.output_tokens + other.output_tokens,
-        one.cache_read_tokens + other.cache_read_tokens,
-        one.cache_write_tokens + other.cache_write_tokens,
-        one.thinking_tokens + other.thinking_tokens,
-        whole,
-    )
 
 
 def _call_id(context: Any) -> str:

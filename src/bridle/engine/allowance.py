@@ -6,10 +6,14 @@ reports is added up, and it is told beforehand what there is.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from math import inf
+
+from msgspec.structs import astuple, replace
 
 from bridle.engine.budget import Budget
+from bridle.events import UsageReported
 from bridle.promises.agent import Room
-from bridle.usage import ExecutionMetrics
+from bridle.usage import ExecutionMetrics, Usage
 
 _LEAST_MONEY = 1e-6  # dollars: enough to find a limit that is reached
 
@@ -80,6 +84,28 @@ class DayRoom:
         if self._day is not None:
             await self._settled()
             await asyncio.to_thread(self._day.release, self._who)
+
+
+def believable(report: UsageReported) -> UsageReported:
+    """What an agent says it used; nobody gets anything back, and what is no figure is unknown."""
+    if any(figure < 0 for figure in astuple(report.usage)):
+        report = replace(report, usage=Usage())
+    if report.cost is not None and not 0 <= report.cost < inf:
+        report = replace(report, cost=None)
+    return report
+
+
+def added_up(one: Usage, other: Usage) -> Usage:
+    """Both together."""
+    whole = other.input_has_cache or one.input_has_cache
+    return Usage(
+        one.input_tokens + other.input_tokens,
+        one.output_tokens + other.output_tokens,
+        one.cache_read_tokens + other.cache_read_tokens,
+        one.cache_write_tokens + other.cache_write_tokens,
+        one.thinking_tokens + other.thinking_tokens,
+        whole,
+    )
 
 
 def _left(limit: int, used: int) -> int | None:

@@ -4,11 +4,13 @@ A command is understood by `commands`, a path by the ground it stands on; both a
 neither is asked for a tool that has neither. Decides nothing, and runs nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec.structs import replace
+
 from bridle.errors import ToolError
-from bridle.policy import Act, Does, Facts, ToolPolicy
+from bridle.policy import Act, Does, Facts, Rule, ToolPolicy
 
 if TYPE_CHECKING:
     from bridle.messages import ToolCall
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 _FETCH = "web_fetch"
 _UNEXPANDED = ("~", "$HOME", "${HOME}")  # whoever means a folder of that name writes ./~
 _UNSANDBOXED = "it would run outside the sandbox"
+NOBODYS = "it is a tool of the agent's own, and nothing is known here of what it does"
 _GROUNDLESS = "nothing is known of the folder that it would run in"
 
 
@@ -50,6 +53,16 @@ def facts_of(
     if (told := getattr(tool, "facts", None)) is not None:  # one that knows more of its calls
         return _own_word(told, call, policy)
     return Facts(policy, subject_of(call.arguments))
+
+
+def vouched(facts: Facts, rules: "Sequence[Rule]") -> Facts:
+    """Of a tool that is nobody's: is there a rule that allows it by its name? Then that will do."""
+    if facts.opaque != NOBODYS:
+        return facts
+    named = [one for one in rules if one.verdict == "allow" and one.tool.strip("*?")]
+    if not all(any(one.speaks_of(act) for one in named) for act in facts.acts):
+        return facts
+    return replace(facts, opaque="")
 
 
 def _own_word(

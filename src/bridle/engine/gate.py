@@ -9,11 +9,12 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from bridle.engine.facts import facts_of
+from bridle.engine.facts import facts_of, vouched
 from bridle.engine.grants import is_over, rules_of
 from bridle.engine.parts import Parts
 from bridle.engine.question import Judged
 from bridle.engine.redact import MARK, holds_mark
+from bridle.engine.sweeps import SWEEPS, swept
 from bridle.engine.turn import Parked as Parked
 from bridle.events import Grant
 from bridle.messages import ToolCall
@@ -58,6 +59,9 @@ class Gate:
             decision = Decision("deny", _MARKED, "redaction")
         else:
             rules = self._rules if not self._grants else (*self._rules, *self._granted())
+            facts = vouched(facts, rules)
+            if theirs and call.name in SWEEPS:
+                facts = swept(call, facts, parts.ground, rules)
             decision = decide(call, facts, rules, self.mode())
             if parts.parent is not None:
                 decision = parts.parent.bound(decision, partial(decide, call, facts, rules))

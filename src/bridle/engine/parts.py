@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Approver = Callable[[ApprovalAsked], Awaitable[Answer | bool]]
 OnAsk = Literal["wait", "deny", "park"]
+Back = Callable[[dict[str, Any]], dict[str, Any]]
+Translate = Callable[[str, dict[str, Any], str], tuple[str, dict[str, Any], Back] | None]
 
 
 class PolicyEngine(Protocol):
@@ -52,8 +54,10 @@ class Parts(Struct):
     `sandbox` is the level that commands would run at (empty: none), or what knows it. A yes for
     the session ends after `ask_grant_seconds`; a rule that a person made of one goes to `learn`.
     `agent` carries the turns in the place of our own loop; `agents` makes one of its name, for
-    child sessions (None: our loop). `sources` have tools that come and go. `parent` is what a
-    child session has above it; `begin` opens one, and is the engine's to say.
+    child sessions (None: our loop). `translate` reads the names and arguments of well-known agents'
+    tools as ours, for a root, and tells the way back for arguments. `sources` have tools that come
+    and go. `parent` is what a child session has above it; `begin` opens one, and is the engine's to
+    say.
     """
 
     provider: Provider
@@ -86,6 +90,7 @@ class Parts(Struct):
     learn: Callable[[str], None] | None = None
     agent: "BaseAgent | None" = None
     agents: "Callable[[str], BaseAgent | None] | None" = None
+    translate: Translate | None = None
     sources: "tuple[ToolSource, ...]" = ()
     parent: "Parent | None" = None
     begin: "Callable[[Parts], Session] | None" = None

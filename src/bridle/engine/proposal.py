@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from bridle.engine.facts import NOBODYS
 from bridle.errors import ConfigError
 from bridle.messages import ToolCall
 from bridle.policy import Act, Decision, Facts, Rule, read_rule
@@ -11,12 +12,14 @@ _WILD = frozenset("*?")
 
 def proposal(call: ToolCall, facts: Facts, decision: Decision) -> str:
     """The rule in its words; empty where no rule would do, or none that covers only this."""
-    if decision.lasting or decision.rule or facts.floor or facts.guard or facts.opaque:
+    if decision.lasting or decision.rule or _is_beyond_rules(facts):
         return ""
     acts = bound(call, facts)
     if len(acts) != 1:
         return ""
     (act,) = acts
+    if facts.opaque and not act.subject:
+        return ""  # another agent's tool: its name alone may stand for anything that it has
     if act.within or _WILD & {*act.subject, *act.names[0]}:
         return ""  # in a rule it would stand for more than itself, or for another folder
     rule = Rule("allow", act.names[0], _pattern(act))
@@ -29,6 +32,11 @@ def bound(call: ToolCall, facts: Facts) -> tuple[Act, ...]:
     own = [act for act in acts if not act.minor] or list(acts)
     changing = [act for act in own if act.does != "reads"] or own
     return tuple({(act.names, act.subject): act for act in changing}.values())
+
+
+def _is_beyond_rules(facts: Facts) -> bool:
+    """Would no rule allow it? A tool that is nobody's can be allowed by its name."""
+    return bool(facts.floor or facts.guard or facts.opaque not in ("", NOBODYS))
 
 
 def _pattern(act: Act) -> str:
@@ -56,6 +64,6 @@ def _covers(rule: Rule, call: ToolCall, facts: Facts) -> bool:
     if rule.verdict != "allow":
         acts = facts.acts or (Act((call.name,), facts.subject),)
         return any(rule.speaks_of(act) for act in acts)
-    if facts.floor or facts.guard or facts.opaque or facts.policy.asks:
+    if _is_beyond_rules(facts) or facts.policy.asks:
         return False
     return all(rule.speaks_of(act) for act in bound(call, facts))

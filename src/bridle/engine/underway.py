@@ -184,11 +184,11 @@ class UnderWay:
             self.number,
             self.parts.workspace.root,
             self.history,
-            self.before,
             self.deadline,
             self.prompts,
             self.goes_on,
             self.steer,
+            self.parts.translate,
         )
         return carry_turn(inputs, given)
 

@@ -5,8 +5,9 @@ looked for only then, and `bridle doctor` asks without starting anything.
 """
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
+from typing import Any
 
 from msgspec import Struct
 
@@ -120,6 +121,11 @@ def resolved(agent: BaseAgent | str | None) -> BaseAgent | None:
     """An agent as it was handed in, or by its name. Raise `ConfigError`."""
     if agent is None or isinstance(agent, str):
         return agent_of(agent or LOOP)
+    if isinstance(agent, type):
+        raise ConfigError(
+            f"{agent.__name__} is the class of an agent, and not an agent",
+            hint=f"Hand in one of it: agent={agent.__name__}(…).",
+        )
     lacking = [one for one in ("execute", "cancel", "shutdown") if not hasattr(agent, one)]
     if lacking:
         raise ConfigError(
@@ -127,6 +133,21 @@ def resolved(agent: BaseAgent | str | None) -> BaseAgent | None:
             hint="An agent has execute, cancel and shutdown, as in bridle.agents.base.",
         )
     return agent
+
+
+def translated(
+    name: str, arguments: dict[str, Any], root: str
+) -> tuple[str, dict[str, Any], Callable[[dict[str, Any]], dict[str, Any]]] | None:
+    """A call by the name of one of Claude Code's tools, which many agents use, as one of ours.
+
+    With the way back for arguments; None where it is no such name.
+    """
+    from bridle.agents.claude_tools import to_ours, to_theirs
+
+    found = to_ours(name, arguments, (root,))
+    if found.name == name:
+        return None
+    return found.name, found.arguments, lambda new: to_theirs(name, arguments, new, (root,))
 
 
 def usable_agents() -> Iterator[Usable]:

@@ -18,7 +18,7 @@ from bridle.promises.store import Durability, Store
 from bridle.promises.tool import Files, Tool, ToolSource
 from bridle.runtime.adapters import known_secrets
 from bridle.runtime.adapters import provider as provider_of
-from bridle.runtime.agents import agent_of, resolved
+from bridle.runtime.agents import agent_of, resolved, translated
 from bridle.runtime.grounding import Folder, Surroundings, surroundings, undo_of
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import as_tool
@@ -123,6 +123,7 @@ def build_engine(
         system=_told(agent, folder.root, named, options),
         agent=agent,
         agents=agent_of,
+        translate=translated,
         small=provider_of(small) if isinstance(small, str) else small,
         sources=tuple(options.get("sources", ())),
         version=__version__,
