@@ -74,7 +74,7 @@ def test_garbage_on_its_output_is_no_message_and_too_much_of_it_is_an_error(tmp_
 def test_a_line_without_an_end_is_not_kept_in_memory(tmp_path):
     command = program(tmp_path, "import sys\nwhile True: sys.stdout.write('x' * 65536)")
     error = failure(command, HandMade(tmp_path))
-    assert "a line of more than 16,777,216 bytes" in error.message
+    assert "a line of more than 8,388,608 bytes" in error.message
 
 
 def test_messages_that_lie_about_their_shape_hurt_nobody(tmp_path, caplog):

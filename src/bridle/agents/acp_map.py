@@ -34,6 +34,9 @@ from bridle.workspace.text import one_line, shorten
 Update = schema.SessionNotification
 Kind = schema.ToolKind
 TEXT = 200_000  # characters of a result that are kept
+MOST_ENTRIES = 1000  # of a plan, of the commands, of what a call shows: nobody reads more
+_WORDS = 2000  # characters of one of them
+_TRACED = 20_000  # characters of anything else that is only noted
 
 KINDS: dict[str, Kind] = {
     "read": "read",
@@ -71,12 +74,24 @@ def wire(model: BaseModel) -> dict[str, Any]:
 
 def read_update(params: Any) -> Update | TraceEvent:
     """A notification, or what is to be recorded of one that cannot be read."""
+    update = params.get("update") if isinstance(params, dict) else None
     try:
+        if isinstance(update, dict) and (long := _too_long(update)):
+            return TraceEvent("acp", {"unread": one_line(f"{long} entries", 200)})
         return Update.model_validate(params)
     except ValidationError:
-        update = params.get("update") if isinstance(params, dict) else None
         kind = update.get("sessionUpdate") if isinstance(update, dict) else None
         return TraceEvent("acp", {"unread": one_line(str(kind or params), 200)})
+
+
+def _too_long(update: dict[str, Any]) -> int:
+    """How long a list in it is, where it is longer than anybody reads.
+
+    Looked at before every entry is made a value of the library's: that takes seconds in which
+    nobody else has a turn.
+    """
+    longest = max((len(one) for one in update.values() if isinstance(one, list)), default=0)
+    return longest if longest > MOST_ENTRIES else 0
 
 
 def events_of(update: Any) -> tuple[Event, ...]:
@@ -87,7 +102,8 @@ def events_of(update: Any) -> tuple[Event, ...]:
         case schema.AgentThoughtChunk():
             return _said(ThinkingDelta, update.content)
         case schema.AgentPlanUpdate():
-            return (TodosChanged(tuple(Todo(one.content, one.status) for one in update.entries)),)
+            todos = (Todo(shorten(one.content, _WORDS), one.status) for one in update.entries)
+            return (TodosChanged(tuple(todos)),)
         case schema.ToolCallStart() | schema.ToolCallProgress() | schema.UserMessageChunk():
             return ()
     return _traces(update)
@@ -97,15 +113,19 @@ def _traces(update: Any) -> tuple[TraceEvent, ...]:
     """What is only for those who look closely."""
     match update:
         case schema.CurrentModeUpdate():
-            return (TraceEvent("acp_mode", {"mode": update.current_mode_id}),)
+            return (TraceEvent("acp_mode", {"mode": one_line(update.current_mode_id, 200)}),)
         case schema.AvailableCommandsUpdate():
-            names = [one.name for one in update.available_commands]
+            names = [one_line(one.name, 200) for one in update.available_commands]
             return (TraceEvent("acp_commands", {"commands": names}),)
         case schema.SessionInfoUpdate():
-            return (TraceEvent("acp_title", {"title": update.title}),) if update.title else ()
+            title = one_line(update.title or "", 200)
+            return (TraceEvent("acp_title", {"title": title}),) if title else ()
         case schema.UsageUpdate():
             return (TraceEvent("acp_context", {"used": update.used, "size": update.size}),)
-    return (TraceEvent("acp", wire(update)),)
+    said = wire(update)
+    if len(json.dumps(said)) > _TRACED:
+        said = {"sessionUpdate": update.session_update, "cut": True}
+    return (TraceEvent("acp", said),)
 
 
 def _said(kind: type[TextDelta] | type[ThinkingDelta], content: Any) -> tuple[Event, ...]:

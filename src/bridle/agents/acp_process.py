@@ -17,7 +17,7 @@ from bridle.workspace.lookup import find_program
 from bridle.workspace.sandbox import supervised
 from bridle.workspace.text import neutral, shorten
 
-LIMIT = 2**24  # bytes of one line
+LIMIT = 2**23  # bytes of one line: a large picture, or a file; more would be read for a second
 GRACE = 0.5  # seconds between one way of asking it to end and the next
 _END = 5.0  # seconds that a supervisor has for ending everybody
 _GLANCE = 0.01  # seconds between one look at who is still there and the next

@@ -5,6 +5,7 @@ that was said before it has been taken. Knows the session by its reins and the p
 """
 
 import asyncio
+import json
 from typing import Any, TypeVar
 
 from acp import RequestError, schema
@@ -22,7 +23,7 @@ from bridle.workspace.text import one_line
 
 _QUEUE = 1024  # updates that wait; the program waits when there are more
 _MOST = 2**26  # characters that it may say in one turn
-_LEAST = 64  # of which every update counts for so many
+_LEAST = 64  # of which every update counts for so many at least
 _NEWS = 20  # kinds of notification of a vendor's own that are noted, each once
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -121,8 +122,11 @@ class Turn:
                 await self._take(item)
 
     async def _take(self, params: Any) -> None:
-        self._said += _LEAST
         found = read_update(params)
+        is_call = isinstance(found, schema.SessionNotification) and isinstance(
+            found.update, schema.ToolCallStart | schema.ToolCallProgress
+        )  # such a one says all of its output again and again; what is new of it is kept
+        self._count(_LEAST if is_call else size_of(params))
         if isinstance(found, TraceEvent):
             await self._reins.say(found)
             return
@@ -137,14 +141,12 @@ class Turn:
             self._opened.modes.current = update.current_mode_id
         await self._cost(update)
         for event in events_of(update):
-            self._count(event)
+            if isinstance(event, TextDelta):
+                self._texts.append(event.text)
             await self._reins.say(event)
 
-    def _count(self, event: Any) -> None:
-        text = getattr(event, "text", "")
-        if isinstance(event, TextDelta):
-            self._texts.append(text)
-        self._said += len(text)
+    def _count(self, size: int) -> None:
+        self._said += size
         if self._said > _MOST:
             self.flooded.set()
 
@@ -202,6 +204,14 @@ def _read(model: type[Model], params: Any) -> Model:
         return model.model_validate(params)
     except ValidationError as error:
         raise RequestError.invalid_params({"details": str(error.error_count())}) from error
+
+
+def size_of(params: Any) -> int:
+    """How much was said, whatever of it is kept."""
+    try:
+        return max(_LEAST, len(json.dumps(params)))
+    except RecursionError:
+        return _MOST // 64
 
 
 def flood() -> AgentError:
