@@ -19,7 +19,7 @@ FRIENDLY = str(HERE / "friendly_server.py")
 
 
 def raw(mode, folder, name=None, **more):
-    """A raw server in that mode; what it hears is noted in `MODE.notes`."""
+    """A raw server in that mode; what it hears is noted beside the folder."""
     words = (sys.executable, "-S", RAW, mode, str(notes_of(mode, folder)))
     return Spec(name or mode, words, identity=mode, **more)
 
@@ -30,7 +30,8 @@ def friendly(name="friendly", **more):
 
 
 def notes_of(mode, folder):
-    return Path(folder, f"{mode}.notes")
+    """Beside the workspace: a file in it that a command names has to stay as it is."""
+    return Path(f"{folder}-{mode}.notes")
 
 
 def notes(mode, folder):

@@ -14,6 +14,10 @@ from pathlib import Path
 OBJECT = {"type": "object", "properties": {"text": {"type": "string"}}}
 BIDI = "\u202e"
 ESCAPE = "\x1b[31m"
+CROWDS = {  # results of very many values, and of many blocks
+    "crowd": '{{"content":[],"structuredContent":{{"a":[{}]}}}}'.format(",".join(["0"] * 300_000)),
+    "blocks": '{{"content":[{}]}}'.format(",".join(['{"type":"text","text":"x"}'] * 1001)),
+}
 
 
 def tool(name, description="", schema=None, **more):
@@ -180,6 +184,15 @@ class Talk:
         sys.stdout.write(f'{{"jsonrpc":"2.0","id":{number},"result":{{"x":"')
         for _ in range(1024):
             sys.stdout.write("x" * (1 << 20))
+
+    def on_crowd(self, number):
+        sys.stdout.write(f'{{"jsonrpc":"2.0","id":{number},"result":{CROWDS["crowd"]}}}\n')
+        sys.stdout.flush()
+        return True
+
+    def on_blocks(self, number):
+        self.say({"jsonrpc": "2.0", "id": number, "result": json.loads(CROWDS["blocks"])})
+        return True
 
     def on_junk(self, number):
         sys.stdout.write("Starting up...\n\n{broken\n[1,2]\n\x00\xff\n")

@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from raw_server import respond
+from raw_server import CROWDS, respond
 
 
 class Web(ThreadingHTTPServer):
@@ -122,6 +122,12 @@ class _Answering(BaseHTTPRequestHandler):
             return self._pour(b'{"jsonrpc":"2.0","id":1,"result":{"x":"', b"x" * (1 << 20), 1024)
         if message["method"] == "tools/call" and web.mode == "event":
             return self._pour(b"data: ", b"x" * (1 << 20), 1024, "text/event-stream")
+        kind, _, way = web.mode.partition(" ")
+        if message["method"] == "tools/call" and kind in CROWDS:
+            data = f'{{"jsonrpc":"2.0","id":{number},"result":{CROWDS[kind]}}}'.encode()
+            if way == "event":
+                return self._pour(b': "\r\ndata: ', data + b"\r\n\r\n", 1, "text/event-stream")
+            return self._send(200, data)
         try:
             said = {"result": respond(web.mode, message, web.state)}
         except LookupError as error:

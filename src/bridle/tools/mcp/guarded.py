@@ -13,13 +13,22 @@ from typing import Any
 
 from mcp.shared._stream_protocols import ReadStream
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import (
+    INVALID_REQUEST,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 
 from bridle.tools.mcp.definition import UNFIT
+from bridle.tools.mcp.tally import BLOCKS
 
 BURST = 5_000  # messages at once
 PER_SECOND = 500.0  # ... and from then on
 QUESTIONS = 100  # of a server to us at once, and one a second
+_BLOCKS = ("content", "contents", "messages")
 _CHANGED = "notifications/tools/list_changed"
 _UNWANTED = ("notifications/message", "notifications/resources/updated")
 FORGOTTEN = object()  # no server can send it: that this very request was refused, and not done
@@ -81,8 +90,14 @@ class Guarded:
                 return self._marked(item)
 
     def _marked(self, item: Item) -> Item:
-        """An error that answers a request which was refused says so, in a way nobody can forge."""
+        """An error to a request that was refused says so, in a way that nobody can forge.
+
+        An answer of more blocks than anybody reads is an error.
+        """
         message = item.message if isinstance(item, SessionMessage) else None
+        if isinstance(message, JSONRPCResponse) and _is_too_much(message.result):
+            error = ErrorData(code=INVALID_REQUEST, message=f"more than {BLOCKS:,} blocks at once")
+            return SessionMessage(JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
         if isinstance(message, JSONRPCError) and message.id in self._refused:
             message.error.data = FORGOTTEN
         return item
@@ -118,6 +133,12 @@ class Guarded:
         trace: TracebackType | None,
     ) -> bool | None:
         return await self._inner.__aexit__(kind, error, trace)
+
+
+def _is_too_much(result: dict[str, Any]) -> bool:
+    """Are there more blocks in it than anybody reads? The SDK makes an object of each."""
+    found = (result.get(name) for name in _BLOCKS)
+    return any(isinstance(one, list) and len(one) > BLOCKS for one in found)
 
 
 def _is_change(item: Item) -> bool:

@@ -25,6 +25,7 @@ from bridle.errors import ToolError
 from bridle.tools.family import Family
 from bridle.tools.mcp.guarded import Guarded
 from bridle.tools.mcp.spec import Spec
+from bridle.tools.mcp.tally import TOO_MUCH, Tally
 from bridle.tools.process import clean_environment
 from bridle.workspace.lookup import find_program, is_below
 from bridle.workspace.sandbox import supervised
@@ -114,9 +115,9 @@ class Pipe:
         if "/" in name:
             found = str(Path(self._folder, Path(name).expanduser()))
             return found if os.access(found, os.X_OK) else self._missing(name)
-        found = shutil.which(name, path=path)
-        if found is not None and not is_below(found, self._roots):
-            return found
+        listed = shutil.which(name, path=path)
+        if listed is not None and not is_below(listed, self._roots):
+            return listed
         return find_program(name, self._roots) or self._missing(name)
 
     def _elsewhere(self, path: str) -> str:
@@ -133,16 +134,24 @@ class Pipe:
         assert process.stdout is not None
         parts: list[bytes] = []
         size = 0
+        tally = Tally()
         with to, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             while data := await process.stdout.read(_CHUNK):
                 *lines, rest = data.split(b"\n")
                 for line in lines:
+                    if not tally.add(line):
+                        self.trouble = TOO_MUCH
+                        return
+                    tally.clear()
                     parts.append(line)
                     await _deliver(b"".join(parts), to)
                     parts.clear()
                     size = 0
                 parts.append(rest)
                 size += len(rest)
+                if not tally.add(rest):
+                    self.trouble = TOO_MUCH
+                    return
                 if size > LARGEST:
                     self.trouble = f"it sent a message of more than {LARGEST:,} bytes"
                     return

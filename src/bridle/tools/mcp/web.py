@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bridle.tools.mcp.guarded import Allowance, Guarded
 from bridle.tools.mcp.spec import Spec
+from bridle.tools.mcp.tally import TOO_MUCH, Tally
 
 if TYPE_CHECKING:
     from bridle.tools.mcp.signing_in import Visitor
@@ -70,6 +71,9 @@ class Web:
 
         return signing_in(self._spec, self._visitor)
 
+    def _complain(self, trouble: str) -> None:
+        self.trouble = trouble
+
     def _refuse(self, body: bytes) -> None:
         """Of this request, and of no other, it is known that nothing came."""
         with suppress(msgspec.DecodeError):
@@ -90,8 +94,10 @@ class Web:
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             self.trouble = "it sent a packed answer, which nobody asked for"
             raise httpx2.RemoteProtocolError(self.trouble)
-        if not response.headers.get("content-type", "").startswith("text/event-stream"):
-            assert isinstance(response.stream, httpx2.AsyncByteStream)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            response.stream = _Counted(response.stream, self._complain)
+        else:
             response.stream = _Bounded(response.stream)
 
 
@@ -106,18 +112,39 @@ def _streams(url: str, client: httpx2.AsyncClient) -> AbstractAsyncContextManage
     return streamable_http_client(url, http_client=client, max_sse_event_size=LARGEST)
 
 
+class _Counted(httpx2.AsyncByteStream):
+    """A stream of events that ends with an error where there is too much in one of them."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, complain: Callable[[str], None]) -> None:
+        self._inner = inner
+        self._complain = complain
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        tally = Tally()
+        async for data in self._inner:
+            if not tally.add_stream(data):
+                self._complain(TOO_MUCH)
+                raise httpx2.SSEError(TOO_MUCH)
+            yield data
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
 class _Bounded(httpx2.AsyncByteStream):
-    """A body that ends with an error where it is too long."""
+    """A body that ends with an error where it is too long, or too much is in it."""
 
     def __init__(self, inner: httpx2.AsyncByteStream) -> None:
         self._inner = inner
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        room = LARGEST
+        room, tally = LARGEST, Tally()
         async for data in self._inner:
             room -= len(data)
             if room < 0:
                 raise httpx2.StreamError(f"the answer is longer than {LARGEST:,} bytes")
+            if not tally.add(data):
+                raise httpx2.StreamError(TOO_MUCH)
             yield data
 
     async def aclose(self) -> None:
