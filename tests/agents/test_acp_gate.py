@@ -3,8 +3,9 @@
 import asyncio
 import json
 
-from agents.acp_rig import ANSWER, HandMade, acp_engine, one_prompt, opened
+from agents.acp_rig import ANSWER, HandMade, acp_engine, one_prompt, opened, scripted
 from bridle.promises.agent import Permission
+from bridle.promises.session import Answer
 from rig import run
 
 # In the program: two questions about one call, both before either is answered.
@@ -131,3 +132,32 @@ def test_a_hook_that_changes_what_is_read_has_that_read(tmp_path):
     assert run(one_prompt(opened(tmp_path, lines), session)).content == "two\n"
     assert session.asked == [("read", {"path": "private.txt"})]
     assert [text for _, text, _ in session.finished] == ["two\n"]
+
+
+def test_a_yes_to_one_tool_that_nobody_knows_is_for_no_other(tmp_path):
+    """They share a name here, so no rule is proposed, and a yes for longer is for the same call."""
+    asked = []
+
+    async def approve(question):
+        asked.append((question.call.arguments["title"], question.proposal))
+        return Answer(len(asked) == 1, "session", by="tester")
+
+    names = ("get_weather", "get_weather", "send_money")
+    steps = [
+        {
+            "ask": {"kind": "other", "title": name, "id": f"c{number}", "input": {"to": "x"}},
+            "then": [{"say": name}],
+            "else": [],
+        }
+        for number, name in enumerate(names)
+    ]
+    root = tmp_path / "work"
+    root.mkdir()
+
+    async def story():
+        async with acp_engine(root, scripted(tmp_path, steps), approver=approve) as engine:
+            session = await engine.session()
+            await session.wait(await session.send("go"))
+
+    run(story())
+    assert asked == [("get_weather", ""), ("send_money", "")]
