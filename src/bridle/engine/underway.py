@@ -263,6 +263,10 @@ class UnderWay:
         )
         if parts.redactor is not None:
             context.clean = parts.redactor.text
+        if parts.rules:
+            from bridle.engine.hidden import hidden_by
+
+            context.hidden = hidden_by(parts.rules)
         if tool is not None and tool.policy.delegates:
             context.spawn = partial(self._family().spawn, call.id)
         return context

@@ -82,6 +82,7 @@ class ToolContext(Struct, Generic[Deps]):
     (empty: there is none). `word` is what the person said when this call was asked about; `mode`
     is the session's. `clean` takes secrets out of text that is kept elsewhere than in the log.
     `agreed`: a person was shown this call, and said yes to it, before the session was taken up.
+    `hidden` says which files a search leaves out, because a rule keeps them (None: there is none).
     """
 
     workspace: Files
@@ -99,6 +100,7 @@ class ToolContext(Struct, Generic[Deps]):
     mode: Mode = "ask"
     clean: Callable[[str], str] = lambda text: text
     agreed: bool = False
+    hidden: Callable[[str], bool] | None = None
 
     def say(self, text: str) -> None:
         """Show some output while the tool is still running."""

@@ -1,7 +1,8 @@
 """How the tool `grep` searches: with ripgrep where there is one, else in Python.
 
 Both look at the same files and give the same lines in the same order, `path:line:text`. Files that
-hold credentials are left out, unless it is them that were asked for: then the gate has spoken.
+hold credentials, and those that a rule keeps from being read, are left out, unless it is them that
+were asked for: then the gate has spoken.
 ripgrep opens files by their names, and somebody may swap a folder for a link meanwhile; so it only
 says where to look, and the lines themselves are read here, by the workspace's own handles.
 """
@@ -53,6 +54,7 @@ async def search(
     if context.deadline is not None:
         seconds = min(seconds, context.deadline - asyncio.get_running_loop().time())
     found = _Search(workspace, path, arguments, max(seconds, 0.0))
+    found.hidden = context.hidden
     if program is None:
         await in_thread(found.in_python)
     else:
@@ -84,6 +86,7 @@ class _Search:
         self._limit = int(arguments.get("limit", MOST))
         self._seconds = seconds
         self._opens_secrets = bool(care_of(path).reading)
+        self.hidden: Callable[[str], bool] | None = None  # what a rule keeps from being read
         self._hits: dict[str, list[Hit]] = {}  # by file, in order
         self._notes: list[str] = []
 
@@ -106,6 +109,8 @@ class _Search:
     def _wants(self, path: str) -> bool:
         """Is this file to be searched?"""
         if self._wanted is not None and not self._wanted(path):
+            return False
+        if self.hidden is not None and path != self._path and self.hidden(path):
             return False
         # Nothing is said of such a file: that a pattern fits it says what is in it.
         return self._opens_secrets or not care_of(path).reading
