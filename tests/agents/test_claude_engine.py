@@ -83,7 +83,7 @@ def test_an_edit_is_asked_about_made_and_reported_as_our_own_loops_would_be_P7(t
     root, person = workspace(tmp_path), Person()
     engine, session_id, result = run(edited(tmp_path, person))
     assert (result.reason, result.text) == ("done", "Edited.")
-    edit = {"path": "a.txt", "old": "one", "new": "two", "all": False}
+    edit = {"path": "a.txt", "old": "one", "new": "two"}
     assert person.asked == [("edit", edit)]
     assert (root / "a.txt").read_text() == "two\n"
     assert conversation(engine, session_id) == [

@@ -49,6 +49,8 @@ CALLS = [
      {"path": "a", "content": ""}, {}),
     ("Read", {"file_path": "/etc/hosts", "offset": 0, "limit": 5}, "read",
      {"path": "/etc/hosts", "limit": 5}, {}),
+    ("Edit", {"file_path": "/work/space/a", "old_string": "x", "new_string": "y",
+              "replace_all": False}, "edit", {"path": "a", "old": "x", "new": "y"}, {}),
     ("Glob", {"pattern": "**/*.py", "path": "/work/space"}, "glob",
      {"pattern": "**/*.py", "path": "."}, {}),
     ("Glob", {"pattern": "/etc/ssl/*.pem"}, "glob", {"pattern": "*.pem", "path": "/etc/ssl"}, {}),

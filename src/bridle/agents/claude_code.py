@@ -12,7 +12,7 @@ from typing import Any
 
 from bridle.agents.claude_options import ClaudeCodeConfig, load_sdk
 from bridle.agents.claude_run import ClaudeRun, Order
-from bridle.agents.claude_talk import usage_of
+from bridle.agents.claude_talk import Talk, usage_of
 from bridle.agents.claude_verdict import Outcome
 from bridle.agents.past import KNOWN, mark, missed, past_of, with_missed, with_past
 from bridle.errors import BudgetReached, SessionBusy
@@ -89,6 +89,7 @@ class _Turn:
 
     async def through(self, prompt: str) -> AgentResponse:
         """To the end, with at most one try more for each of the two reasons."""
+        _check(getattr(self._session, "room", None))
         self._order.sdk = await asyncio.to_thread(load_sdk)
         resume, asked = self._session.claude_session_id or None, prompt
         if resume is not None:
@@ -126,13 +127,14 @@ class _Turn:
             return Outcome("stopped", "It was stopped.")
         before = self._spent if resume else 0.0
         self._run = run = ClaudeRun(self._order, resume)
+        outcome = Outcome("failed")
         try:
             outcome = await run.through(prompt)
         finally:
             self._used.update(run.hooks.used)
             self._keep_mark(run.talk.session_id)
-        if outcome.kind != "stale":
-            self._account(outcome, before, run.talk.model)
+            if outcome.kind != "stale":
+                self._account(outcome, before, run.talk)
         return outcome
 
     def _next(self, prompt: str, resume: str | None) -> tuple[str, str | None]:
@@ -194,18 +196,22 @@ class _Turn:
         else:
             self._costs[self._session.id] = value
 
-    def _account(self, outcome: Outcome, before: float, model: str) -> None:
-        """The program counts from the beginning of the conversation; a turn pays its own part."""
+    def _account(self, outcome: Outcome, before: float, talk: Talk) -> None:
+        """The program counts from the beginning of the conversation; a turn pays its own part.
+
+        Where it ends early its own figures lack replies, or all of them: those that came count.
+        """
         self._milliseconds += outcome.duration_ms
         self._turns += outcome.num_turns
-        usage, cost = usage_of(outcome.usage), None
+        said, cost = usage_of(outcome.usage), None
+        usage = max(said, talk.used, key=lambda one: one.total_tokens)
         if outcome.total is not None:
             cost = outcome.total - before if outcome.total >= before else outcome.total
             self._cost += cost
             self._spent = outcome.total
         emit = getattr(self._session, "emit", None)
         if emit is not None and (usage.total_tokens or cost):
-            emit(UsageReported(usage, model, cost, priced=True))
+            emit(UsageReported(usage, talk.model, cost, priced=True))
 
     def _response(self, outcome: Outcome) -> AgentResponse:
         stopped = self._stopped.is_set()
@@ -218,6 +224,14 @@ class _Turn:
             list(self._used),
             stopped or outcome.kind != "done",
         )
+
+
+def _check(room: Any) -> None:
+    """Raise `BudgetReached` where nothing is left: the program takes no limit of nothing."""
+    for name in ("money", "tokens", "steps"):
+        found = getattr(room, name, None)
+        if found is not None and found <= 0:
+            raise BudgetReached(f"The limit of {name} is reached; Claude Code was not started.")
 
 
 def _roots(folder: str) -> tuple[str, ...]:

@@ -19,7 +19,8 @@ from bridle.agents.claude_search import answer_of, harmless, is_for_ours
 from bridle.agents.claude_talk import Answered, Talk
 from bridle.agents.claude_tools import Roots, questions, to_ours, to_path, to_theirs
 from bridle.errors import AgentError
-from bridle.events import TraceEvent
+from bridle.events import ResponseCompleted, TraceEvent
+from bridle.messages import Message, ToolCall
 from bridle.promises.agent import OnToolActivity, Permission, ToolActivity
 from bridle.workspace.text import one_line, shorten
 
@@ -56,6 +57,8 @@ class Hooks:
         self._news = asyncio.Condition()
         self._running: dict[str, str] = {}  # allowed, and not answered: their own names
         self._allowed: set[str] = set()
+        self._seen: set[str] = set()  # calls that came to a hook
+        self.is_stopped = False
         self._found: dict[str, Json] = {}  # what our own tool has answered in the program's place
         self.used: dict[str, None] = {}  # the tools, in the order of their first use
 
@@ -79,6 +82,7 @@ class Hooks:
     async def before(self, given: Json, _id: str | None, _context: Any) -> Json:
         """May this call run?"""
         name, theirs, call_id = given["tool_name"], given["tool_input"], given["tool_use_id"]
+        self._seen.add(call_id)
         if not given.get("agent_id"):
             await self._words_before(call_id)
         attach(self._session, str(given.get("session_id") or ""))
@@ -114,7 +118,19 @@ class Hooks:
 
     async def answered(self, found: Answered) -> None:
         """The model reads a result of which no hook has told."""
+        if found.call_id in self._running and self.is_stopped and not found.ok:
+            found = found._replace(text=_STOPPED)  # in the program's words a person said no
+        elif found.call_id in self._talk.called and found.call_id not in self._seen:
+            await self._confess(self._talk.called[found.call_id], found)
         await self._finish(found.call_id, found.text, ok=found.ok)
+
+    async def _confess(self, call: ToolCall, found: Answered) -> None:
+        """A call that the program itself refused, before any hook: it is in the log as that."""
+        self._seen.add(call.id)
+        if hasattr(self._session, "emit") and hasattr(self._session, "finish"):
+            reply = ResponseCompleted("tool_use", Message("assistant", (call,)))
+            self._session.emit(reply)
+            await self._session.finish(call.id, found.text, ok=found.ok)
 
     async def _words_before(self, call_id: str) -> None:
         """What the model said before a call stands before it."""

@@ -109,7 +109,7 @@ class ClaudeRun:
 
     async def stop(self) -> None:
         """Ask it to stop, and if it does not, end it."""
-        self.is_stopped = True
+        self.is_stopped = self.hooks.is_stopped = True
         client = self._client
         if client is not None:
             with suppress(Exception):  # it may be gone; then it is ended below

@@ -18,8 +18,13 @@ from bridle.events import (
     ToolCallStarted,
     TraceEvent,
 )
+from bridle.messages import ToolCall
 from bridle.usage import Usage
 
+_FIGURES = (
+    *("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"),
+    "thinking_tokens",
+)
 _TOLD = {  # the program's own notes that are worth a trace, and what of them
     "api_retry": ("attempt", "max_retries", "retry_delay_ms", "error_status", "error"),
     "permission_denied": ("tool_name", "tool_use_id", "message", "decision_reason"),
@@ -39,15 +44,18 @@ class Talk:
     """One run's messages, and what they have said so far.
 
     `error` is the kind of a failure of the service, as the program names it. `called` are the calls
-    that the model has written whole, and `plans` those plans that it wrote into one: the program
-    takes them out. `said`: has the model said or begun anything?
+    that the model has written whole, in our words, and `plans` those plans that it wrote into one:
+    the program takes them out. `said`: has the model said or begun anything?
     """
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
         self._streamed = ""
         self._calls: dict[int, str] = {}
-        self.called: set[str] = set()
+        self._is_open = False  # does text stand last, with no call behind it?
+        self._figures: dict[str, dict[str, Any]] = {}  # what each reply has used, by its id
+        self._counted = ""
+        self.called: dict[str, ToolCall] = {}
         self.plans: dict[str, str] = {}
         self.said = False
         self.session_id = ""
@@ -58,6 +66,7 @@ class Talk:
         """The events of one message."""
         kind = type(message).__name__
         if kind == "StreamEvent":
+            self._count(message.event)
             return [] if message.parent_tool_use_id else self._stream(message.event)
         if kind == "AssistantMessage":
             return [] if message.parent_tool_use_id else self._assistant(message)
@@ -70,11 +79,33 @@ class Talk:
         if kind == "message_start":
             self._streamed = str(event.get("message", {}).get("id", ""))
             self._calls.clear()
-        elif kind == "content_block_start":
+            return self._apart()
+        if kind == "content_block_start":
             return self._block(int(event.get("index", 0)), event.get("content_block") or {})
-        elif kind == "content_block_delta":
+        if kind == "content_block_delta":
             return self._delta(int(event.get("index", 0)), event.get("delta") or {})
         return []
+
+    def _apart(self) -> list[Event]:
+        """The texts of two replies do not run together where no call stands between them."""
+        was_open, self._is_open = self._is_open, False
+        return [TextDelta("\n\n")] if was_open else []
+
+    def _count(self, event: dict[str, Any]) -> None:
+        """What a reply uses is said when it begins, and again, for good, when it ends."""
+        found: Any = event.get("usage")
+        if event.get("type") == "message_start":
+            message = event.get("message") or {}
+            self._counted, found = str(message.get("id", "")), message.get("usage")
+        if isinstance(found, dict):
+            given = {key: value for key, value in found.items() if value is not None}
+            self._figures[self._counted] = {**self._figures.get(self._counted, {}), **given}
+
+    @property
+    def used(self) -> Usage:
+        """What all replies together have used, as far as they came."""
+        each = [usage_of(one) for one in self._figures.values()]
+        return Usage(*(sum(getattr(one, name) for one in each) for name in _FIGURES))
 
     def _block(self, index: int, block: dict[str, Any]) -> list[Event]:
         if block.get("type") != "tool_use":
@@ -85,6 +116,7 @@ class Talk:
 
     def _delta(self, index: int, delta: dict[str, Any]) -> list[Event]:
         if text := delta.get("text"):
+            self._is_open = True
             return [TextDelta(text)]
         if thought := delta.get("thinking"):
             return [ThinkingDelta(thought)]
@@ -107,7 +139,9 @@ class Talk:
         return events
 
     def _note(self, block: Any) -> None:
-        self.called.add(block.id)
+        self._is_open = False
+        ours = to_ours(block.name, block.input, self._roots)
+        self.called[block.id] = ToolCall(block.id, ours.name, ours.arguments)
         if block.name == "ExitPlanMode":
             self.plans[block.id] = str(block.input.get("plan") or "")
 

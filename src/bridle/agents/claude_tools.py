@@ -243,6 +243,11 @@ def _outward(name: str, field: str) -> Change:
     return _VALUES.get((name, field), (_same, _same))[1]
 
 
+def _if_set(value: Any) -> Any:
+    """A `false` is what holds anyway: nobody has to read it in a question."""
+    return None if value is False else value
+
+
 def _seconds(milliseconds: Any) -> Any:
     if not isinstance(milliseconds, int | float) or milliseconds <= 0:
         return None
@@ -265,7 +270,7 @@ def _edits(given: Any) -> Any:
     if not isinstance(given, list):
         return given
     return [
-        {_EDIT[key]: value for key, value in one.items() if key in _EDIT}
+        {_EDIT[key]: value for key, value in one.items() if key in _EDIT and value is not False}
         if isinstance(one, dict)
         else one
         for one in given
@@ -294,6 +299,9 @@ def _todos(given: Any) -> Any:
 
 _VALUES: Mapping[tuple[str, str], tuple[Change, Change]] = {
     ("Bash", "timeout"): (_seconds, _milliseconds),
+    ("Bash", "run_in_background"): (_if_set, _same),
+    ("Edit", "replace_all"): (_if_set, _same),
+    ("Grep", "-i"): (_if_set, _same),
     ("MultiEdit", "edits"): (_edits, _their_edits),
     ("Read", "offset"): (_at_least_one, _same),
     ("Read", "limit"): (_at_least_one, _same),

@@ -21,6 +21,10 @@ _SIGN_IN = (
     "Set ANTHROPIC_API_KEY to a key that is valid, or start `claude` once and sign in; "
     "what was done until then is in the log."
 )
+_OTHERWISE = (
+    "The same would be refused again: try another model, a shorter prompt or a new session; "
+    "what was done until then is in the log."
+)
 _TRANSIENT = ("server_error", "overloaded", "rate_limit")  # as the program names them
 _REFUSED = ("authentication_failed", "billing_error", "oauth_org_not_allowed")
 _LIMITS = {
@@ -69,8 +73,15 @@ def _kind(result: Any, error: str, *, resumed: bool) -> tuple[Kind, str]:
     if is_transient(result.api_error_status, error):
         return "transient", UNAVAILABLE
     if result.api_error_status in (401, 403) or error in _REFUSED:
-        return "failed", f"Claude Code was refused by the service: {said} {_SIGN_IN}"
+        return "failed", f"Claude Code was refused by the service: {_sentence(said)} {_SIGN_IN}"
+    if result.api_error_status in (400, 413, 422):
+        return "failed", f"The service refused what it was sent: {_sentence(said)} {_OTHERWISE}"
     return "failed", f"Claude Code reported an error: {said or result.subtype}"
+
+
+def _sentence(said: str) -> str:
+    said = said.rstrip() or "it did not say why"
+    return said if said.endswith((".", "!", "?")) else f"{said}."
 
 
 def is_transient(status: int | None, error: str) -> bool:
