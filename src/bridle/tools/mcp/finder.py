@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 NAME = "mcp"
 _LOOKS = ("servers", "tools", "resources", "prompts")
 _ASKS = ("read", "prompt")
+_TAKES = {"read": "uri", "prompt": "name"}
 _POLICY = ToolPolicy()
 _SHOWN = 40  # servers that the description names
 _TEXT = {"type": "string", "minLength": 1}
@@ -50,7 +51,10 @@ class Finder:
         """A look reads; everything else asks."""
         action, server = str(arguments.get("action")), str(arguments.get("server", ""))
         does: Does = "reads" if action in _LOOKS else "changes"
-        what = arguments.get("uri") or arguments.get("name") or ""
+        unfit = sorted({"uri", "name"} & arguments.keys() - {_TAKES.get(action)})
+        if unfit and does != "reads":  # what is judged is to be what is asked for
+            return Facts(_POLICY, floor=f"`{action}` takes no `{unfit[0]}`")
+        what = arguments.get(_TAKES.get(action, ""), "")
         subject = " ".join(filter(None, (action, server, str(what))))
         reason = "" if does == "reads" else f"what {server} does with it is not known here"
         return Facts(_POLICY, acts=(Act((NAME,), subject, does, reason),))
