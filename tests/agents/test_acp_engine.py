@@ -3,6 +3,7 @@
 import bridle
 from agents.acp_rig import acp_engine, scripted
 from bridle.agents.acp import AcpAgent
+from bridle.engine.budget import Limits
 from bridle.events import (
     AgentAttached,
     ApprovalAsked,
@@ -280,3 +281,21 @@ def test_an_agent_is_told_instructions_and_what_others_did_before_and_meanwhile(
     assert "it rains" in second and "Noted." in second and second.endswith("two")
     assert "Speak plainly." not in second and "Hello Ada." not in second
     assert third == "mode= prompt=three"
+
+
+def test_a_limit_of_money_ends_what_an_agent_does_that_does_not_say_what_it_costs(tmp_path):
+    """The first use without a price is the last: nobody could say when the limit is reached."""
+    root, aside = places(tmp_path)
+    used = {"totalTokens": 50, "inputTokens": 40, "outputTokens": 10}
+    steps = [{"say": "x"}, {"tokens": used}]
+
+    async def story(limits):
+        command = scripted(aside, steps, steps)
+        async with acp_engine(root, command, limits=limits) as engine:
+            session = await engine.session()
+            found = [await session.wait(await session.send("go")) for _ in range(2)]
+            return [(one.reason, one.metrics.tokens) for one in found]
+
+    assert run(story(Limits(session_money=1.0))) == [("budget", 50), ("budget", 0)]
+    assert run(story(Limits(money=1.0))) == [("budget", 50), ("budget", 50)]
+    assert run(story(Limits(session_tokens=1000))) == [("done", 50), ("done", 50)]

@@ -15,6 +15,8 @@ from bridle.events import UsageReported
 from bridle.promises.agent import Room
 from bridle.usage import ExecutionMetrics, Usage
 
+_CANNOT = "cannot be kept"
+_UNPRICED = "Use an agent that says what it costs, or a limit of tokens instead of money."
 _LEAST_MONEY = 1e-6  # dollars: enough to find a limit that is reached
 
 
@@ -52,9 +54,23 @@ def reached(budget: Budget, before: ExecutionMetrics, ahead: int = 0) -> tuple[s
     if limits.session_money and spent >= limits.session_money:
         said = f"the limit of ${limits.session_money:g} a session is reached"
         return f"{said}: ${spent:.4f} are spent", _later("money")
+    if said := _unkept(budget, before):
+        return said, _UNPRICED
     if budget.above is not None:  # what others below the same parent have used counts as well
         return reached(budget.above, budget.above.before, ahead)
     return "", ""
+
+
+def _unkept(budget: Budget, before: ExecutionMetrics) -> str:
+    """The limit of money that cannot be kept, because nobody knows what was spent."""
+    limits = budget.limits
+    if limits.money and budget.unknown:
+        return f"what {budget.unknown} cost is unknown, so a limit of ${limits.money:g} {_CANNOT}"
+    if limits.session_money and (budget.unknown or before.unpriced):
+        what = budget.unknown or "an earlier reply of this session"
+        limit = f"a limit of ${limits.session_money:g} a session"
+        return f"what {what} cost is unknown, so {limit} {_CANNOT}"
+    return ""
 
 
 class DayRoom:

@@ -117,6 +117,11 @@ class Budget:
         """The money of this turn, as far as it is known or can be guessed."""
         return self._ledger.money
 
+    @property
+    def unknown(self) -> str:
+        """Whose reply of this turn nobody knows the cost of; empty where there is none."""
+        return self._ledger.unknown
+
     def beside(self, info: ProviderInfo, purpose: str) -> "Budget":
         """The same budget for another model's call beside the turn: a title, a summary.
 
