@@ -14,6 +14,7 @@ from bridle.engine.grants import is_over, rules_of
 from bridle.engine.parts import Parts
 from bridle.engine.question import Judged
 from bridle.engine.redact import MARK, holds_mark
+from bridle.engine.ruled_reads import with_ruled_reads
 from bridle.engine.sweeps import SWEEPS, swept
 from bridle.engine.turn import Parked as Parked
 from bridle.events import Grant
@@ -60,6 +61,8 @@ class Gate:
         else:
             rules = self._rules if not self._grants else (*self._rules, *self._granted())
             facts = vouched(facts, rules)
+            if rules and tool.policy.runs:
+                facts = with_ruled_reads(facts, parts.ground, rules, cwd)
             if theirs and call.name in SWEEPS:
                 facts = swept(call, facts, parts.ground, rules)
             decision = decide(call, facts, rules, self.mode())

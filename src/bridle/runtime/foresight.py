@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bridle.engine.facts import facts_of
+from bridle.engine.ruled_reads import with_ruled_reads
 from bridle.messages import ToolCall
 from bridle.policy import Decision, Facts, Mode, Rule, ToolPolicy, decide
 from bridle.promises.ground import Ground
@@ -70,9 +71,12 @@ class Foresight:
         folder = os.path.normpath(Path(self.ground.root, cwd)) if cwd else ""
         sandboxed = self.sandbox if mode == "auto" else False  # it takes 10 ms to look for one
         facts = facts_of(call, tool, self.ground, cwd=folder, sandboxed=sandboxed)
+        rules = self.rules + rules
+        if rules and tool.policy.runs:
+            facts = with_ruled_reads(facts, self.ground, rules, folder)
         if known is None and self._offered_only:
-            return Foreseen(facts, _unoffered(call, facts, self.rules + rules, mode))
-        return Foreseen(facts, decide(call, facts, self.rules + rules, mode))
+            return Foreseen(facts, _unoffered(call, facts, rules, mode))
+        return Foreseen(facts, decide(call, facts, rules, mode))
 
     def call(self, tool: str, subject: str) -> ToolCall:
         """A call of that tool with that command, path or host."""
