@@ -52,13 +52,14 @@ CLAUDES = [
     ("Bash", {"command": "rm -rf /"}),
     ("Write", {"file_path": "/etc/passwd", "content": ""}),
     ("Read", {"file_path": "/root/.ssh/id_rsa"}),
+    ("Bash", {"command": "ls", "cwd": "/"}),
     ("MultiEdit", {"file_path": ".git/config", "edits": []}),
 ]
 
 
 def test_the_floor_and_deny_rules_hold_for_claudes_names_whoever_uses_them(folder):
     rules = ["deny: shell(curl *)"]
-    assert verdicts(CLAUDES, folder, mode="auto", rules=rules) == ["deny"] * 5
+    assert verdicts(CLAUDES, folder, mode="auto", rules=rules) == ["deny"] * 6
 
 
 def test_a_call_in_claudes_words_is_recorded_and_run_as_ours(folder):

@@ -20,6 +20,7 @@ LOOP = "loop"
 CLAUDE = "claude-code"
 ACP = "acp:"
 _CHOICES = 'It is loop, claude-code, or acp:COMMAND, such as acp:"gemini --acp".'
+_OF_A_COMMAND = {"description", "dangerouslyDisableSandbox", "timeout", "run_in_background"}
 _CLAUDE_EXTRA = "Install it with: pip install 'bridle[claude]'"
 _ACP_EXTRA = "Install it with: pip install 'bridle[acp]'"
 _KNOWN_ACP = (  # programs that are known to speak ACP, and how
@@ -140,13 +141,13 @@ def translated(
 ) -> tuple[str, dict[str, Any], Callable[[dict[str, Any]], dict[str, Any]]] | None:
     """A call by the name of one of Claude Code's tools, which many agents use, as one of ours.
 
-    With the way back for arguments; None where it is no such name.
+    With the way back for arguments; None where it is no such name, or says more than ours can.
     """
     from bridle.agents.claude_tools import to_ours, to_theirs
 
     found = to_ours(name, arguments, (root,))
-    if found.name == name:
-        return None
+    if found.name == name or (found.name == "shell" and found.rest.keys() - _OF_A_COMMAND):
+        return None  # a command with a folder, say, of its own would not be judged in it
     return found.name, found.arguments, lambda new: to_theirs(name, arguments, new, (root,))
 
 
