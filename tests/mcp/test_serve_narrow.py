@@ -78,6 +78,31 @@ def test_a_session_that_was_wider_is_narrowed_when_it_is_continued(tmp_path):
     assert narrow.events(session, ModeChanged)[-1].mode == "ask"
 
 
+def test_a_mode_that_a_person_narrowed_is_not_widened_by_a_request(tmp_path):
+    served = Served(tmp_path, "hello", "hello", "hello", widest="edits")
+    (found,) = tell(served, ("run_task", {"prompt": "x"}))
+    session = found.structured_content["session"]
+
+    async def narrow():
+        given = {"workspace": served.workspace, "state": served.state}
+        async with build_engine(served.model, **given) as engine:
+            mine = await engine.session(session)
+            await mine.set_mode("plan", by="anna")
+            await mine.wait(await mine.send("and now?"))
+
+    run(narrow())
+    refused, kept = tell(
+        served,
+        ("run_task", {"prompt": "y", "session": session, "mode": "edits"}),
+        ("run_task", {"prompt": "y", "session": session}),
+    )
+    assert refused.is_error and "The session has the mode plan, which a person chose." in words(
+        refused
+    )
+    assert not kept.is_error
+    assert [one.mode for one in served.events(session, ModeChanged)] == ["plan"]
+
+
 def test_answers_are_offered_only_with_the_persons_leave(tmp_path):
     served = Served(tmp_path, WRITE)
 

@@ -172,10 +172,24 @@ class _Job:
         mode = self._mode
         if self._order.session and self._order.mode is None:
             mode = narrower(session.mode, self._tasks.widest)
+        elif self._order.session and narrower(mode, session.mode) != mode:
+            self._check_widening(session)
         if mode != session.mode:
             await session.set_mode(mode, by=self._order.by)
         elif not self._order.session and mode != "ask":
             session.preface(ModeChanged(mode, self._order.by))  # whoever continues it finds it so
+
+    def _check_widening(self, session: Session) -> None:
+        """A mode that a person chose for the session is theirs to widen. Raise `SessionError`."""
+        chosen = ""
+        for record in self._engine.store.read(session.id):
+            if isinstance(record.event, ModeChanged):
+                chosen = record.event.by
+        if chosen and not chosen.startswith("mcp:"):
+            raise SessionError(
+                f"the session has the mode {session.mode}, which a person chose",
+                hint="Leave the mode out, or have them widen it.",
+            )
 
     async def _begin(self, session: Session) -> int:
         if not self._order.prompt:
