@@ -72,7 +72,7 @@ class HandMade:
         self.asked.append((name, arguments))
         return Permission(name not in self._refuses, "no", call_id=context or "")
 
-    async def call(self, name, arguments, call_id=""):
+    async def call(self, name, arguments, call_id="", *, anew=False):
         self.called.append((name, arguments))
         return ToolOutput(call_id, f"{name} was called", name in self._refuses, name)
 

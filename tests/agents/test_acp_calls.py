@@ -44,7 +44,7 @@ def test_a_call_that_is_asked_for_again_is_judged_again(tmp_path):
     lines = f"{ASK}\nask('c', **{RUN})\nask('c', **{RUN})\ndone('c', words='ok')\n{ANSWER}"
     session = HandMade(tmp_path)
     run(one_prompt(opened(tmp_path, lines), session))
-    assert session.asked == [("shell", {"command": f"cd {tmp_path} && touch x"})] * 2
+    assert session.asked == [("shell", {"command": "touch x"})] * 2
     again = "the agent asked for the same again before it said what came of this"
     assert session.finished == [("c", again, False), ("c-2", "ok", True)]
 
@@ -286,18 +286,16 @@ create("touch y", env=[{{"name": "LD_PRELOAD", "value": "./x.so"}}])
 {ANSWER}"""
     run(one_prompt(opened(tmp_path, lines), session))
     assert ids == ["c", "terminal-2", "terminal-3"]
-    assert [given["command"] for _, given in session.called] == [
-        f"cd {tmp_path} && {line}"
-        for line in ("touch x", "touch x", "export LD_PRELOAD=./x.so; touch y")
-    ]
+    lines = ["touch x", "touch x", "export LD_PRELOAD=./x.so; touch y"]
+    assert [given["command"] for _, given in session.called] == lines
 
 
 def _noting(session, ids):
     whole = session.call
 
-    async def call(name, arguments, call_id=""):
+    async def call(name, arguments, call_id="", **how):
         ids.append(call_id)
-        return await whole(name, arguments, call_id)
+        return await whole(name, arguments, call_id, **how)
 
     return call
 
@@ -306,7 +304,7 @@ def test_a_command_in_a_terminal_can_be_killed_and_its_output_is_cut_at_the_fron
     session = HandMade(tmp_path)
     begun = asyncio.Event()
 
-    async def endless(name, arguments, call_id=""):
+    async def endless(name, arguments, call_id="", **how):
         begun.set()
         await asyncio.Event().wait()
 

@@ -16,7 +16,7 @@ def found(kind, raw, *, paths=(), diffs=(), title="t"):
 
 
 def shell(line, folder=ROOT):
-    return [Wanted("shell", {"command": f"cd {folder} && {line}"})]
+    return [Wanted("shell", {"command": line if folder == ROOT else f"cd {folder} && {line}"})]
 
 
 EDIT = {"file_path": "a", "old_string": "o", "new_string": "n"}

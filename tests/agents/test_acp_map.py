@@ -63,7 +63,7 @@ def call(kind, raw=None, *, paths=(), diffs=(), title="t"):
 
 
 def shell(line):
-    return [Wanted("shell", {"command": f"cd {ROOT} && {line}"})]
+    return [Wanted("shell", {"command": line})]
 
 
 def unread(kind, **said):
@@ -181,12 +181,8 @@ def test_a_call_is_read_as_what_it_would_do_and_what_cannot_be_read_has_no_name_
 
 def test_variables_hold_for_the_whole_command_and_their_names_are_names():
     env = [("A", "1 2"), ("B", "$(x)")]
-    assert (
-        command_line(["ls", "a b"], "", ROOT, env) == f"cd {ROOT} && env A='1 2' B='$(x)' ls 'a b'"
-    )
-    assert (
-        command_line("ls; pwd", "", ROOT, env) == f"cd {ROOT} && export A='1 2' B='$(x)'; ls; pwd"
-    )
+    assert command_line(["ls", "a b"], "", ROOT, env) == "env A='1 2' B='$(x)' ls 'a b'"
+    assert command_line("ls; pwd", "", ROOT, env) == "export A='1 2' B='$(x)'; ls; pwd"
     assert command_line("ls", "", ROOT, [("A;rm", "1")]) == ""
     assert command_line(" ", "", ROOT) == command_line(None, "", ROOT) == ""
 

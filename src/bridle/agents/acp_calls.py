@@ -138,10 +138,9 @@ def near(path: str, root: str) -> str:
 
 
 def command_line(command: Any, folder: str, root: str, env: Iterable[tuple[str, str]] = ()) -> str:
-    """A command as one line for our shell; words are quoted, a folder and variables come first.
+    """A command as one line for our shell, from the root; words are quoted.
 
-    The folder is always said, and whole: our shell goes on where its last command ended, and an
-    agent's own command begins where the agent is.
+    A folder and variables come first.
     """
     if isinstance(command, list):
         words = [one for one in command if isinstance(one, str)]
@@ -155,7 +154,8 @@ def command_line(command: Any, folder: str, root: str, env: Iterable[tuple[str, 
         return ""
     if names := [f"{name}={shlex.quote(value)}" for name, value in given]:
         line = f"env {' '.join(names)} {line}" if isinstance(command, list) else _set(names, line)
-    return f"cd {shlex.quote(posixpath.join(root, folder).rstrip('/') or '/')} && {line}"
+    where = posixpath.join(root, folder).rstrip("/") or "/"
+    return line if where == (root.rstrip("/") or "/") else f"cd {shlex.quote(where)} && {line}"
 
 
 def _set(names: list[str], line: str) -> str:

@@ -62,7 +62,7 @@ class Reins:
         call = getattr(self.session, "call", None)
         if call is None:
             return ToolOutput(call_id, NO_GATE, is_error=True, name=name)
-        output: ToolOutput = await call(name, arguments, call_id)
+        output: ToolOutput = await call(name, arguments, call_id, anew=True)
         return output
 
     async def finish(self, call_id: str, text: str, *, ok: bool = True, data: Any = None) -> None:

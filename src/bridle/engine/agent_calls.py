@@ -30,7 +30,7 @@ from bridle.messages import ToolCall, ToolOutput
 from bridle.policy import Facts, ToolPolicy
 from bridle.promises.agent import Permission
 from bridle.promises.spoken import unknown
-from bridle.promises.tool import Tool, ToolContext, ToolResult
+from bridle.promises.tool import CWD, Tool, ToolContext, ToolResult
 
 if TYPE_CHECKING:
     from bridle.promises.keeping import Keeping
@@ -163,9 +163,14 @@ class AgentCaller(Caller):
         call = allowed.judged.call
         return (call.name, call.arguments) == (name, arguments)
 
+    def begin_anew(self) -> None:
+        """Have our shell start in the root, wherever its last command ended."""
+        self._turn.belongings.memory.pop(CWD, None)
+
     async def carry_out(self, call_id: str) -> ToolOutput:
         """Have our tool do what the agent was allowed to do itself: its one result."""
         judged = self._allowed[call_id].judged
+        self.begin_anew()  # where it was judged
         result = await self._until_over(self._effect(judged))
         if result is not None:
             await self.finish(call_id, result)
@@ -220,6 +225,7 @@ class AgentCaller(Caller):
             elif call.name in self._tools:
                 if self._was_theirs(call):  # what it was asked about; ours confines it even more
                     self._theirs.add(call.id)
+                    self.begin_anew()
                 await self._answer(call, self._open)
             else:
                 await self._pass_on(call)

@@ -186,11 +186,15 @@ class LentSession:
             permission = msgspec.structs.replace(permission, updated_input=spoken.back(changed))
         return permission
 
-    async def call(self, name: str, arguments: dict[str, Any], call_id: str = "") -> ToolOutput:
+    async def call(
+        self, name: str, arguments: dict[str, Any], call_id: str = "", *, anew: bool = False
+    ) -> ToolOutput:
         """Have our tool of that name run, through the gate: its one result."""
         if self.is_over:
             await asyncio.sleep(0)
             return ToolOutput(call_id, OVER, True, str(name))
+        if anew:
+            self._caller.begin_anew()
         known = self._names.get(call_id, call_id)
         if self._caller.is_allowed(known, str(name), arguments):  # asked about already
             self._replies.note_read()

@@ -114,8 +114,13 @@ class AgentSession(Protocol):
         """Have this recorded and shown: what it streams, thinks, uses, and its whole replies."""
         ...
 
-    async def call(self, name: str, arguments: dict[str, Any], call_id: str = "") -> ToolOutput:
-        """Have our tool of that name run, through the gate: its one result, which is recorded."""
+    async def call(
+        self, name: str, arguments: dict[str, Any], call_id: str = "", *, anew: bool = False
+    ) -> ToolOutput:
+        """Have our tool of that name run, through the gate: its one result, which is recorded.
+
+        Our shell goes on in the folder in which its last command ended; `anew`: in the root.
+        """
         ...
 
     async def finish(
