@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _SEARCHERS = frozenset({"rg", "ripgrep", "ag", "ack"})
 _GREPS = frozenset({"grep", "egrep", "fgrep", "zgrep"})
 _LONG = ("--recursive", "--dereference-recursive", "--directories=recurse")
+_PROGRAMS = _SEARCHERS | _GREPS | {"diff", "git"}
+_BEGINNING, _LONGEST = 200, 10_000  # characters
 _GIVEN = ("-e", "-f", "--regexp", "--file")  # ... unless it is said in another way
 _MOST = 20_000  # entries that are looked at
 _NAMED = 20  # files that become acts: one is enough to forbid it
@@ -31,7 +33,7 @@ def with_ruled_reads(
 ) -> Facts:
     """The facts of a command, with what it would read that a rule is about."""
     hides = hidden_by(rules) if ground is not None else None
-    if ground is None or hides is None:
+    if ground is None or hides is None or facts.floor:
         return facts
     found: list[Act] = []
     guards = [facts.guard]
@@ -52,19 +54,28 @@ def _more(facts: Facts, found: list[Act], guard: str) -> Facts:
 
 def _swept(act: Act, cwd: str) -> Iterator[str]:
     """The folders of which a command reads every file; none where it is no such command."""
-    import shlex
-
-    try:
-        words = shlex.split(act.subject)
-    except ValueError:
-        return
-    if not _is_sweeping(words):
-        return
     here = Path(cwd, act.within)
+    if act.subject[:_BEGINNING].partition(" ")[0].rpartition("/")[2] not in _PROGRAMS:
+        return
+    words = _words(act.subject)
+    if words is None:
+        yield str(here)
+    if not words or not _is_sweeping(words):
+        return
     named = [word for word in words[1:] if word[:1] != "-"]
     if words[0] != "diff" and not any(word.startswith(_GIVEN) for word in words):
         named = named[1:]  # the first is what is looked for
     yield from [str(here / one) for one in named if (here / one).is_dir()] or [str(here)]
+
+
+def _words(line: str) -> list[str] | None:
+    """The words of a command as it is spelled for rules; None where that takes too long to say."""
+    import shlex
+
+    try:
+        return shlex.split(line) if len(line) <= _LONGEST else None
+    except ValueError:
+        return None
 
 
 def _is_sweeping(words: list[str]) -> bool:
