@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bridle import events
 from bridle.events import (
+    AgentAttached,
     ApprovalAnswered,
     ApprovalAsked,
     CallIntended,
@@ -95,6 +96,7 @@ BY_HAND = {
     Rewound: st.builds(Rewound, st.integers(0, 9), words, some(user_messages | replies)),
     Compacted: st.builds(Compacted, some(user_messages | replies), st.integers(0, 9)),
 }
+BY_HAND[AgentAttached] = st.builds(AgentAttached, words, words, arguments)
 BY_HAND[Checkpoint] = st.builds(
     Checkpoint,
     words,
@@ -106,6 +108,7 @@ BY_HAND[Checkpoint] = st.builds(
     opened=st.none() | replies,
     outputs=some(outputs),
     intents=some(st.tuples(words, st.booleans())),
+    attached=some(BY_HAND[AgentAttached]),
 )
 
 
