@@ -203,9 +203,11 @@ _READING = "--get --get-all --get-regexp --get-urlmatch --list -l --show-origin 
 def _config(name: str, given: Given, reach: Reach) -> list[str]:
     """`git config` reads with a flag or one word, and writes otherwise."""
     words = [arg.text for arg in given.operands]
-    alone = len(words) == 1 and ("." in words[0] or words == ["list"])
-    alone = alone and not given.strange and not given.has(_WRITING)
-    if (given.has(_READING) and not given.has(_WRITING)) or alone:
+    late = any(flag.late for flag in given.flags)  # no flag there: `a.b --get` sets `a.b`
+    early = {flag.name for flag in given.flags if not flag.late}
+    alone = words == ["list"] or (len(words) == 1 and "." in words[0] and not late)
+    reads = not early.isdisjoint(_READING.split()) or (alone and not given.strange)
+    if reads and not given.has(_WRITING):
         return []
     if any(_CODE_KEYS.match(word) for word in words):
         reach.notes.forbid("sets a git option that runs programs")
