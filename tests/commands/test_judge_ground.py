@@ -21,7 +21,7 @@ from rig import seeds
 LINES_OF_A_SEED = 40
 SECRET = "canary-5e1d"
 FILES = ("README.md", "src/app.py", "src/util.py", "tests/test_a.py", "package.json", "data.csv")
-ENDLESS = {"tail", "top", "sleep", "tokei", "wait", "exit", "return", "exec", "seq", "cal"}
+ENDLESS = {"tail", "sleep", "tokei", "wait", "exit", "return", "exec", "seq", "cal"}
 VALUES = ("1", "2", "x", "README.md", "src", "out", "../outside/secret", ".env", "%s", "a,b", "+1")
 WORDS = (*VALUES, "src/app.py", "data.csv", ".", "*.md", "-", "p", ".name", "{print $1}", "-n")
 

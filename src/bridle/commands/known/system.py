@@ -88,10 +88,8 @@ TABLE = {
         "reads", "-a -p -u -n -h -l -c -A", "text*", runs=("pstree -p",), asks=("pstree --bogus",)
     ),
     "top": Known(
-        "reads",
-        "-b -n= -o= -p= -u= -c -H -w?",
-        runs=("top -b -n 1 | head -20",),
-        asks=("top --bogus",),
+        reason="may make a folder for its settings in the home folder",
+        asks=("top", "top -b -n 1 | head -20", "top --help", "top --version"),
     ),
     "ss": Known(
         "reads",
