@@ -32,6 +32,7 @@ _NAMES = 2048  # that the patterns of one line may stand for
 _RANK: dict[Does, int] = {"reads": 0, "edits": 1, "builds": 2, "changes": 3}
 _MOVERS = frozenset({"pushd", "popd", "source", ".", "eval", "builtin", "command", "time", "exec"})
 _ECHOES = frozenset({"echo", "printf"})
+_SHELLS_OWN = frozenset({"command", "builtin"})  # after them a built-in is still one
 
 
 def judge(command: str, cwd: str, ground: Ground) -> Understood:
@@ -202,7 +203,8 @@ class _Judging:
             if reason := reach.judged_read(place):
                 self._notes.act(Act(("read",), place.path, "changes", reason, is_path=True))
 
-    def _command(self, args: list[Arg], reach: Reach, depth: int) -> None:
+    def _command(self, args: list[Arg], reach: Reach, depth: int, runner: str = "") -> None:
+        """One command; `runner` is the program that runs it, where it is not the shell itself."""
         if not args or self._is_too_much(depth):
             return
         text = retold(args)
@@ -213,6 +215,7 @@ class _Judging:
             return
         name, least = program_of(first.text, reach)
         self._look(name, rest, reach)
+        runner = self._runner(first.text, name, runner)
         also: tuple[str, ...] = () if name == first.text else (retold([Arg(name), *rest]),)
         if (path := from_root(first.text, reach)) != first.text:
             also, text = (*also, text), retold([Arg(path), *rest])
@@ -220,7 +223,8 @@ class _Judging:
         if wrapped is not None:
             itself = least or Effect("reads")
             act = Act(SHELL, text, itself.does, itself.reason, also)
-            self._wrapped(wrapped, name, act, reach, depth)
+            self._wrapper(wrapped, name, act, reach)
+            self._wrapped(wrapped, name, reach, depth, runner)
             return
         at = len(self._notes.acts)
         entry, own = known.find_entry(name, rest)
@@ -252,10 +256,16 @@ class _Judging:
         if self._source:
             floor.look_piped(name.rpartition("/")[2], rest, self._source, self._notes)
 
-    def _wrapped(self, inside: Wrapped, name: str, act: Act, reach: Reach, depth: int) -> None:
-        """A command that runs others: the wrapper is an act, and so is what it runs."""
+    def _runner(self, word: str, name: str, runner: str) -> str:
+        """Who runs what stands inside this command: a program, or nobody but the shell."""
+        runner = runner or (word if "/" in word else "")
+        if runner and known.is_builtin(name):
+            self._notes.unclear(f"{name} is the shell's own: a program of that name is not known")
+        return runner or ("" if name in _SHELLS_OWN else name)
+
+    def _wrapped(self, inside: Wrapped, name: str, reach: Reach, depth: int, runner: str) -> None:
+        """What a command runs: each is an act as well."""
         notes = self._notes
-        self._wrapper(inside, name, act, reach)
         self._assign(inside.assignments)
         reach = self._inside(inside, reach)
         muted, notes.muted = notes.muted, notes.muted or inside.muted
@@ -264,7 +274,7 @@ class _Judging:
             if inside.elsewhere:
                 self._elsewhere(list(words))
             else:
-                self._command([*words, *fed], reach, depth + 1)
+                self._command([*words, *fed], reach, depth + 1, runner)
         for text in inside.texts:
             if inside.elsewhere:
                 for simple in parse(text.text).commands:

@@ -59,6 +59,11 @@ def _find(name: str) -> Known | None:
     return entry
 
 
+def is_builtin(name: str) -> bool:
+    """Is it the shell itself that does this, and no program?"""
+    return name in import_module(f"{__name__}.shell").BUILTINS
+
+
 def find_entry(name: str, words: Sequence[Arg]) -> tuple[Known | None, Sequence[Arg]]:
     """What is known of a program, and the words that are its own: `python -m x` is an `x`."""
     entry = find(name)

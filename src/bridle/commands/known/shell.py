@@ -32,6 +32,9 @@ TABLE = {
             "cd $X && ls",
             "cd .. && cat x",
             "cd src && cat ../../x",
+            "env cd src",
+            "/bin/cd src",
+            "timeout 5 cd src && ls",
         ),
     ),
     "echo": Known(
@@ -102,7 +105,7 @@ TABLE = {
         "text*",
         check="set",
         runs=("set -e", "set -euo pipefail && ls", "set -x"),
-        asks=("set -- a b", "set -o vi", "set +e", "set -a", "set -f", "set"),
+        asks=("nohup set -e", "set -- a b", "set -o vi", "set +e", "set -a", "set -f", "set"),
     ),
     "export": Known(
         "reads",
@@ -118,6 +121,7 @@ TABLE = {
             "export BASH_ENV=x",
             "export -n PATH",
             "export -p",
+            "stdbuf -oL export CI=1",
         ),
     ),
     "declare": Known(
@@ -164,6 +168,13 @@ TABLE = {
             r"eval eval 'c\d src' && git status",
             r"command eval 'c\d src' && git status",
             "eval command cd src && git status",
+            r"env eval 'c\d src' && git status",
+            "timeout 5 eval ls",
+            "nice -n 5 eval ls",
+            "nohup command eval ls",
+            "exec eval ls",
+            "/bin/eval ls",
+            r"\time eval ls",
         ),
     ),
     "source": Known(operands="run text*", asks=("source ./env.sh", "source .venv/bin/activate")),
@@ -178,3 +189,4 @@ TABLE = {
     "builtin": _asks("builtin rm"),
     "coproc": _asks("coproc ls"),
 }
+BUILTINS = frozenset(TABLE) - {"echo", "printf", "true", "false", "test", "["}  # programs as well
