@@ -1,11 +1,16 @@
 """A large log is taken up from its tail, by a checkpoint that its own hash proves."""
 
+import asyncio
+import errno
+import random
+
 import pytest
 
 from bridle.events import Checkpoint, PromptReceived, Repaired, TextDelta, TraceEvent
 from bridle.messages import Message, Text
 from bridle.stores.jsonl import JsonlStore
 from rig import run
+from worn_disk import WornDisk
 
 
 def noise(count):
@@ -125,3 +130,55 @@ def test_taking_up_the_tail_is_the_same_as_taking_up_all_of_it(state):
     assert tail == after[30:]
     assert found[:2] == (40, after[-1].hash)
     assert not [one for one in after if isinstance(one.event, Repaired)]
+
+
+async def all_written(store, log, written):
+    """Without waiting for the disk to sync; one that fails is asked again."""
+    while len(written) < log.seq:
+        store.want(log, now=True)
+        await asyncio.sleep(0.001)
+
+
+async def lose_power(state, seed, apart, plan=None):
+    """Lines that nobody waits for, checkpoints among them, and the power goes: what is left."""
+    disk, written = WornDisk(), []
+    store = JsonlStore(state, disk=disk)
+    log = store.create("s")
+    log.on_written(written.extend)
+    log.append(TraceEvent("start"))
+    await log.settled()
+    disk.plan = plan or disk.plan
+    for event in (*noise(3), Checkpoint, *noise(2), Checkpoint, TraceEvent("end")):
+        log.append(event(log.head) if event is Checkpoint else event)
+        if apart:
+            await all_written(store, log, written)
+    await all_written(store, log, written)
+    assert [one.seq for one in store.read("s")] == list(range(1, log.seq + 1))
+    await log.release()
+    store.close()
+    disk.lose_power(random.Random(seed))
+    return list(JsonlStore(state).read("s"))
+
+
+def holes(records):
+    """The numbers that are missing before the newest checkpoint."""
+    marks = [one.seq for one in records if isinstance(one.event, Checkpoint)]
+    return set(range(1, max(marks, default=1))) - {one.seq for one in records}
+
+
+@pytest.mark.parametrize("apart", [True, False], ids=["each alone", "in one batch"])
+def test_without_power_no_checkpoint_outlives_a_line_before_it(state, apart):
+    """Nobody who takes the log up looks there again: the loss would never be told."""
+    left = [run(lose_power(state / str(seed), seed, apart)) for seed in range(30)]
+    assert [holes(records) for records in left] == [set()] * 30
+    assert len({len(records) for records in left}) > 1  # something was lost
+
+
+@pytest.mark.parametrize("call", ["sync", "write"])
+def test_a_checkpoint_waits_for_the_lines_before_it_also_when_the_disk_fails(state, call):
+    def failing():
+        left = [errno.EIO, errno.ENOSPC, errno.EIO]
+        return lambda count, name: left.pop() if name == call and left else None
+
+    left = [run(lose_power(state / str(seed), seed, False, failing())) for seed in range(30)]
+    assert [holes(records) for records in left] == [set()] * 30

@@ -6,6 +6,7 @@ have dropped it. Lines and records are not known here, only bytes and where they
 
 import errno
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB
 
@@ -132,18 +133,34 @@ class LogFile:
         self.handle, self._path = handle, f"{folder}/{NAME}"
         self._mark = (info.st_dev, info.st_ino)
 
-    def write(self, data: bytes) -> None:
-        """Hand bytes to the kernel. When it fails nothing is counted: it can be tried again."""
+    def write(self, data: bytes, cuts: Sequence[int] = ()) -> None:
+        """Hand bytes to the kernel. When it fails nothing is counted: it can be tried again.
+
+        What stands before a cut is durable before anything behind it is written.
+        """
         if self.end and self._disk.look(self.handle).st_size < self.end:
             raise OSError(errno.ESTALE, CUT)  # to write on would leave a hole
         if self._lost:
             self._write_again()
         if data:
-            write_all(self._disk, self.handle, data, self.end)
+            done = self._write_apart(data, cuts) if cuts and self._syncs else 0
+            rest = data[done:]
+            write_all(self._disk, self.handle, rest, self.end + done)
             self.end += len(data)
             if self._syncs:
-                self._kept.append(data)
-                self.unsafe += len(data)
+                self._kept.append(rest)
+                self.unsafe += len(rest)
+
+    def _write_apart(self, data: bytes, cuts: Sequence[int]) -> int:
+        """Write up to the last cut, and sync at each: so many bytes are durable."""
+        done = 0
+        for cut in cuts:
+            if cut > done:
+                write_all(self._disk, self.handle, data[done:cut], self.end + done)
+            if cut > done or self.unsafe:
+                self._sync_file()
+            done = cut
+        return done
 
     def _write_again(self) -> None:
         kept = b"".join(self._kept)

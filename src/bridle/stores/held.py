@@ -54,6 +54,7 @@ class JsonlLog:
         self._store = store
         self._file = LogFile(store.ground, syncs=store.durability == "disk")
         self._lines: list[bytes] = []
+        self._cuts: list[int] = []  # where in them a checkpoint begins
         self._untold: list[Record] = []
         self._tell: Callable[[Sequence[Record]], None] | None = None
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
@@ -87,6 +88,7 @@ class JsonlLog:
         self.seq, self.head = seq, digest
         if type(event) is Checkpoint:
             self.size, self.weight = 0, len(line)
+            self._cuts.append(sum(map(len, self._lines)))
         else:
             self.size += len(line)
         self._lines.append(line)
@@ -149,9 +151,11 @@ class JsonlLog:
         lines, self._lines = b"".join(self._lines), []
         records, self._untold = self._untold, []
         self._flying += 1
-        return _Lines(self, lines, records, self.seq, durable)
+        batch = _Lines(self, lines, records, self.seq, durable)
+        batch.cuts, self._cuts = self._cuts, []
+        return batch
 
-    def write(self, lines: bytes) -> None:
+    def write(self, lines: bytes, cuts: Sequence[int]) -> None:
         """In the writer's thread: make the file if it is new, then write."""
         if self._stuck is not None:  # a line before these is missing: they would be out of order
             raise self._stuck
@@ -160,7 +164,7 @@ class JsonlLog:
                 if self._closed:
                     raise OSError(errno.EBADF, _CLOSED)
                 self._file.make(self.session_id)
-            self._file.write(lines)
+            self._file.write(lines, cuts)
         except OSError as error:
             self._stuck = error
             raise
@@ -198,6 +202,7 @@ class JsonlLog:
             self._tell(batch.records)
         if not self._flying:
             back, self._back, self._stuck = self._back, [], None
+            self._cuts = _moved(back, self._cuts)
             self._lines[:0] = [one.data for one in back]
             self._untold[:0] = [record for one in back for record in one.records]
         self._refuse(error)
@@ -240,18 +245,19 @@ class JsonlLog:
 class _Lines:
     """A batch of one log."""
 
-    __slots__ = ("data", "durable", "landed", "log", "parent", "records", "upto")
+    __slots__ = ("cuts", "data", "durable", "landed", "log", "parent", "records", "upto")
 
     def __init__(
         self, log: JsonlLog, data: bytes, records: list[Record], upto: int, durable: bool
     ) -> None:
         self.log, self.data, self.records, self.upto = log, data, records, upto
         self.durable = durable
+        self.cuts: list[int] = []
         self.parent = ""
         self.landed = False
 
     def write(self) -> None:
-        self.log.write(self.data)
+        self.log.write(self.data, self.cuts)
         self.landed = True
 
     def sync(self) -> None:
@@ -262,3 +268,12 @@ class _Lines:
 
     def done(self, error: OSError | None) -> None:
         self.log.written(self, error)
+
+
+def _moved(back: Sequence[_Lines], cuts: Sequence[int]) -> list[int]:
+    """Where the checkpoints begin once these batches stand before the lines again."""
+    moved, start = [], 0
+    for one in back:
+        moved += [start + cut for cut in one.cuts]
+        start += len(one.data)
+    return moved + [start + cut for cut in cuts]
