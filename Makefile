@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PARALLEL := --numprocesses=auto --dist=loadfile  # a file's tests stay together
 
 .PHONY: help setup demo test check format soak bench system node clean
 
@@ -29,7 +30,7 @@ demo: setup ## a scripted model mends a failing test with the real tools; no key
 	@$(BIN)/bridle demo
 
 test: setup system node ## run all tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(PARALLEL)
 
 check: setup format ## format, lint, types, layers, and then all tests
 	$(BIN)/ruff check .
@@ -41,7 +42,7 @@ format: setup
 	$(BIN)/ruff format --check .
 
 soak: setup system node ## the long seeded runs, of which `make test` takes a tenth
-	@BRIDLE_SOAK=1 $(BIN)/python -m pytest --timeout=3600
+	@BRIDLE_SOAK=1 $(BIN)/python -m pytest $(PARALLEL) --timeout=3600
 
 bench: setup ## compare with peers on the same work, in one run
 	@$(BIN)/python -m bench
