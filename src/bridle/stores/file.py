@@ -196,7 +196,7 @@ class LogFile:
         try:
             self._disk.sync(self.handle)
         except OSError:
-            self._lost = True
+            self._lost = bool(self._kept)
             raise
         self._kept.clear()
         self.unsafe = 0
