@@ -40,7 +40,7 @@ def test_an_agent_on_the_typescript_library_is_gated_resumed_and_stopped(tmp_pat
         async with acp_engine(root, command, approver=approve) as engine:
             session = await engine.session(session_id)
             turn = await session.send("wait")
-            await until(session, lambda event: getattr(event, "text", "") == "waiting")
+            await until(session, lambda event: "waiting" in getattr(event, "text", ""))
             await session.interrupt()
             await session.wait(turn)
             return engine
