@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 system: ## install the system packages that tests need, where that is possible
-	@PATH="$(BIN):$$PATH" scripts/system-packages ripgrep bubblewrap
+	@PATH="$(BIN):$$PATH" scripts/system-packages ripgrep bubblewrap chromium
 
 node: ## install the npm packages that tests need into .cache/node
 	@scripts/node-packages
