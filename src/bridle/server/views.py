@@ -248,6 +248,28 @@ class Undo(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     token: str = ""
 
 
+class UndoOutcome(Struct, frozen=True, rename="camel", kw_only=True):
+    """What an undo did: files put back, and those that were left as they are. `undo` names what was
+    kept, so that it can be taken back itself."""
+
+    turn: int
+    files: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    undo: str = ""
+
+
+class Grants(Struct, frozen=True, rename="camel"):
+    """What was allowed for the session and still holds, the oldest first."""
+
+    grants: tuple[Grant, ...]
+
+
+class RuleWanted(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A rule to look at before it is made."""
+
+    rule: str
+
+
 class Paths(Struct, frozen=True, rename="camel"):
     """Files of the workspace."""
 
