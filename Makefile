@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PARALLEL := --numprocesses=auto --dist=loadfile  # a file's tests stay together
 
-.PHONY: help setup demo test check format soak bench system node clean
+.PHONY: help setup demo test check format soak bench system node page clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,9 @@ system: ## install the system packages that tests need, where that is possible
 
 node: ## install the npm packages that tests need into .cache/node
 	@scripts/node-packages
+
+page: ## build the page (web/) into src/bridle/server/page
+	@scripts/build-page
 
 demo: setup ## a scripted model mends a failing test with the real tools; no key needed
 	@$(BIN)/bridle demo

@@ -12,6 +12,7 @@ export default defineConfig({
     assetsInlineLimit: 0, // the policy of the page allows no data: addresses
     modulePreload: { polyfill: false },
     target: "es2022",
+    cssTarget: ["chrome123", "firefox128", "safari17.5"],
     reportCompressedSize: false,
   },
 });
