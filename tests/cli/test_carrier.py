@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from bridle.cli.carrier import carriers
 from bridle.promises.agent import AgentResponse
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
+from bridle.stores.carrier import carriers
 
 
 def a_start(model):

@@ -242,10 +242,10 @@ def _line(text: str) -> str:
 
 def _send(folder: "SessionFolder", one: Open, given: "Answer", by: str | None) -> str:
     """Post it; who holds the session, if anybody does."""
-    from bridle.cli.holding import holder_of
-    from bridle.cli.posting import deliver, new_letter
     from bridle.cli.words import person
     from bridle.promises.store import Letter
+    from bridle.runtime.posting import deliver, new_letter
+    from bridle.stores.holder import holder_of
 
     asked, session_id = one.pending.asked, one.pending.session_id
     letter = Letter(

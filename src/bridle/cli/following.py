@@ -10,8 +10,6 @@ from contextlib import AbstractAsyncContextManager, suppress
 
 from msgspec.structs import replace
 
-from bridle.cli.holding import holder_of
-from bridle.cli.posting import deliver, new_letter
 from bridle.cli.steps import Steps
 from bridle.cli.turn import Show, holding_reins
 from bridle.cli.words import person
@@ -31,7 +29,9 @@ from bridle.events import (
 from bridle.messages import Part, Text
 from bridle.promises.session import TurnResult
 from bridle.promises.store import Letter, Record
+from bridle.runtime.posting import deliver, new_letter
 from bridle.stores.copying import head_of
+from bridle.stores.holder import holder_of
 from bridle.stores.reading import Reader, SessionFolder
 from bridle.usage import ExecutionMetrics
 

@@ -182,8 +182,8 @@ def _take_back(
 ) -> None:
     """In one session, by whoever holds it."""
     from bridle.cli.changing import take
-    from bridle.cli.holding import holder_of
     from bridle.errors import SessionLocked
+    from bridle.stores.holder import holder_of
 
     if not holder_of(folder.path(session.id)):
         try:
@@ -191,8 +191,8 @@ def _take_back(
             return
         except SessionLocked:
             pass  # somebody was faster, and takes letters
-    from bridle.cli.posting import deliver, new_letter
     from bridle.promises.store import Letter
+    from bridle.runtime.posting import deliver, new_letter
 
     for one in grants:
         deliver(folder, session.id, Letter(new_letter(), "revoke", by, one))

@@ -33,8 +33,8 @@ def show(session_id: str, as_json: bool, thinking: bool, follow: bool) -> None:
     #24 is the number of a record: `fork --at 24` and `rewind --to 24` go there.
     """
     from bridle.cli.find import find_session, session_folder
-    from bridle.cli.holding import holder_of
     from bridle.cli.story import Story, heading
+    from bridle.stores.holder import holder_of
 
     folder = session_folder()
     found = find_session(folder, session_id)

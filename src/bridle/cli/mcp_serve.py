@@ -97,8 +97,8 @@ async def _serve(setup: "Setup", flags: dict[str, Any]) -> int:
 
 def _assembled(setup: "Setup", *, answers: bool) -> "tuple[Tasks, Any]":
     """The tasks, and a server that offers them. Raise `MissingExtra`."""
-    from bridle.cli.posting import deliver
     from bridle.errors import MissingExtra
+    from bridle.runtime.posting import deliver
     from bridle.server.mcp.tasks import Tasks
     from bridle.server.mcp.tools import Verbs
     from bridle.server.mcp.views import FACE, Views

@@ -13,7 +13,6 @@ from bridle.cli.asking import Asker
 from bridle.cli.below import parked_below, tell_parked_below
 from bridle.cli.ending import code_of, tell_ending, tell_unasked, tell_use
 from bridle.cli.failure import INTERRUPTED, PERMISSION, complain
-from bridle.cli.holding import holder_of
 from bridle.cli.images import load_image
 from bridle.cli.lines import Lines
 from bridle.cli.parked import carry_on, tell_parked
@@ -31,6 +30,7 @@ from bridle.messages import Part, Text
 from bridle.promises.schema import can_be_closed
 from bridle.promises.session import TurnResult
 from bridle.promises.store import Record
+from bridle.stores.holder import holder_of
 
 
 def run_once(text: str, flags: dict[str, Any]) -> int:

@@ -13,8 +13,7 @@ from bridle.cli.words import person, prompt_of
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
-    from bridle.promises.store import Letter, SessionSummary
-    from bridle.stores.reading import SessionFolder
+    from bridle.promises.store import SessionSummary
 
 
 @click.command("send")
@@ -39,8 +38,9 @@ def send(
     """
     text = prompt_of(prompt, 'bridle sessions send ID "and then the tests"')
     from bridle.cli.find import find_session, session_folder
-    from bridle.cli.holding import holder_of
     from bridle.promises.store import Letter
+    from bridle.runtime.posting import deliver, new_letter
+    from bridle.stores.holder import holder_of
 
     folder = session_folder()
     found = find_session(folder, session_id)
@@ -67,8 +67,9 @@ def stop(session_id: str, by: str | None, as_json: bool) -> None:
     The session is kept.
     """
     from bridle.cli.find import find_session, session_folder
-    from bridle.cli.holding import holder_of
     from bridle.promises.store import Letter
+    from bridle.runtime.posting import deliver, new_letter
+    from bridle.stores.holder import holder_of
 
     folder = session_folder()
     found = find_session(folder, session_id)
@@ -106,38 +107,3 @@ def _end(found: "SessionSummary", by: str, *, as_json: bool) -> None:
     else:
         again = f'bridle run --resume {found.id} "…"   goes on from there'
         tell("the turn was parked, and is ended; nothing of it runs any more", again)
-
-
-def deliver(folder: "SessionFolder", session_id: str, letter: "Letter") -> None:
-    """Put a letter into the session's inbox, durably, and ring the bell.
-
-    It may lie there for days, so that nothing goes in which the log would not say.
-    """
-    from bridle.stores.inbox import Bell, post
-
-    post(folder.path(session_id).parent, _redacted(letter))
-    Bell(folder.folder).ring()
-
-
-def _redacted(letter: "Letter") -> "Letter":
-    """The letter without known keys, what looks like one, and what the person does not want."""
-    import os
-
-    from msgspec.structs import replace
-
-    from bridle.config import load_settings
-    from bridle.engine.redact import Redactor
-    from bridle.runtime.adapters import known_secrets
-
-    settings = load_settings().settings
-    keys = (*known_secrets(os.environ), *filter(None, [settings.api_key]))
-    redactor = Redactor(keys, settings.redact, shapes=settings.redact_tokens)
-    words = {name: redactor.text(getattr(letter, name)) for name in ("by", "content", "word")}
-    return replace(letter, **words, parts=redactor.value(letter.parts))
-
-
-def new_letter() -> str:
-    """A letter's id, which no other has."""
-    import secrets
-
-    return secrets.token_hex(12)

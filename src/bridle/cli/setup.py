@@ -9,7 +9,6 @@ import click
 from msgspec.structs import replace
 
 from bridle.cli import project
-from bridle.cli.carrier import carriers
 from bridle.cli.failure import complain
 from bridle.cli.find import find_session, newest_in
 from bridle.cli.options import to_settings
@@ -27,6 +26,7 @@ from bridle.policy import Mode, Rule, read_rule
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import SessionSummary
 from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
+from bridle.stores.carrier import carriers
 from bridle.stores.copying import is_imported
 from bridle.stores.reading import SessionFolder
 from bridle.workspace.text import one_line

@@ -4,12 +4,11 @@ The system's table of locks is read once, and each log's end without the codec. 
 not tell is left unsaid.
 """
 
-import os
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 from bridle.stores.glance import Glance
+from bridle.stores.holder import held
 
 _RECORD = re.compile(
     rb'^\{"seq":\d{1,18},"timestamp":"[^"\\]{0,40}","data":\{"type":'
@@ -36,13 +35,14 @@ class Doing(NamedTuple):
 
 def doing(found: list[Glance]) -> dict[str, Doing]:
     """What each of these sessions does, by id."""
-    locks = _locks()
+    locks = held()
     return {one.id: _look(one, locks) for one in found}
 
 
-def _look(one: Glance, locks: dict[tuple[int, int], str]) -> Doing:
-    waiting = _waiting(one.end)
-    return Doing(locks.get(one.file, ""), waiting is not None, waiting or 0)
+def _look(one: Glance, locks: dict[tuple[int, int], int]) -> Doing:
+    waiting, pid = _waiting(one.end), locks.get(one.file)
+    holder = "" if pid is None else f"process {pid}" if pid > 0 else "another process"
+    return Doing(holder, waiting is not None, waiting or 0)
 
 
 def _waiting(end: bytes) -> int | None:
@@ -59,28 +59,3 @@ def _waiting(end: bytes) -> int | None:
         else:
             waiting = None
     return waiting
-
-
-def _locks() -> dict[tuple[int, int], str]:
-    """Who holds which file, by its device and inode, as far as the system tells."""
-    try:
-        with Path("/proc/locks").open() as file:
-            lines = [line.split() for line in file]
-    except OSError:
-        return {}
-    return {
-        _file(line[5]): f"process {line[4]}"
-        if line[4].isdecimal() and line[4] != "0"
-        else "another process"
-        for line in lines
-        if len(line) > 5 and line[1] == "FLOCK"
-    }
-
-
-def _file(spelled: str) -> tuple[int, int]:
-    """A file's device and inode, of which the table of locks says `fe:01:1234`; or no file."""
-    try:
-        major, minor, inode = spelled.split(":")
-        return os.makedev(int(major, 16), int(minor, 16)), int(inode)
-    except ValueError:
-        return -1, -1

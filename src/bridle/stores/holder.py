@@ -1,11 +1,13 @@
 """Who holds a session: the lock of its file, and what the system tells of the one who has it."""
 
 import os
-from fcntl import LOCK_EX, LOCK_NB
+from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
 from pathlib import Path
 
-from bridle.errors import SessionLocked
+from bridle.errors import SessionLocked, UnknownSession
 from bridle.stores.disk import Disk
+
+_READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def lock(disk: Disk, handle: int, session_id: str) -> None:
@@ -22,14 +24,67 @@ def lock(disk: Disk, handle: int, session_id: str) -> None:
 
 def _holder(inode: int) -> str:
     """Who holds the lock, as far as the system tells."""
+    pid = _pid(inode)
+    return "another process" if pid is None else named(pid)
+
+
+def holder_of(log: Path) -> str:
+    """Who holds the session of this log, in words; empty where nobody does.
+
+    Looks at the log's lock, and takes it for no longer.
+    """
+    pid = pid_of(log)
+    if pid is None:
+        return ""
+    return f"process {pid}" if pid > 0 else "another process"
+
+
+def pid_of(log: Path) -> int | None:
+    """The process that holds the session of this log; 0: one that cannot be named; None: nobody."""
     try:
-        for line in Path("/proc/locks").read_text().splitlines():
-            fields = line.split()
-            if len(fields) > 5 and fields[1] == "FLOCK" and fields[5].endswith(f":{inode}"):
-                return named(int(fields[4]))
-    except (OSError, ValueError):
-        pass
-    return "another process"
+        handle = os.open(log, _READING)
+    except OSError as error:
+        raise UnknownSession(f"the session's log cannot be opened: {error.strerror}") from None
+    try:
+        if (found := _pid(os.fstat(handle).st_ino)) is not None:
+            return found
+        flock(handle, LOCK_SH | LOCK_NB)  # as a last resort: it is a lock, too
+    except BlockingIOError:
+        return 0
+    finally:
+        os.close(handle)
+    return None
+
+
+def _pid(inode: int) -> int | None:
+    """The process that has a lock on it, as far as the system tells; None: it tells of none."""
+    for line in _locks():
+        if line[5].endswith(f":{inode}"):
+            return int(line[4]) if line[4].isdecimal() else 0
+    return None
+
+
+def held() -> dict[tuple[int, int], int]:
+    """Which process holds which file, by its device and inode, as far as the system tells."""
+    return {_file(line[5]): int(line[4]) if line[4].isdecimal() else 0 for line in _locks()}
+
+
+def _locks() -> list[list[str]]:
+    try:
+        with Path("/proc/locks").open() as file:
+            lines = [line.split() for line in file]
+    except OSError:
+        return []
+    return [line for line in lines if len(line) > 5 and line[1] == "FLOCK"]
+
+
+def _file(spelled: str) -> tuple[int, int]:
+    """A file's device and inode, of which the table of locks says `fe:01:1234`; or no file."""
+    try:
+        major, minor, inode = spelled.split(":")
+        return os.makedev(int(major, 16), int(minor, 16)), int(inode)
+    except ValueError:
+        return -1, -1
 
 
 def named(pid: int) -> str:

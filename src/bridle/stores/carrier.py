@@ -6,6 +6,7 @@ Reads the file's end first.
 import os
 import re
 from pathlib import Path
+from typing import Any, NamedTuple
 
 _PIECE = 1 << 18  # bytes that are looked at in one go
 _LINE = 1 << 14  # no such line is longer: it names a folder and a model
@@ -15,24 +16,41 @@ _NAME = re.compile(_AGENT + rb'(?:_response)?","agent":("(?:[^"\\]|\\.)*")')
 _DATA = b'"data":{'
 
 
+class Carried(NamedTuple):
+    """By whom, with what, where, and behind which face a session was carried last."""
+
+    agent: str = ""
+    model: str = ""
+    workspace: str = ""
+    face: str = ""
+
+
 def carriers(log: Path) -> tuple[str, str]:
     """The agent that spoke since the newest start, if one did; and what the start names."""
+    return carried(log)[:2]
+
+
+def carried(log: Path) -> Carried:
+    """What the newest start says, and the agent that spoke since, if one did."""
     try:
         handle = os.open(log, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # it may be a pipe
     except OSError:
-        return "", ""  # whoever takes the session up will say why
+        return Carried()  # whoever takes the session up will say why
     try:
         size = os.fstat(handle).st_size
-        at, start = _newest(handle, size, _START)
-        _, spoke = _newest(handle, size, _AGENT, at)
-        return _spoken(spoke), _named(start)
+        at, start = newest(handle, size, _START)
+        _, spoke = newest(handle, size, _AGENT, at)
+        said = _data(start)
+        return Carried(
+            _spoken(spoke), *(_text(said, key) for key in ("model", "workspace", "mode"))
+        )
     except OSError:
-        return "", ""
+        return Carried()
     finally:
         os.close(handle)
 
 
-def _newest(handle: int, size: int, mark: bytes, since: int = 0) -> tuple[int, bytes]:
+def newest(handle: int, size: int, mark: bytes, since: int = 0) -> tuple[int, bytes]:
     """The newest line with that mark after the place `since`, and where it begins."""
     rest, end = b"", size
     while end > since:
@@ -56,11 +74,16 @@ def _spoken(line: bytes) -> str:
     return str(json.loads(found[1])) if found else ""
 
 
-def _named(line: bytes) -> str:
+def _data(line: bytes) -> dict[str, Any]:
     import json
 
     try:
-        found = json.loads(line)["data"]["model"]
+        found = json.loads(line)["data"]
     except (ValueError, KeyError, TypeError):
-        return ""
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _text(said: dict[str, Any], key: str) -> str:
+    found = said.get(key)
     return found if isinstance(found, str) else ""

@@ -1,0 +1,39 @@
+"""Letters for sessions that another process holds: without secrets, durable, and rung for.
+
+What becomes of one is for whoever holds the session.
+"""
+
+import os
+import secrets
+
+from msgspec.structs import replace
+
+from bridle.config import load_settings
+from bridle.engine.redact import Redactor
+from bridle.promises.store import Letter
+from bridle.runtime.adapters import known_secrets
+from bridle.stores.inbox import Bell, post
+from bridle.stores.reading import SessionFolder
+
+
+def deliver(folder: SessionFolder, session_id: str, letter: Letter) -> None:
+    """Put a letter into the session's inbox, durably, and ring the bell.
+
+    It may lie there for days, so that nothing goes in which the log would not say.
+    """
+    post(folder.path(session_id).parent, _redacted(letter))
+    Bell(folder.folder).ring()
+
+
+def _redacted(letter: Letter) -> Letter:
+    """The letter without known keys, what looks like one, and what the person does not want."""
+    settings = load_settings().settings
+    keys = (*known_secrets(os.environ), *filter(None, [settings.api_key]))
+    redactor = Redactor(keys, settings.redact, shapes=settings.redact_tokens)
+    words = {name: redactor.text(getattr(letter, name)) for name in ("by", "content", "word")}
+    return replace(letter, **words, parts=redactor.value(letter.parts))
+
+
+def new_letter() -> str:
+    """A letter's id, which no other has."""
+    return secrets.token_hex(12)
