@@ -107,6 +107,11 @@ class Session(Upkeep):
         return self._log.seq
 
     @property
+    def durable(self) -> int:
+        """The number up to which everything would survive."""
+        return self._log.durable
+
+    @property
     def title(self) -> str:
         """The session's title: given, or made from its first prompt."""
         return self._history.title

@@ -19,7 +19,7 @@ from bridle.promises.codec import to_record
 from bridle.promises.store import Record, SessionSummary
 from bridle.stores.chain import Chain, proven, to_readable
 from bridle.stores.failure import typed
-from bridle.stores.lines import Lines, Overlong
+from bridle.stores.lines import LONGEST, Lines, Overlong
 from bridle.stores.naming import ID
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -35,17 +35,17 @@ class SessionFolder:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
 
-    def reader(self, session_id: str, after: int | None = 0) -> "Reader":
+    def reader(self, session_id: str, after: int | None = 0, block: int = LONGEST) -> "Reader":
         """What is written after that number, and what will be; None: only what will be.
 
-        Raise `UnknownSession`, `StoreFailed`.
+        `block` bounds the bytes that are read at a time. Raise `UnknownSession`, `StoreFailed`.
         """
         try:
             folder, handle = log_handles(str(self.path(session_id).parent), os.O_RDONLY)
             os.close(folder)
             with ExitStack() as opening:
                 opening.callback(os.close, handle)
-                reader = Reader(handle, session_id, after)
+                reader = Reader(handle, session_id, after, block)
                 opening.pop_all()
         except FileNotFoundError:
             raise UnknownSession(f"there is no session {session_id}") from None
@@ -97,27 +97,39 @@ def log_handles(path: str, flags: int) -> tuple[int, int]:
 class Reader:
     """The records of one log, while somebody else may be writing it. No gap, no repeat."""
 
-    def __init__(self, handle: int, session_id: str, after: int | None = 0) -> None:
+    def __init__(
+        self, handle: int, session_id: str, after: int | None = 0, block: int = LONGEST
+    ) -> None:
         self._handle, self._session_id = handle, session_id
         self._after = _NEVER if after is None else after
         read = partial(os.pread, handle)
         self._chain = Chain()
-        self._lines = Lines(read)
+        self._lines = Lines(lambda count, offset: read(min(count, block), offset))
         if self._after:
             size = os.fstat(handle).st_size
             self._lines.offset, self._chain = _near(read, size, self._after)
         if after is None:
-            self.more()
+            while self.raw():
+                pass
             self._after = self._chain.last
+
+    @property
+    def last(self) -> int:
+        """The number of the newest record that was read, or passed over."""
+        return self._chain.last
 
     def more(self) -> list[Record]:
         """Records that were added since the last time; none: there are none at the moment."""
+        return [to_record(one) if isinstance(one, bytes) else one for one in self.raw()]
+
+    def raw(self) -> list[bytes | Record]:
+        """The same, and our own lines as they stand, for one who need not know what they say."""
         try:
             while lines := self._lines.more():
                 self._lines.back()  # what has no end yet may be cut, and something else be there
                 stays = self._stays(lines)
-                if records := self._sift(lines):
-                    return records
+                if found := self._sift(lines):
+                    return found
                 if stays:
                     return []
             self._lines.back()
@@ -155,13 +167,13 @@ class Reader:
         self._lines.back(len(lines.pop()) + 1)
         return True
 
-    def _sift(self, lines: list[bytes]) -> list[Record]:
-        found: list[Record] = []
+    def _sift(self, lines: list[bytes]) -> list[bytes | Record]:
+        found: list[bytes | Record] = []
         index, chain = 0, self._chain
         while index < len(lines):
             until = chain.follow(lines, index)
             skip = max(index, until - max(0, chain.last - self._after))  # seen already
-            found += map(to_record, lines[skip:until])
+            found += lines[skip:until]
             index = until + 1
             if until < len(lines):
                 records, _ = chain.look(lines[until])
