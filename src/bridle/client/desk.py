@@ -1,0 +1,170 @@
+"""One server and what can be asked of it. The sessions that are opened here are closed here."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit, urlunsplit
+
+from msgspec import json
+
+from bridle.client.feed import Feed, Tell
+from bridle.client.link import Link, spelled
+from bridle.client.session import RemoteSession
+from bridle.client.values import (
+    AllChoices,
+    AllFound,
+    AllWaiting,
+    Caller,
+    Choice,
+    Found,
+    SessionLine,
+    SessionLines,
+    SessionWhole,
+    Waiting,
+)
+from bridle.policy import Mode
+
+_T = TypeVar("_T")
+_CAUGHT_UP = 60.0  # seconds that the records of a session may take to come
+
+
+class Client:
+    """A server's sessions: `async with Client("http://127.0.0.1:8420", token=…) as client:`.
+
+    `url` may be `unix:///path/of/a/socket`, or the one that `bridle serve` prints, with its
+    one-time code. `tell` is called with a sentence when a stream breaks and when it is back.
+    """
+
+    def __init__(self, url: str, token: str = "", *, tell: Tell | None = None) -> None:
+        plain, self._code = _without_code(url)
+        self._link = Link(plain, token)
+        self._tell = tell
+        self._sessions: list[RemoteSession] = []
+
+    @property
+    def where(self) -> str:
+        """The server, as a person knows it."""
+        return self._link.where
+
+    async def __aenter__(self) -> "Client":
+        try:
+            if self._code:
+                await self._link.login(self._code)
+        except BaseException:
+            await self._link.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for session in self._sessions:
+            await session.close()
+        await self._link.close()
+
+    async def session(
+        self,
+        id: str | None = None,  # noqa: A002 - it reads best where it is called
+        *,
+        workspace: str = "",
+        provider: str = "",
+        model: str = "",
+        agent: str = "",
+        mode: Mode | None = None,
+    ) -> RemoteSession:
+        """A new session, or one that is taken up again, with all of its records read."""
+        wanted: dict[str, Any] = {"workspacePath": workspace, "provider": provider, "model": model}
+        if id is None:
+            wanted |= {"agent": agent, "mode": mode}
+            line = await self._ask("POST", "sessions", _given(wanted), of=SessionLine)
+            return await self._opened(line)
+        path = f"sessions/{spelled(id)}"
+        line = await self._ask("POST", f"{path}/resume", _given(wanted), of=SessionLine)
+        session = await self._opened(line)
+        if agent:
+            await session.use(agent=agent)
+        if mode is not None and mode != session.mode:
+            await session.set_mode(mode)
+        return session
+
+    async def watch(self, session_id: str) -> RemoteSession:
+        """A session to look at: nobody takes it up because of that."""
+        path = f"sessions/{spelled(session_id)}"
+        return await self._opened(await self._ask("GET", path, of=SessionWhole))
+
+    async def _opened(self, line: SessionLine) -> RemoteSession:
+        feed = Feed(self._link, line.id, self._tell)
+        session = RemoteSession(self._link, line, feed)
+        self._sessions.append(session)
+        feed.start()
+        try:
+            await feed.until(lambda: feed.seq >= line.seq, _CAUGHT_UP)
+        except BaseException:
+            await session.close()
+            raise
+        return session
+
+    async def sessions(
+        self, *, query: str = "", limit: int = 50, cursor: str = "", state: str = ""
+    ) -> SessionLines:
+        """Sessions, the newest first."""
+        asked = {"query": query, "limit": limit, "cursor": cursor, "state": state}
+        return await self._ask("GET", "sessions", query=asked, of=SessionLines)
+
+    async def look(self, session_id: str) -> SessionWhole:
+        """One session with what stands beside its conversation."""
+        return await self._ask("GET", f"sessions/{spelled(session_id)}", of=SessionWhole)
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good."""
+        await self._link.ask("DELETE", f"/api/sessions/{spelled(session_id)}")
+
+    async def pending(self) -> tuple[Waiting, ...]:
+        """The questions of all sessions that wait for an answer."""
+        return (await self._ask("GET", "approvals", of=AllWaiting)).approvals
+
+    async def search(self, words: str, *, limit: int = 20) -> tuple[Found, ...]:
+        """Where that was said, in all sessions."""
+        asked = {"q": words, "limit": limit}
+        return (await self._ask("GET", "search", query=asked, of=AllFound)).hits
+
+    async def models(self) -> tuple[Choice, ...]:
+        """The models that can be chosen."""
+        return (await self._ask("GET", "models", of=AllChoices)).choices
+
+    async def agents(self) -> tuple[Choice, ...]:
+        """The agents that can be chosen."""
+        return (await self._ask("GET", "agents", of=AllChoices)).choices
+
+    async def workspaces(self) -> tuple[Choice, ...]:
+        """The folders that the server works in."""
+        return (await self._ask("GET", "workspaces", of=AllChoices)).choices
+
+    async def me(self) -> Caller:
+        """Who we are to the server, and what we may."""
+        return await self._ask("GET", "me", of=Caller)
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        of: type[_T],
+    ) -> _T:
+        return json.decode(await self._link.ask(method, f"/api/{path}", body, query=query), type=of)
+
+
+def _given(wanted: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in wanted.items() if value}
+
+
+def _without_code(url: str) -> tuple[str, str]:
+    """The address without what stands behind `#`, and the one-time code in there."""
+    parts = urlsplit(url)
+    code = parse_qs(parts.fragment).get("code", [""])[0]
+    return urlunsplit(parts._replace(fragment="")), code

@@ -1,0 +1,47 @@
+"""How the turns of a session ended, as its records tell it. A fold; waits for nothing."""
+
+from typing import cast, get_args
+
+from bridle.engine.history import History
+from bridle.errors import AgentError, Kind
+from bridle.events import MessageAdded, ResponseCompleted, TurnEnded, TurnParked
+from bridle.promises.session import TurnResult
+from bridle.promises.store import Record
+
+
+class Endings:
+    """The results of a session's turns, by number."""
+
+    def __init__(self, session_id: str) -> None:
+        self._id = session_id
+        self._text = ""
+        self._before = History().metrics
+        self.results: dict[int, TurnResult] = {}
+        self.parked: dict[int, int] = {}  # turns, and the record in which they were parked
+
+    def take(self, record: Record, history: History) -> None:
+        """One record more; the history knows it already."""
+        match record.event:
+            case MessageAdded(prompt=prompt) if prompt:
+                self._text, self._before = "", history.before
+            case ResponseCompleted(message=message):
+                self._text = message.content if message is not None else ""
+            case TurnParked(turn=turn):
+                self.parked[turn] = record.seq
+            case TurnEnded() as end:
+                self.parked.pop(end.turn, None)
+                self.results[end.turn] = self._result(end, history)
+            case _:
+                pass
+
+    def as_parked(self, turn: int, history: History) -> TurnResult:
+        """What there is of a turn that waits for answers."""
+        used = history.metrics.since(history.before)
+        return TurnResult(self._text, "parked", self._id, turn, metrics=used)
+
+    def _result(self, end: TurnEnded, history: History) -> TurnResult:
+        error = None
+        if end.error_kind in get_args(Kind):
+            error = AgentError(cast("Kind", end.error_kind), end.detail, hint=end.hint)
+        used = history.metrics.since(self._before)
+        return TurnResult(self._text, end.reason, self._id, end.turn, end.detail, error, used)

@@ -1,0 +1,96 @@
+"""What a server refuses, and what goes wrong on the way there, as our own errors again. Pure.
+
+A problem's `code` says which error it is; `origin.type` keeps the code for programs.
+"""
+
+from msgspec import DecodeError, Struct, json
+
+from bridle.errors import (
+    AgentError,
+    ConfigError,
+    Origin,
+    RateLimited,
+    SessionBusy,
+    SessionError,
+    SessionLocked,
+    StoreFailed,
+    UnknownApproval,
+    UnknownSession,
+    Unreachable,
+)
+
+_KINDS: dict[str, type[SessionError]] = {
+    "session_busy": SessionBusy,
+    "session_locked": SessionLocked,
+    "unknown_session": UnknownSession,
+    "unknown_approval": UnknownApproval,
+    "approval_answered": UnknownApproval,
+    "approval_changed": UnknownApproval,
+    "approval_expired": UnknownApproval,
+}
+_AWAY = ("server_stopping", "unavailable")
+_MANY = ("rate_limited", "too_many_streams")
+_NO_TOKEN = "Give its token with --token or --token-file, or in BRIDLE_TOKEN."
+_WORDS = 300  # characters of an answer that is no problem detail
+
+
+class Problem(Struct):
+    """Problem details as the server sends them; whatever else they say is not needed here."""
+
+    title: str = ""
+    detail: str = ""
+    code: str = ""
+    hint: str = ""
+    by: str = ""
+
+
+def refusal(status: int, body: bytes, wait: str = "") -> AgentError:
+    """The error that an answer stands for; `wait` is its Retry-After."""
+    found = _read(body)
+    message = found.detail or found.title or _unknown(status, body)
+    seconds = float(wait) if wait.isdecimal() else None
+    origin = Origin(status, found.code or None)
+    if kind := _KINDS.get(found.code):
+        return kind(message, hint=found.hint, origin=origin)
+    if found.code in _AWAY or (not found.code and status in (502, 503, 504)):
+        return Unreachable(message, hint=found.hint, retry_after=seconds, origin=origin)
+    if found.code in _MANY:
+        hint = found.hint or "Wait a little and try again."
+        return RateLimited(message, hint=hint, retry_after=seconds, origin=origin)
+    if status == 401:
+        return ConfigError(message, hint=_NO_TOKEN, origin=origin)
+    if status >= 500:
+        return _broken(found, message, origin)
+    return SessionError(message, hint=found.hint, origin=origin)
+
+
+def _broken(found: Problem, message: str, origin: Origin) -> AgentError:
+    if found.code == "store_failed":
+        return StoreFailed(message, hint=found.hint, origin=origin)
+    hint = found.hint or "The server's log says more."
+    return AgentError("agent", message, hint=hint, origin=origin)
+
+
+def _read(body: bytes) -> Problem:
+    try:
+        return json.decode(body, type=Problem)
+    except DecodeError:
+        return Problem()
+
+
+def _unknown(status: int, body: bytes) -> str:
+    words = " ".join(body[:_WORDS].decode("utf-8", "replace").split())
+    said = f": {words}" if words and not words.startswith("<") else ""
+    return f"the server answered with status {status}{said}"
+
+
+def unreachable(where: str, problem: BaseException) -> Unreachable:
+    """No connection, or one that broke."""
+    why = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+    if isinstance(problem, TimeoutError):
+        why = "it did not answer in time"
+    return Unreachable(
+        f"the server at {where} cannot be reached: {why}",
+        problem,
+        hint="Is it running (`bridle serve`), and is the address right? What was sent is kept.",
+    )

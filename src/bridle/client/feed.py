@@ -1,0 +1,210 @@
+"""One session's records as a server streams them, folded as they come; no gap, no repeat.
+
+One connection serves all who watch here. It is taken up again by itself, from the newest record
+that would survive the server; what was seen above that is held against what comes then. Where the
+two differ, the server has lost what it had not yet settled: everything is folded anew, and those
+who watch are told to go back.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from typing import Any
+
+from msgspec import DecodeError, json
+
+from bridle.client.blocks import Block
+from bridle.client.endings import Endings
+from bridle.client.link import Link, spelled
+from bridle.client.values import Page
+from bridle.engine.history import History
+from bridle.engine.watching import resync
+from bridle.errors import AgentError, BadStream, RateLimited, Unreachable
+from bridle.promises.codec import to_record
+from bridle.promises.store import Record
+
+Tell = Callable[[str], None]
+_ROOM = 4096  # records that are held for those who are a little behind
+_PAGE = 500
+_FAR = 2**62  # beyond every record
+_WAITS = (0.1, 0.3, 1.0, 2.0, 5.0)  # seconds before the connection is tried again
+
+
+class Feed:
+    """Follows one session until it is closed."""
+
+    def __init__(self, link: Link, session_id: str, tell: Tell | None = None) -> None:
+        self._link = link
+        self._id = session_id
+        self._tell = tell or (lambda text: None)
+        self._path = f"/api/sessions/{spelled(session_id)}"
+        self._task: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+        self._failures = 0
+        self._stopping = False
+        self._era = 0  # how often everything was folded anew
+        self._lost = 0  # the newest record that was right when it last was
+        self.error: AgentError | None = None  # why nothing more will come
+        self.closed = False
+        self._clear()
+
+    def _clear(self) -> None:
+        self.history = History()
+        self.endings = Endings(self._id)
+        self.seq = 0
+        self._settled = 0  # where to come back to
+        self._held: deque[Record] = deque(maxlen=_ROOM)
+        self._floor = 0  # the newest record that is held no more
+
+    def start(self) -> None:
+        """Follow, from the beginning."""
+        self._task = asyncio.create_task(self._follow())
+
+    async def close(self) -> None:
+        """Follow no longer; those who watch here see the end."""
+        self.closed = True
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        self._wake()
+
+    async def until(self, there: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Wait until the records say so; False: they did not in time. Raise what ended it."""
+        try:
+            async with asyncio.timeout(seconds):
+                while not there():
+                    self.check()
+                    await self._news.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def check(self) -> None:
+        """Raise what ended the stream, if something has."""
+        if self.error is not None:
+            raise self.error
+        if self.closed:
+            raise Unreachable(f"session {self._id} is not watched any more")
+
+    async def records(self, after: int) -> AsyncGenerator[Record, None]:
+        """Every record after that number: what was written, then live."""
+        last, era = after, self._era
+        while not self.closed:
+            if era != self._era:
+                era = self._era
+                if last > self._lost:
+                    last = self._lost
+                    yield resync(last)
+            batch = await self._batch(last)
+            for record in batch:
+                if era != self._era:
+                    break
+                last = record.seq
+                yield record
+            if not batch:
+                if self.error is not None:
+                    raise self.error
+                await self._news.wait()
+
+    async def _batch(self, last: int) -> list[Record]:
+        """What is known after that number; what is held no more is asked for."""
+        if last >= self.seq:
+            return []
+        if last >= self._floor:
+            return [one for one in self._held if one.seq > last]
+        query = {"after": last, "limit": _PAGE}
+        found = await self._link.ask("GET", f"{self._path}/records", query=query)
+        page = json.decode(found, type=Page)
+        return [one for one in map(to_record, map(bytes, page.records)) if one.seq <= self.seq]
+
+    async def _follow(self) -> None:
+        while self.error is None:
+            try:
+                await self._listen()
+                self._lose("the server ended the stream")
+            except (Unreachable, RateLimited, BadStream) as problem:
+                self._lose(problem.message)
+            except AgentError as problem:
+                self.error = problem
+                self._wake()
+                return
+            await asyncio.sleep(_WAITS[min(self._failures, len(_WAITS)) - 1])
+
+    async def _listen(self) -> None:
+        """One connection, until it ends."""
+        query, last = {"after": 0}, ""
+        if self._settled:
+            query, last = {}, str(self._settled)
+        async with aclosing(self._link.stream(f"{self._path}/stream", query, last)) as blocks:
+            async for block in blocks:
+                if self._failures:
+                    self._failures = 0
+                    self._tell("connected again")
+                if not self._hear(block):
+                    return
+
+    def _lose(self, why: str) -> None:
+        self._failures += 1
+        if self._failures == 1:
+            self._tell(f"{'the server is stopping' if self._stopping else why}; trying again")
+            self._stopping = False
+
+    def _hear(self, block: Block) -> bool:
+        """One block; False where this connection has nothing more to say."""
+        if block.name == "resync":
+            if _after(block) < self._settled:
+                self._start_over(_after(block))
+            return False
+        if block.name == "stopping":
+            self._stopping = True
+        elif block.data is not None and not self._take(_record(block.data)):
+            return False
+        if block.id is not None and block.id.isdecimal():
+            self._settled = max(self._settled, int(block.id))
+        return True
+
+    def _take(self, record: Record) -> bool:
+        """Fold it, once; False: what was seen in its place is not true any more."""
+        if record.seq <= self.seq:
+            seen = next((one for one in reversed(self._held) if one.seq == record.seq), record)
+            if seen == record:
+                return True
+            self._start_over(record.seq - 1)
+            return False
+        if len(self._held) == _ROOM:
+            self._floor = self._held[0].seq
+        self._held.append(record)
+        self.seq = record.seq
+        self.history.apply(record)
+        self.endings.take(record, self.history)
+        self._wake()
+        return True
+
+    def _start_over(self, right: int) -> None:
+        self._tell("the server lost what it had not kept yet; reading the session again")
+        self._era += 1
+        self._lost = right
+        self._clear()
+        self._wake()
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+
+def _record(data: bytes) -> Record:
+    try:
+        return to_record(data)
+    except DecodeError as problem:
+        raise BadStream("the server sent a record that cannot be read", problem) from problem
+
+
+def _after(block: Block) -> int:
+    with suppress(DecodeError):
+        found: Any = json.decode(block.data or b"{}")
+        found = found.get("data", found) if isinstance(found, dict) else {}
+        if isinstance(found, dict) and isinstance(found.get("after"), int):
+            return int(found["after"])
+    return _FAR

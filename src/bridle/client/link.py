@@ -1,0 +1,145 @@
+"""The connection to one server, over TCP or a Unix socket: requests, and streams of blocks.
+
+The only module here that imports aiohttp. Failures come out as our own errors; who tries again, and
+what an answer means, is other modules' business.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import aiohttp
+from msgspec import json
+
+from bridle.client.blocks import Block, Blocks
+from bridle.client.faults import refusal, unreachable
+from bridle.errors import BadStream, ConfigError
+
+_PATIENCE = 60.0  # seconds for a whole request
+_CONNECT = 10.0
+_SILENCE = 45.0  # seconds: a stream says something every fifteen
+_LARGEST = 64 * 1024 * 1024  # bytes of an answer
+_ERROR = 64 * 1024
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_GONE = (aiohttp.ClientError, OSError, TimeoutError)
+
+
+class Link:
+    """One server. `url` is http://…, https://… or unix:///path/of/a/socket."""
+
+    def __init__(self, url: str, token: str = "") -> None:
+        self.where, self._base, self._socket = _taken_apart(url)
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._session: aiohttp.ClientSession | None = None
+
+    async def login(self, code: str) -> None:
+        """Sign in with a one-time code instead of a token."""
+        self._headers["Origin"] = self._base  # a cookie alone is no word of ours
+        await self.ask("POST", "/api/login", {"code": code})
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """One request, and the body of its answer. Raise what the server refuses it with."""
+        sent = json.encode(body) if body is not None else None
+        about = {**self._headers, **(headers or {})}
+        if sent is not None:
+            about["Content-Type"] = "application/json"
+        try:
+            async with self._open().request(
+                method, self._base + path, data=sent, params=_said(query), headers=about
+            ) as answer:
+                data = await _whole(answer)
+                if answer.status >= 400:
+                    raise refusal(answer.status, data, answer.headers.get("Retry-After", ""))
+                return data
+        except _GONE as problem:
+            raise unreachable(self.where, problem) from problem
+
+    async def stream(
+        self, path: str, query: Mapping[str, Any], last: str = ""
+    ) -> AsyncGenerator[Block, None]:
+        """The blocks of a stream until it ends, after an empty one once it is open.
+
+        Raise what it is refused with, or `Unreachable`.
+        """
+        about = {**self._headers, "Accept": "text/event-stream", "Cache-Control": "no-store"}
+        if last:
+            about["Last-Event-ID"] = last
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=_SILENCE)
+        try:
+            async with self._open().get(
+                self._base + path, params=_said(query), headers=about, timeout=timeout
+            ) as answer:
+                if answer.status != 200:
+                    data = await answer.content.read(_ERROR)
+                    raise refusal(answer.status, data, answer.headers.get("Retry-After", ""))
+                if answer.content_type != "text/event-stream":
+                    raise BadStream(f"{self.where} does not send events there")
+                yield Block()
+                blocks = Blocks()
+                async for chunk in answer.content.iter_any():
+                    for block in blocks.feed(chunk):
+                        yield block
+        except _GONE as problem:
+            raise unreachable(self.where, problem) from problem
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        if self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            if self._socket:
+                connector: aiohttp.BaseConnector = aiohttp.UnixConnector(self._socket, limit=0)
+            else:
+                connector = aiohttp.TCPConnector(limit=0)
+            host = urlsplit(self._base).hostname or ""
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.CookieJar(unsafe=True),  # addresses have cookies, too
+                trust_env=not self._socket and host not in _LOOPBACK,
+                timeout=aiohttp.ClientTimeout(total=_PATIENCE, sock_connect=_CONNECT),
+                read_bufsize=256 * 1024,
+            )
+        return self._session
+
+
+async def _whole(answer: aiohttp.ClientResponse) -> bytes:
+    pieces, size = [], 0
+    async for piece in answer.content.iter_any():
+        pieces.append(piece)
+        if (size := size + len(piece)) > _LARGEST:
+            raise BadStream(f"the server answered with more than {_LARGEST:,} bytes")
+    return b"".join(pieces)
+
+
+def _said(query: Mapping[str, Any] | None) -> dict[str, str]:
+    return {key: str(value) for key, value in (query or {}).items() if value not in (None, "")}
+
+
+def _taken_apart(url: str) -> tuple[str, str, str]:
+    """How it is named to a person, the beginning of every address, and the socket's path."""
+    parts = urlsplit(url)
+    if parts.scheme == "unix" and (path := parts.path):
+        return path, "http://localhost", path
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(
+            f"{url!r} is no address of a server",
+            hint="It looks like http://127.0.0.1:8420, or unix:///path/of/a/socket.",
+        )
+    base = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    return base, base, ""
+
+
+def spelled(part: str) -> str:
+    """A part of a path, whatever is in it."""
+    return quote(part, safe="")
