@@ -7,7 +7,10 @@ no more; how records are written and who is told is the session's own.
 import asyncio
 from collections.abc import Iterable
 
+from msgspec.structs import asdict
+
 from bridle.engine.history import History, as_of
+from bridle.engine.limits import Limits
 from bridle.engine.parts import Parts
 from bridle.engine.turns import Turns
 from bridle.errors import SessionError
@@ -38,6 +41,30 @@ class Upkeep:
     _turns: Turns
     _opening: tuple[Event, ...]
     _named: bool  # did somebody give it a title?
+
+    @property
+    def model(self) -> str:
+        """Provider and model, as people write them."""
+        return self._parts.provider.info.label
+
+    @property
+    def window(self) -> int | None:
+        """How many tokens the model can read at a time; None where that is not known."""
+        return self._parts.provider.info.context_window
+
+    @property
+    def limits(self) -> Limits:
+        """How far its turns may go."""
+        return self._parts.limits
+
+    async def begin(self) -> None:
+        """Record that it began, or was taken up, and come back when that is on disk.
+
+        Otherwise that is said with the first prompt.
+        """
+        self._check_open()
+        self._open()
+        await self._log.settled()
 
     @property
     def mode(self) -> Mode:
@@ -125,6 +152,28 @@ class Upkeep:
         shortened = await self._turns.shorten()
         await self._log.settled()
         return shortened
+
+    async def narrow(self, limits: Limits, *, by: str = "me") -> None:
+        """Have narrower limits from the next turn on. Raise `SessionError` for wider ones."""
+        before = asdict(self.limits)
+        wanted = {name: value for name, value in asdict(limits).items() if value != before[name]}
+        for name, value in wanted.items():
+            if not 0 < value <= (before[name] or value):
+                raise SessionError(
+                    f"the limit {name} is {before[name]:g}, and can only become narrower",
+                    hint="Wider limits are for whoever starts the session: see the settings.",
+                )
+            if name.startswith("day_") and self._parts.day is None:
+                raise SessionError(
+                    "nobody keeps the account of a day here", hint="Set it in the settings."
+                )
+        if wanted:
+            await self.note(TraceEvent("limits", {"by": by, "limits": asdict(limits)}))
+            self.bound(limits)
+
+    def bound(self, limits: Limits) -> None:
+        """Have these limits from the next turn on. Nothing is recorded."""
+        self._parts = self._turns.parts = self._parts.changed(limits=limits)
 
     async def rename(self, title: str) -> None:
         """Give it a title."""

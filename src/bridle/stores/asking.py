@@ -8,7 +8,6 @@ beginning of its line: the same words inside a line are somebody's content.
 import logging
 import os
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -16,6 +15,7 @@ from msgspec import Struct
 from bridle.errors import StoreFailed
 from bridle.events import ApprovalAnswered, ApprovalAsked
 from bridle.promises.store import Record
+from bridle.stores.finding import backwards
 from bridle.stores.glance import Place, places
 from bridle.stores.inbox import letters
 from bridle.stores.placing import opened
@@ -24,7 +24,6 @@ from bridle.stores.walking import readable
 
 log = logging.getLogger(__name__)
 
-_SMALLEST, _LARGEST = 1 << 13, 1 << 22  # bytes read at a time
 _SETTLING = tuple(b'"data":{"type":"%b"' % kind for kind in (b"turn_end", b"rewind", b"fork"))
 _APPROVAL = re.compile(rb'"data":\{"type":"approval_(?:asked|answered)"')
 _LINE = re.compile(rb'\{"seq":\d{1,18},"timestamp":"[^"\\]{0,40}",')
@@ -53,10 +52,11 @@ def pending(folder: SessionFolder) -> list[Pending]:
         raise StoreFailed(
             f"the sessions cannot be listed: {error.strerror or error}", error
         ) from error
-    return [found for place in every for found in _of(place, folder)]
+    return [found for place in every for found in pending_in(place, folder)]
 
 
-def _of(place: Place, folder: SessionFolder) -> list[Pending]:
+def pending_in(place: Place, folder: SessionFolder) -> list[Pending]:
+    """The open questions of one session."""
     try:
         handle = opened(f"{place.path}/log.jsonl")
     except OSError:
@@ -127,29 +127,13 @@ def _is_past(expires: str) -> bool:
 def _approvals(handle: int, size: int) -> list[Record]:
     """What was asked and answered since the newest end of a turn, in order."""
     found: list[bytes] = []
-    for lines in _backwards(handle, size):
+    for lines in backwards(handle, size):
         start = _settled(lines)
         found[:0] = _among(lines, max(start, 0))
         if start >= 0:
             break
     decoded = (readable(line) for line in found)
     return [record for record in decoded if record is not None]
-
-
-def _backwards(handle: int, size: int) -> Iterator[bytes]:
-    """Whole lines, many at a time, from the end of the file to its beginning."""
-    block, position, rest, at_end = _SMALLEST, size, b"", True
-    while position > 0:
-        start = max(0, position - block)
-        data = os.pread(handle, position - start, start) + rest
-        if at_end:  # what stands after the last line is torn, or being written
-            data = data[: data.rfind(b"\n") + 1]
-            at_end = not data
-        first = data.find(b"\n") + 1 if start else 0
-        rest, lines = data[:first], data[first:]
-        if lines:
-            yield lines
-        position, block = start, min(block * 4, _LARGEST)
 
 
 def _settled(lines: bytes) -> int:

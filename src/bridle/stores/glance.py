@@ -85,7 +85,7 @@ class Place(NamedTuple):
 def glance(folder: str | os.PathLike[str], limit: int | None = None) -> list[Glance]:
     """The sessions of a state folder, the newest first: all, or so many."""
     found: list[Glance] = []
-    for one in _looked(places(folder)):
+    for one in looked(places(folder)):
         if limit is not None and len(found) >= limit:
             break
         found.append(one)
@@ -112,13 +112,23 @@ def matching(folder: str | os.PathLike[str], start: str) -> list[Glance]:
         or [one for one in every if one.id.rpartition("-")[2].startswith(start)]
     )
     if by_id:
-        return list(_looked(by_id))
+        return list(looked(by_id))
     words = " ".join(start.split()).casefold()
-    return [one for one in _looked(every) if _begins(one.title, words)]
+    return [one for one in looked(every) if _begins(one.title, words)]
 
 
 def _begins(title: str, words: str) -> bool:
     return bool(words) and " ".join(title.split()).casefold().startswith(words)
+
+
+def one(folder: str | os.PathLike[str], session_id: str) -> tuple[Place, Glance] | None:
+    """The session with exactly that id, if there is one."""
+    if not ID.fullmatch(session_id):
+        return None
+    path = f"{os.fspath(folder)}/sessions/{session_id}"
+    place = _place(session_id, path, os.path.islink(path))  # noqa: PTH114 - many, and quickly
+    found = next(looked([place]), None) if place is not None else None
+    return None if place is None or found is None else (place, found)
 
 
 def places(folder: str | os.PathLike[str]) -> list[Place]:
@@ -127,31 +137,35 @@ def places(folder: str | os.PathLike[str]) -> list[Place]:
     try:
         with os.scandir(f"{os.fspath(folder)}/sessions") as entries:
             for entry in entries:
-                if ID.fullmatch(entry.name) and (place := _place(entry)) is not None:
+                if not ID.fullmatch(entry.name):
+                    continue
+                place = _place(entry.name, entry.path, entry.is_symlink())
+                if place is not None:
                     found.append(place)
     except FileNotFoundError:
         return []
     return sorted(found, reverse=True)
 
 
-def _place(entry: "os.DirEntry[str]") -> Place | None:
+def _place(name: str, path: str, linked: bool) -> Place | None:
     """A log, or what stands in its place: a session never vanishes because of it."""
     try:
-        info = os.lstat(f"{entry.path}/log.jsonl")
+        info = os.lstat(f"{path}/log.jsonl")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        return Place(0.0, entry.name, entry.path, 0, 0, error.strerror or str(error))
-    if entry.is_symlink():
+        return Place(0.0, name, path, 0, 0, error.strerror or str(error))
+    if linked:
         wrong = "its folder is a symlink"
     elif stat.S_ISREG(info.st_mode):
-        return Place(info.st_mtime, entry.name, entry.path, info.st_size, info.st_ino)
+        return Place(info.st_mtime, name, path, info.st_size, info.st_ino)
     else:
         wrong = _KINDS.get(stat.S_IFMT(info.st_mode), "it is not a file")
-    return Place(info.st_mtime, entry.name, entry.path, 0, info.st_ino, wrong)
+    return Place(info.st_mtime, name, path, 0, info.st_ino, wrong)
 
 
-def _looked(logs: Iterable[Place]) -> Iterator[Glance]:
+def looked(logs: Iterable[Place]) -> Iterator[Glance]:
+    """What a list shows of each of them; one that is gone by now is left out."""
     for place in logs:
         found = _unread(place, place.wrong) if place.wrong else _look(place)
         if found is not None:
