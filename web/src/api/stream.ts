@@ -1,0 +1,96 @@
+// A stream that does not end: when it breaks, it is taken up again from where it was.
+//
+// EventSource cannot say why it broke, nor wait as long as it should; so this is a fetch whose body
+// is read as it comes. A server that has gone silent (no keep-alive) counts as broken, too.
+
+import { Problem, noAnswer, toProblem } from "./problem.ts";
+import { type SseEvent, SseParser } from "./sse.ts";
+
+export type Link = "connecting" | "live" | "broken" | "ended";
+
+export interface Watching {
+  /** The address to ask, each time anew: the position is in it. */
+  readonly url: () => string;
+  readonly onEvent: (event: SseEvent) => void;
+  /** Before the first event of every connection. */
+  readonly onOpen?: () => void;
+  readonly onLink: (link: Link, problem: Problem | null) => void;
+}
+
+const SILENCE = 40_000; // keep-alives come every 15 s
+const LONGEST = 5_000;
+const FATAL = new Set([400, 401, 403, 404, 421]);
+
+export class Stream {
+  private readonly watching: Watching;
+  private control: AbortController | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private tries = 0;
+  private closed = false;
+
+  constructor(watching: Watching) {
+    this.watching = watching;
+  }
+
+  start(): this {
+    addEventListener("online", this.hurry);
+    document.addEventListener("visibilitychange", this.hurry);
+    void this.connect();
+    return this;
+  }
+
+  close(): void {
+    this.closed = true;
+    removeEventListener("online", this.hurry);
+    document.removeEventListener("visibilitychange", this.hurry);
+    clearTimeout(this.timer);
+    this.control?.abort();
+  }
+
+  /** Somebody looks again, or the network is back: do not sit out the wait. */
+  private readonly hurry = (): void => {
+    if (this.timer === undefined || document.visibilityState === "hidden") return;
+    clearTimeout(this.timer);
+    void this.connect();
+  };
+
+  private async connect(): Promise<void> {
+    this.timer = undefined;
+    const control = (this.control = new AbortController());
+    try {
+      await this.read(control);
+      this.again(noAnswer());
+    } catch (error) {
+      if (this.closed) return;
+      const problem = error instanceof Problem ? error : noAnswer();
+      if (FATAL.has(problem.status)) this.watching.onLink("ended", problem);
+      else this.again(problem);
+    }
+  }
+
+  private async read(control: AbortController): Promise<void> {
+    const headers = { Accept: "text/event-stream" };
+    const answer = await fetch(this.watching.url(), { headers, signal: control.signal, cache: "no-store" });
+    if (!answer.ok || !answer.body) throw await toProblem(answer);
+    this.tries = 0;
+    this.watching.onOpen?.();
+    this.watching.onLink("live", null);
+    const parser = new SseParser();
+    const decoder = new TextDecoder();
+    const reader = answer.body.getReader();
+    for (;;) {
+      const silence = setTimeout(() => control.abort(), SILENCE);
+      const got = await reader.read().finally(() => clearTimeout(silence));
+      if (got.done || this.closed) return;
+      for (const event of parser.feed(decoder.decode(got.value, { stream: true }))) this.watching.onEvent(event);
+    }
+  }
+
+  private again(problem: Problem): void {
+    if (this.closed) return;
+    this.watching.onLink("broken", problem);
+    const wait = Math.min(LONGEST, 250 * 2 ** this.tries) * (0.75 + Math.random() / 2);
+    this.tries += 1;
+    this.timer = setTimeout(() => void this.connect(), this.tries === 1 ? 100 : wait);
+  }
+}

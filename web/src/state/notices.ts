@@ -1,0 +1,140 @@
+// Folds of what happened to the session as a whole, each said in one sentence.
+
+import { type Draft, alive } from "./draft.ts";
+import type { LogRecord, NoticeItem } from "./model.ts";
+import { type Fields, beginning, count, fields, list, words } from "./reading.ts";
+
+type Told = Partial<Pick<NoticeItem, "tone" | "hint" | "sessionId">>;
+
+export function notice(draft: Draft, record: LogRecord, what: NoticeItem["what"], text: string, told: Told = {}): void {
+  const common = draft.common("notice", record.seq, record.timestamp);
+  draft.add({ ...common, kind: "notice", what, text, tone: "quiet", hint: "", sessionId: "", ...told });
+  if (what === "turn_end" || what === "trace") return;
+  draft.mark({ seq: record.seq, at: record.timestamp, kind: "notice", label: beginning(text) });
+}
+
+const ENDS: Readonly<Record<string, string>> = {
+  failed: "The turn failed",
+  timeout: "The turn took longer than it may",
+  interrupted: "The turn was stopped",
+  budget: "The turn reached a limit",
+  stuck: "The turn went round in circles and was ended",
+};
+
+export function endNotice(draft: Draft, record: LogRecord): void {
+  const reason = words(record.data["reason"]);
+  if (reason === "done" || reason === "parked") return;
+  const detail = words(record.data["detail"]);
+  const text = detail ? `${ENDS[reason] ?? "The turn ended"}: ${detail}` : `${ENDS[reason] ?? "The turn ended"}.`;
+  const tone = reason === "interrupted" ? "info" : reason === "failed" ? "bad" : "warn";
+  notice(draft, record, "turn_end", text, { tone, hint: words(record.data["hint"]) });
+}
+
+const STOPS: Readonly<Record<string, string>> = {
+  max_tokens: "The reply was cut off: it reached the length that a reply may have.",
+  refusal: "The model refused to go on.",
+};
+
+export function stopNotice(draft: Draft, record: LogRecord): void {
+  const text = STOPS[words(record.data["stopReason"])];
+  if (text) notice(draft, record, "stop", text, { tone: "warn", hint: words(record.data["stopDetail"]) });
+}
+
+export function rewound(draft: Draft, record: LogRecord): void {
+  const to = count(record.data["to"]);
+  draft.rewinds.push({ seq: record.seq, to });
+  draft.items = draft.items.map((item) => {
+    const gone = !alive(item.seq, record.seq, draft.rewinds);
+    return item.gone === gone ? item : { ...item, gone };
+  });
+  draft.queued = draft.queued.filter((one) => one.seq <= to);
+  const by = words(record.data["by"], "me");
+  notice(draft, record, "rewind", `${name(by)} rewound the conversation to record ${to}.`, {
+    tone: "info",
+    hint: "What was done to files stays done.",
+  });
+}
+
+export function compacted(draft: Draft, record: LogRecord): void {
+  const data = record.data;
+  const before = count(data["before"]);
+  const after = count(data["after"]);
+  const how = data["summary"] === true ? "summed up" : "shortened";
+  const sizes = before ? `: about ${thousands(before)} tokens became ${thousands(after)}` : "";
+  notice(draft, record, "compaction", `Earlier parts were ${how} for the model${sizes}.`, {
+    hint: "Everything stays here and in the log.",
+  });
+  draft.meter = { ...draft.meter, contextTokens: after || draft.meter.contextTokens };
+}
+
+function thousands(tokens: number): string {
+  return tokens < 1000 ? String(tokens) : `${Math.round(tokens / 1000)}k`;
+}
+
+export function forked(draft: Draft, record: LogRecord): void {
+  const at = count(record.data["at"]);
+  draft.queued = [];
+  draft.asked.clear();
+  draft.running = 0;
+  draft.parked = false;
+  const sessionId = words(record.data["sessionId"]);
+  notice(draft, record, "fork", `Forked here from another session, at its record ${at}.`, { tone: "info", sessionId });
+}
+
+export function undone(draft: Draft, record: LogRecord): void {
+  const turn = count(record.data["turn"]);
+  const files = list(record.data["files"]).length;
+  draft.changeTurn(turn, { undone: true });
+  const what = `${name(words(record.data["by"], "me"))} took back what turn ${turn} had changed`;
+  notice(draft, record, "undo", `${what} (${files} ${files === 1 ? "file" : "files"}).`, { tone: "info" });
+}
+
+export function moded(draft: Draft, record: LogRecord): void {
+  const mode = words(record.data["mode"]);
+  if (mode === draft.mode && draft.first > 1) return;
+  draft.mode = mode;
+  const by = words(record.data["by"], "me");
+  const why = words(record.data["reason"]);
+  notice(draft, record, "mode", `Mode ${mode}, set by ${by === "me" ? "you" : by}${why ? `: ${why}` : ""}.`);
+}
+
+export function began(draft: Draft, record: LogRecord): void {
+  draft.model = words(record.data["model"]) || draft.model;
+  if (record.data["resumed"] !== true) return;
+  const model = words(record.data["model"]);
+  notice(draft, record, "resumed", `Taken up again${model ? ` with ${model}` : ""}.`);
+}
+
+export function repaired(draft: Draft, record: LogRecord): void {
+  const broken = list(record.data["broken"]).length;
+  const torn = count(record.data["torn"]);
+  const found = [broken ? `${broken} unreadable ${broken === 1 ? "line" : "lines"} skipped` : "", torn ? `${torn} bytes cut off its end` : ""];
+  notice(draft, record, "repair", `The log was found damaged: ${found.filter(Boolean).join(", ") || "nothing was lost"}.`, {
+    tone: "warn",
+  });
+}
+
+/** Only what a person may want to know without looking for it. */
+const TOLD: Readonly<Record<string, string>> = {
+  retry: "The model's service did not answer; it is tried again.",
+  fallback: "Another model goes on.",
+  shortening: "The conversation is being shortened.",
+  not_stopped: "The agent did not stop when it was told to.",
+  letter_refused: "A message from another process was refused.",
+  unknown_call: "A call's result is not known.",
+  stale_resume: "The agent began a new conversation of its own.",
+  new_conversation: "The agent began a new conversation of its own.",
+  setting_left_out: "A setting was left out of the request.",
+};
+
+export function traced(draft: Draft, record: LogRecord): void {
+  const kind = words(record.data["kind"]);
+  const detail: Fields = fields(record.data["detail"]);
+  const said = words(detail["message"]) || words(detail["why"]);
+  const text = TOLD[kind];
+  if (text) notice(draft, record, "trace", said && kind !== "retry" ? `${text} ${said}` : text, { hint: kind === "retry" ? said : "" });
+}
+
+function name(by: string): string {
+  return by === "me" ? "You" : by;
+}
