@@ -21,10 +21,9 @@ from bridle.cli.style import Paint
 from bridle.cli.words import person
 from bridle.config import state_folder
 from bridle.config.places import policy_file
-from bridle.engine.session import Session
 from bridle.errors import AgentError, UnknownApproval
 from bridle.events import ApprovalAsked
-from bridle.promises.session import NO, Answer
+from bridle.promises.session import NO, Answer, Conversation
 from bridle.workspace.paths import Workspace
 
 _PATIENCE = 2.0  # seconds
@@ -43,7 +42,7 @@ class Asker:
         self._turn = asyncio.Lock()
         self._shown: dict[str, asyncio.Event] = {}  # by what is shown
         self._apart: set[str] = set()  # groups that are walked through one by one
-        self.session: Session | None = None
+        self.session: Conversation | None = None
         self.unanswered = 0
         screen.on_asked = lambda asked: self._event(asked).set()
 

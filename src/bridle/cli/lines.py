@@ -13,12 +13,16 @@ from bridle.cli.words import LARGEST
 
 
 class Lines:
-    """Reads lines from a file descriptor, whatever it is: terminal, pipe or file."""
+    """Reads lines from a file descriptor, whatever it is: terminal, pipe or file.
+
+    Several may wait for one: it goes to whoever asked last, for their question is on the screen.
+    """
 
     def __init__(self, handle: int = 0) -> None:
         self._handle = handle
         self._held = bytearray()
         self._ended = handle == 0 and sys.stdin is None  # closed: the number may be another file's
+        self._waiting: list[asyncio.Future[None]] = []
 
     @property
     def is_terminal(self) -> bool:
@@ -28,8 +32,7 @@ class Lines:
     async def next(self) -> str | None:
         """The next line without its end; None when there are no more."""
         while b"\n" not in self._held and not self._ended:
-            await self._ready()
-            self._read()
+            await self._more()
         line, newline, rest = self._held.partition(b"\n")
         self._held = rest
         if not newline and self.is_terminal:
@@ -56,19 +59,22 @@ class Lines:
         if len(self._held) > 2 * LARGEST:
             raise click.UsageError(f"a line is longer than {LARGEST:,} bytes")
 
-    async def _ready(self) -> None:
+    async def _more(self) -> None:
+        """Until there is something to read and it is ours, and it is read."""
         loop = asyncio.get_running_loop()
         waiter = loop.create_future()
+        self._waiting.append(waiter)
         try:
-            loop.add_reader(self._handle, _wake, waiter)
-        except OSError:  # a plain file or /dev/null: always ready
-            return
-        try:
+            loop.add_reader(self._handle, self._wake)
             await waiter
+        except OSError:  # a plain file or /dev/null: always ready
+            pass
         finally:
-            loop.remove_reader(self._handle)
+            self._waiting.remove(waiter)
+            if not self._waiting:
+                loop.remove_reader(self._handle)
+        self._read()
 
-
-def _wake(waiter: "asyncio.Future[None]") -> None:
-    if not waiter.done():
-        waiter.set_result(None)
+    def _wake(self) -> None:
+        if not self._waiting[-1].done():
+            self._waiting[-1].set_result(None)

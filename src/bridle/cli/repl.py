@@ -15,7 +15,7 @@ def command(**flags: Any) -> int:
 
     Exit codes: 0 left, 1 failed, 2 usage, 130 ended by SIGTERM or a closed terminal.
     """
-    from bridle.cli.talk import Repl
+    from bridle.cli.talk import own_repl
     from bridle.cli.turn import run
 
-    return run(Repl(flags).talk())
+    return run(own_repl(flags).talk())

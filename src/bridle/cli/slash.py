@@ -1,6 +1,5 @@
 """The REPL's own commands: `/new`, `/model`, `/cost` and the rest."""
 
-import os
 from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,14 +9,8 @@ import click
 from bridle.cli.progress import size_of
 from bridle.cli.render import one_line, usage_line
 from bridle.cli.room import Room
-from bridle.cli.seeking import found_lines
-from bridle.cli.sessions import listed
-from bridle.cli.state import doing
-from bridle.cli.taking import pieces_of, write_private
 from bridle.cli.words import check_text, person
-from bridle.config import state_folder
 from bridle.policy import MODES
-from bridle.stores.glance import glance
 
 HELP = {
     "/help": "this list",
@@ -66,12 +59,7 @@ async def _new(room: Room, rest: str) -> None:
 
 
 async def _sessions(room: Room, rest: str) -> None:
-    state = state_folder(os.environ)
-    found = glance(state, 10)
-    if not found:
-        room.screen.line("There are no sessions yet.")
-        return
-    for line in listed(found, room.screen.paint, room.screen.width, doing(found)):
+    for line in await room.listed():
         room.screen.line(line)
 
 
@@ -93,19 +81,19 @@ async def _model(room: Room, rest: str) -> None:
 async def _agent(room: Room, rest: str) -> None:
     if rest:
         await room.change_agent(rest)
-    room.screen.line(one_line(room.setup.agent))
+    room.screen.line(one_line(room.agent))
 
 
 async def _mode(room: Room, rest: str) -> None:
     if rest and rest not in MODES:
         raise click.UsageError(f"there is no mode {rest}\nThere are {', '.join(MODES)}.")
     if rest:
-        room.change_mode(rest)
+        await room.change_mode(rest)
     room.screen.line(room.mode)
 
 
 async def _plan(room: Room, rest: str) -> None:
-    room.change_mode("plan")
+    await room.change_mode("plan")
     room.screen.line(room.screen.paint.dim("plan mode: nothing is changed until you agree"))
     if rest:
         await room.play(check_text(rest, "the line"))
@@ -155,17 +143,16 @@ async def _rename(room: Room, rest: str) -> None:
 async def _search(room: Room, rest: str) -> None:
     if not rest:
         raise click.UsageError("/search needs words to look for")
-    screen = room.screen
-    lines = list(found_lines(room.setup.folder, rest, screen.paint, screen.width))
+    lines = list(await room.searched(rest))
     for line in lines or ["nothing was found"]:
-        screen.line(line)
+        room.screen.line(line)
 
 
 async def _export(room: Room, rest: str) -> None:
     if not rest:
         raise click.UsageError("/export needs the name of a file")
     form = "markdown" if rest.endswith((".md", ".markdown")) else "jsonl"
-    size = write_private(Path(rest), pieces_of(room.setup.folder, room.found, form))
+    size = await room.export(Path(rest), form)
     room.screen.line(room.screen.paint.dim(one_line(f"{size_of(size)} written to {rest}")))
 
 

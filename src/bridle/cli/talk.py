@@ -15,6 +15,7 @@ from bridle.cli.asking import Asker
 from bridle.cli.failure import DONE, INTERRUPTED, complain, explain
 from bridle.cli.lines import Lines
 from bridle.cli.room import Room
+from bridle.cli.room_here import OwnRoom
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup
 from bridle.cli.slash import obey
@@ -26,22 +27,28 @@ _FENCE = '"""'
 _PROMPT = "❯ "
 
 
+def own_repl(flags: dict[str, Any]) -> "Repl":
+    """One whose sessions live in this process, as the flags say."""
+    setup, lines = Setup(flags), Lines()
+    screen = Screen(
+        sys.stdout,
+        sys.stderr,
+        quiet=flags["quiet"],
+        thinking=flags["thinking"],
+        paint=setup.paint,
+    )
+    return Repl(OwnRoom(setup, flags, screen, Asker(lines, screen)), lines)
+
+
 class Repl:
     """Reads lines, and sends each where it belongs."""
 
-    def __init__(self, flags: dict[str, Any]) -> None:
-        self._lines = Lines()
+    def __init__(self, room: Room, lines: Lines) -> None:
+        self._lines = lines
         self._reading: asyncio.Future[str | None] | None = None
         self._leaving = asyncio.Event()
-        setup = Setup(flags)
-        self._screen = Screen(
-            sys.stdout,
-            sys.stderr,
-            quiet=flags["quiet"],
-            thinking=flags["thinking"],
-            paint=setup.paint,
-        )
-        self._room = Room(setup, flags, self._screen, Asker(self._lines, self._screen))
+        self._screen = room.screen
+        self._room = room
         self._room.on_end = self._turn_over
 
     async def talk(self) -> int:
@@ -65,7 +72,9 @@ class Repl:
         self._pulled()
 
     async def _talk(self) -> int:
-        async with self._room as room:
+        room = self._room
+        await room.enter()
+        try:
             self._welcome()
             await self._begin(room)
             while (text := await self._entry()) is not None:
@@ -73,6 +82,8 @@ class Repl:
                     break
             else:
                 self._leave()
+        finally:
+            await room.leave()
         return INTERRUPTED if self._leaving.is_set() else DONE
 
     async def _begin(self, room: Room) -> None:

@@ -3,14 +3,15 @@
 `shown` is the hash of what a person was shown; an answer to something else is no answer.
 """
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from bridle.errors import AgentError
-from bridle.events import Reason, When
+from bridle.events import ApprovalAsked, PromptReceived, Reason, When
 from bridle.messages import Part
+from bridle.policy import Mode
 from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics
 
@@ -77,3 +78,45 @@ class Session(Protocol):
     def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
         """Every record after that number: first what was written, then live, no gap, no repeat."""
         ...
+
+
+class Standing(Protocol):
+    """What a session's records add up to, as far as a face looks at it."""
+
+    @property
+    def pending(self) -> Mapping[str, ApprovalAsked]:
+        """The questions that nobody has answered, by what was shown."""
+        ...
+
+    @property
+    def waiting(self) -> Mapping[int, PromptReceived]:
+        """The prompts that no turn has taken, by their records."""
+        ...
+
+
+class Conversation(Session, Protocol):
+    """A session as a face needs it, whether it lives here or on a server."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def mode(self) -> Mode: ...
+    @property
+    def is_busy(self) -> bool: ...
+    @property
+    def is_parked(self) -> bool: ...
+    @property
+    def turn(self) -> int: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def metrics(self) -> ExecutionMetrics: ...
+    @property
+    def history(self) -> Standing: ...
+    async def wait(self, turn: int) -> TurnResult: ...
+    async def go_on(self) -> int: ...
+    async def set_mode(self, mode: Mode, *, by: str = "me", reason: str = "") -> None: ...
+    async def rename(self, title: str) -> None: ...
+    async def rewind(self, to: int, *, by: str = "me") -> None: ...
+    async def compact(self, *, by: str = "me") -> bool: ...
+    async def close(self) -> None: ...
