@@ -19,10 +19,12 @@ COMMANDS = {
     "repl": ("repl:command", "Talk line by line."),
     "sessions": ("sessions:command", "List, show, search, fork, rewind, check … the sessions."),
     "approvals": ("approvals:command", "List the questions that wait for an answer; answer one."),
+    "trace": ("trace:command", "Show where a session's time and money went, as a tree."),
     "undo": ("undo:command", "Put back what a turn changed in this folder."),
     "policy": ("policy:command", "Show what would be decided of a command; check the rules."),
     "trust": ("trust:command", "Let a folder's own rules and instructions count."),
     "mcp": ("mcp:command", "Set up MCP servers, whose tools the model can use; or be one."),
+    "acp": ("acp:command", "Be an editor's agent, over standard input and output."),
     "doctor": (
         "doctor:command",
         "Say what was found on this machine, and which model would be used.",
