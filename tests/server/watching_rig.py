@@ -1,0 +1,112 @@
+"""What tests of streams need: sessions of real parts, and a client that reads server-sent events."""
+
+import json
+from contextlib import aclosing
+
+from rig import make_engine
+
+from bridle.events import TraceEvent
+from bridle.server.streams import Streams
+from bridle.server.views import SessionView
+from bridle.stores.jsonl import JsonlStore
+
+
+class House:
+    """Sessions of one real engine over real files; `elsewhere` is a store like another process's."""
+
+    def __init__(self, folder, **rest):
+        self.folder = JsonlStore(folder)
+        self.elsewhere = JsonlStore(folder)
+        self.engine = make_engine(["yes"], store=self.folder)
+        self._tell = []
+        self.streams = Streams(self, **rest)
+
+    async def view(self, session_id):
+        self.folder.path(session_id)
+        return SessionView(id=session_id)
+
+    def opened(self, session_id):
+        return self.engine.opened(session_id)
+
+    def on_changed(self, tell):
+        self._tell.append(tell)
+        return lambda: self._tell.remove(tell)
+
+    def tell(self, session_id, how):
+        for one in list(self._tell):
+            one(session_id, how)
+
+    async def open(self, session_id=None):
+        session = await self.engine.session(session_id)
+        self.tell(session.id, "opened")
+        return session
+
+    async def let_go(self, session):
+        await session.close()
+        self.tell(session.id, "closed")
+
+    async def begun(self):
+        """A session with its first record on disk."""
+        session = await self.open()
+        session._open()
+        await session._log.settled()
+        return session
+
+    async def close(self):
+        await self.streams.stop()
+        await self.engine.close()
+        self.elsewhere.close()
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        await self.close()
+
+
+def note(number):
+    """A record that says which one it is."""
+    return TraceEvent("note", {"number": number})
+
+
+class Parser:
+    """Server-sent events, parsed as the specification says."""
+
+    def __init__(self):
+        self.rest = b""
+        self.position = ""
+
+    def feed(self, chunk):
+        """The events that end in what came: (name, data, position)."""
+        self.rest += chunk
+        *blocks, self.rest = self.rest.split(b"\n\n")
+        return [event for block in blocks if (event := self._block(block)) is not None]
+
+    def _block(self, block):
+        name, data = "message", []
+        for line in block.decode().split("\n"):
+            field, _, value = line.partition(": ")
+            if field == "id":
+                self.position = value
+            elif field == "event":
+                name = value
+            elif field == "data":
+                data.append(value)
+        return (name, json.loads("\n".join(data)), self.position) if data else None
+
+
+async def read(chunks, wanted):
+    """Events until `wanted(event)`; all of them."""
+    parser, seen = Parser(), []
+    async with aclosing(chunks) as pieces:
+        async for chunk in pieces:
+            for event in parser.feed(chunk):
+                seen.append(event)
+                if wanted(event):
+                    return seen
+    return seen
+
+
+def seqs(events):
+    """The numbers of the records among them."""
+    return [data["seq"] for _, data, _ in events if "seq" in data]
