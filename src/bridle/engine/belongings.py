@@ -55,6 +55,12 @@ class Belongings:
         """Is there nothing to end?"""
         return not self._closers
 
+    @property
+    def is_at_work(self) -> bool:
+        """Does something run that would be ended? Whose method a closer is may say so."""
+        owners = (getattr(closer, "__self__", None) for closer in self._closers or ())
+        return any(getattr(owner, "is_at_work", False) for owner in owners)
+
     async def end(self) -> None:
         """End what was handed in, all at once; what fails or hangs is left to itself."""
         closers, self._closers = self._closers or [], None

@@ -110,6 +110,10 @@ class Engine:
         """That session, if it is open here."""
         return self._known(session_id)
 
+    def sessions(self) -> tuple[Session, ...]:
+        """Those that are open here, tasks too."""
+        return tuple(one for one in self._sessions.values() if not one.is_closed)
+
     def summaries(self) -> "list[LiveSummary]":
         """The open sessions, each in one line: busy, waiting for answers, what it cost."""
         return self._hearing().summaries()

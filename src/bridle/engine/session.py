@@ -88,6 +88,18 @@ class Session(Upkeep):
         return self._turns.parked
 
     @property
+    def is_at_rest(self) -> bool:
+        """Does nothing run, wait or belong to it that closing it would end?"""
+        naming = self._naming is not None and not self._naming.done()
+        idle = not (self.is_busy or naming or self._history.pending)
+        return idle and not self._turns.belongings.is_at_work
+
+    @property
+    def cwd(self) -> str:
+        """Where its shell stands, which is forgotten when it is closed; empty: in the root."""
+        return self._turns.belongings.cwd
+
+    @property
     def one_budget(self) -> bool:
         """Do the limits hold over all turns from here on, or over each?"""
         return self._turns.one_budget

@@ -82,6 +82,11 @@ class Room:
             found = found.and_then(Mended(*names))
         return found
 
+    @property
+    def is_at_work(self) -> bool:
+        """Does something run in the background?"""
+        return bool(self.jobs.running)
+
     async def close(self) -> None:
         """End what runs in the background."""
         await self.jobs.close()

@@ -1,0 +1,51 @@
+"""Limits of a session as HTTP has them, and as its log keeps them. No limit is None there, 0 here.
+
+Which limits hold is said by the session.
+"""
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from bridle.engine.limits import Limits
+from bridle.engine.session import Session
+from bridle.events import TraceEvent
+from bridle.server.views import LimitsView
+from bridle.stores.finding import found
+from bridle.stores.reading import SessionFolder
+
+_KIND = b'"kind":"limits"'
+
+
+def to_view(limits: Limits) -> LimitsView:
+    """The limits as a client is shown them."""
+    given = asdict(limits)
+    names = LimitsView.__struct_fields__
+    return LimitsView(**{name: given[name] or None for name in names})
+
+
+def narrowed(limits: Limits, wanted: LimitsView) -> Limits:
+    """The limits with those that are wanted; what is left out stays."""
+    given = {name: value for name, value in asdict(wanted).items() if value is not None}
+    return replace(limits, **given)
+
+
+def kept_limits(folder: SessionFolder, session: Session) -> Limits | None:
+    """The limits that somebody has set for a session, as its log has them; None: nobody has."""
+    for record in found(folder, session.id, _KIND):
+        event = record.event
+        if isinstance(event, TraceEvent) and event.kind == "limits":
+            try:
+                kept = msgspec.convert((event.detail or {}).get("limits"), Limits)
+            except (msgspec.ValidationError, AttributeError):
+                return None
+            return _narrower(session.limits, kept)
+    return None
+
+
+def _narrower(ours: Limits, kept: Limits) -> Limits:
+    """Of each the narrower one: the settings may have become stricter since."""
+    mine, theirs = asdict(ours), asdict(kept)
+    both = {name: (mine[name], theirs[name]) for name in LimitsView.__struct_fields__}
+    return replace(
+        ours, **{name: min(filter(None, pair), default=0) for name, pair in both.items()}
+    )

@@ -1,0 +1,66 @@
+"""A session as its log tells it, without taking it. Pure folds of what stands on the disk.
+
+What a session that is open here says of itself is newer; how both are shown is not known here.
+"""
+
+from bridle.engine.history import History
+from bridle.errors import AgentError
+from bridle.events import SessionStarted, TraceEvent, TurnEnded
+from bridle.promises.store import Record
+from bridle.runtime.agents import LOOP, is_agent
+from bridle.stores.carrier import carried
+from bridle.stores.finding import found
+from bridle.stores.reading import SessionFolder
+from bridle.stores.telling import tell
+
+_END = b'"data":{"type":"turn_end"'
+
+
+class Glimpse:
+    """What a log adds up to. `reason` is how the newest turn ended."""
+
+    def __init__(self) -> None:
+        self.history = History()
+        self.seq = 0
+        self.reason = ""
+        self.model = ""
+        self.begun = False  # did the records that were read say who carries it?
+
+    @property
+    def agent(self) -> str:
+        """Who carries its turns."""
+        spoke = next(reversed(self.history.attached), "")
+        return spoke or (self.model if is_agent(self.model) else LOOP)
+
+    def apply(self, record: Record) -> None:
+        """Take one record into account."""
+        self.history.apply(record)
+        event = record.event
+        if isinstance(event, TurnEnded):
+            self.reason = event.reason
+        elif isinstance(event, SessionStarted):
+            self.begun, self.model = True, event.model
+        elif isinstance(event, TraceEvent) and event.kind == "settings":
+            self.model = str((event.detail or {}).get("model", "")) or self.model
+
+
+def glimpse(folder: SessionFolder, session_id: str) -> Glimpse:
+    """What that session's log adds up to now. Raise `UnknownSession`, `StoreFailed`."""
+    seen = Glimpse()
+    seen.seq = tell(folder, session_id, seen.apply)
+    if not seen.begun:  # it was read from a checkpoint on
+        seen.model = seen.model or carried(folder.path(session_id)).model
+    if not seen.reason and seen.history.turn:
+        seen.reason = reason_of(folder, session_id)
+    return seen
+
+
+def reason_of(folder: SessionFolder, session_id: str) -> str:
+    """How its newest turn ended; empty where none has."""
+    try:
+        for record in found(folder, session_id, _END):
+            if isinstance(record.event, TurnEnded):
+                return record.event.reason
+    except AgentError:
+        return ""
+    return ""

@@ -1,0 +1,226 @@
+"""The sessions that are open here: taken up when somebody needs them, let go when they rest.
+
+Two who need one session share it. What is done with it is not known here, nor how it is shown.
+"""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from weakref import WeakValueDictionary
+
+from bridle.engine.engine import Engine
+from bridle.engine.grants import seconds_at
+from bridle.engine.session import Session
+from bridle.errors import AgentError, ConfigError, SessionBusy, SessionClosed
+from bridle.events import TurnEnded
+from bridle.server.bounds import kept_limits
+from bridle.server.ground import Ground
+from bridle.server.opening import Engines, Wanted
+from bridle.server.refusals import ServerStopping
+from bridle.server.wanting import Earlier, earlier
+
+log = logging.getLogger(__name__)
+
+_FORGETTING = 40
+Tell = Callable[[str, str], None]
+
+
+class Holding:
+    """Takes sessions up, lends them out, lets them go."""
+
+    def __init__(self, ground: Ground, engines: Engines, tell: Tell, rest: float) -> None:
+        self._ground = ground
+        self._engines = engines
+        self._tell = tell
+        self._rest = rest  # seconds without anything, after which a session is let go
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._mine: dict[str, Session] = {}  # taken up or begun here; tasks belong to their turns
+        self._users: Counter[str] = Counter()
+        self._since: dict[str, float] = {}  # when something last happened, in the loop's time
+        self._wanted: dict[str, Wanted] = {}  # what people have asked for, by session
+        self._ears: set[asyncio.Task[None]] = set()
+        self.reasons: dict[str, str] = {}  # how the newest turns have ended
+        self.stopping = False
+        engines.on_made = self._listen
+
+    def opened(self, session_id: str) -> Session | None:
+        """That session, if it is open here."""
+        for engine in self._engines.open():
+            if (found := engine.opened(session_id)) is not None:
+                return found
+        return None
+
+    def open(self) -> tuple[Session, ...]:
+        """All of them, tasks too."""
+        return tuple(one for engine in self._engines.open() for one in engine.sessions())
+
+    def check_taking(self) -> None:
+        """Raise `ServerStopping` where nothing new is taken."""
+        if self.stopping:
+            raise ServerStopping("the server is being stopped, and takes nothing new")
+
+    @asynccontextmanager
+    async def use(self, session_id: str, wanted: Wanted | None = None) -> AsyncIterator[Session]:
+        """Have it open for a while. With `wanted` it is taken up anew where it is another's.
+
+        Raise `SessionLocked` where another process holds it, `UnknownSession`, `SessionBusy`.
+        """
+        self.check_taking()
+        async with self._lock(session_id):
+            session = self.opened(session_id)
+            if session is not None and self._is_another(session_id, wanted):
+                await self._part(session)
+                session = None
+            if session is None:
+                session = await self._take(session_id, wanted)
+            self._users[session_id] += 1
+        try:
+            yield session
+        except SessionClosed:
+            self.check_taking()
+            raise
+        finally:
+            self._users[session_id] -= 1
+            self._touch(session_id)
+
+    async def begin(self, wanted: Wanted) -> Session:
+        """A new session, of which nothing is recorded yet."""
+        self.check_taking()
+        engine = await self._engines.engine(wanted)
+        self.check_taking()
+        session = await engine.session()
+        self._keep(session, wanted)
+        return session
+
+    async def let_go(self, session_id: str) -> None:
+        """Close it, if it is open here. Raise `SessionBusy` where something runs in it."""
+        async with self._lock(session_id):
+            if (session := self.opened(session_id)) is not None:
+                await self._part(session)
+
+    async def sweep(self) -> None:
+        """Let go of those that rest, and have questions expire whose time is over."""
+        now = asyncio.get_running_loop().time()
+        for session_id, session in list(self._mine.items()):
+            if session.is_closed:
+                self._forget(session_id)
+            elif _is_late(session):
+                with suppress(AgentError):
+                    await session.expire()
+            elif now - self._since.get(session_id, now) >= self._patience(session):
+                await self._let_rest(session_id)
+
+    async def close(self, seconds: float) -> None:
+        """Close everything: what waits for a person is parked, the rest is interrupted."""
+        self.stopping = True
+        leaving = [asyncio.ensure_future(one.close()) for one in self._mine.values()]
+        leaving.append(asyncio.ensure_future(self._engines.close()))
+        _, late = await asyncio.wait(leaving, timeout=seconds)
+        for task in late:
+            task.cancel()
+        for task in self._ears:
+            task.cancel()
+        await asyncio.wait([*leaving, *self._ears])
+        for task in leaving:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                log.warning("a session could not be closed: %s", error)
+        if late:
+            log.warning("what ran did not end within %g seconds, and was left", seconds)
+
+    def _patience(self, session: Session) -> float:
+        """Seconds; where letting go would forget in which folder its shell stands, many more."""
+        return self._rest * (_FORGETTING if session.cwd else 1)
+
+    def _lock(self, session_id: str) -> asyncio.Lock:
+        return self._locks.setdefault(session_id, asyncio.Lock())
+
+    def _is_another(self, session_id: str, wanted: Wanted | None) -> bool:
+        return wanted is not None and self._wanted.get(session_id) != wanted
+
+    async def _take(self, session_id: str, wanted: Wanted | None) -> Session:
+        wanted = wanted or self._wanted.get(session_id)
+        if wanted is None:
+            engine, wanted = await self._as_before(session_id)
+        else:
+            engine = await self._engines.engine(wanted, session_id)
+        self.check_taking()
+        session = await engine.session(session_id)
+        self._keep(session, wanted)
+        if (
+            limits := await asyncio.to_thread(kept_limits, self._ground.folder, session)
+        ) is not None:
+            session.bound(limits)
+        return session
+
+    async def _as_before(self, session_id: str) -> tuple[Engine, Wanted]:
+        """The engine that fits how the session was carried last, as far as there is one."""
+        before: Earlier = await asyncio.to_thread(earlier, self._ground, session_id)
+        usual = Wanted(before.workspace)
+        engine = await self._engines.engine(usual, session_id)
+        wanted = before.wanted(engine)
+        if wanted == usual:
+            return engine, usual
+        try:
+            return await self._engines.engine(wanted, session_id), wanted
+        except ConfigError as error:
+            log.warning("session %s goes on as usual: %s", session_id, error.message)
+            return engine, usual
+
+    def _keep(self, session: Session, wanted: Wanted) -> None:
+        self._mine[session.id] = session
+        self._wanted[session.id] = wanted
+        self._touch(session.id)
+
+    def _touch(self, session_id: str) -> None:
+        self._since[session_id] = asyncio.get_running_loop().time()
+
+    def _forget(self, session_id: str) -> None:
+        for table in (self._mine, self._since, self._users, self.reasons):
+            table.pop(session_id, None)
+
+    async def _let_rest(self, session_id: str) -> None:
+        async with self._lock(session_id):
+            session = self._mine.get(session_id)
+            if session is not None and session.is_at_rest and not self._users[session_id]:
+                with suppress(AgentError):
+                    await session.close()
+                self._forget(session_id)
+
+    async def _part(self, session: Session) -> None:
+        if not session.is_at_rest or self._users[session.id]:
+            session.check_idle()
+            raise SessionBusy(f"session {session.id} is in use, or something of it still runs")
+        await session.close()
+        self._forget(session.id)
+
+    def _listen(self, engine: Engine) -> None:
+        ear = asyncio.ensure_future(self._hear(engine))
+        self._ears.add(ear)
+        ear.add_done_callback(self._ears.discard)
+
+    async def _hear(self, engine: Engine) -> None:
+        """Tell on what happens in an engine's sessions; one who was too slow begins anew."""
+        over = False
+        while not over:
+            over = True
+            async with aclosing(engine.subscribe()) as told:
+                async for one in told:
+                    if one.topic == "sessions":
+                        self._tell(one.session_id, one.name)
+                    elif one.name == "resync":
+                        over = False
+                    else:
+                        self._touch(one.session_id)
+                        if isinstance(one.record.event, TurnEnded):
+                            self.reasons[one.session_id] = one.record.event.reason
+
+
+def _is_late(session: Session) -> bool:
+    """Is it parked with a question that nobody has answered in time?"""
+    if not session.is_parked:
+        return False
+    ends = (seconds_at(one.expires) for one in session.history.pending.values())
+    return any(end is not None and end < time.time() for end in ends)
