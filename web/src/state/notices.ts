@@ -91,7 +91,6 @@ export function undone(draft: Draft, record: LogRecord): void {
 
 export function moded(draft: Draft, record: LogRecord): void {
   const mode = words(record.data["mode"]);
-  if (mode === draft.mode && draft.first > 1) return;
   draft.mode = mode;
   const by = words(record.data["by"], "me");
   const why = words(record.data["reason"]);

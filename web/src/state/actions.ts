@@ -1,0 +1,154 @@
+// What a person can do with the session that is open. Each says by itself what went wrong.
+
+import { signal } from "@preact/signals";
+import { type SessionChange, api } from "../api/client.ts";
+import { Problem } from "../api/problem.ts";
+import { confirm, show } from "./dialogs.ts";
+import { forget, loadPendings, opened, saySorry } from "./living.ts";
+import type { Actions, AnswerWords, Approval, When } from "./model.ts";
+import { goTo } from "./route.ts";
+import { current, may, putLines, say } from "./store.ts";
+
+/** Words for the composer: it takes them and clears this. */
+export const composing = signal<string | null>(null);
+
+async function attempt(work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    return saySorry(error);
+  }
+}
+
+async function answer(approval: Approval, words: AnswerWords): Promise<"ok" | "again" | "failed"> {
+  try {
+    await api.answer(approval.sessionId, approval.callId, approval.shown, words);
+    void loadPendings();
+    return "ok";
+  } catch (error) {
+    void loadPendings();
+    if (!(error instanceof Problem) || ![404, 409, 410].includes(error.status)) {
+      saySorry(error);
+      return "failed";
+    }
+    say(lost(error), error.code === "approval_changed" ? "bad" : "quiet");
+    return "again";
+  }
+}
+
+/** Somebody else was faster: who, and what did they say? */
+function lost(error: Problem): string {
+  const by = error.more["by"];
+  if (error.code !== "approval_answered" || typeof by !== "string") return error.message;
+  return `${by === "me" ? "It was answered already" : `${by} was faster`}: ${error.more["allowed"] === true ? "yes" : "no"}.`;
+}
+
+async function previewRule(sessionId: string, rule: string): Promise<readonly string[] | null> {
+  return api.previewRule(sessionId, rule).then(
+    (found) => found.calls,
+    () => null,
+  );
+}
+
+async function fork(at: number): Promise<boolean> {
+  return attempt(async () => {
+    const made = await api.fork(current.value, at);
+    putLines([made]);
+    goTo(made.id);
+    say("This is the fork; the other session stays as it was.");
+  });
+}
+
+async function rewind(to: number): Promise<boolean> {
+  const text = "The conversation will be again what it was there. What was done to files stays done, and the log keeps everything.";
+  if (!(await confirm("Rewind to here?", text, "Rewind"))) return false;
+  const done = await attempt(() => api.rewind(current.value, to));
+  if (done) void opened.value?.seek(null);
+  return done;
+}
+
+async function undo(turn: number): Promise<void> {
+  const id = current.value;
+  try {
+    const preview = await api.undoPreview(id, turn);
+    if (preview.files.length === 0) return say("There is nothing to undo: no file was changed that could be put back.");
+    if (!(await show({ kind: "undo", preview }))) return;
+    await api.undo(id, preview.turn, preview.token);
+    say(`Turn ${preview.turn} is undone: ${preview.files.length} ${preview.files.length === 1 ? "file is" : "files are"} as before.`);
+  } catch (error) {
+    saySorry(error);
+  }
+}
+
+export async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    say("The browser does not let this page write to the clipboard.", "bad");
+    return false;
+  }
+  say("Copied.");
+  return true;
+}
+
+export const actions: Actions = {
+  answer,
+  previewRule,
+  fork,
+  rewind,
+  undo: (turn) => void undo(turn),
+  interrupt: () => attempt(() => api.interrupt(current.value)),
+  openSession: goTo,
+  compose: (text) => void (composing.value = text),
+  copy,
+  say,
+  loadOlder: () => opened.value?.loadOlder() ?? Promise.resolve(false),
+  seek: (seq) => void opened.value?.seek(seq),
+};
+
+export async function change(id: string, what: SessionChange): Promise<boolean> {
+  if (what.mode === "auto") {
+    if (!may("admin")) return saySorry(new Problem(403, "forbidden_role", "Mode auto needs the role admin."));
+    const text = "Questions will be answered with yes by themselves. What is denied stays denied.";
+    if (!(await confirm("Let it work without asking?", text, "Mode auto", true))) return false;
+  }
+  return attempt(async () => putLines([await api.change(id, what)]));
+}
+
+/** Stops the turn that runs, after a question. */
+export async function stop(ask: boolean): Promise<void> {
+  const view = opened.value?.view.value;
+  if (!view?.running) return;
+  if (ask && !(await confirm("Stop the turn?", "What runs is ended; what was done stays. You can go on right after.", "Stop"))) return;
+  await actions.interrupt();
+}
+
+export async function remove(id: string): Promise<void> {
+  const text = "The session and its log are deleted for everybody. This cannot be undone; export it first if you may need it.";
+  if (!(await confirm("Delete this session?", text, "Delete", true))) return;
+  if (await attempt(() => api.remove(id))) forget(id);
+}
+
+export async function compact(id: string): Promise<void> {
+  if (await attempt(() => api.compact(id))) say("The conversation was shortened for the model.");
+}
+
+function newKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Sends a prompt, and again with the same key while no answer comes: it can only count once. */
+export async function send(id: string, prompt: string, when: When): Promise<boolean> {
+  const key = newKey();
+  for (let tries = 0; ; tries += 1) {
+    try {
+      await api.chat(id, prompt, when, key);
+      return true;
+    } catch (error) {
+      const again = error instanceof Problem && (error.status === 0 || error.code === "server_stopping");
+      if (!again || tries >= 40) return saySorry(error);
+      await new Promise((resolve) => setTimeout(resolve, Math.min(3000, 250 * 2 ** tries)));
+    }
+  }
+}

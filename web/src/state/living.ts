@@ -1,0 +1,179 @@
+// The page's life: signing in, the stream of all sessions, the questions, the session that is open.
+
+import { batch, effect, signal } from "@preact/signals";
+import { api } from "../api/client.ts";
+import { Problem } from "../api/problem.ts";
+import type { SseEvent } from "../api/sse.ts";
+import { Stream } from "../api/stream.ts";
+import type { SessionLine } from "./model.ts";
+import { Opened } from "./opened.ts";
+import { followAddress, takeCode } from "./route.ts";
+import { choices, current, cursor, dropLine, gate, lineIs, listed, pendings, putLines, say, target } from "./store.ts";
+
+export const opened = signal<Opened | null>(null);
+let events: Stream | null = null;
+
+export async function begin(): Promise<void> {
+  const code = takeCode();
+  if (!code || (await signIn(code))) await enter();
+}
+
+/** True: who we are is known now. A code that is used up may belong to one who is in already. */
+export async function signIn(code: string): Promise<boolean> {
+  try {
+    await api.login(code);
+    return true;
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const known = await api.me().catch(() => null);
+    if (known) return true;
+    gate.value = { at: "out", why: error.status === 0 ? "silent" : "used", detail: error.message };
+    return false;
+  }
+}
+
+export async function enter(): Promise<void> {
+  try {
+    gate.value = { at: "in", me: await api.me() };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const why = error.status === 0 || error.status >= 500 ? "silent" : gate.value.at === "in" ? "expired" : "none";
+    gate.value = { at: "out", why, detail: error.message };
+    if (why === "silent") setTimeout(() => gate.value.at === "out" && void enter(), 1500);
+    return;
+  }
+  followAddress();
+  void loadLines("");
+  void loadChoices();
+  events?.close();
+  events = new Stream({ url: () => "/api/events", onEvent: hear, onLink }).start();
+}
+
+function onLink(link: string, problem: Problem | null): void {
+  lineIs("all", link === "live");
+  if (link === "live") void loadPendings();
+  if (link === "ended" && problem?.status === 401) leave("expired", problem.message);
+}
+
+export function leave(why: "expired" | "left", detail = ""): void {
+  events?.close();
+  opened.value?.close();
+  gate.value = { at: "out", why, detail };
+}
+
+function hear(event: SseEvent): void {
+  if (!event.data) return;
+  const said = JSON.parse(event.data) as unknown;
+  if (event.name === "sessions") snapshot(said);
+  else if (event.name === "session") changedLine(said);
+  else if (event.name.startsWith("approval_")) void loadPendings();
+}
+
+type Said = { sessions?: readonly SessionLine[]; session?: SessionLine; what?: string; how?: string; change?: string; deleted?: boolean };
+
+function snapshot(said: unknown): void {
+  const found = Array.isArray(said) ? (said as SessionLine[]) : ((said as Said).sessions ?? []);
+  batch(() => {
+    putLines(found);
+    listed.value = true;
+  });
+}
+
+function changedLine(said: unknown): void {
+  const told = said as Said & SessionLine;
+  const one = told.session ?? (told as SessionLine);
+  const how = told.what ?? told.how ?? told.change ?? "";
+  if (how === "deleted" || told.deleted === true) forget(one.id);
+  else {
+    const waited = pendings.value.filter((pending) => pending.sessionId === one.id).length;
+    putLines([one]);
+    if (waited !== one.waiting) void loadPendings();
+  }
+}
+
+export function forget(id: string): void {
+  batch(() => {
+    dropLine(id);
+    pendings.value = pendings.value.filter((one) => one.sessionId !== id);
+    if (current.value === id) location.hash = "#/";
+  });
+}
+
+export async function loadLines(from: string): Promise<void> {
+  const found = await api.sessions({ limit: 100, cursor: from }).catch(() => null);
+  if (!found) return;
+  batch(() => {
+    putLines(found.sessions);
+    cursor.value = found.next;
+    listed.value = true;
+  });
+}
+
+async function loadChoices(): Promise<void> {
+  const none = { choices: [] };
+  const [models, agents, workspaces] = await Promise.all([
+    api.models().catch(() => none),
+    api.agents().catch(() => none),
+    api.workspaces().catch(() => none),
+  ]);
+  choices.value = { models: models.choices, agents: agents.choices, workspaces: workspaces.choices };
+}
+
+let asking: Promise<void> | null = null;
+let askAgain = false;
+
+/** One request at a time; what was asked for meanwhile is asked once more. */
+export async function loadPendings(): Promise<void> {
+  if (asking) {
+    askAgain = true;
+    return asking;
+  }
+  do {
+    askAgain = false;
+    asking = api.approvals().then(
+      (found) => {
+        pendings.value = found.approvals;
+        opened.value?.tell(found.approvals);
+      },
+      () => undefined,
+    );
+    await asking;
+    asking = null;
+  } while (askAgain);
+}
+
+/** The session of the address is the one that is open. */
+export function follow(): void {
+  effect(() => {
+    const id = current.value;
+    if (gate.value.at !== "in" || opened.peek()?.id === id) return;
+    opened.peek()?.close();
+    const next = id ? new Opened(id) : null;
+    opened.value = next;
+    void next?.open().then(() => {
+      if (next.detail.value) putLines([next.detail.value]);
+    });
+  });
+  effect(() => {
+    const seq = target.value;
+    const one = opened.value;
+    if (seq && one?.view.value) void one.reach(seq);
+  });
+  watchQuestions();
+}
+
+/** A question that has just been asked in the open session: what would it change? */
+function watchQuestions(): void {
+  let known = "";
+  effect(() => {
+    const shown = (opened.value?.view.value?.approvals ?? []).map((one) => one.shown).join(" ");
+    if (shown !== known && shown) void loadPendings();
+    known = shown;
+  });
+}
+
+export function saySorry(error: unknown): false {
+  if (error instanceof Problem && error.status === 401) leave("expired", error.message);
+  else say(error instanceof Problem ? `${error.message} ${error.hint}`.trim() : String(error), "bad");
+  return false;
+}
