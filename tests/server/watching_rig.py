@@ -1,18 +1,17 @@
-"""What tests of streams need: sessions of real parts, and a client that reads server-sent events."""
+"""What tests of streams need: sessions of real parts, and one who reads server-sent events."""
 
 import json
 from contextlib import aclosing
-
-from rig import make_engine
 
 from bridle.events import TraceEvent
 from bridle.server.streams import Streams
 from bridle.server.views import SessionView
 from bridle.stores.jsonl import JsonlStore
+from rig import make_engine
 
 
 class House:
-    """Sessions of one real engine over real files; `elsewhere` is a store like another process's."""
+    """Sessions of a real engine over real files; `elsewhere` is like another process."""
 
     def __init__(self, folder, **rest):
         self.folder = JsonlStore(folder)
