@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from bridle.events import Event
 from bridle.promises.codec import encode_data
 from bridle.promises.store import Record
 
@@ -34,6 +35,7 @@ _HEAD = re.compile(
 )
 _BREAKS = bytes.maketrans(b"\r\n", b"  ")  # outside of strings they are no more than space in JSON
 _encode = msgspec.json.Encoder(enc_hook=str).encode
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Frame(NamedTuple):
@@ -60,6 +62,11 @@ def body_of(record: Record) -> bytes:
     """A record as its line in the log, without the hash."""
     when = _encode(record.timestamp)
     return b'{"seq":%d,"timestamp":%b,"data":%b}' % (record.seq, when, encode_data(record.event))
+
+
+def data_of(event: Event) -> dict[str, Any]:
+    """An event as the log has it."""
+    return _decode(encode_data(event))
 
 
 def named(body: bytes) -> Frame:

@@ -9,22 +9,22 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
+from bridle.engine.broadcast import Watcher
 from bridle.server.admission import Admission
-from bridle.server.feed import Feed, Known
+from bridle.server.feed import Feed
 from bridle.server.frames import RETRY, told
+from bridle.server.notices import Listed, Notices
 from bridle.server.refusals import ServerStopping
 from bridle.server.viewer import Viewer, pieces
-from bridle.server.views import SessionView
 
 STOPPING = told("stopping", {})
 MOST = 2_000  # streams
 EACH = 1_000  # ... of one name
 
 
-class Watched(Known, Protocol):
+class Watched(Listed, Protocol):
     """As much of the server's sessions as its streams look at."""
 
-    async def view(self, session_id: str) -> SessionView: ...
     def on_changed(self, tell: Callable[[str, str], None]) -> Callable[[], None]: ...
 
 
@@ -35,6 +35,7 @@ class Streams:
         self._sessions = sessions
         self._admission = Admission(most, each)
         self._feeds: dict[str, Feed] = {}
+        self._notices: Notices | None = None  # while somebody listens
         self._told = 0  # records, by feeds that have ended
         self._stopping = False
         self._deaf = sessions.on_changed(self._changed)
@@ -67,6 +68,28 @@ class Streams:
             finally:
                 await self._leave(viewer)
 
+    async def events(self, by: str = "") -> AsyncGenerator[bytes, None]:
+        """The list of all sessions, then each line as it changes, and every question.
+
+        Raise `TooManyStreams`, `ServerStopping`.
+        """
+        with self._admission.one_more(by):
+            self._check()
+            notices = self._notices
+            if notices is None or notices.over:
+                notices = self._notices = Notices(self._sessions)
+            watcher = notices.join()
+            try:
+                yield RETRY + await notices.snapshot()
+                while batch := await watcher.batch():
+                    yield b"".join(batch)
+                if watcher.lagging:
+                    yield told("resync", {})
+                elif self._stopping:
+                    yield STOPPING
+            finally:
+                await self._unhear(notices, watcher)
+
     async def stop(self) -> None:
         """Tell everybody that the server stops; their streams end."""
         self._stopping = True
@@ -75,6 +98,8 @@ class Streams:
         for feed in feeds:
             feed.end(STOPPING)
         await asyncio.gather(*(feed.close() for feed in feeds))
+        if self._notices is not None:
+            await self._notices.close()
 
     def _check(self) -> None:
         if self._stopping:
@@ -83,6 +108,8 @@ class Streams:
     def _changed(self, session_id: str, how: str) -> None:
         if session_id in self._feeds:
             self._feeds[session_id].changed()
+        if self._notices is not None:
+            self._notices.changed(session_id, how)
 
     def _watch(self, session_id: str, after: int) -> Viewer:
         feed = self._feeds.get(session_id)
@@ -101,3 +128,10 @@ class Streams:
             del self._feeds[feed.session_id]
         self._told += feed.told
         await feed.close()
+
+    async def _unhear(self, notices: Notices, watcher: Watcher[bytes]) -> None:
+        notices.leave(watcher)
+        if not len(notices):
+            if self._notices is notices:
+                self._notices = None
+            await notices.close()
