@@ -20,6 +20,7 @@ from bridle.runtime.adapters import known_secrets
 from bridle.runtime.adapters import provider as provider_of
 from bridle.runtime.agents import agent_of, resolved, translated
 from bridle.runtime.grounding import Folder, Surroundings, surroundings, undo_of
+from bridle.runtime.telemetry import watched
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import as_tool
 from bridle.workspace.paths import Workspace
@@ -56,6 +57,9 @@ class EngineOptions(TypedDict, total=False):
     no provider. A yes for the session ends after `ask_grant_seconds`; a
     rule made of a yes is handed to `learn`, in its words. `sources` have tools that come and go:
     `bridle.runtime.mcp.mcp_sources(folder)` are the MCP servers that the person has set up.
+    `telemetry` sends OpenTelemetry spans: True, False, or a tracer provider of your own; left out,
+    where the process has a provider or the environment (`OTEL_…`) names an exporter. They carry
+    nothing that was said, unless `telemetry_content` is set.
     """
 
     agent: "BaseAgent | str"
@@ -86,6 +90,8 @@ class EngineOptions(TypedDict, total=False):
     redact_tokens: bool
     face: str
     sources: Iterable[ToolSource]
+    telemetry: Any
+    telemetry_content: bool
 
 
 def build_engine(
@@ -112,7 +118,7 @@ def build_engine(
     parts = Parts(
         model,
         named,
-        store or JsonlStore(_state(options), options.get("durability", "disk")),
+        _store(store, options),
         folder,
         _rules(options.get("rules", ())),
         judge=options.get("policy"),
@@ -275,6 +281,13 @@ def _folder(workspace: Folder | Files | None, also: Iterable[Folder]) -> Files:
             hint="Hand in the folder's path, or a Workspace that has them.",
         )
     return workspace
+
+
+def _store(given: Store | None, options: EngineOptions) -> Store:
+    """Where the sessions are kept; and where telemetry is wanted, told of."""
+    store = given or JsonlStore(_state(options), options.get("durability", "disk"))
+    content = options.get("telemetry_content", False)
+    return watched(store, options.get("telemetry"), content, os.environ)
 
 
 def _keeper(

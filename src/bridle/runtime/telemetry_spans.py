@@ -1,0 +1,216 @@
+"""Our spans as OpenTelemetry's, live: each is started when it begins and ended when it is over.
+
+Names of attributes follow the conventions for generative AI (`gen_ai.*`), which have left the
+common package for a repository of their own and are still changing, so they are kept here: as of
+semantic conventions 1.44. What they have no name for is `bridle.*`.
+
+Without `content` no span carries what anybody said: no prompt, no reply, no argument, no output, no
+path. With it they carry what the log has, from which secrets are taken out already.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from opentelemetry import trace
+from opentelemetry.trace import SpanKind, Status, StatusCode
+
+from bridle import __version__
+from bridle.engine.traced import Span
+from bridle.messages import Message, ToolCall, ToolOutput
+from bridle.usage import ExecutionMetrics
+from bridle.workspace.text import shorten
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span as Sent
+    from opentelemetry.trace import TracerProvider
+
+OPERATION = "gen_ai.operation.name"
+PROVIDER = "gen_ai.provider.name"
+CONVERSATION = "gen_ai.conversation.id"
+AGENT = "gen_ai.agent.name"
+REQUEST_MODEL = "gen_ai.request.model"
+RESPONSE_MODEL = "gen_ai.response.model"
+RESPONSE_ID = "gen_ai.response.id"
+FINISH = "gen_ai.response.finish_reasons"
+FIRST = "gen_ai.response.time_to_first_chunk"
+INPUT = "gen_ai.usage.input_tokens"
+OUTPUT = "gen_ai.usage.output_tokens"
+CACHE_READ = "gen_ai.usage.cache_read.input_tokens"
+CACHE_WRITE = "gen_ai.usage.cache_creation.input_tokens"
+TOOL = "gen_ai.tool.name"
+CALL = "gen_ai.tool.call.id"
+ARGUMENTS = "gen_ai.tool.call.arguments"
+RESULT = "gen_ai.tool.call.result"
+SAID = "gen_ai.input.messages"
+REPLIED = "gen_ai.output.messages"
+ERROR = "error.type"
+
+_WRONG = ("failed", "timeout", "stuck", "unknown")
+_MOST = 32_000  # characters of what was said
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+class Tracer:
+    """Where the spans of all sessions go, and which tasks are under way."""
+
+    def __init__(self, provider: "TracerProvider", *, content: bool = False) -> None:
+        self.start = provider.get_tracer("bridle", __version__).start_span
+        self.content = content
+        self.tasks: dict[str, Sent] = {}  # by child session, whose spans go below
+
+
+class Sending:
+    """The open spans of one session."""
+
+    def __init__(self, tracer: Tracer, session_id: str) -> None:
+        self._tracer = tracer
+        self._session_id = session_id
+        self._open: dict[int, Sent] = {}
+        self.muted = False
+
+    def tell(self, span: Span) -> None:
+        """A span has begun, or is over."""
+        if self.muted:
+            return
+        if span.kind == "mark":
+            self._mark(span)
+        elif span.over:
+            self._end(span)
+        else:
+            self._begin(span)
+
+    def _begin(self, span: Span) -> None:
+        above = self._above(span)
+        sent = self._open[id(span)] = self._tracer.start(
+            _name(span),
+            context=None if above is None else trace.set_span_in_context(above),
+            kind=SpanKind.CLIENT if span.kind == "model" else SpanKind.INTERNAL,
+            attributes={CONVERSATION: self._session_id, **_identity(span)},
+            start_time=span.start * 1_000_000,
+        )
+        if span.kind == "task":
+            self._tracer.tasks[span.child] = sent
+
+    def _above(self, span: Span) -> "Sent | None":
+        """The span that it lies in; of a session its task, or whatever the caller is in."""
+        above = span.parent
+        while above is not None:
+            if (found := self._open.get(id(above))) is not None:
+                return found
+            above = above.parent  # it began in another process
+        return self._tracer.tasks.get(self._session_id)
+
+    def _end(self, span: Span) -> None:
+        sent = self._open.pop(id(span), None)
+        if span.kind == "task":
+            self._tracer.tasks.pop(span.child, None)
+        if sent is None:
+            return  # it began in another process
+        sent.set_attributes(_outcome(span))
+        if self._tracer.content:
+            sent.set_attributes(_content(span))
+        if span.status in _WRONG:
+            sent.set_status(Status(StatusCode.ERROR))
+        sent.end(span.end * 1_000_000)
+
+    def _mark(self, span: Span) -> None:
+        """A moment and no time: an event of the span around it."""
+        above = self._above(span)
+        if span.over and above is not None:
+            above.add_event(f"bridle.{span.name}", timestamp=span.end * 1_000_000)
+
+
+def _name(span: Span) -> str:
+    """A name of few: what differs from one to the next is an attribute."""
+    if span.kind == "model":
+        return f"chat {_model(span.model)[1]}".rstrip()
+    if span.kind == "tool":
+        return f"execute_tool {span.name}"
+    if span.kind == "turn":
+        return f"invoke_agent {span.detail or 'bridle'}"
+    if span.kind == "wait":
+        return "wait for approval" if span.call_id else "turn parked"
+    return span.kind
+
+
+def _model(label: str) -> tuple[str, str]:
+    """`anthropic/claude-…` as provider and model."""
+    provider, slash, model = label.partition("/")
+    return (provider, model) if slash else ("", label)
+
+
+def _identity(span: Span) -> dict[str, Any]:
+    """What is known of a span when it begins."""
+    found: dict[str, Any] = {"bridle.kind": span.kind}
+    if span.kind == "model":
+        provider, model = _model(span.model)
+        found |= {OPERATION: "chat", REQUEST_MODEL: model, PROVIDER: provider}
+        found["bridle.purpose"] = span.detail
+    elif span.kind == "turn":
+        found |= {OPERATION: "invoke_agent", AGENT: span.detail or "bridle"}
+        found["bridle.turn"] = span.number
+    elif span.kind == "step":
+        found["bridle.step"] = span.number
+    elif span.kind in ("tool", "wait"):
+        found |= {OPERATION: "execute_tool", TOOL: span.name} if span.kind == "tool" else {}
+        found |= {CALL: span.call_id, "bridle.turn": span.number}
+    elif span.kind == "task":
+        found |= {"bridle.task.session": span.child, AGENT: span.detail}
+    return {key: value for key, value in found.items() if value}
+
+
+def _outcome(span: Span) -> dict[str, Any]:
+    """What is known when it is over."""
+    found: dict[str, Any] = {"bridle.status": span.status, **_use(span.used)}
+    found[ERROR] = span.error or (span.status if span.status in _WRONG else "")
+    found["bridle.retries"] = span.retries
+    if span.kind == "model":
+        found |= {RESPONSE_MODEL: _model(span.model)[1], RESPONSE_ID: span.request_id}
+        found[FINISH] = (span.stop_reason,) if span.stop_reason else ()
+        if span.first:
+            found[FIRST] = max(0, span.first - span.start) / 1000
+    return {key: value for key, value in found.items() if value or key == FIRST}
+
+
+def _use(used: ExecutionMetrics) -> dict[str, Any]:
+    """Tokens and dollars. An unknown price is left out and counted, never zero."""
+    if not used.invocations:
+        return {}
+    found: dict[str, Any] = {
+        INPUT: used.tokens - used.total_output_tokens,
+        OUTPUT: used.total_output_tokens,
+        CACHE_READ: used.cache_read_tokens,
+        CACHE_WRITE: used.cache_write_tokens,
+        "bridle.unpriced": used.unpriced,
+    }
+    if used.unpriced < used.invocations:
+        found["bridle.cost.usd"] = used.cost or 0.0
+    return found
+
+
+def _content(span: Span) -> dict[str, str]:
+    """What was said, for those who have asked for it."""
+    found: dict[str, str] = {}
+    if isinstance(span.asked, str):
+        found[SAID] = _written([{"role": "user", "parts": [_text(span.asked)]}])
+    if span.kind == "tool" and isinstance(span.asked, ToolCall):
+        found[ARGUMENTS] = _written(span.asked.arguments)
+    if isinstance(span.answer, ToolOutput):
+        found[RESULT] = shorten(span.answer.text, _MOST)
+    if isinstance(span.answer, Message):
+        calls = [
+            {"type": "tool_call", "id": one.id, "name": one.name, "arguments": one.arguments}
+            for one in span.answer.tool_calls
+        ]
+        text = [_text(span.answer.content)] if span.answer.content else []
+        reason = {"finish_reason": span.stop_reason}
+        found[REPLIED] = _written([{"role": "assistant", "parts": text + calls, **reason}])
+    return found
+
+
+def _text(content: str) -> dict[str, Any]:
+    return {"type": "text", "content": shorten(content, _MOST)}
+
+
+def _written(value: Any) -> str:
+    return shorten(_encode(value).decode(), 2 * _MOST)
