@@ -56,6 +56,11 @@ export function renderBlock(raw: string, defs = ""): DocumentFragment {
   return made;
 }
 
+/** The nodes of a block that still grows: they are not kept. */
+export function renderGrowing(raw: string, defs: string): DocumentFragment {
+  return fragmentOf(raw, defs);
+}
+
 /** Forget what was rendered: something that it depends on (the highlighter) has come. */
 export function forgetBlocks(): void {
   kept.clear();

@@ -1,0 +1,81 @@
+// The account of a turn: how it ended, what it took, and which files it changed.
+
+import type { JSX } from "preact";
+import type { Actions, FileChange, Todo } from "../state/model.ts";
+import { oneLine } from "../text/neutral.ts";
+import { counted, duration, money } from "../text/words.ts";
+import type { TurnEntry } from "./entries.ts";
+import { Fold } from "./folds.tsx";
+
+const ENDS: Record<string, string> = {
+  done: "Done",
+  failed: "Failed",
+  timeout: "Out of time",
+  interrupted: "Interrupted",
+  budget: "At a limit",
+  stuck: "Stuck",
+  parked: "Waits",
+};
+
+/** One line under a turn, and its files. */
+export function Account({ entry, actions, canUndo }: { entry: TurnEntry; actions: Actions; canUndo: boolean }): JSX.Element {
+  const { turn, key } = entry;
+  const seconds = (Date.parse(turn.endedAt) - Date.parse(turn.startedAt)) / 1000;
+  const facts = [
+    seconds >= 1 ? duration(seconds) : "",
+    turn.calls > 0 ? counted(turn.calls, "call") : "",
+    turn.tokens > 0 ? counted(turn.tokens, "token") : "",
+    turn.cost > 0 ? `${money(turn.cost)}${turn.unpriced ? " and more" : ""}` : "",
+  ].filter(Boolean);
+  return (
+    <div class={`account account-${turn.reason}`} data-turn={turn.number}>
+      <p class="account-line" id={`who-${key}`}>
+        <span>{ENDS[turn.reason] ?? oneLine(turn.reason, 40)}</span>
+        {facts.map((fact) => <span key={fact}>{fact}</span>)}
+        {turn.undone && <span class="tag">taken back</span>}
+      </p>
+      {turn.files.length > 0 && (
+        <Fold id={`${key}-files`} open={turn.files.length <= 5} label={`${counted(turn.files.length, "file")} changed`}>
+          {() => <FileList files={turn.files} />}
+        </Fold>
+      )}
+      {canUndo && turn.files.length > 0 && !turn.undone && (
+        <button type="button" class="quiet" onClick={() => actions.undo(turn.number)}>Undo…</button>
+      )}
+    </div>
+  );
+}
+
+const HOW = { added: "new", changed: "changed", deleted: "deleted" } as const;
+
+/** Files and what became of them. */
+export function FileList({ files }: { files: readonly FileChange[] }): JSX.Element {
+  return (
+    <ul class="files">
+      {files.map((file) => (
+        <li key={file.path}>
+          <span class={`how how-${file.how}`}>{HOW[file.how]}</span> <code>{oneLine(file.path, 300)}</code>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const MARKS = { pending: "○", in_progress: "◐", completed: "●" } as const;
+const SPOKEN = { pending: "to do: ", in_progress: "in progress: ", completed: "done: " } as const;
+
+/** The todo list of the model. */
+export function Todos({ todos }: { todos: readonly Todo[] }): JSX.Element | null {
+  if (todos.length === 0) return null;
+  return (
+    <ul class="todos">
+      {todos.map((todo, at) => (
+        <li key={at} class={`todo todo-${todo.status}`}>
+          <span aria-hidden="true">{MARKS[todo.status]}</span>
+          <span class="unseen">{SPOKEN[todo.status]}</span>
+          <span>{oneLine(todo.content, 400)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}

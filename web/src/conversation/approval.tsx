@@ -1,0 +1,143 @@
+// A question before a call: what, why, exactly what would happen, and what can be said to it.
+// The first answer counts, whoever gives it; afterwards the card says whose it was.
+
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Approval, ApprovalCardProps } from "../state/model.ts";
+import { oneLine } from "../text/neutral.ts";
+import { useKeys } from "./armed.ts";
+import { Choice, type AnswerProps, type Say } from "./choice.tsx";
+import { Countdown, left } from "./expiry.tsx";
+import { Facts } from "./facts.tsx";
+import { Plan } from "./plan.tsx";
+import { Asking } from "./asking.tsx";
+import { RuleForm } from "./rule.tsx";
+import { WordForm } from "./word.tsx";
+
+type Form = "" | "rule" | "word";
+
+/** The question, or who answered it. */
+export function ApprovalCard(props: ApprovalCardProps): JSX.Element {
+  const { approval, actions, role, compact = false, autoFocus = false } = props;
+  const [sending, setSending] = useState(false);
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (autoFocus || document.activeElement === document.body) box.current?.focus({ preventScroll: true });
+  }, []);
+  if (approval.state !== "open") return <Answered approval={approval} />;
+  const over = (left(approval.expires) ?? 1) <= 0;
+  const blocked = sending || role === "watch" || over;
+  const say: Say = (words) => {
+    setSending(true);
+    void actions.answer(approval, words).then((told) => {
+      if (told !== "ok") setSending(false);
+    });
+  };
+  const name = approval.asked.call.name;
+  const shared = { approval, say, blocked, box };
+  return (
+    <Frame approval={approval} box={box} compact={compact}>
+      {name === "exit_plan_mode" ? (
+        <Plan {...shared} />
+      ) : name === "ask_user" ? (
+        <Asking {...shared} />
+      ) : (
+        <Permission {...props} {...shared} />
+      )}
+      {role === "watch" && <p class="note">Your token may only watch: somebody else has to answer.</p>}
+    </Frame>
+  );
+}
+
+const HEADS: Record<string, string> = { exit_plan_mode: "The plan: shall it be done?", ask_user: "A question to you" };
+
+interface FrameProps {
+  readonly approval: Approval;
+  readonly box: { current: HTMLElement | null };
+  readonly compact: boolean;
+  readonly children: ComponentChildren;
+}
+
+function Frame({ approval, box, compact, children }: FrameProps): JSX.Element {
+  const name = oneLine(approval.asked.call.name, 60);
+  const head = HEADS[name] ?? `${name}: may this run?`;
+  return (
+    <section class="question" ref={box} tabIndex={0} aria-label={`Question. ${head}`} data-question={approval.callId}>
+      <header class="question-head">
+        <span class="question-mark" aria-hidden="true">?</span>
+        <strong>{head}</strong>
+        {compact && <span class="question-where">{oneLine(approval.sessionTitle || approval.sessionId, 60)}</span>}
+        <Countdown expires={approval.expires} />
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** May a call run? */
+function Permission(props: ApprovalCardProps & AnswerProps): JSX.Element {
+  const { approval, say, blocked, actions, role, compact = false, box } = props;
+  const { asked } = approval;
+  const [form, setForm] = useState<Form>("");
+  const canSession = !asked.lasting && !asked.covers;
+  const canRule = Boolean(asked.proposal) && !asked.lasting && (role === "drive" || role === "admin");
+  const once = () => say({ allowed: true });
+  const session = () => say({ allowed: true, scope: "session" });
+  const no = () => say({ allowed: false });
+  const free = !blocked && form === "";
+  useKeys(box, {
+    y: free ? once : undefined,
+    s: free && canSession ? session : undefined,
+    r: free && canRule ? () => setForm("rule") : undefined,
+    n: free ? no : undefined,
+    w: free ? () => setForm("word") : undefined,
+    escape: form ? () => back() : undefined,
+  });
+  const back = () => {
+    setForm("");
+    box.current?.focus({ preventScroll: true });
+  };
+  return (
+    <>
+      <Facts approval={approval} compact={compact} />
+      {form === "rule" && <RuleForm approval={approval} actions={actions} blocked={blocked} say={say} back={back} />}
+      {form === "word" && (
+        <WordForm label="No, and what to do instead" button="No, with these words" blocked={blocked} back={back} say={(word) => say({ allowed: false, word })} />
+      )}
+      {form === "" && (
+        <div class="answers">
+          <Choice keyName="y" main blocked={blocked} act={once}>Yes, once</Choice>
+          {canSession && <Choice keyName="s" blocked={blocked} act={session}>Yes, this session</Choice>}
+          {canRule && <Choice keyName="r" blocked={blocked} act={() => setForm("rule")}>As a rule…</Choice>}
+          <span class="answers-gap" />
+          <Choice keyName="n" bad blocked={blocked} act={no}>No</Choice>
+          <Choice keyName="w" bad blocked={blocked} act={() => setForm("word")}>No, with a word…</Choice>
+        </div>
+      )}
+    </>
+  );
+}
+
+const SCOPES = { once: "", session: ", for this session", rule: ", as a rule" } as const;
+
+/** Who has answered, and what. */
+export function Answered({ approval }: { approval: Approval }): JSX.Element | null {
+  const { state, by, scope, word, rule } = approval;
+  const who = oneLine(by || "somebody", 60);
+  const words: Record<string, string> = {
+    posted: "An answer is there. It counts once the session is taken up.",
+    allowed: `Allowed by ${who}${SCOPES[scope]}`,
+    denied: `Refused by ${who}`,
+    expired: "Nobody answered in time: it counts as no",
+    gone: "Nobody has to answer this any more",
+  };
+  const said = words[state];
+  if (!said) return null;
+  return (
+    <p class={`answered answered-${state}`}>
+      {said}
+      {rule && <code class="rule">{oneLine(rule, 200)}</code>}
+      {word && <q>{oneLine(word, 400)}</q>}
+    </p>
+  );
+}

@@ -1,0 +1,40 @@
+// A question of the model's own (`ask_user`), with its options.
+
+import type { JSX } from "preact";
+import { neutral } from "../text/neutral.ts";
+import { useKeys } from "./armed.ts";
+import { Choice, type AnswerProps } from "./choice.tsx";
+import { WordForm } from "./word.tsx";
+
+/** The question; every option is a button and a number, other words are welcome unless they are not. */
+export function Asking({ approval, say, blocked, box }: AnswerProps): JSX.Element {
+  const given = approval.asked.call.arguments;
+  const options = Array.isArray(given["options"]) ? given["options"].map(String) : [];
+  const free = given["free_text"] !== false;
+  const choose = (option: string) => say({ allowed: true, word: option });
+  const keys = options.map((option, at) => [String(at + 1), blocked ? undefined : () => choose(option)] as const);
+  useKeys(box, { ...Object.fromEntries(keys), n: blocked ? undefined : () => say({ allowed: false }) });
+  return (
+    <>
+      <p class="asking">{neutral(String(given["question"] ?? ""))}</p>
+      {options.length > 0 && (
+        <div class="options">
+          {options.map((option, at) => (
+            <Choice key={at} keyName={String(at + 1)} main={at === 0} blocked={blocked} act={() => choose(option)}>
+              {neutral(option)}
+            </Choice>
+          ))}
+        </div>
+      )}
+      {(free || options.length === 0) && (
+        <WordForm
+          label={options.length > 0 ? "Or in other words" : "Your answer"} button="Answer" blocked={blocked}
+          focus={false} say={(word) => say({ allowed: true, word })}
+        />
+      )}
+      <div class="answers">
+        <Choice keyName="n" bad blocked={blocked} act={() => say({ allowed: false })}>Leave it unanswered</Choice>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,104 @@
+// The conversation: a long feed of entries, with what helps to move in it.
+
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { ConversationProps, View } from "../state/model.ts";
+import { Announcer } from "./announcer.tsx";
+import { entriesOf, entryAt, estimate, type Entries } from "./entries.ts";
+import { EntryView } from "./entry.tsx";
+import { Feed } from "./feed.tsx";
+import { Find } from "./find.tsx";
+import { Folds } from "./folds.tsx";
+
+/** The conversation of a session, as it is or as it was. */
+export function Conversation(props: ConversationProps): JSX.Element {
+  return <Talk key={props.view.sessionId} {...props} />; // another session begins anew
+}
+
+function Talk(props: ConversationProps): JSX.Element {
+  const { view, actions, role, past, loadingOlder, target } = props;
+  const entries = useEntries(view);
+  const feed = useRef<Feed>(null);
+  const [folds] = useState(() => new Map<string, boolean>());
+  const [stuck, setStuck] = useState(true);
+  const [finding, setFinding] = useState(false);
+  const marked = useTarget(target, entries, feed);
+  useFindKey(() => setFinding(true), finding);
+  const more = view.first > 1;
+  const older = () => {
+    if (more && !loadingOlder) void actions.loadOlder();
+  };
+  const entry = (key: string, index: number) => {
+    const found = entries.byKey.get(key);
+    return found ? (
+      <EntryView entry={found} actions={actions} role={role} past={past} led={leads(entries, index)} marked={marked === key} />
+    ) : null;
+  };
+  return (
+    <Folds.Provider value={folds}>
+      <div class={past ? "conversation conversation-past" : "conversation"}>
+        {finding && (
+          <Find
+            entries={entries.list} more={more} loadOlder={older} show={(key) => feed.current?.show(key)}
+            node={(key) => feed.current?.node(key) ?? null} close={() => setFinding(false)}
+          />
+        )}
+        {loadingOlder && <p class="older" role="status">Loading what was before …</p>}
+        <Feed
+          ref={feed} keys={entries.keys} estimate={(key) => estimate(entries.byKey.get(key))} entry={entry}
+          label="Conversation" busy={view.running > 0} onNearTop={older} onStuck={setStuck}
+        />
+        {!stuck && (
+          <button type="button" class="newest" onClick={() => feed.current?.toEnd()}>
+            <span aria-hidden="true">↓</span> {view.running > 0 ? "Follow" : "Newest"}
+          </button>
+        )}
+        {!past && <Announcer entries={entries.list} />}
+      </div>
+    </Folds.Provider>
+  );
+}
+
+function useEntries(view: View): Entries {
+  const known = useRef<{ view: View; entries: Entries } | null>(null);
+  if (known.current?.view !== view) {
+    known.current = { view, entries: entriesOf(view, known.current?.entries ?? null) };
+  }
+  return known.current.entries;
+}
+
+/** Does this entry begin what the model says, after something that was not its own words? */
+function leads(entries: Entries, index: number): boolean {
+  for (let at = index - 1; at >= 0; at--) {
+    const before = entries.list[at]!;
+    if (before.kind === "thinking" || before.kind === "notice") continue;
+    return before.kind === "prompt" || before.kind === "account";
+  }
+  return true;
+}
+
+/** Goes to a record when another one is wanted; the key of the entry that it belongs to. */
+function useTarget(target: number, entries: Entries, feed: { readonly current: Feed | null }): string {
+  const shown = useRef(0);
+  const entry = target > 0 ? entryAt(entries.list, target) : null;
+  useEffect(() => {
+    if (!entry || !feed.current || shown.current === target) return;
+    shown.current = target;
+    feed.current.show(entry.key, true);
+  }, [target, entry?.key]);
+  return entry?.key ?? "";
+}
+
+/** Ctrl+F opens our own search; pressed again there, the browser's opens. */
+function useFindKey(open: () => void, isOpen: boolean): void {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      const wanted = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key === "f";
+      if (!wanted || isOpen) return;
+      event.preventDefault();
+      open();
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, [isOpen]);
+}

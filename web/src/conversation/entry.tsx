@@ -1,0 +1,120 @@
+// One entry of the conversation: who, what, and what can be done with it.
+
+import type { JSX } from "preact";
+import type { Actions, NoticeItem, PromptItem, Role, TextItem, ThinkingItem } from "../state/model.ts";
+import { neutral, oneLine } from "../text/neutral.ts";
+import { clock, size } from "../text/words.ts";
+import { Account } from "./account.tsx";
+import { CallCard, MediaNote } from "./call.tsx";
+import type { Entry } from "./entries.ts";
+import { Fold } from "./folds.tsx";
+import { Markdown } from "./markdown.tsx";
+import { memo } from "./memo.tsx";
+import { Menu, type Deed } from "./menu.tsx";
+
+export interface EntryProps {
+  readonly entry: Entry;
+  readonly actions: Actions;
+  readonly role: Role;
+  readonly past: boolean;
+  readonly led: boolean; // does it begin what one speaker says?
+  readonly marked: boolean; // was it looked for?
+}
+
+/** What stands in the article of an entry. */
+export const EntryView = memo(function EntryView(props: EntryProps): JSX.Element {
+  const { entry, marked } = props;
+  const gone = entry.kind !== "account" && entry.gone ? " gone" : "";
+  return (
+    <div class={`entry-box entry-${entry.kind}${gone}${marked ? " entry-marked" : ""}`}>
+      <Inside {...props} />
+    </div>
+  );
+});
+
+function Inside(props: EntryProps): JSX.Element {
+  const { entry, actions, role, past } = props;
+  switch (entry.kind) {
+    case "prompt":
+      return <Prompt item={entry} {...props} />;
+    case "text":
+      return <Reply item={entry} {...props} />;
+    case "thinking":
+      return <Thinking item={entry} />;
+    case "call":
+      return <CallCard item={entry} actions={actions} role={role} past={past} />;
+    case "notice":
+      return <Notice item={entry} actions={actions} />;
+    case "account":
+      return <Account entry={entry} actions={actions} canUndo={!past && drives(role)} />;
+  }
+}
+
+function drives(role: Role): boolean {
+  return role === "drive" || role === "admin";
+}
+
+function deedsOf(item: PromptItem | TextItem, { actions, role, past }: EntryProps): Deed[] {
+  const deeds: Deed[] = [{ label: "Copy", act: () => void actions.copy(item.text) }];
+  if (item.kind === "prompt") deeds.push({ label: "Write it again", act: () => actions.compose(item.text) });
+  if (!drives(role)) return deeds;
+  const mayFork = item.forkAt > 0 || item.kind === "prompt";
+  if (mayFork) deeds.push({ label: "Fork from here", act: () => void actions.fork(item.forkAt) });
+  if (mayFork && !past) deeds.push({ label: "Rewind to here", act: () => void actions.rewind(item.forkAt) });
+  return deeds;
+}
+
+function Prompt(props: EntryProps & { item: PromptItem }): JSX.Element {
+  const { item } = props;
+  return (
+    <div class="prompt">
+      <header class="who" id={`who-${item.key}`}>
+        <strong>{oneLine(item.by === "me" ? "You" : item.by, 60)}</strong>
+        {item.steered && <span class="tag">into the running turn</span>}
+        <time dateTime={item.at}>{clock(item.at)}</time>
+        <Menu label="What to do with this prompt" deeds={deedsOf(item, props)} />
+      </header>
+      <div class="prompt-text">{neutral(item.text)}</div>
+      {item.media.map((media, at) => <MediaNote key={at} media={media} />)}
+    </div>
+  );
+}
+
+function Reply(props: EntryProps & { item: TextItem }): JSX.Element {
+  const { item, led } = props;
+  return (
+    <div class="reply">
+      <header class={led ? "who" : "who who-quiet"} id={`who-${item.key}`}>
+        <strong>{oneLine(item.model || "Assistant", 60)}</strong>
+        <time dateTime={item.at}>{clock(item.at)}</time>
+        {!item.streaming && <Menu label="What to do with this reply" deeds={deedsOf(item, props)} />}
+      </header>
+      <Markdown text={item.text} streaming={item.streaming} />
+    </div>
+  );
+}
+
+function Thinking({ item }: { item: ThinkingItem }): JSX.Element {
+  const label = (
+    <span id={`who-${item.key}`}>
+      {item.streaming ? "Thinking" : "Thought"} <span class="faint">{size(item.text)}</span>
+    </span>
+  );
+  return (
+    <Fold id={item.key} class={item.streaming ? "thinking thinking-now" : "thinking"} label={label}>
+      {() => <div class="thinking-text">{neutral(item.text)}</div>}
+    </Fold>
+  );
+}
+
+function Notice({ item, actions }: { item: NoticeItem; actions: Actions }): JSX.Element {
+  return (
+    <div class={`notice notice-${item.tone}`} data-notice={item.what}>
+      <p id={`who-${item.key}`}>{neutral(item.text)}</p>
+      {item.hint && <p class="notice-hint">{neutral(item.hint)}</p>}
+      {item.sessionId && (
+        <button type="button" class="quiet" onClick={() => actions.openSession(item.sessionId)}>Open that session</button>
+      )}
+    </div>
+  );
+}

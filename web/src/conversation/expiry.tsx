@@ -1,0 +1,26 @@
+// How long a question still counts.
+
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { duration } from "../text/words.ts";
+
+/** Seconds until then; null where there is no end. */
+export function left(expires: string, now = Date.now()): number | null {
+  const end = Date.parse(expires);
+  return Number.isNaN(end) ? null : (end - now) / 1000;
+}
+
+/** `expires in 4 min`, counted down while it is seen. */
+export function Countdown({ expires }: { expires: string }): JSX.Element | null {
+  const [, tick] = useState(0);
+  const seconds = left(expires);
+  const pace = seconds !== null && seconds > 3600 ? 30_000 : 1000;
+  useEffect(() => {
+    if (seconds === null || seconds <= 0) return undefined;
+    const timer = setInterval(() => tick((count) => count + 1), pace);
+    return () => clearInterval(timer);
+  }, [expires, pace, seconds === null || seconds <= 0]);
+  if (seconds === null) return null;
+  if (seconds <= 0) return <span class="expiry expiry-over">expired: it counts as no</span>;
+  return <span class={seconds < 60 ? "expiry expiry-soon" : "expiry"}>expires in {duration(seconds)}</span>;
+}

@@ -1,0 +1,106 @@
+// What a question is about: why it is asked, every byte that would take effect, and what is known.
+
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import type { Approval, Asked } from "../state/model.ts";
+import { parseDiff } from "../text/diff.ts";
+import { oneLine } from "../text/neutral.ts";
+import { counted } from "../text/words.ts";
+import { Exact } from "./bytes.tsx";
+import { fromArguments } from "./changes.ts";
+import { FileDiffs } from "./diff.tsx";
+
+const COVERED: Record<string, string> = { builds: "tests and builds" };
+const EDITS = ["path", "old", "new", "all", "edits", "content"];
+
+/** The whole of it; in the tray, only what is needed to decide. */
+export function Facts({ approval, compact }: { approval: Approval; compact: boolean }): JSX.Element {
+  const { asked } = approval;
+  return (
+    <div class="facts">
+      <Why asked={asked} />
+      <What approval={approval} />
+      <dl class="known">
+        <Understood asked={asked} />
+        {!compact && asked.cwd && <Line name="In"><code>{oneLine(asked.cwd, 300)}</code></Line>}
+        {asked.sandbox && <Line name="Sandbox"><Sandbox level={asked.sandbox} /></Line>}
+        {Boolean(asked.times) && <Line name="Before">allowed {asked.times === 1 ? "once" : `${asked.times} times`} in this session</Line>}
+        {asked.covers && !asked.lasting && (
+          <Line name="Covers">one yes covers {COVERED[asked.covers] ?? oneLine(asked.covers, 60)} in this folder, for this session</Line>
+        )}
+      </dl>
+    </div>
+  );
+}
+
+function Why({ asked }: { asked: Asked }): JSX.Element {
+  return (
+    <p class="why">
+      {oneLine(asked.reason || "it always asks", 400)}
+      {asked.rule && <code class="rule">{oneLine(asked.rule, 200)}</code>}
+    </p>
+  );
+}
+
+/** The command, the change, or the arguments as they are. */
+function What({ approval }: { approval: Approval }): JSX.Element {
+  const { call } = approval.asked;
+  const changes = useMemo(
+    () => (approval.diff ? parseDiff(approval.diff) : fromArguments(call.name, call.arguments)),
+    [approval.diff, call],
+  );
+  const command = call.name === "shell" ? call.arguments["command"] : undefined;
+  const told = typeof command === "string" ? ["command"] : changes.length > 0 ? EDITS : [];
+  const rest = Object.entries(call.arguments).filter(([name]) => !told.includes(name));
+  return (
+    <>
+      {typeof command === "string" && (
+        <pre class="command" tabIndex={0} role="group" aria-label="The exact command">
+          <span class="command-sign" aria-hidden="true">$ </span>
+          <Exact text={command} />
+        </pre>
+      )}
+      {changes.length > 0 && <FileDiffs files={changes} label="What it would change" />}
+      {rest.length > 0 && (
+        <pre class="json" tabIndex={0} role="group" aria-label="Arguments">
+          <Exact text={JSON.stringify(Object.fromEntries(rest), null, 2)} />
+        </pre>
+      )}
+    </>
+  );
+}
+
+function Understood({ asked }: { asked: Asked }): JSX.Element | null {
+  const commands = asked.commands ?? [];
+  const paths = asked.paths ?? [];
+  const sameCommand = commands.length === 1 && commands[0] === asked.call.arguments["command"];
+  const samePath = paths.length === 1 && paths[0] === asked.call.arguments["path"];
+  return (
+    <>
+      {commands.length > 0 && !sameCommand && (
+        <Line name={commands.length === 1 ? "Understood as" : counted(commands.length, "command")}>
+          {commands.map((command, at) => <code key={at} class="piece"><Exact text={command} /></code>)}
+        </Line>
+      )}
+      {paths.length > 0 && !samePath && (
+        <Line name={counted(paths.length, "file")}>
+          {paths.map((path, at) => <code key={at} class="piece"><Exact text={path} /></code>)}
+        </Line>
+      )}
+    </>
+  );
+}
+
+function Sandbox({ level }: { level: string }): JSX.Element {
+  if (level === "none") return <strong class="danger">none: it would run unconfined</strong>;
+  return <>{oneLine(level, 80)}</>;
+}
+
+function Line({ name, children }: { name: string; children: preact.ComponentChildren }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

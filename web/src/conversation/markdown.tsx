@@ -1,0 +1,87 @@
+// Markdown on the page: finished blocks are rendered once, the last one while it grows.
+
+import type { JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import type { MarkdownProps } from "../state/model.ts";
+import { EMPTY, openFence, split, type Split } from "../text/blocks.ts";
+import { canHighlight } from "../text/highlight.ts";
+import { forgetBlocks, renderBlock, renderGrowing } from "../text/markdown.ts";
+import { memo } from "./memo.tsx";
+
+const BUSY = 6; // milliseconds after which a growing block is rendered more seldom
+const MANY = 40; // blocks from which those out of sight are not laid out
+
+canHighlight.subscribe(() => forgetBlocks());
+
+/** A text of the model. Copy buttons inside it work by themselves. */
+export function Markdown({ text, streaming = false }: MarkdownProps): JSX.Element {
+  const known = useRef<Split>(EMPTY);
+  const now = split(text, known.current);
+  known.current = now;
+  const blocks = streaming ? now.done : now.tail.trim() ? [...now.done, now.tail] : now.done;
+  return (
+    <div class={blocks.length > MANY ? "md md-long" : "md"} onClick={copyCode}>
+      {blocks.map((raw, at) => (
+        <Block key={at} raw={raw} defs={now.defs} painted={canHighlight.value} />
+      ))}
+      {streaming && <Tail raw={now.tail} defs={now.defs} />}
+    </div>
+  );
+}
+
+interface BlockProps {
+  readonly raw: string;
+  readonly defs: string;
+  readonly painted: boolean;
+}
+
+const Block = memo(function Block({ raw, defs, painted }: BlockProps): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => box.current?.replaceChildren(renderBlock(raw, defs)), [raw, defs, painted]);
+  return <div class="md-block" ref={box} />;
+});
+
+/** The block that is still being written. */
+function Tail({ raw, defs }: { raw: string; defs: string }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const rest = useRef({ until: 0 });
+  const fence = openFence(raw);
+  const plain = fence !== null;
+  useLayoutEffect(() => {
+    const draw = () => {
+      const began = performance.now();
+      box.current?.replaceChildren(raw.trim() ? renderGrowing(raw, defs) : "");
+      const took = performance.now() - began;
+      rest.current.until = took > BUSY ? began + 5 * took : 0;
+    };
+    const wait = rest.current.until - performance.now();
+    if (plain) return undefined;
+    if (wait <= 0) return draw();
+    const timer = setTimeout(draw, wait);
+    return () => clearTimeout(timer);
+  }, [raw, defs, plain]);
+  if (fence) {
+    return (
+      <div class="md-block md-code" key="fence">
+        <div class="md-head"><span>{fence.language || "text"}</span></div>
+        <pre tabIndex={0}><code>{fence.code}</code></pre>
+      </div>
+    );
+  }
+  return <div class="md-block md-tail" key="tail" ref={box} />;
+}
+
+function copyCode(event: MouseEvent): void {
+  const button = (event.target as Element).closest?.("button.md-copy");
+  const code = button?.closest(".md-code")?.querySelector("pre")?.textContent;
+  if (!button || code === undefined || code === null) return;
+  void navigator.clipboard?.writeText(code.replace(/\n$/, "")).then(
+    () => flash(button, "Copied"),
+    () => flash(button, "Not copied"),
+  );
+}
+
+function flash(button: Element, word: string): void {
+  button.textContent = word;
+  setTimeout(() => (button.textContent = "Copy"), 1500);
+}

@@ -1,0 +1,48 @@
+// A plan to agree to.
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { useKeys } from "./armed.ts";
+import { Choice, type AnswerProps } from "./choice.tsx";
+import { Markdown } from "./markdown.tsx";
+import { WordForm } from "./word.tsx";
+
+type Form = "" | "go" | "stay";
+
+/** The plan as the Markdown that it is, and what can be said to it. */
+export function Plan({ approval, say, blocked, box }: AnswerProps): JSX.Element {
+  const [form, setForm] = useState<Form>("");
+  const agree = () => say({ allowed: true });
+  const free = !blocked && form === "";
+  const back = () => {
+    setForm("");
+    box.current?.focus({ preventScroll: true });
+  };
+  useKeys(box, {
+    y: free ? agree : undefined,
+    c: free ? () => setForm("go") : undefined,
+    n: free ? () => say({ allowed: false }) : undefined,
+    w: free ? () => setForm("stay") : undefined,
+    escape: form ? back : undefined,
+  });
+  return (
+    <>
+      <div class="plan"><Markdown text={String(approval.asked.call.arguments["plan"] ?? "")} /></div>
+      {form === "go" && (
+        <WordForm label="Agreed, with these changes" button="Agree with changes" blocked={blocked} back={back} say={(word) => say({ allowed: true, word })} />
+      )}
+      {form === "stay" && (
+        <WordForm label="What should be different?" button="Keep planning" blocked={blocked} back={back} say={(word) => say({ allowed: false, word })} />
+      )}
+      {form === "" && (
+        <div class="answers">
+          <Choice keyName="y" main blocked={blocked} act={agree}>Agree</Choice>
+          <Choice keyName="c" blocked={blocked} act={() => setForm("go")}>Agree, with changes…</Choice>
+          <span class="answers-gap" />
+          <Choice keyName="w" bad blocked={blocked} act={() => setForm("stay")}>Keep planning…</Choice>
+          <Choice keyName="n" bad blocked={blocked} act={() => say({ allowed: false })}>No</Choice>
+        </div>
+      )}
+    </>
+  );
+}

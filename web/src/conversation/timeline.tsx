@@ -1,0 +1,85 @@
+// The timeline: the whole session on a slim line, to go back to any record of it and look.
+
+import type { JSX } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
+import type { Mark, TimelineProps } from "../state/model.ts";
+import { clock } from "../text/words.ts";
+import { costLine, nearest, stepped, TALL, ticks, told, WIDE, x } from "./strip.ts";
+
+const KINDS: readonly Mark["kind"][] = ["reply", "call", "files", "approval", "notice", "end", "prompt"];
+
+/** A slider over the records. With mouse, touch or keys; `End` is now. */
+export function Timeline({ view, at, actions }: TimelineProps): JSX.Element | null {
+  const [hover, setHover] = useState<Mark | null>(null);
+  const line = useRef<HTMLDivElement>(null);
+  const frame = useRef(0);
+  if (view.marks.length < 2) return null;
+  const markAt = (event: PointerEvent) => {
+    const box = line.current!.getBoundingClientRect();
+    return nearest(view, Math.max(0, Math.min(1, (event.clientX - box.left) / box.width)));
+  };
+  const seek = (mark: Mark | null) => {
+    cancelAnimationFrame(frame.current);
+    const isNow = mark === null || mark.seq >= view.last;
+    frame.current = requestAnimationFrame(() => actions.seek(isNow ? null : mark.seq));
+  };
+  const moved = (event: PointerEvent) => {
+    const mark = markAt(event);
+    setHover(mark);
+    if (event.buttons === 1) seek(mark);
+  };
+  const pressed = (event: PointerEvent) => {
+    line.current?.setPointerCapture(event.pointerId);
+    seek(markAt(event));
+  };
+  const keyed = (event: KeyboardEvent) => {
+    const move = KEYS[event.key];
+    if (!move) return;
+    event.preventDefault();
+    event.stopPropagation();
+    seek(move === "first" ? (view.marks[0] ?? null) : move === "now" ? null : stepped(view, at, move.step, move.turns));
+  };
+  const shown = hover ?? (at !== null ? view.marks.findLast((mark) => mark.seq <= at) : undefined);
+  return (
+    <div class={at === null ? "timeline" : "timeline timeline-past"}>
+      {view.first > 1 && <button type="button" class="quiet" onClick={() => void actions.loadOlder()}>Older</button>}
+      <div
+        class="timeline-line" ref={line} role="slider" tabIndex={0} aria-label="Timeline" aria-orientation="horizontal"
+        aria-valuemin={view.first} aria-valuemax={view.last} aria-valuenow={at ?? view.last} aria-valuetext={told(view, at)}
+        onPointerMove={moved} onPointerDown={pressed} onPointerLeave={() => setHover(null)} onKeyDown={keyed}
+      >
+        <Strip view={view} />
+        <span class="timeline-knob" style={{ left: `${x(view, at ?? view.last) / (WIDE / 100)}%` }} aria-hidden="true" />
+        {shown && (
+          <span class="timeline-tip" style={{ left: `${Math.max(8, Math.min(92, x(view, shown.seq) / (WIDE / 100)))}%` }} aria-hidden="true">
+            {told(view, shown.seq)} <time>{clock(shown.at)}</time>
+          </span>
+        )}
+      </div>
+      {at !== null && <button type="button" class="choice choice-main timeline-now" onClick={() => actions.seek(null)}>Back to now</button>}
+    </div>
+  );
+}
+
+const KEYS: Record<string, { step: number; turns: boolean } | "first" | "now"> = {
+  ArrowLeft: { step: -1, turns: false },
+  ArrowDown: { step: -1, turns: false },
+  ArrowRight: { step: 1, turns: false },
+  ArrowUp: { step: 1, turns: false },
+  PageDown: { step: -1, turns: true },
+  PageUp: { step: 1, turns: true },
+  Home: "first",
+  End: "now",
+  Escape: "now",
+};
+
+function Strip({ view }: Pick<TimelineProps, "view">): JSX.Element {
+  const cost = useMemo(() => costLine(view), [view.turns, view.last]);
+  const paths = useMemo(() => KINDS.map((kind) => [kind, ticks(view, kind)] as const), [view.marks, view.last, view.first]);
+  return (
+    <svg viewBox={`0 0 ${WIDE} ${TALL}`} preserveAspectRatio="none" aria-hidden="true" focusable="false">
+      {cost && <path class="strip-cost" d={cost} />}
+      {paths.map(([kind, path]) => path && <path key={kind} class={`strip-${kind}`} d={path} />)}
+    </svg>
+  );
+}
