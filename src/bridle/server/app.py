@@ -1,0 +1,136 @@
+"""The application: routes behind limits, limits behind the guard, the seal around all of it.
+
+This module and the routes import Litestar; nothing else of the server does.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from litestar import Litestar
+from litestar.config.app import AppConfig
+from litestar.connection import ASGIConnection
+from litestar.di import Provide
+from litestar.exceptions import MethodNotAllowedException
+from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.plugins import PluginProtocol
+from litestar.plugins.core import MsgspecDIPlugin
+from litestar.routes import HTTPRoute
+
+from bridle.errors import ConfigError
+from bridle.server.asgi import App, Receive, Scope, Send
+from bridle.server.caller import Caller, may
+from bridle.server.guard import Guard, Names, who
+from bridle.server.limits import Bounded
+from bridle.server.problems import Refused, refused
+from bridle.server.room import Room
+from bridle.server.routes import about, entrance, reading, reins, sessions, talking
+from bridle.server.routes.body import Body
+from bridle.server.routes.declared import KEY, Declared
+from bridle.server.routes.faults import told
+from bridle.server.sealing import Sealed
+
+Connection = ASGIConnection[Any, Any, Any, Any]
+
+ROUTES: tuple[HTTPRouteHandler, ...] = (
+    *entrance.ROUTES,
+    *sessions.ROUTES,
+    *talking.ROUTES,
+    *reading.ROUTES,
+    *reins.ROUTES,
+    *about.ROUTES,
+)
+
+
+class Application:
+    """The whole server as an ASGI application; `routed` is what is inside the guard."""
+
+    def __init__(self, room: Room, names: Names, more: Sequence[HTTPRouteHandler] = ()) -> None:
+        self.room = room
+        self.routed = _Lean(
+            route_handlers=[*ROUTES, *more],
+            dependencies={"room": Provide(lambda: room, sync_to_thread=False)},
+            dto=Body,
+            return_dto=None,
+            exception_handlers={Exception: told},
+            guards=[_role],
+            logging_config=None,
+            openapi_config=None,
+            request_max_body_size=None,
+            debug=False,
+            pdb_on_exception=False,
+        )
+        free = free_paths(self.routed)
+        bounded = Bounded(self.routed, room.limits)
+        self._app: App = Sealed(Guard(bounded, names, room.door, free))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        await self._app(scope, receive, send)
+
+
+def declared(handler: BaseRouteHandler) -> Declared:
+    """What a route says of itself. Raise `ConfigError` where it says nothing."""
+    found = handler.opt.get(KEY)
+    if not isinstance(found, Declared):
+        raise ConfigError(
+            f"the route {handler.handler_name} does not say whom it answers",
+            hint="Declare it: opt=needs(ROLE).",
+        )
+    return found
+
+
+def handlers(app: Litestar) -> list[tuple[str, str, HTTPRouteHandler]]:
+    """Every route: path, method, and what answers there. Those that Litestar adds are left out."""
+    return [
+        (route.path, method, handler)
+        for route in app.routes
+        if isinstance(route, HTTPRoute)
+        for handler in route.route_handlers
+        for method in sorted(handler.http_methods)
+        if method != "OPTIONS"
+    ]
+
+
+def free_paths(app: Litestar) -> Callable[[str], bool]:
+    """Which paths need no token: exactly those of routes that say so, or below a free folder."""
+    paths = {path for path, _, handler in handlers(app) if declared(handler).role is None}
+    folders = tuple(path.partition("{")[0] for path in paths if "{" in path)
+    exact = frozenset(path for path in paths if "{" not in path)
+    return lambda path: path in exact or path.startswith(folders)
+
+
+def _role(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Before each route: may they? The guard has seen who they are; here it counts what for."""
+    if isinstance(handler, HTTPRouteHandler) and "OPTIONS" in handler.http_methods:
+        raise MethodNotAllowedException(headers={"allow": _methods(connection)})
+    role = declared(handler).role
+    if role is None:
+        return
+    caller: Caller | None = connection.scope.get("user")
+    if caller is None:
+        raise Refused(who())
+    if not may(caller, role):
+        raise refused(
+            "forbidden_role",
+            f"This needs the role {role}; {caller.name} has {caller.role}.",
+            "Ask whoever runs the server for a token with that role.",
+        )
+
+
+def _methods(connection: Connection) -> str:
+    """What can be done at this address, beside asking that."""
+    template = connection.scope["path_template"]
+    found = {method for path, method, _ in handlers(connection.app) if path == template}
+    return ", ".join(sorted(found))
+
+
+class _Lean(Litestar):
+    """Litestar with nothing but msgspec: the other plugins cost a third of a second to import."""
+
+    @staticmethod
+    def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
+        return [*plugins, MsgspecDIPlugin()]
+
+    @staticmethod
+    def _patch_opentelemetry_middleware(config: AppConfig) -> AppConfig:
+        return config

@@ -1,0 +1,82 @@
+"""An answer in pieces: server-sent events, and files. ASGI; what the pieces are is not known here.
+
+The first piece is asked for before anything is sent, so that what is wrong is still a problem with
+a status. When the client goes, the pieces end; one that does not read for too long is cut off.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any, cast
+
+from bridle.server.asgi import Receive, Send
+
+ABORT = "bridle.abort"  # in the scope: what cuts the connection, where the server can do that
+FIRST = asyncio.FIRST_COMPLETED
+Head = list[tuple[bytes, bytes]]
+
+EVENTS: Head = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Flow:
+    """Pieces on their way to one client; an ASGI application."""
+
+    def __init__(
+        self, pieces: AsyncIterator[bytes], first: bytes, head: Head, patience: float
+    ) -> None:
+        self._pieces = pieces
+        self._first = first
+        self._head = head
+        self._patience = patience
+        self._since: float | None = None  # when the piece that is being sent was handed over
+
+    @classmethod
+    async def begun(cls, pieces: AsyncIterator[bytes], head: Head, patience: float) -> "Flow":
+        """A flow whose first piece has come; a client has so many seconds to take each."""
+        return cls(pieces, await anext(pieces, b""), head, patience)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Send it, until it ends or the client goes."""
+        sending = asyncio.ensure_future(self._send(send))
+        going = asyncio.ensure_future(_gone(receive))
+        both = {sending, going}
+        try:
+            while not (await asyncio.wait(both, timeout=self._patience, return_when=FIRST))[0]:
+                if self._stuck():
+                    scope.get(ABORT, _nothing)()
+            if sending.done():
+                sending.result()
+        finally:
+            for task in both:
+                task.cancel()
+            await asyncio.wait(both)
+            await cast("AsyncGenerator[bytes, None]", self._pieces).aclose()
+
+    def _stuck(self) -> bool:
+        """Does the client not read? Looked at now and then: a clock for each piece would cost."""
+        now = asyncio.get_running_loop().time()
+        return self._since is not None and now - self._since > self._patience
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self._head})
+        await self._piece(send, self._first)
+        async for piece in self._pieces:
+            await self._piece(send, piece)
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _piece(self, send: Send, piece: bytes) -> None:
+        self._since = asyncio.get_running_loop().time()
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+        self._since = None
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _nothing() -> None:
+    """There is no way to cut this connection."""

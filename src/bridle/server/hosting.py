@@ -1,0 +1,140 @@
+"""uvicorn on a socket that is bound already. Signals are the business of whoever runs it."""
+
+import asyncio
+import contextlib
+import functools
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import uvicorn
+
+from bridle.errors import ConfigError
+from bridle.server.asgi import App
+from bridle.server.limits import Limits
+
+_BACKLOG = 1_024
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens there; port 0 is any. Raise `ConfigError`."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(
+            f"port {port} cannot be used: {why}", hint="Name another, or 0 for any that is free."
+        ) from error
+    # Its connections inherit this. asyncio would set it on sockets that name their protocol, which
+    # this one does not; without it a head and a body that are written apart cost 40 ms.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
+
+
+def bound_unix(path: Path) -> socket.socket:
+    """A Unix socket for this user alone, in a folder of this user alone. Raise `ConfigError`."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.chmod(0o700)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if path.is_socket() and not _answers(path):
+            path.unlink()  # its server is gone
+        listening.bind(str(path))
+        path.chmod(0o600)
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        why = error.strerror or str(error)
+        raise ConfigError(
+            f"the socket {path} cannot be used: {why}",
+            hint="Is a server running there already? Its path may also be too long.",
+        ) from error
+    return listening
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as trying:
+        try:
+            trying.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+        return True
+
+
+class Host:
+    """An application on a socket, from `start` to `stop`."""
+
+    def __init__(
+        self,
+        app: App,
+        listening: socket.socket,
+        *,
+        lifespan: Literal["on", "off"] = "off",
+        limits: Limits | None = None,
+    ) -> None:
+        self._socket = listening
+        self._config = uvicorn.Config(
+            app,
+            http=_protocol(limits) if limits else "auto",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            lifespan=lifespan,
+            backlog=_BACKLOG,
+        )
+        self._server = _Quiet(self._config)
+        self._serving: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Take requests from now on."""
+        self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+        up = asyncio.create_task(self._server.up.wait())
+        try:
+            await asyncio.wait({self._serving, up}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            up.cancel()
+        if self._serving.done():
+            self._serving.result()
+
+    async def ended(self) -> None:
+        """Wait until it has ended."""
+        if self._serving is not None:
+            await asyncio.wait([self._serving])
+
+    def quit(self, seconds: float) -> None:
+        """Take no more; what is open has so long to end."""
+        self._config.timeout_graceful_shutdown = seconds  # type: ignore[assignment]  # any number
+        self._server.should_exit = True
+
+    async def stop(self, seconds: float) -> None:
+        """The same, and wait for the end."""
+        self.quit(seconds)
+        await self.ended()
+
+
+def _protocol(limits: Limits) -> Any:
+    from bridle.server.connections import Connection  # needs httptools, which the extra brings
+
+    return functools.partial(Connection, limits)
+
+
+class _Quiet(uvicorn.Server):
+    """uvicorn, without its own ideas about signals."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Say when it is up."""
+        await super().startup(sockets)
+        self.up.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave them alone."""
+        yield

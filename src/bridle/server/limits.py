@@ -1,0 +1,198 @@
+"""How much the server takes, from whom and how fast; what is over it gets a clear answer.
+
+`Bounded` stands between the guard and the routes: it counts requests, reads bodies (counting while
+they come, whatever they announced) and hands on only what is small, whole JSON.
+"""
+
+import re
+import time
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from bridle.server.asgi import App, Message, Receive, Scope, Send, only, say, values
+from bridle.server.caller import Caller
+from bridle.server.problems import Refused, refused
+
+_BODIES = ("POST", "PUT", "PATCH", "DELETE")
+_JSON = b"application/json"
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What is let in. Bytes, seconds, or how many; 0 is no limit for `rate` alone.
+
+    `chat_bytes` is for prompts, which may have pictures; `body_bytes` for all else. `rate` is
+    requests a second for each name, `burst` how many may come at once. `sessions` is how many may
+    be open. `stalled_seconds` is how long a stream waits for a client that does not read.
+    """
+
+    chat_bytes: int = 10_000_000
+    body_bytes: int = 262_144
+    head_bytes: int = 65_536
+    path_bytes: int = 4_096
+    depth: int = 64
+    rate: float = 200.0
+    burst: int = 400
+    streams: int = 2_000
+    connections: int = 4_000
+    sessions: int = 1_000
+    head_seconds: float = 10.0
+    body_seconds: float = 60.0
+    stalled_seconds: float = 60.0
+
+
+class Meter:
+    """How many requests each name has left: a bucket that fills at the rate."""
+
+    def __init__(self, rate: float, burst: int, clock: Callable[[], float]) -> None:
+        self._rate, self._burst, self._clock = rate, float(burst), clock
+        self._left: dict[str, tuple[float, float]] = {}  # name: what was left, and when
+
+    def wait(self, name: str) -> float:
+        """Take one; seconds to wait where there is none."""
+        if not self._rate:
+            return 0.0
+        now = self._clock()
+        left, since = self._left.get(name, (self._burst, now))
+        left = min(self._burst, left + (now - since) * self._rate)
+        if left < 1:
+            self._left[name] = left, now
+            return (1 - left) / self._rate
+        if len(self._left) > 10_000:  # names are few; addresses may not be
+            self._left.clear()
+        self._left[name] = left - 1, now
+        return 0.0
+
+
+class Bounded:
+    """The limits, around the routes."""
+
+    def __init__(self, app: App, limits: Limits) -> None:
+        self._app = app
+        self._limits = limits
+        self._meter = Meter(limits.rate, limits.burst, time.monotonic)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass it on, if it keeps within the limits."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            self._pace(scope)
+            self._address(scope)
+            if scope["method"] in _BODIES:
+                body = await self._body(scope, receive)
+                if body is None:
+                    return  # the client has gone
+                receive = _handing(body, receive)
+        except Refused as no:
+            await say(send, no.problem, no.headers)
+            return
+        await self._app(scope, receive, send)
+
+    def _pace(self, scope: Scope) -> None:
+        caller: Caller | None = scope.get("user")
+        client = scope.get("client")
+        name = f"name {caller.name}" if caller else f"at {client[0] if client else ''}"
+        seconds = self._meter.wait(name)
+        if seconds:
+            raise refused(
+                "rate_limited",
+                f"More than {self._limits.rate:g} requests a second came in your name.",
+                f"Try again in {seconds:.1f} seconds.",
+                ((b"retry-after", b"%d" % (int(seconds) + 1)),),
+            )
+
+    def _address(self, scope: Scope) -> None:
+        size = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
+        if size > self._limits.path_bytes:
+            raise _too_large("The address", size, self._limits.path_bytes)
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
+        """The whole body, or None where the client has gone. Raise `Refused`."""
+        headers = scope["headers"]
+        limit = self._limits.body_bytes
+        if scope["path"].endswith("/chat") or scope["path"] == "/api/agui":
+            limit = self._limits.chat_bytes
+        announced = only(headers, b"content-length") or b"0"
+        if announced.isdigit() and int(announced[:20]) > limit:
+            raise _too_large("The body", int(announced[:20]), limit)
+        body = await read(receive, limit)
+        if body:
+            _check(values(headers, b"content-type"), body, self._limits.depth)
+        return body
+
+
+async def read(receive: Receive, limit: int) -> bytes | None:
+    """A body of at most so many bytes, None where its sender has gone. Raise `Refused`."""
+    pieces, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        piece = message.get("body", b"")
+        size += len(piece)
+        if size > limit:
+            raise _too_large("The body", size, limit)
+        pieces.append(piece)
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+
+
+def _too_large(what: str, size: int, limit: int) -> Refused:
+    return refused(
+        "too_large",
+        f"{what} has {size:,} bytes or more; {limit:,} are allowed.",
+        "Send less at once.",
+    )
+
+
+def _check(kinds: list[bytes], body: bytes, depth: int) -> None:
+    kind = kinds[0].partition(b";")[0].strip().lower() if len(kinds) == 1 else b""
+    if kind != _JSON:
+        raise refused(
+            "unsupported_media",
+            "The body is not said to be JSON.",
+            "Send it as `Content-Type: application/json`.",
+        )
+    if too_deep(body, depth):
+        raise refused(
+            "invalid_json",
+            f"The body is nested more than {depth} levels deep.",
+            "Send something flatter.",
+        )
+
+
+# A string that never ends goes to the end of the body: trying again from each quote would be slow.
+_NESTING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
+
+
+def too_deep(body: bytes, depth: int) -> bool:
+    """Is there JSON nested deeper than that? What stands in strings does not count."""
+    if body.count(b"[") + body.count(b"{") <= depth:
+        return False
+    level = 0
+    for found in _NESTING.finditer(body):
+        mark = body[found.start()]
+        if mark in b"[{":
+            level += 1
+            if level > depth:
+                return True
+        elif mark in b"]}":
+            level -= 1
+    return False
+
+
+def _handing(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that hands out a body that was read already, and then what comes after."""
+    waiting = [body]
+
+    async def hand() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        message: Message = await receive()
+        while message["type"] != "http.disconnect":  # there is nothing more to come
+            message = await receive()
+        return message
+
+    return hand

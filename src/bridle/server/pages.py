@@ -1,0 +1,78 @@
+"""The page's own files: read once, found by their exact names, nothing else of the disk.
+
+A file whose name carries a hash of its content may be kept for ever; the page itself is asked for
+each time, and is not sent again when it is the same.
+"""
+
+import gzip
+import hashlib
+import re
+from pathlib import Path
+
+from msgspec import Struct
+
+FOLDER = Path(__file__).parent / "page"
+INDEX = "/"
+_HASHED = re.compile(r"[-.][A-Za-z0-9_-]{8,}\.[a-z0-9]+$")
+_MEDIA = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+    ".woff2": "font/woff2",
+    ".json": "application/json",
+    ".webmanifest": "application/manifest+json",
+    ".txt": "text/plain; charset=utf-8",
+}
+_PACKED = (".html", ".js", ".css", ".svg", ".json", ".txt", ".webmanifest")
+
+
+class Leaf(Struct, frozen=True):
+    """A file of the page, ready to be sent."""
+
+    media: str
+    plain: bytes
+    packed: bytes
+    tag: str
+    cache: str
+
+
+class Page:
+    """The files there are, by the paths under which they are asked for."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self._folder = folder
+        self._files = _files(folder)
+        self._leaves: dict[str, Leaf] = {}
+
+    def leaf(self, path: str) -> Leaf | None:
+        """What is at that path; it is read when it is first asked for."""
+        if path not in self._leaves:
+            file = self._files.get(path)
+            if file is None:
+                return None
+            self._leaves[path] = _leaf(file)
+        return self._leaves[path]
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    found = [file for file in folder.rglob("*") if file.is_file() and file.suffix in _MEDIA]
+    paths = {"/" + file.relative_to(folder).as_posix(): file for file in found}
+    if "/index.html" in paths:
+        paths[INDEX] = paths["/index.html"]
+    return paths
+
+
+def _leaf(file: Path) -> Leaf:
+    plain = file.read_bytes()
+    packed = gzip.compress(plain, 9, mtime=0) if file.suffix in _PACKED else b""
+    hashed = bool(_HASHED.search(file.name)) and file.parent.name == "assets"
+    return Leaf(
+        media=_MEDIA[file.suffix],
+        plain=plain,
+        packed=packed if len(packed) < len(plain) else b"",
+        tag='"' + hashlib.sha256(plain).hexdigest()[:24] + '"',
+        cache="public, max-age=31536000, immutable" if hashed else "no-cache",
+    )

@@ -1,0 +1,60 @@
+"""What the routes work with, all of it handed in."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+from bridle import __version__
+from bridle.server.limits import Limits
+from bridle.server.pages import Page
+from bridle.server.sessions import Sessions
+from bridle.server.signing_in import Door
+from bridle.server.views import Choices
+
+
+class Flowing(Protocol):
+    """Streams of server-sent events, as bytes."""
+
+    def session(self, session_id: str, after: int, by: str) -> AsyncIterator[bytes]: ...
+    def events(self, by: str) -> AsyncIterator[bytes]: ...
+    async def stop(self) -> None: ...
+
+
+class Catalogue(Protocol):
+    """What can be chosen: models and agents."""
+
+    async def models(self) -> Choices: ...
+    async def agents(self) -> Choices: ...
+
+
+class Bare:
+    """Nothing to choose from: everything is as the server was started."""
+
+    async def models(self) -> Choices:
+        """None."""
+        return Choices(())
+
+    async def agents(self) -> Choices:
+        """None."""
+        return Choices(())
+
+
+class Room:
+    """Sessions, streams, and who may come in."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        streams: Flowing,
+        door: Door,
+        limits: Limits | None = None,
+        catalogue: Catalogue | None = None,
+        metrics: Callable[[], bytes] | None = None,
+    ) -> None:
+        self.sessions = sessions
+        self.streams = streams
+        self.door = door
+        self.limits = limits or Limits()
+        self.catalogue: Catalogue = catalogue or Bare()
+        self.metrics = metrics or bytes
+        self.page = Page()
+        self.version = __version__

@@ -1,0 +1,51 @@
+"""What a route says of itself: whose role it needs, what it may refuse, what its answer is.
+
+The guard, the description of the API and the tests read it; a route without it does not start.
+"""
+
+from typing import Annotated, Any
+
+from litestar import Request
+from litestar.params import QueryParameter
+from msgspec import Struct
+
+from bridle.server.caller import Caller, may
+from bridle.server.problems import refused
+from bridle.server.views import Role
+
+KEY = "bridle"
+LARGEST = 2**53 - 1  # what every client's numbers can hold
+
+Asking = Request[Caller, Any, Any]
+Seq = Annotated[int, QueryParameter(ge=0, le=LARGEST)]
+Count = Annotated[int, QueryParameter(ge=1, le=1_000)]
+Words = Annotated[str, QueryParameter(max_length=1_000)]
+
+
+class Declared(Struct, frozen=True, kw_only=True):
+    """What a route says of itself.
+
+    `role` None: anybody. `refuses` are codes beside those that every such route can answer.
+    `media` and `shape` describe an answer that is no value of `views`.
+    """
+
+    role: Role | None
+    refuses: tuple[str, ...] = ()
+    media: str = "application/json"
+    shape: str = ""
+
+
+def needs(role: Role | None, *refuses: str, media: str = "", shape: str = "") -> dict[str, Any]:
+    """The declaration, as a route takes it: `opt=needs("drive", "session_busy")`."""
+    media = media or "application/json"
+    return {KEY: Declared(role=role, refuses=refuses, media=media, shape=shape)}
+
+
+def check_role(request: Asking, role: Role, what: str) -> None:
+    """Raise `Refused` where they may not do that."""
+    if not may(request.user, role):
+        raise refused(
+            "forbidden_role",
+            f"{what} needs the role {role}; {request.user.name} has {request.user.role}.",
+            "Ask whoever runs the server for a token with that role.",
+        )

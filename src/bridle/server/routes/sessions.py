@@ -1,0 +1,141 @@
+"""Sessions as a whole: listed, begun, taken up, changed, forked, rewound, deleted."""
+
+from typing import Annotated, Literal
+
+from litestar import delete, get, patch, post
+from litestar.params import QueryParameter
+
+from bridle.server.problems import refused
+from bridle.server.room import Room
+from bridle.server.routes.declared import Asking, Count, Words, check_role, needs
+from bridle.server.views import (
+    Change,
+    Fork,
+    NewSession,
+    Resume,
+    Rewind,
+    SessionDetail,
+    SessionList,
+    SessionView,
+    State,
+)
+
+
+@get("/api/sessions", opt=needs("watch"))
+async def listed(
+    room: Room,
+    words: Annotated[str, QueryParameter(name="query", max_length=1_000)] = "",
+    limit: Count = 50,
+    cursor: Words = "",
+    workspace: Annotated[str, QueryParameter(max_length=4_096)] = "",
+    wanted: Annotated[State | Literal[""], QueryParameter(name="state")] = "",
+) -> SessionList:
+    """A page of sessions, the newest first."""
+    return await room.sessions.list(words, limit, cursor, workspace, wanted)
+
+
+@post("/api/sessions", opt=needs("drive", "unknown_workspace", "unavailable"))
+async def create(request: Asking, room: Room, data: NewSession = NewSession()) -> SessionView:  # noqa: B008 - a frozen value
+    """Begin a session; its first record is on disk when this answers (A10)."""
+    _room_for_one(room)
+    if data.mode == "auto":
+        check_role(request, "admin", "A session in which nothing is asked")
+    return await room.sessions.create(data, request.user.name)
+
+
+@get("/api/sessions/{session_id:str}", opt=needs("watch"))
+async def shown(session_id: str, room: Room) -> SessionDetail:
+    """A session with all that stands beside its conversation."""
+    return await room.sessions.detail(session_id)
+
+
+@patch(
+    "/api/sessions/{session_id:str}",
+    opt=needs("drive", "session_busy", "session_locked", "unavailable"),
+)
+async def changed(session_id: str, data: Change, request: Asking, room: Room) -> SessionDetail:
+    """Another title, tags, mode, model or agent; the mode auto needs the role admin."""
+    if data.mode == "auto":
+        check_role(request, "admin", "A session in which nothing is asked")
+    return await room.sessions.change(session_id, data, request.user.name)
+
+
+@delete(
+    "/api/sessions/{session_id:str}",
+    opt=needs("admin", "session_busy", "session_locked", "unavailable"),
+)
+async def removed(session_id: str, request: Asking, room: Room) -> None:
+    """Delete a session and what was kept to undo it."""
+    await room.sessions.delete(session_id, request.user.name)
+
+
+@post(
+    "/api/sessions/{session_id:str}/resume",
+    status_code=200,
+    opt=needs("drive", "unknown_workspace", "session_busy", "session_locked", "unavailable"),
+)
+async def resumed(
+    session_id: str,
+    request: Asking,
+    room: Room,
+    data: Resume = Resume(),  # noqa: B008 - a frozen value
+) -> SessionView:
+    """Take a session up; what was left behind goes on (A10)."""
+    _room_for_one(room)
+    return await room.sessions.resume(session_id, data, request.user.name)
+
+
+@post("/api/sessions/{session_id:str}/fork", opt=needs("drive", "not_found", "unavailable"))
+async def forked(
+    session_id: str,
+    request: Asking,
+    room: Room,
+    data: Fork = Fork(),  # noqa: B008 - a frozen value
+) -> SessionView:
+    """A new session with the conversation up to a record."""
+    _room_for_one(room)
+    return await room.sessions.fork(session_id, data, request.user.name)
+
+
+@post(
+    "/api/sessions/{session_id:str}/rewind",
+    status_code=200,
+    opt=needs("drive", "not_found", "session_busy", "session_locked", "unavailable"),
+)
+async def rewound(session_id: str, data: Rewind, request: Asking, room: Room) -> SessionDetail:
+    """Make the conversation again what it was at a record."""
+    return await room.sessions.rewind(session_id, data, request.user.name)
+
+
+@post(
+    "/api/sessions/{session_id:str}/compact",
+    status_code=200,
+    opt=needs("drive", "session_busy", "session_locked", "unavailable"),
+)
+async def compacted(session_id: str, request: Asking, room: Room) -> SessionDetail:
+    """Shorten the conversation now."""
+    return await room.sessions.compact(session_id, request.user.name)
+
+
+def _room_for_one(room: Room) -> None:
+    count = len(room.sessions.open())
+    if count >= room.limits.sessions:
+        raise refused(
+            "unavailable",
+            f"{count} sessions are open, and there may be no more.",
+            "Wait until some of them rest.",
+            ((b"retry-after", b"30"),),
+        )
+
+
+ROUTES = (
+    listed,
+    create,
+    shown,
+    changed,
+    removed,
+    resumed,
+    forked,
+    rewound,
+    compacted,
+)

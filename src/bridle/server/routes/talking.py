@@ -1,0 +1,124 @@
+"""The verbs and the streams: say something, answer a question, stop it, watch."""
+
+from typing import Annotated
+
+from litestar import get, post
+from litestar.params import HeaderParameter
+from litestar.types import ASGIApp
+from msgspec import Struct
+
+from bridle.server.flowing import EVENTS, Flow
+from bridle.server.problems import refused
+from bridle.server.room import Room
+from bridle.server.routes.declared import LARGEST, Asking, Seq, check_role, needs
+from bridle.server.views import (
+    ApprovalAnswer,
+    ApprovalOutcome,
+    Chat,
+    ChatAccepted,
+    Pendings,
+)
+
+STREAM = "text/event-stream"
+_VERB = ("session_busy", "session_locked", "unavailable")
+
+
+class Interrupted(Struct, frozen=True, rename="camel"):
+    """The turn was told to end."""
+
+    session_id: str
+
+
+@post(
+    "/api/sessions/{session_id:str}/chat",
+    status_code=202,
+    opt=needs("drive", *_VERB, "idempotency_conflict"),
+)
+async def chat(
+    session_id: str,
+    data: Chat,
+    request: Asking,
+    room: Room,
+    key: Annotated[str, HeaderParameter(name="Idempotency-Key", max_length=200)] = "",
+) -> ChatAccepted:
+    """Send a prompt: accepted once it is on disk, with the number of its turn (A10).
+
+    The same Idempotency-Key with the same prompt again is the same turn, whatever happened
+    between.
+    """
+    return await room.sessions.send(session_id, data, request.user.name, key)
+
+
+@post("/api/sessions/{session_id:str}/interrupt", status_code=202, opt=needs("drive", *_VERB))
+async def interrupt(session_id: str, request: Asking, room: Room) -> Interrupted:
+    """End the turn that runs; the session is usable right after."""
+    await room.sessions.interrupt(session_id, request.user.name)
+    return Interrupted(session_id)
+
+
+@post(
+    "/api/sessions/{session_id:str}/approvals/{call_id:str}",
+    status_code=200,
+    opt=needs(
+        "answer",
+        "unknown_approval",
+        "approval_answered",
+        "approval_changed",
+        "approval_expired",
+        "session_locked",
+        "unavailable",
+    ),
+)
+async def answered(
+    session_id: str, call_id: str, data: ApprovalAnswer, request: Asking, room: Room
+) -> ApprovalOutcome:
+    """Answer a question; the first answer wins, and this says whose that was (A10, A11)."""
+    if data.scope == "rule":
+        check_role(request, "drive", "An answer that becomes a rule")
+    return await room.sessions.answer(session_id, call_id, data, request.user.name)
+
+
+@get("/api/approvals", opt=needs("watch"))
+async def pending(room: Room) -> Pendings:
+    """The open questions of all sessions."""
+    return await room.sessions.pending()
+
+
+@get(
+    "/api/sessions/{session_id:str}/stream",
+    opt=needs("watch", "too_many_streams", "unavailable", media=STREAM, shape="RecordEvent"),
+)
+async def stream(
+    session_id: str,
+    request: Asking,
+    room: Room,
+    after: Seq = 0,
+    last: Annotated[str, HeaderParameter(name="Last-Event-ID", max_length=100)] = "",
+) -> ASGIApp:
+    """A session's records as server-sent events: those after a number, then live (A10)."""
+    after = _position(last) if last else after
+    pieces = room.streams.session(session_id, after, request.user.name)
+    return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds)
+
+
+@get(
+    "/api/events",
+    opt=needs("watch", "too_many_streams", "unavailable", media=STREAM, shape="ServerEvent"),
+)
+async def events(request: Asking, room: Room) -> ASGIApp:
+    """What changes in all sessions, as server-sent events: their lines, and open questions."""
+    pieces = room.streams.events(request.user.name)
+    return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds)
+
+
+def _position(last: str) -> int:
+    if not (last.isascii() and last.isdigit() and int(last) <= LARGEST):
+        raise refused(
+            "invalid_request",
+            "Last-Event-ID is not the number of a record.",
+            "Send the id of the last event as it came, or no such header.",
+        )
+    return int(last)
+
+
+ROUTES = (chat, interrupt, answered, pending, stream, events)

@@ -1,0 +1,57 @@
+"""What every answer says to a browser: run nothing that is not ours, show it in no frame, keep
+nothing that may be secret. An ASGI wrapper; knows no routes.
+"""
+
+from bridle.server.asgi import App, Message, Receive, Scope, Send
+
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "font-src 'self'",
+        "manifest-src 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "form-action 'self'",
+    )
+)
+
+SEALS = (
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+)
+_NO_STORE = (b"cache-control", b"no-store")
+
+
+class Sealed:
+    """Puts the seals on every answer; what says nothing about caching is not to be kept."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass it on, and seal what comes back."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sealing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": sealed(message.get("headers", ()))}
+            await send(message)
+
+        await self._app(scope, receive, sealing)
+
+
+def sealed(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """These headers, with the seals."""
+    rests = () if any(name.lower() == b"cache-control" for name, _ in headers) else (_NO_STORE,)
+    return [*headers, *rests, *SEALS]

@@ -1,0 +1,207 @@
+"""Tokens: who they name, and where they are kept. No HTTP here.
+
+The server's own token lies in plain in a file of its own, so that programs of the same user can
+read it; of every other token only the hash is kept, a line each. Files that others can read are
+not trusted: they are refused. Changes made by another process count at once.
+"""
+
+import hashlib
+import logging
+import os
+import secrets
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bridle.errors import ConfigError
+from bridle.server.caller import OWNER, Caller
+from bridle.server.guard import same
+from bridle.server.views import ROLES, Role
+
+OWN_FILE = "token"
+NAMED_FILE = "tokens.jsonl"
+
+_log = logging.getLogger("bridle.server")
+
+
+class NamedToken(Struct, frozen=True):
+    """A token, as its file has it: whose it is, what they may, and the hash of it."""
+
+    name: str
+    role: Role
+    hash: str
+
+
+class Tokens:
+    """The tokens that open this server's door.
+
+    `own` is used instead of the one that lies in the folder, where it is given. `named` is another
+    file than the usual one.
+    """
+
+    def __init__(self, folder: Path, own: str = "", named: Path | None = None) -> None:
+        self.folder = folder
+        self.own = own or _own(folder / OWN_FILE)
+        self._file = named or folder / NAMED_FILE
+        self._seen: tuple[int, int, int] | None = None
+        self._named: tuple[NamedToken, ...] = ()
+        self._refresh()  # a file that cannot be trusted is no file to start with
+
+    def caller(self, token: str) -> Caller | None:
+        """Whom it names."""
+        if same(token, self.own):
+            return Caller(OWNER, "admin")
+        self._look()
+        digest = hashed(token)
+        found = [one for one in self._named if same(one.hash, digest)]
+        return Caller(found[0].name, found[0].role) if found else None
+
+    def named(self, name: str) -> Caller | None:
+        """Who has that name, as long as they have a token."""
+        if name == OWNER:
+            return Caller(OWNER, "admin")
+        self._look()
+        return next((Caller(one.name, one.role) for one in self._named if one.name == name), None)
+
+    def list(self) -> tuple[NamedToken, ...]:
+        """The named ones."""
+        self._refresh()
+        return self._named
+
+    def add(self, name: str, role: Role) -> str:
+        """A new token for somebody; it is shown this once. Raise `ConfigError`."""
+        if role not in ROLES:
+            raise ConfigError(f"there is no role {role!r}", hint=f"Roles: {', '.join(ROLES)}.")
+        if not _is_name(name) or self.named(name) is not None:
+            raise ConfigError(
+                f"{name!r} cannot be the name of a new token",
+                hint="Use letters, digits, '-', '_', '.' or '@', and a name that is not in use.",
+            )
+        token = secrets.token_urlsafe(32)
+        self._keep((*self._named, NamedToken(name, role, hashed(token))))
+        return token
+
+    def revoke(self, name: str) -> None:
+        """Their token opens nothing any more. Raise `ConfigError`."""
+        self._refresh()
+        rest = tuple(one for one in self._named if one.name != name)
+        if len(rest) == len(self._named):
+            raise ConfigError(
+                f"nobody named {name!r} has a token", hint="List the tokens to see the names."
+            )
+        self._keep(rest)
+
+    def _keep(self, tokens: Sequence[NamedToken]) -> None:
+        write_private(self._file, b"".join(msgspec.json.encode(one) + b"\n" for one in tokens))
+        self._refresh()
+
+    def _look(self) -> None:
+        """Read the file again if it is another. One that has become bad names nobody."""
+        try:
+            self._refresh()
+        except (ConfigError, OSError) as error:
+            _log.error("no named token counts: %s", error)
+            self._seen, self._named = None, ()
+
+    def _refresh(self) -> None:
+        try:
+            found = self._file.stat()
+        except FileNotFoundError:
+            self._seen, self._named = None, ()
+            return
+        seen = found.st_ino, found.st_mtime_ns, found.st_size
+        if seen != self._seen:
+            self._named = _decoded(read_private(self._file), self._file)
+            self._seen = seen
+
+
+def hashed(token: str) -> str:
+    """What is kept of a token. It is random and long, so that a plain hash is enough."""
+    return "sha256:" + hashlib.sha256(token.encode()).hexdigest()
+
+
+def read_private(path: Path) -> bytes:
+    """A file that is this user's alone. Raise `ConfigError` where others could have touched it."""
+    with path.open("rb") as file:
+        found = os.fstat(file.fileno())
+        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            raise ConfigError(
+                f"{path} can be read or written by others, so it is not trusted",
+                hint=f"Make it yours alone (chmod 600 {path}), and make new tokens if it was not.",
+            )
+        return file.read()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Put it there as a whole, for this user alone."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def _own(path: Path) -> str:
+    """The server's own token; made where there is none."""
+    try:
+        token = read_private(path).decode("ascii", "replace").strip()
+    except FileNotFoundError:
+        token = secrets.token_urlsafe(32)
+        write_private(path, token.encode() + b"\n")
+    if len(token) < 16:
+        raise ConfigError(
+            f"{path} holds no token that is long enough",
+            hint="Remove the file: the server makes a new one when it starts.",
+        )
+    return token
+
+
+def _decoded(content: bytes, path: Path) -> tuple[NamedToken, ...]:
+    """The lines of a token file: JSON, or the same as items of a YAML list."""
+    found: dict[str, NamedToken] = {}
+    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            one = msgspec.convert(_line(line.strip()), NamedToken)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise _bad(path, number, str(error)) from error
+        if not _is_name(one.name) or one.name in found or one.name == OWNER:
+            raise _bad(path, number, f"{one.name!r} is no name, or stands there twice")
+        found[one.name] = one
+    return tuple(found.values())
+
+
+def _line(text: str) -> Any:
+    import yaml  # a token file is JSON nearly always
+
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        pass
+    try:
+        return yaml.safe_load(text.removeprefix("- "))
+    except yaml.YAMLError as error:
+        raise ValueError("it is neither JSON nor YAML") from error
+
+
+def _bad(path: Path, number: int, why: str) -> ConfigError:
+    return ConfigError(
+        f"line {number} of {path} is no token: {why}",
+        hint='A line is {"name": "ann", "role": "drive", "hash": "sha256:…"}.',
+    )
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= 64 and all(one.isalnum() or one in "-_.@" for one in name)
