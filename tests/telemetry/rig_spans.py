@@ -8,9 +8,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from bridle.engine.tracing import trace
 from bridle.events import CallIntended, ResponseCompleted, ToolResultEvent
+from bridle.promises.provider import ProviderInfo
 from bridle.promises.tool import ToolResult
+from bridle.providers.scripted import Scripted
 from bridle.runtime.telemetry_store import TracedStore
 from bridle.stores.memory import MemoryStore
+from bridle.usage import Price
 from rig import Thing, make_engine
 
 
@@ -29,10 +32,24 @@ class Collected:
         return [span for span in self.spans() if span.name == name]
 
 
+INFO = ProviderInfo("scripted", "tiny", price=Price(3.0, 15.0))
+
+
 def traced_engine(replies, *tools, collected, store=None, content=False, **rest):
     """An engine of real parts whose store tells spans."""
     store = TracedStore(store or MemoryStore(), collected.provider, content=content)
-    return make_engine(replies, *tools, store=store, **rest)
+    model = replies if hasattr(replies, "stream") else Scripted(replies, info=INFO)
+    return make_engine(model, *tools, store=store, **rest)
+
+
+def shape(node, level=0):
+    """A tree in a few words a line: kind, name, how it ended."""
+    span = node.span
+    name = span.name if span.kind not in ("session", "task") else ""
+    lines = ["  " * level + " ".join(filter(None, (span.kind, name, span.status)))]
+    for below in node.below:
+        lines += shape(below, level + 1)
+    return lines
 
 
 async def _works(arguments, context):
@@ -57,8 +74,13 @@ def random_replies(seed):
             ["look", "write_it", "break_it", "nobody_has_it"], k=luck.randrange(1, 4)
         )
         said = [{"name": name, "arguments": {}} for name in names]
-        yield {"text": "on it " * luck.randrange(3), "calls": said}
-    yield {"text": "done"}
+        yield {"text": "on it " * luck.randrange(3), "calls": said, "usage": _usage(luck)}
+    yield {"text": "done", "usage": _usage(luck)}
+
+
+def _usage(luck):
+    found = {"inputTokens": luck.randrange(9_000), "outputTokens": luck.randrange(500)}
+    return found | {"cacheReadTokens": luck.randrange(100)}
 
 
 def check_tree(root, records):

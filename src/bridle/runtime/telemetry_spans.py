@@ -85,7 +85,7 @@ class Sending:
             _name(span),
             context=None if above is None else trace.set_span_in_context(above),
             kind=SpanKind.CLIENT if span.kind == "model" else SpanKind.INTERNAL,
-            attributes={CONVERSATION: self._session_id, **_identity(span)},
+            attributes={CONVERSATION: self._session_id, **_identity(span), **_turn(span)},
             start_time=span.start * 1_000_000,
         )
         if span.kind == "task":
@@ -106,6 +106,8 @@ class Sending:
             self._tracer.tasks.pop(span.child, None)
         if sent is None:
             return  # it began in another process
+        if span.kind == "turn":
+            sent.update_name(_name(span))  # who carries it is said after it has begun
         sent.set_attributes(_outcome(span))
         if self._tracer.content:
             sent.set_attributes(_content(span))
@@ -147,16 +149,24 @@ def _identity(span: Span) -> dict[str, Any]:
         found |= {OPERATION: "chat", REQUEST_MODEL: model, PROVIDER: provider}
         found["bridle.purpose"] = span.detail
     elif span.kind == "turn":
-        found |= {OPERATION: "invoke_agent", AGENT: span.detail or "bridle"}
-        found["bridle.turn"] = span.number
+        found[OPERATION] = "invoke_agent"
     elif span.kind == "step":
         found["bridle.step"] = span.number
-    elif span.kind in ("tool", "wait"):
-        found |= {OPERATION: "execute_tool", TOOL: span.name} if span.kind == "tool" else {}
-        found |= {CALL: span.call_id, "bridle.turn": span.number}
+    elif span.kind == "tool":
+        found |= {OPERATION: "execute_tool", TOOL: span.name, CALL: span.call_id}
+    elif span.kind == "wait" and isinstance(span.asked, ToolCall):
+        found |= {TOOL: span.asked.name, CALL: span.call_id}
     elif span.kind == "task":
         found |= {"bridle.task.session": span.child, AGENT: span.detail}
     return {key: value for key, value in found.items() if value}
+
+
+def _turn(span: Span) -> dict[str, int]:
+    """The turn that it belongs to."""
+    one: Span | None = span
+    while one is not None and one.kind != "turn" and not (one.kind == "wait" and one.number):
+        one = one.parent
+    return {} if one is None else {"bridle.turn": one.number}
 
 
 def _outcome(span: Span) -> dict[str, Any]:
@@ -164,6 +174,8 @@ def _outcome(span: Span) -> dict[str, Any]:
     found: dict[str, Any] = {"bridle.status": span.status, **_use(span.used)}
     found[ERROR] = span.error or (span.status if span.status in _WRONG else "")
     found["bridle.retries"] = span.retries
+    if span.kind == "turn":
+        found[AGENT] = span.detail or "bridle"
     if span.kind == "model":
         found |= {RESPONSE_MODEL: _model(span.model)[1], RESPONSE_ID: span.request_id}
         found[FINISH] = (span.stop_reason,) if span.stop_reason else ()
