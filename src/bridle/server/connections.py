@@ -58,6 +58,10 @@ class Connection(HttpToolsProtocol):
         self._in_head, self._head = True, 0
         self._wait(self._limits.head_seconds)
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header. Space after its value is no part of it, but httptools leaves it there."""
+        super().on_header(name, value.strip(b" \t"))
+
     def on_headers_complete(self) -> None:
         """Its head is whole; the application is started, and its body has so long."""
         super().on_headers_complete()

@@ -77,7 +77,7 @@ class Host:
         self._socket = listening
         self._config = uvicorn.Config(
             app,
-            http=_protocol(limits) if limits else "auto",
+            http=_protocol(limits) if limits else "h11",
             ws="none",
             log_config=None,
             access_log=False,
