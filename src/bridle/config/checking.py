@@ -51,7 +51,7 @@ def _wanted(key: str) -> str:
         return f"Choose one of {', '.join(choices)}."
     if TYPES[key] is str:
         return "Text that could be read as a number, a date or yes/no needs quotes."
-    if TYPES[key] is bool:
+    if TYPES[key] in (bool, bool | None):
         return "Write true or false."
     if key == "redact":
         return "Write one pattern a line, in single quotes: - 'ACME-[0-9]{6}'."

@@ -58,7 +58,8 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     what commands run in, `hosts` are those that `web_fetch` may ask (none: there is no such tool),
     `undo` says whether what a turn changes is kept to be taken back. `agent` carries the turns:
     `loop` (our own), `claude-code` or `acp:COMMAND`; `agent_env` names the variables that the
-    program of an ACP agent may have.
+    program of an ACP agent may have. `telemetry` says whether OpenTelemetry spans are sent (None:
+    where the environment says so), `telemetry_content` whether they carry what was said.
     """
 
     provider: str = ""
@@ -82,6 +83,8 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     sandbox: SandboxChoice = "auto"
     hosts: tuple[str, ...] = ()
     undo: bool = True
+    telemetry: bool | None = None
+    telemetry_content: bool = False
     theme: Literal["auto", "dark", "light", "plain"] = "auto"
 
     @property
