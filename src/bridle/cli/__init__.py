@@ -17,6 +17,10 @@ from bridle.cli.lazy import Lazy
 COMMANDS = {
     "run": ("run:command", "Send one prompt and print the answer."),
     "repl": ("repl:command", "Talk line by line."),
+    "serve": ("serve:command", "Serve sessions over HTTP, with a page for the browser."),
+    "attach": ("attach:command", "Talk to a session on a server, or in the background."),
+    "ps": ("background:ps", "List the sessions that run, here and in the background."),
+    "stop": ("background:stop", "Stop a session that runs in the background."),
     "sessions": ("sessions:command", "List, show, search, fork, rewind, check … the sessions."),
     "approvals": ("approvals:command", "List the questions that wait for an answer; answer one."),
     "trace": ("trace:command", "Show where a session's time and money went, as a tree."),

@@ -6,7 +6,7 @@ business; what is made of the answers is the engine's.
 
 import asyncio
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from bridle.events import ApprovalAsked
 from bridle.promises.session import NO, Answer, Conversation
 from bridle.workspace.paths import Workspace
 
+Current = Callable[[ApprovalAsked], str | None]
 _PATIENCE = 2.0  # seconds
 _LARGEST = 200_000  # bytes of a file that is compared; a larger one is shown as it will be
 
@@ -43,6 +44,8 @@ class Asker:
         self._shown: dict[str, asyncio.Event] = {}  # by what is shown
         self._apart: set[str] = set()  # groups that are walked through one by one
         self.session: Conversation | None = None
+        self.current: Current = current  # where the files lie that a call would change
+        self.previewed: Callable[[ApprovalAsked], Awaitable[str]] = self._previewed
         self.unanswered = 0
         screen.on_asked = lambda asked: self._event(asked).set()
 
@@ -64,7 +67,8 @@ class Asker:
     async def _alone(self, asked: ApprovalAsked) -> Answer:
         """One question, until there is an answer to it."""
         width = self._screen.width
-        text = f"{shown_text([asked], self._screen.paint, width)}\n{choices_of(asked, width)}"
+        shown = shown_text([asked], self._screen.paint, width, self.current)
+        text = f"{shown}\n{choices_of(asked, width)}"
         while True:
             line = await self._line(text, asked)
             answer = answer_of(asked, line)
@@ -81,7 +85,7 @@ class Asker:
             screen.ask("  no rule would cover this and nothing else\n")
             return None
         try:
-            said = await asyncio.to_thread(previewed, asked, self._session_id)
+            said = await self.previewed(asked)
         except AgentError as error:
             screen.ask(f"  {one_line(error.message)}\n  {screen.paint.dim(one_line(error.hint))}\n")
             return None
@@ -90,15 +94,15 @@ class Asker:
             return Answer(True, "rule", rule=asked.proposal)
         return None if line is not None else NO
 
-    @property
-    def _session_id(self) -> str:
-        return self.session.id if self.session is not None else ""
+    async def _previewed(self, asked: ApprovalAsked) -> str:
+        session_id = self.session.id if self.session is not None else ""
+        return await asyncio.to_thread(previewed, asked, session_id)
 
     async def _together(self, kin: Sequence[ApprovalAsked]) -> list[Answer] | None:
         """Several questions, until each has an answer; None: they are wanted one by one."""
         screen, count = self._screen, len(kin)
         offer = together.choices(kin, screen.width)
-        text = f"{shown_text(kin, screen.paint, screen.width)}\n{offer}"
+        text = f"{shown_text(kin, screen.paint, screen.width, self.current)}\n{offer}"
         while True:
             line = await self._line(text, *kin)
             if together.wants_each(line):
@@ -156,14 +160,17 @@ class Asker:
         del self._shown[asked.shown]
 
 
-def shown_text(asked: Sequence[ApprovalAsked], paint: Paint, width: int) -> str:
+def shown_text(
+    asked: Sequence[ApprovalAsked], paint: Paint, width: int, held: "Current | None" = None
+) -> str:
     """Questions in full, with what the files hold now that they would change."""
+    held = held or current
     if len(asked) > 1:
-        return together.questions(asked, paint, width, [current(one) for one in asked])
+        return together.questions(asked, paint, width, [held(one) for one in asked])
     (one,) = asked
     if plan_question.is_question(one):
         return plan_question.told(one, paint, width)
-    return question(one, paint, width, current(one))
+    return question(one, paint, width, held(one))
 
 
 def choices_of(asked: ApprovalAsked, width: int) -> str:

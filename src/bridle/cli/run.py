@@ -37,6 +37,11 @@ from bridle.cli.words import prompt_of, read_all
     "(`bridle approvals`). Default: prompt at a terminal, else deny.",
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print the answer and errors, nothing else.")
+@click.option(
+    "--detach",
+    is_flag=True,
+    help="Run it in the background: print the session's id and return (`bridle ps`, `attach`).",
+)
 def command(prompt: tuple[str, ...], **flags: Any) -> int:
     """Send PROMPT and print the answer. Without PROMPT, or with -, it is read from stdin.
 
@@ -46,6 +51,10 @@ def command(prompt: tuple[str, ...], **flags: Any) -> int:
     Exit codes: 0 done, 1 failed, 2 usage, 3 permission needed, 4 a limit reached, 130 interrupted.
     """
     text = _words(prompt, again=flags["go_on"] or flags["resume"] is not None)
+    if flags["detach"]:
+        from bridle.cli.detaching import detach
+
+        return detach(text, flags)
     from bridle.cli.once import run_once
 
     return run_once(text, flags)

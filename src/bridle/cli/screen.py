@@ -114,6 +114,12 @@ class Screen:
         """It was answered here."""
         self._asking = ""
 
+    def leave_question(self) -> None:
+        """The turn that asked is over: what stands there is no question any more."""
+        if self._asking:
+            self._asking = ""
+            self._err.write("\n")
+
     def answer_aside(self) -> None:
         """What is answered from here on is nobody's answer here: standard output has had it."""
         self._out = self._err

@@ -134,6 +134,7 @@ class Watch:
         async with aclosing(self._records) as records:
             async for record in records:
                 if isinstance(record.event, TraceEvent) and record.event.kind == "resync":
+                    self._last = min(self._last, record.seq)
                     return False
                 self._last = record.seq
                 self._show(record)
@@ -164,6 +165,7 @@ def holding_reins(interrupt: Callable[[], Awaitable[Any]]) -> Iterator[None]:
     def pulled() -> None:
         if not stopping:
             stopping.append(asyncio.ensure_future(interrupt()))
+            stopping[0].add_done_callback(lambda done: done.cancelled() or done.exception())
         elif me is not None:
             loop.call_later(_PATIENCE, os._exit, INTERRUPTED)
             me.cancel()

@@ -18,12 +18,16 @@ class Endings:
         self._before = History().metrics
         self.results: dict[int, TurnResult] = {}
         self.parked: dict[int, int] = {}  # turns, and the record in which they were parked
+        self.began = 0  # the record before the prompt of the newest turn
+        self._turn = 0
 
     def take(self, record: Record, history: History) -> None:
         """One record more; the history knows it already."""
         match record.event:
             case MessageAdded(prompt=prompt) if prompt:
-                self._text, self._before = "", history.before
+                if history.running != self._turn:
+                    self._turn, self.began = history.running, prompt - 1
+                    self._text, self._before = "", history.before
             case ResponseCompleted(message=message):
                 self._text = message.content if message is not None else ""
             case TurnParked(turn=turn):

@@ -88,6 +88,11 @@ class RemoteSession:
         return self._feed.seq
 
     @property
+    def began(self) -> int:
+        """The record before the newest turn's prompt: from there on it can be shown whole."""
+        return self._feed.endings.began
+
+    @property
     def metrics(self) -> ExecutionMetrics:
         """What the session has used so far."""
         return self.history.metrics

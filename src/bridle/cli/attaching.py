@@ -1,0 +1,134 @@
+"""From an address or an id to a conversation with a session elsewhere: a REPL, or a look at it."""
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import click
+
+from bridle.cli.asking import Asker
+from bridle.cli.failure import DONE, INTERRUPTED
+from bridle.cli.find import find_session, session_folder
+from bridle.cli.lines import Lines
+from bridle.cli.render import one_line
+from bridle.cli.room_there import FarRoom, find_line
+from bridle.cli.screen import Screen
+from bridle.cli.serve import server_folder
+from bridle.cli.talk import Repl
+from bridle.cli.turn import ENDING, on_signals
+from bridle.client import Client, RemoteSession
+from bridle.errors import ConfigError
+from bridle.events import ApprovalAsked
+
+VARIABLE = "BRIDLE_TOKEN"
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+async def attach(url: str, session: str, flags: dict[str, Any]) -> int:
+    """Talk to a session of the server at that address; without an id, to a new one."""
+    parts = urlsplit(url)
+    named = parts.fragment.removeprefix("/s/").partition("@")[0] if "/s/" in parts.fragment else ""
+    screen = _screen(flags)
+    client = Client(url, token_for(url, flags), tell=_teller(screen))
+    async with client:
+        return await _meet(client, session or unquote(named), screen, flags, files_here=False)
+
+
+async def attach_here(start: str, flags: dict[str, Any]) -> int:
+    """Talk to a session of this machine, which goes on in the background."""
+    from bridle.cli.supervising import supervised
+
+    found = find_session(session_folder(), start)
+    screen = _screen(flags)
+    async with supervised(found.id, tell=_teller(screen)) as client:
+        return await _meet(client, found.id, screen, flags, files_here=True)
+
+
+async def _meet(
+    client: Client, session: str, screen: Screen, flags: dict[str, Any], *, files_here: bool
+) -> int:
+    role = (await client.me()).role
+    found = (await find_line(client, session)).id if session else ""
+    if flags["watch"] or role == "watch":
+        if not found:
+            raise click.UsageError("there is no session to watch\nName one: bridle attach URL ID")
+        return await watch(await client.watch(found), screen)
+    if found and role == "answer":
+        opened = await client.watch(found)
+    else:
+        opened = await client.session(found or None)
+    lines = Lines()
+    asker = Asker(lines, screen)
+    if not files_here:
+        asker.current = lambda asked: None  # the files are on another machine, perhaps
+    return await Repl(FarRoom(client, opened, screen, asker), lines).talk()
+
+
+async def watch(session: RemoteSession, screen: Screen) -> int:
+    """Show the newest turn and what comes, until somebody has seen enough."""
+    title = one_line(session.title or session.id)
+    said = f"{title} · {session.line.model} · watching; Ctrl-C leaves, the session goes on"
+    screen.line(screen.paint.dim(one_line(said)))
+    seeing = asyncio.ensure_future(_see(session, screen))
+    gone = False
+
+    def leave() -> None:
+        nonlocal gone
+        gone = True
+        seeing.cancel()
+
+    def enough() -> None:
+        seeing.cancel()
+
+    with on_signals(enough, signal.SIGINT), on_signals(leave, *ENDING):
+        await asyncio.wait([seeing])
+    if not seeing.cancelled():
+        seeing.result()
+    screen.break_line()
+    return INTERRUPTED if gone else DONE
+
+
+async def _see(session: RemoteSession, screen: Screen) -> None:
+    async with aclosing(session.subscribe(session.began)) as records:
+        async for record in records:
+            screen.feed(record)
+            if isinstance(record.event, ApprovalAsked):
+                words = f"    {one_line(record.event.call.name)} waits for somebody's answer"
+                screen.line(screen.paint.dim(words))
+
+
+def token_for(url: str, flags: dict[str, Any]) -> str:
+    """The token that was given, or our own where the server is on this machine."""
+    if flags["token"]:
+        return str(flags["token"])
+    if flags["token_file"]:
+        return _first_line(Path(flags["token_file"]))
+    if given := os.environ.get(VARIABLE):
+        return given
+    parts = urlsplit(url)
+    if "code" in parse_qs(parts.fragment) or parts.hostname not in _LOOPBACK:
+        return ""
+    own = server_folder() / "token"
+    return _first_line(own) if own.exists() else ""
+
+
+def _first_line(path: Path) -> str:
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        why = getattr(problem, "strerror", None) or "it is no text"
+        raise ConfigError(f"the token cannot be read from {path}: {why}") from problem
+    return lines[0].strip() if lines else ""
+
+
+def _screen(flags: dict[str, Any]) -> Screen:
+    return Screen(sys.stdout, sys.stderr, quiet=flags["quiet"], thinking=flags["thinking"])
+
+
+def _teller(screen: Screen) -> Any:
+    return lambda text: screen.line(screen.paint.dim(f"· {one_line(text)}"))

@@ -1,0 +1,42 @@
+"""How a server comes to an engine: a folder's settings and rules, as `bridle run` reads them.
+
+A question waits for whoever answers it first. What click would say to a person at the command line
+becomes an error that a server can pass on.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bridle.cli.setup import Setup
+from bridle.errors import ConfigError
+
+if TYPE_CHECKING:
+    from bridle.engine.engine import Engine
+    from bridle.server.opening import Opening, Wanted
+
+FACE = "server"
+
+
+def opening(flags: dict[str, Any]) -> "Opening":
+    """Engines as these flags say, for whatever folder, model and agent is wanted."""
+
+    def opened(wanted: "Wanted", session_id: str) -> "Engine":
+        try:
+            setup = Setup({**flags, **_chosen(wanted, session_id)})
+            return setup.engine(setup.provider(), None, FACE, on_ask="wait")
+        except click.ClickException as error:
+            message, _, hint = error.format_message().partition("\n")
+            raise ConfigError(message, error, hint=hint) from error
+
+    return opened
+
+
+def _chosen(wanted: "Wanted", session_id: str) -> dict[str, Any]:
+    """Another provider or model than the flags' puts away what the flags say of the other."""
+    given: dict[str, Any] = {"workspace": wanted.workspace, "resume": session_id or None}
+    if wanted.provider or wanted.model:
+        given |= {"provider": wanted.provider or None, "model": wanted.model or None}
+    if wanted.agent:
+        given |= {"agent": wanted.agent}
+    return given

@@ -1,0 +1,84 @@
+"""Puts the questions of a session elsewhere to the person here. The first answer wins.
+
+One that somebody else answers, or that its turn leaves behind, is taken back; the screen says who
+it was. What an answer leads to is the server's business.
+"""
+
+import asyncio
+from contextlib import suppress
+
+from bridle.cli.asking import Asker
+from bridle.cli.render import one_line
+from bridle.cli.screen import Screen
+from bridle.cli.words import person
+from bridle.errors import AgentError
+from bridle.events import ApprovalAsked, TurnEnded, TurnParked
+from bridle.promises.session import Conversation
+from bridle.promises.store import Record
+
+
+class Questions:
+    """The questions of one session, as long as it is watched here."""
+
+    def __init__(self, session: Conversation, asker: Asker, screen: Screen) -> None:
+        self._session = session
+        self._asker = asker
+        self._screen = screen
+        self._asking: dict[str, asyncio.Task[None]] = {}  # by what is shown
+        self._one = asyncio.Lock()
+
+    def begin(self) -> None:
+        """Ask what stands there from before."""
+        standing = list(self._session.history.pending.values())
+        self._asker.expect_nothing(standing)
+        for asked in standing:
+            self._ask(asked)
+
+    def take(self, record: Record) -> None:
+        """One record more: there may be a new question, and others may be over."""
+        pending = self._session.history.pending
+        for shown in [shown for shown in self._asking if shown not in pending]:
+            self._asking[shown].cancel()
+        if isinstance(record.event, ApprovalAsked) and record.event.shown in pending:
+            self._ask(record.event)
+        elif isinstance(record.event, TurnEnded | TurnParked):
+            self._screen.leave_question()
+
+    async def close(self) -> None:
+        """Ask nothing any more. What nobody answered stays asked."""
+        for task in list(self._asking.values()):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def _ask(self, asked: ApprovalAsked) -> None:
+        if asked.shown in self._asking:
+            return
+        task = self._asking[asked.shown] = asyncio.create_task(self._put(asked))
+        task.add_done_callback(lambda done: self._asking.pop(asked.shown, None))
+
+    async def _put(self, asked: ApprovalAsked) -> None:
+        async with self._one:
+            while self._stands(asked):
+                unheard = self._asker.unanswered
+                answer = await self._asker(asked)
+                if self._asker.unanswered > unheard or not self._stands(asked):
+                    return  # nobody is here, which is no answer; or others were faster
+                try:
+                    await self._session.answer(
+                        asked.call.id, answer, shown=asked.shown, by=person()
+                    )
+                    return
+                except AgentError as error:
+                    self._complain(error)
+                    if not error.retryable:
+                        return
+
+    def _stands(self, asked: ApprovalAsked) -> bool:
+        return asked.shown in self._session.history.pending
+
+    def _complain(self, error: AgentError) -> None:
+        paint = self._screen.paint
+        self._screen.line(paint.yellow(f"  {one_line(error.message)}"))
+        if error.hint:
+            self._screen.line(paint.dim(f"  {one_line(error.hint)}"))

@@ -1,0 +1,206 @@
+"""A server's life at the command line: put together, announced, stopped by a signal.
+
+What is served is `bridle.server`; here it gets its settings, its socket and its log.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bridle import __version__
+from bridle.cli.failure import INTERRUPTED
+from bridle.cli.opening import opening
+from bridle.cli.render import one_line
+from bridle.cli.serve import server_folder
+from bridle.cli.setup import Setup
+from bridle.cli.style import paint_for
+from bridle.cli.turn import ENDING, on_signals, run
+from bridle.config import Settings, state_folder
+from bridle.errors import ConfigError, MissingExtra
+from bridle.stores.reading import SessionFolder
+
+if TYPE_CHECKING:
+    from bridle.server.limits import Limits
+    from bridle.server.room import Room
+    from bridle.server.serving import Serving
+    from bridle.server.signing_in import Door
+
+_DEADLINE = 10.0  # seconds that an orderly stop may take
+_SHORTEST = 16  # characters of a token
+LOG = "log"
+
+
+def serve(flags: dict[str, Any]) -> int:
+    """Until somebody stops it."""
+    flags["workspaces"] = flags["workspaces"] or (str(Path.cwd().resolve()),)
+    flags["workspace"] = flags["workspaces"][0]
+    setup = Setup(flags)
+    if setup.settings.mode == "auto":
+        raise click.UsageError(
+            "with the mode auto everybody who has a token could run anything\n"
+            "Choose --mode edits, and allow more by rules; an admin can set it for one session."
+        )
+    model = setup.agent if setup.agent != "loop" else setup.choose().provider().info.label
+    return run(_serve(flags, setup, model))
+
+
+def show_token(flags: dict[str, Any]) -> int:
+    """The person's own token, alone on standard output."""
+    click.echo(door_of(flags).tokens.own)
+    return 0
+
+
+async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
+    from bridle.server.app import Application
+    from bridle.server.guard import Names
+    from bridle.server.hosting import bound
+    from bridle.server.serving import Serving, affordable, check_reach
+
+    host = flags["host"]
+    check_reach(host, explicit=bool(flags["token"] or flags["token_file"]))
+    door = door_of(flags)
+    from bridle.server.limits import Limits
+
+    room = room_of(flags, setup.settings, door, affordable(Limits()))
+    with bound(host, flags["port"]) as listening, logged(server_folder() / LOG):
+        port = listening.getsockname()[1]
+        serving = Serving(Application(room, Names(port, host, flags["allowed"])), listening)
+        await serving.start()
+        base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        announce(setup, base, f"{base}/#code={door.code()}", model, flags["workspaces"])
+        return await stopped(serving, room)
+
+
+async def stopped(serving: "Serving", room: "Room", idle: "asyncio.Event | None" = None) -> int:
+    """Until a signal comes (or nothing is left to do), and everything is settled."""
+    asked = idle or asyncio.Event()
+    again = False
+
+    def pulled() -> None:
+        nonlocal again
+        if again:
+            os._exit(INTERRUPTED)  # what was acknowledged is on disk; the rest is cut off
+        again = True
+        asked.set()
+
+    with on_signals(pulled, signal.SIGINT, *ENDING):
+        ended = asyncio.ensure_future(serving.ended())
+        waiting = asyncio.ensure_future(asked.wait())
+        try:
+            await asyncio.wait([ended, waiting], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if again and sys.stderr.isatty():
+                click.echo("\nstopping; Ctrl-C again stops at once", err=True)
+            waiting.cancel()
+            await serving.stop(_DEADLINE)
+            await room.sessions.engines.close()
+            await asyncio.wait([ended, waiting])
+    return 0
+
+
+def door_of(flags: dict[str, Any]) -> "Door":
+    """Who may come in. Raise `ConfigError`, `MissingExtra`."""
+    try:
+        from bridle.server.signing_in import Door
+        from bridle.server.tokens import Tokens
+    except ImportError as problem:
+        raise no_server(problem) from problem
+    own = flags["token"] or ""
+    if own and (len(own) < _SHORTEST or not own.isascii() or not own.isprintable()):
+        raise ConfigError(
+            f"the token is too short to keep anybody out: at least {_SHORTEST} letters",
+            hint="Leave --token out: a good one is made and kept for you.",
+        )
+    named = flags["token_file"]
+    if named is not None and not Path(named).exists():
+        raise ConfigError(
+            f"there is no file {named}",
+            hint="Make tokens with `bridle serve token add NAME`, and leave --token-file out.",
+        )
+    return Door(Tokens(server_folder(), own, Path(named) if named else None))
+
+
+def room_of(flags: dict[str, Any], settings: Settings, door: "Door", limits: "Limits") -> "Room":
+    """Sessions and streams for the folders that the flags name; None names all of them."""
+    try:
+        from bridle.cli.catalogue import Menu
+        from bridle.server.metrics import Metrics
+        from bridle.server.opening import Engines
+        from bridle.server.room import Room
+        from bridle.server.sessions import Sessions
+        from bridle.server.streams import Streams
+    except ImportError as problem:
+        raise no_server(problem) from problem
+    folders = flags["workspaces"]
+    known = None if folders is None else tuple(os.path.realpath(one) for one in folders)
+    folder = SessionFolder(state_folder(os.environ))
+    sessions = Sessions(folder, Engines(opening(flags)), known)
+    streams = Streams(sessions, most=limits.streams)
+    metrics = Metrics(sessions, streams)
+    return Room(sessions, streams, door, limits, Menu(settings), metrics)
+
+
+def no_server(problem: ImportError) -> MissingExtra:
+    """What is said where the extra is not there."""
+    return MissingExtra(
+        "what serves over HTTP is not installed",
+        problem,
+        hint="Install it with: pip install 'bridle[server]'",
+    )
+
+
+def announce(setup: Setup, base: str, link: str, model: str, folders: tuple[str, ...]) -> None:
+    """What a person needs to know, and nothing else."""
+    paint = paint_for(sys.stdout)
+    rows = [
+        ("open", paint.cyan(link)),
+        ("", paint.dim("signs you in once, within 15 minutes; `--show-token` prints your token")),
+        ("folders", one_line(folders[0])),
+        *(("", one_line(folder)) for folder in folders[1:]),
+        ("model", one_line(model)),
+        ("mode", f"{setup.settings.mode} · sandbox {_sandbox(setup)}"),
+        ("log", one_line(str(server_folder() / LOG))),
+        ("stop", "Ctrl-C; sessions are kept"),
+    ]
+    click.echo(f"{paint.bold('bridle')} {__version__} serves {base}\n")
+    for name, said in rows:
+        click.echo(f"  {paint.dim(name.ljust(9))} {said}")
+    click.echo("")
+    sys.stdout.flush()
+
+
+def _sandbox(setup: Setup) -> str:
+    from bridle.workspace.sandbox import probe
+
+    try:
+        return probe(setup.settings.sandbox).level
+    except ConfigError as error:
+        return one_line(error.message)
+
+
+@contextmanager
+def logged(path: Path) -> Iterator[None]:
+    """Have what the server's parts have to say in a file that is private."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "a", encoding="utf-8", errors="replace") as file:
+        writer = logging.StreamHandler(file)
+        writer.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        root = logging.getLogger()
+        root.addHandler(writer)
+        root.setLevel(logging.INFO)
+        say = logging.getLogger("bridle").info
+        say("started, process %d, version %s", os.getpid(), __version__)
+        try:
+            yield
+        finally:
+            say("stopped")
+            root.removeHandler(writer)

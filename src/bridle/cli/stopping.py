@@ -1,0 +1,102 @@
+"""Stopping sessions wherever they run: by the supervisor that carries them, or by a letter."""
+
+import asyncio
+import os
+import signal
+import time
+from contextlib import suppress
+
+from bridle.cli.changing import take
+from bridle.cli.find import find_session, session_folder
+from bridle.cli.supervising import (
+    Supervisor,
+    carrier_of,
+    forget_session,
+    noted_sessions,
+    supervisors,
+)
+from bridle.cli.words import person
+from bridle.engine.recovery import given_up
+from bridle.engine.session import Session
+from bridle.errors import AgentError, SessionError, UnknownSession
+from bridle.promises.store import Letter, SessionSummary
+from bridle.runtime.posting import deliver, new_letter
+from bridle.stores.holder import holder_of
+
+_TURNS = 100  # queued prompts that are stopped one after the other
+_PATIENCE = 15.0  # seconds that a supervisor has to end in
+_EVERY = 0.05
+
+
+def stop_one(start: str) -> str:
+    """End what the session does, and forget that it is in the background; its id."""
+    found = find_session(session_folder(), start)
+    carrier = carrier_of(found.id)
+    if carrier is not None and carrier.pid:
+        asyncio.run(_interrupt(carrier, found.id))
+    else:
+        _stop_alone(found, known=carrier is not None)
+    forget_session(found.id)
+    return found.id
+
+
+def stop_all() -> list[str]:
+    """End all background sessions, and the processes that carry them."""
+    stopped = []
+    for session_id in sorted(noted_sessions()):
+        try:
+            stopped.append(stop_one(session_id))
+        except UnknownSession:  # it was deleted
+            forget_session(session_id)
+    _dismiss([one for one in supervisors() if one.pid])
+    return stopped
+
+
+async def _interrupt(carrier: Supervisor, session_id: str) -> None:
+    """End the turn, and those that wait behind it."""
+    async with carrier.client() as client:
+        session = await client.watch(session_id)
+        for _ in range(_TURNS):
+            await session.interrupt()
+            if not (session.is_busy or session.is_parked):
+                return
+    raise SessionError(f"session {session_id} is still at work", hint="Try again in a moment.")
+
+
+def _stop_alone(found: SessionSummary, *, known: bool) -> None:
+    """No supervisor has it: another process may, or it was left behind."""
+    folder = session_folder()
+    if holder_of(folder.path(found.id)):
+        deliver(folder, found.id, Letter(new_letter(), "interrupt", person()))
+        return
+
+    async def end(session: Session) -> bool:
+        if session.is_parked:
+            for event in given_up(session.history, person()):
+                await session.note(event)
+            return True
+        return False
+
+    if not take(found, end) and not known:
+        raise SessionError(
+            f"nobody holds session {found.id}, so there is nothing to stop",
+            hint=f"`bridle sessions show {found.id}` says how it ended.",
+        )
+
+
+def _dismiss(running: list[Supervisor]) -> None:
+    """Have them end in order."""
+    for one in running:
+        with suppress(ProcessLookupError, PermissionError):
+            if (pid := one.pid) > 1:
+                os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        if not any(one.pid for one in running):
+            return
+        time.sleep(_EVERY)
+    raise AgentError(
+        "agent",
+        "a process for background sessions does not end",
+        hint="Its sessions are stopped; look at it with ps.",
+    )
