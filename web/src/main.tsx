@@ -1,5 +1,22 @@
-// The page's beginning.
-import { render } from "preact";
-import "./style/tokens.css";
+// The page's beginning: everything is started here, and nothing by being imported.
 
-render(<p>bridle</p>, document.getElementById("page")!);
+import { render } from "preact";
+import { App } from "./shell/App.tsx";
+import { listenToKeys } from "./shell/keys.ts";
+import { followQuestions, followTitle } from "./shell/notifying.tsx";
+import { tick } from "./shell/rooms.ts";
+import { followTheme } from "./shell/theme.ts";
+import { begin, follow } from "./state/living.ts";
+import "./style/tokens.css";
+import "./style/base.css";
+import "./style/shell.css";
+import "./style/over.css";
+
+followTheme();
+render(<App />, document.getElementById("page")!);
+follow();
+followTitle();
+followQuestions();
+listenToKeys();
+tick();
+void begin();

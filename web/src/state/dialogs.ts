@@ -7,8 +7,6 @@ export type Dialog =
   | { readonly kind: "confirm"; readonly title: string; readonly text: string; readonly yes: string; readonly bad: boolean }
   | { readonly kind: "undo"; readonly preview: UndoPreview }
   | { readonly kind: "help" }
-  | { readonly kind: "new" }
-  | { readonly kind: "search"; readonly words: string }
   | { readonly kind: "grants" };
 
 export const dialog = signal<Dialog | null>(null);

@@ -1,0 +1,87 @@
+// Where one says what shall be done: send, queue, steer, stop; and what waits already.
+
+import { useState } from "preact/hooks";
+import { send, stop } from "../state/actions.ts";
+import type { Queued, View, When } from "../state/model.ts";
+import { may } from "../state/store.ts";
+import { Send, Stop } from "./icons.tsx";
+import { remember } from "./remembered.ts";
+import { useDraft, Writing } from "./Writing.tsx";
+import { count } from "./words.ts";
+
+export function Composer({ view, sessionId }: { view: View | null; sessionId: string }) {
+  const [text, setText] = useDraft(sessionId);
+  const [sending, setSending] = useState(false);
+  const running = Boolean(view?.running);
+  if (!may("drive")) return <p class="composer-none quiet">You watch this session: your token does not let you send prompts.</p>;
+
+  const submit = async (steer: boolean): Promise<void> => {
+    if (!text.trim() || sending) return;
+    setSending(true);
+    const when: When = running ? (steer ? "next_step" : "queue") : "idle";
+    if (await send(sessionId, text, when)) {
+      remember(text);
+      setText("");
+    }
+    setSending(false);
+  };
+  return (
+    <section class="composer" aria-label="Your prompt">
+      {view && view.queued.length > 0 && <Waiting queued={view.queued} running={running} />}
+      <div class="composer-box">
+        <Writing
+          sessionId={sessionId}
+          placeholder={running ? "Say what comes next, or steer" : "Say what shall be done"}
+          prompts={() => promptsOf(view)}
+          text={text}
+          setText={setText}
+          send={(steer) => void submit(steer)}
+        />
+        <div class="composer-row">
+          <Hint running={running} sending={sending} />
+          <span class="space" />
+          {running && (
+            <button type="button" class="button" disabled={!text.trim() || sending} title="Ctrl+Enter" onClick={() => void submit(true)}>
+              Send into the turn
+            </button>
+          )}
+          {running && (
+            <button type="button" class="button stop" onClick={() => void stop(false)}>
+              <Stop /> Stop
+            </button>
+          )}
+          <button type="button" class="button primary" disabled={!text.trim() || sending} onClick={() => void submit(false)}>
+            <Send /> {running ? "Queue" : "Send"}
+          </button>
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function promptsOf(view: View | null): readonly string[] {
+  return (view?.items ?? []).flatMap((item) => (item.kind === "prompt" ? [item.text] : []));
+}
+
+function Hint({ running, sending }: { running: boolean; sending: boolean }) {
+  const words = sending
+    ? "Sending…"
+    : running
+      ? "Enter queues · Ctrl+Enter sends into the turn · Esc stops"
+      : "Enter sends · Shift+Enter makes a line · @ names a file";
+  return <span class="hint">{words}</span>;
+}
+
+function Waiting({ queued, running }: { queued: readonly Queued[]; running: boolean }) {
+  return (
+    <div class="queued" role="group" aria-label={count(queued.length, "prompt waits", "prompts wait")}>
+      {queued.map((one) => (
+        <p key={one.seq}>
+          <span class="tag">{one.when === "next_step" ? "into the turn" : running ? "queued" : "sent"}</span>
+          <span class="queued-text">{one.prompt}</span>
+          {one.by !== "me" && <span class="quiet">{one.by}</span>}
+        </p>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,152 @@
+// What belongs to a session beside its conversation: todo list, files, children, turns.
+
+import { actions } from "../state/actions.ts";
+import type { Child, SessionLine, Todo, View } from "../state/model.ts";
+import { toFragment } from "../state/route.ts";
+import { may, sessions } from "../state/store.ts";
+import { Check, Close } from "./icons.tsx";
+import { detailsDrawer, detailsOpen } from "./rooms.ts";
+import { count, money, stateWords, thousands, titleOf } from "./words.ts";
+
+export function Details({ view, line }: { view: View; line: SessionLine }) {
+  if (!detailsOpen.value && !detailsDrawer.value) return null;
+  const kids = childrenOf(view, line);
+  const bare = view.todos.length + view.files.length + kids.length + view.turns.length === 0;
+  return (
+    <aside class={`details${detailsDrawer.value ? " open" : ""}${detailsOpen.value ? "" : " shut"}`} aria-label="Details of the session">
+      <button type="button" class="button plain square only-drawer" aria-label="Close the details" onClick={() => (detailsDrawer.value = false)}>
+        <Close />
+      </button>
+      {view.todos.length > 0 && <Todos todos={view.todos} />}
+      {view.files.length > 0 && <Files view={view} />}
+      {kids.length > 0 && <Kids kids={kids} />}
+      {view.turns.length > 0 && <Turns view={view} />}
+      {bare && <p class="quiet">Its todo list, the files that it changes, its child sessions and its turns will stand here.</p>}
+    </aside>
+  );
+}
+
+function Todos({ todos }: { todos: readonly Todo[] }) {
+  const done = todos.filter((todo) => todo.status === "completed").length;
+  return (
+    <section aria-label="Todo list">
+      <h2>
+        Todo <span class="quiet">{done} of {todos.length}</span>
+      </h2>
+      <ul class="todos">
+        {todos.map((todo, index) => (
+          <li key={index} class={`todo ${todo.status}`}>
+            <span class="todo-box" aria-hidden="true">
+              {todo.status === "completed" && <Check />}
+            </span>
+            <span class="sr">{{ pending: "To do: ", in_progress: "Doing now: ", completed: "Done: " }[todo.status]}</span>
+            <span>{todo.content}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const HOW = { added: "A", changed: "M", deleted: "D" } as const;
+
+function Files({ view }: { view: View }) {
+  return (
+    <section aria-label="Files changed">
+      <h2>
+        Files <span class="quiet">{view.files.length}</span>
+        {may("drive") && (
+          <button type="button" class="button plain small push" onClick={() => actions.undo(0)}>
+            Undo…
+          </button>
+        )}
+      </h2>
+      <ul class="files">
+        {view.files.slice(0, 200).map((file) => (
+          <li key={file.path} title={`${file.path}: ${file.how}`}>
+            <span class={`file-how ${file.how}`} aria-label={file.how}>
+              {HOW[file.how]}
+            </span>
+            <span class="path">
+              <bdi>{file.path}</bdi>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+interface Kid {
+  readonly id: string;
+  readonly title: string;
+  readonly state: SessionLine["state"];
+  readonly words: string;
+  readonly cost: number;
+}
+
+/** Children as the log tells of them, with their live state where they are listed. */
+function childrenOf(view: View, line: SessionLine): readonly Kid[] {
+  const told = view.items.flatMap((item) => (item.kind === "call" ? item.call.children : []));
+  const known = new Map(told.map((child) => [child.sessionId, child as Child | null]));
+  for (const one of sessions.value.values()) if (one.parent === line.id && !known.has(one.id)) known.set(one.id, null);
+  return [...known].map(([id, child]): Kid => {
+    const live = sessions.value.get(id);
+    const state = live?.state ?? (child?.state === "running" ? "running" : child?.state === "failed" ? "failed" : "done");
+    const title = live?.title || child?.prompt || (live ? titleOf(live) : id);
+    return { id, title, state, words: live ? stateWords(live) : state, cost: live?.cost ?? child?.cost ?? 0 };
+  });
+}
+
+function Kids({ kids }: { kids: readonly Kid[] }) {
+  return (
+    <section aria-label="Child sessions">
+      <h2>
+        Children <span class="quiet">{kids.length}</span>
+      </h2>
+      <ul class="kids">
+        {kids.map((kid) => (
+          <li key={kid.id}>
+            <a href={toFragment(kid.id)}>
+              <span class={`dot ${kid.state}`} aria-hidden="true" />
+              <span class="kid-title">{kid.title}</span>
+              <span class="quiet">
+                {kid.words} · {money(kid.cost)}
+              </span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Turns({ view }: { view: View }) {
+  const newest = view.turns.slice(-30).reverse();
+  return (
+    <section aria-label="Turns">
+      <h2>
+        Turns <span class="quiet">{view.turns.length}</span>
+      </h2>
+      <ol class="turns">
+        {newest.map((turn) => (
+          <li key={turn.number}>
+            <a href={toFragment(view.sessionId, turn.seq)}>
+              <span class="turn-number">{turn.number}</span>
+              <span class="turn-prompt">{turn.prompt || "…"}</span>
+              <span class="quiet">
+                {turn.reason || (view.running === turn.number ? "running" : "")} · {count(turn.calls, "call")} · {thousands(turn.tokens)} · {money(turn.cost, turn.unpriced)}
+                {turn.undone ? " · undone" : ""}
+              </span>
+            </a>
+            {may("drive") && turn.files.length > 0 && !turn.undone && (
+              <button type="button" class="button plain small" onClick={() => actions.undo(turn.number)}>
+                Undo {count(turn.files.length, "file")}…
+              </button>
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

@@ -1,0 +1,150 @@
+// The dialogs: a question, an undo with what it would do, the keys, what a session may do unasked.
+
+import { useEffect, useRef } from "preact/hooks";
+import { type UndoPreview, api } from "../api/client.ts";
+import { Diff } from "../conversation/index.ts";
+import { closeDialog, dialog } from "../state/dialogs.ts";
+import { opened, saySorry } from "../state/living.ts";
+import type { Children } from "../state/model.ts";
+import { KEYS } from "./keys.ts";
+import { count } from "./words.ts";
+
+export function Dialogs() {
+  const open = dialog.value;
+  if (!open) return null;
+  if (open.kind === "confirm") {
+    return (
+      <Frame title={open.title} yes={open.yes} bad={open.bad}>
+        <p>{open.text}</p>
+      </Frame>
+    );
+  }
+  if (open.kind === "undo") return <UndoDialog preview={open.preview} />;
+  if (open.kind === "grants") return <GrantsDialog />;
+  return <HelpDialog />;
+}
+
+interface FrameProps {
+  readonly title: string;
+  readonly yes?: string;
+  readonly bad?: boolean;
+  readonly wide?: boolean;
+  readonly children: Children;
+}
+
+function Frame({ title, yes, bad, wide, children }: FrameProps) {
+  const room = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement;
+    room.current?.showModal();
+    return () => before instanceof HTMLElement && before.focus();
+  }, []);
+  return (
+    <dialog
+      ref={room}
+      class={`dialog${wide ? " wide" : ""}`}
+      aria-labelledby="dialog-title"
+      onCancel={(event) => {
+        event.preventDefault();
+        closeDialog();
+      }}
+      onKeyDown={(event) => event.stopPropagation()}
+      onClick={(event) => event.target === room.current && closeDialog()}
+    >
+      <div class="dialog-inner">
+        <h2 id="dialog-title">{title}</h2>
+        <div class="dialog-body">{children}</div>
+        <div class="dialog-row">
+          <button type="button" class="button" onClick={() => closeDialog()}>
+            {yes ? "Cancel" : "Close"}
+          </button>
+          {yes && (
+            <button type="button" class={`button ${bad ? "danger" : "primary"}`} autofocus onClick={() => closeDialog(true)}>
+              {yes}
+            </button>
+          )}
+        </div>
+      </div>
+    </dialog>
+  );
+}
+
+function UndoDialog({ preview }: { preview: UndoPreview }) {
+  const { files, clashes, uncovered } = preview;
+  return (
+    <Frame title={`Undo turn ${preview.turn}?`} yes={`Undo ${count(files.length, "file")}`} wide>
+      <p>This puts {files.length === 1 ? "the file" : "these files"} back as before that turn. The conversation stays.</p>
+      {clashes.length > 0 && (
+        <div class="note bad">
+          <strong>Changed since, by somebody else:</strong> {clashes.join(", ")}
+        </div>
+      )}
+      {uncovered.length > 0 && (
+        <div class="note warn">
+          <strong>Not covered by undo:</strong> {uncovered.join("; ")}
+        </div>
+      )}
+      {files.map((file) => (
+        <section key={file.path} class="undo-file">
+          <h3>
+            <span class={`file-how ${file.how}`}>{file.how}</span> {file.path}
+          </h3>
+          {file.diff && <Diff diff={file.diff} label={`What undo changes in ${file.path}`} />}
+        </section>
+      ))}
+    </Frame>
+  );
+}
+
+function HelpDialog() {
+  return (
+    <Frame title="Keys" wide>
+      <div class="keys">
+        {KEYS.map(([title, keys]) => (
+          <section key={title}>
+            <h3>{title}</h3>
+            <dl>
+              {keys.map(([key, what]) => (
+                <div key={key}>
+                  <dt>
+                    {key.split(" ").map((one) => (
+                      <kbd key={one}>{one}</kbd>
+                    ))}
+                  </dt>
+                  <dd>{what}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
+        ))}
+      </div>
+    </Frame>
+  );
+}
+
+function GrantsDialog() {
+  const one = opened.value;
+  const grants = one?.detail.value?.grants ?? [];
+  useEffect(() => void one?.refresh(), [one]);
+  const revoke = (id: string): void => {
+    if (one) void api.revoke(one.id, id).then(() => one.refresh(), saySorry);
+  };
+  return (
+    <Frame title="What this session may do unasked">
+      {grants.length === 0 && <p>Nothing beyond its mode and your rules: nobody has said yes for the whole session.</p>}
+      <ul class="grants">
+        {grants.map((grant) => (
+          <li key={grant.id}>
+            <span>
+              {grant.what || grant.rule || grant.id}
+              <span class="quiet"> said by {grant.by ?? "me"}</span>
+            </span>
+            <button type="button" class="button small" onClick={() => revoke(grant.id)}>
+              Take back
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Frame>
+  );
+}

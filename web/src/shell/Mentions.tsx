@@ -1,0 +1,55 @@
+// The files that fit what was written after an @, below the composer's words.
+
+import { useEffect, useState } from "preact/hooks";
+import { api } from "../api/client.ts";
+
+const NONE: readonly string[] = [];
+
+export function usePaths(sessionId: string, query: string | null): readonly string[] {
+  const [paths, setPaths] = useState<readonly string[]>(NONE);
+  useEffect(() => {
+    if (query === null || !sessionId) {
+      setPaths(NONE);
+      return;
+    }
+    const control = new AbortController();
+    const wait = setTimeout(() => {
+      api.files(sessionId, query, control.signal).then((found) => setPaths(found.paths), () => undefined);
+    }, 80);
+    return () => {
+      clearTimeout(wait);
+      control.abort();
+    };
+  }, [sessionId, query]);
+  return paths;
+}
+
+interface Props {
+  readonly paths: readonly string[];
+  readonly at: number;
+  readonly pick: (path: string) => void;
+}
+
+export function Mentions({ paths, at, pick }: Props) {
+  return (
+    <ul class="mentions" id="mentions" role="listbox" aria-label="Files">
+      {paths.map((path, index) => (
+        <li
+          key={path}
+          id={`mention-${index}`}
+          role="option"
+          aria-selected={index === at}
+          ref={(row) => {
+            if (index === at) row?.scrollIntoView({ block: "nearest" });
+          }}
+          onPointerDown={(event) => {
+            event.preventDefault(); // the cursor stays where it is
+            pick(path);
+          }}
+        >
+          <bdi>{path}</bdi>
+        </li>
+      ))}
+    </ul>
+  );
+}

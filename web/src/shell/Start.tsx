@@ -1,0 +1,104 @@
+// Where a session begins: what shall be done, where, with which model, in which mode.
+
+import { useState } from "preact/hooks";
+import { api } from "../api/client.ts";
+import { send } from "../state/actions.ts";
+import { saySorry } from "../state/living.ts";
+import type { Mode } from "../state/model.ts";
+import { goTo } from "../state/route.ts";
+import { choices, me, may, putLines } from "../state/store.ts";
+import { ListButton, MODES, Picker } from "./Header.tsx";
+import { Send } from "./icons.tsx";
+import { remember } from "./remembered.ts";
+import { folderOf } from "./words.ts";
+import { useDraft, Writing } from "./Writing.tsx";
+
+interface Wanted {
+  readonly workspace: string;
+  readonly model: string;
+  readonly agent: string;
+  readonly mode: Mode;
+}
+
+export function Start() {
+  const [text, setText] = useDraft("");
+  const [busy, setBusy] = useState(false);
+  const [wanted, setWanted] = useState<Wanted>({ workspace: "", model: "", agent: "", mode: "ask" });
+  const begin = async (): Promise<void> => {
+    if (!text.trim() || busy) return;
+    setBusy(true);
+    const id = await create(wanted).catch(saySorry);
+    if (id && (await send(id, text, "idle"))) {
+      remember(text);
+      setText("");
+    }
+    if (id) goTo(id);
+    setBusy(false);
+  };
+  return (
+    <main class="start" id="main" tabIndex={-1}>
+      <div class="start-top only-narrow">
+        <ListButton />
+      </div>
+      <div class="start-card">
+        <h1>What shall be done?</h1>
+        {may("drive") ? (
+          <>
+            <div class="composer-box">
+              <Writing sessionId="" placeholder="Say what shall be done" prompts={() => []} text={text} setText={setText} send={() => void begin()} />
+              <div class="composer-row">
+                <span class="hint">Enter begins · Shift+Enter makes a line</span>
+                <span class="space" />
+                <button type="button" class="button primary" disabled={!text.trim() || busy} onClick={() => void begin()}>
+                  <Send /> {busy ? "Beginning…" : "Begin"}
+                </button>
+              </div>
+            </div>
+            <How wanted={wanted} setWanted={setWanted} />
+          </>
+        ) : (
+          <p>Choose a session at the left. Your token lets you watch{may("answer") ? " and answer questions" : ""}.</p>
+        )}
+        <p class="quiet">
+          Signed in as {me.value?.name}. Press <kbd>?</kbd> for all keys.
+        </p>
+      </div>
+    </main>
+  );
+}
+
+function How({ wanted, setWanted }: { wanted: Wanted; setWanted: (wanted: Wanted) => void }) {
+  const { models, agents, workspaces } = choices.value;
+  const set = (more: Partial<Wanted>): void => setWanted({ ...wanted, ...more });
+  const folders = workspaces.map((one) => ({ ...one, label: one.label || folderOf(one.name) }));
+  const first = (all: typeof models): string => all.find((one) => one.default)?.name ?? "";
+  return (
+    <div class="pickers">
+      {folders.length > 1 && <Picker label="Folder" value={wanted.workspace || first(folders)} choices={folders} off={false} pick={(workspace) => set({ workspace })} />}
+      {models.length > 0 && <Picker label="Model" value={wanted.model || first(models)} choices={models} off={false} pick={(model) => set({ model })} />}
+      {agents.length > 1 && <Picker label="Agent" value={wanted.agent || first(agents)} choices={agents} off={false} pick={(agent) => set({ agent })} />}
+      <label class="picker">
+        <span>Mode</span>
+        <select value={wanted.mode} onChange={(event) => set({ mode: event.currentTarget.value as Mode })}>
+          {MODES.map(([mode, label, what]) => (
+            <option key={mode} value={mode} disabled={mode === "auto" && !may("admin")}>
+              {label}: {what}
+            </option>
+          ))}
+        </select>
+      </label>
+    </div>
+  );
+}
+
+/** What was not chosen is left to the server. */
+async function create(wanted: Wanted): Promise<string> {
+  const made = await api.create({
+    ...(wanted.workspace ? { workspacePath: wanted.workspace } : {}),
+    ...(wanted.model ? { model: wanted.model } : {}),
+    ...(wanted.agent ? { agent: wanted.agent } : {}),
+    ...(wanted.mode !== "ask" ? { mode: wanted.mode } : {}),
+  });
+  putLines([made]);
+  return made.id;
+}

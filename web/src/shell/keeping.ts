@@ -1,0 +1,21 @@
+// What this browser remembers of the page: drafts, the theme, what is folded. It may refuse to.
+
+const NAME = "bridle.";
+
+export function kept(key: string): string {
+  try {
+    return localStorage.getItem(NAME + key) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+/** Nothing is kept as nothing. */
+export function keep(key: string, value: string): void {
+  try {
+    if (value) localStorage.setItem(NAME + key, value);
+    else localStorage.removeItem(NAME + key);
+  } catch {
+    // full, or not allowed: the page works all the same
+  }
+}
