@@ -20,12 +20,13 @@ from bench.gate.measures import GATE
 from bench.measures import MEASURES, commands, pulled_in, take
 from bench.plot import draw
 from bench.report import Results, to_markdown
+from bench.server.measures import SERVER
 from bench.sessions.measures import LASTING
 from bench.sessions.measures import take as take_sessions
 from bench.sessions.picture import draw as draw_sessions
 from bench.stage import Stage
 
-NAMES = [measure.name for measure in (*MEASURES, *LASTING, *GATE)] + ["commands"]
+NAMES = [measure.name for measure in (*MEASURES, *LASTING, *GATE, *SERVER)] + ["commands"]
 
 
 def chosen() -> argparse.Namespace:
@@ -81,8 +82,8 @@ def measured(options: argparse.Namespace) -> Results:
             if "commands" in options.only:
                 results.commands = commands(stage, 5 if options.quick else 15)
                 results.pulled_in = pulled_in()
-            both = (*LASTING, *GATE)
-            take_sessions(stage, both, options.only, options.quick, results.taken)
+            ours = (*LASTING, *GATE, *SERVER)
+            take_sessions(stage, ours, options.only, options.quick, results.taken)
     except KeyboardInterrupt:
         print("\ninterrupted: the report has what was measured so far")
         options.only = []

@@ -10,6 +10,8 @@ from bench.contenders import CONTENDERS, FLOOR, OURS, Contender
 from bench.gate.measures import GATE
 from bench.gate.report import SECTION as GATE_SECTION
 from bench.measures import BY_NAME, FIGURES, MEASURES, Samples, figure, reason
+from bench.server.measures import SERVER
+from bench.server.report import SECTION as SERVER_SECTION
 from bench.sessions.measures import LASTING
 from bench.sessions.report import SECTION as SESSIONS_SECTION
 from bench.targets import Verdict, best_peer, judge
@@ -64,6 +66,7 @@ class Results:
             "figures": self.figures(),
             "sessions": SESSIONS_SECTION.medians(self.taken),
             "gate": GATE_SECTION.medians(self.taken),
+            "server": SERVER_SECTION.medians(self.taken),
             "commands_ms": {name: round(ms, 1) for name, ms in self.commands.items()},
             "import_bridle_pulls_in": self.pulled_in,
             "verdicts": verdicts,
@@ -85,6 +88,8 @@ def to_markdown(results: Results) -> str:
         parts.append(SESSIONS_SECTION.table(results.taken))
     if any(measure.name in results.taken for measure in GATE):
         parts.append(GATE_SECTION.table(results.taken))
+    if any(measure.name in results.taken for measure in SERVER):
+        parts.append(SERVER_SECTION.table(results.taken))
     parts.append(ending(results))
     return "\n\n".join(parts) + "\n"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bench.contenders import CONTENDERS, FLOOR, OURS
 from bench.gate.report import SECTION as GATE_SECTION
 from bench.measures import BY_NAME, Samples, figure
+from bench.server.report import SECTION as SERVER_SECTION
 from bench.sessions.report import SECTION as SESSIONS_SECTION
 
 PEERS = tuple(contender.name for contender in CONTENDERS if contender.kind == "peer")
@@ -63,6 +64,7 @@ def judge(taken: Samples, commands: dict[str, float]) -> list[Verdict]:
         *judge_commands(commands),
         *judge_sessions(taken),
         *judge_gate(taken),
+        *judge_server(taken),
     ]
 
 
@@ -100,6 +102,23 @@ def judge_gate(taken: Samples) -> list[Verdict]:
         limit("`grep` over this repository, times bare ripgrep", "grep_times", 1.5, "x"),
         limit("an undo snapshot of 20,000 unchanged files", "snapshot_ms", 150),
         limit("a run with ten MCP servers, times one with none", "servers_times", 1.1, "x"),
+    ]
+
+
+def judge_server(taken: Samples) -> list[Verdict]:
+    """The server: everybody sees everything, soon, and a prompt costs little more than a sync."""
+
+    def limit(promise: str, name: str, most: float, unit: str, at_least: bool = False) -> Verdict:
+        return Verdict(promise, SERVER_SECTION.found(name, taken), most, at_least, unit)
+
+    return [
+        limit("1,000 streams over 100 sessions, events lost", "stream_lost", 0, ""),
+        limit("1,000 streams over 100 sessions, events repeated", "stream_repeated", 0, ""),
+        limit("1,000 streams over 100 sessions, that saw no end", "stream_unfinished", 0, ""),
+        limit("1,000 streams, 99 of 100 events there within", "stream_p99", 150, "ms"),
+        limit("1,000 streams, memory of the server", "stream_mb", 300, "MB"),
+        limit("`POST /chat`, times a bare handler with fdatasync", "chat_times", 0.4, "x", True),
+        limit("`POST /chat`, prompts that were refused", "chat_refused", 0, ""),
     ]
 
 
