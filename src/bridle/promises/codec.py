@@ -132,6 +132,12 @@ _STREAMED_KINDS = frozenset(_kinds(Streamed))
 _MESSAGE_KINDS = frozenset({MessageAdded, ResponseCompleted, ToolResultEvent})
 
 
+def shapes() -> tuple[tuple[type[Struct], ...], tuple[type[Struct], ...], type[Struct]]:
+    """What `data` can be: events with the type `event`, records by their own types, a message."""
+    recorded = [kind for kind in _kinds(Recorded) if kind not in _MESSAGE_KINDS]
+    return tuple(_kinds(Streamed)), tuple(recorded), _MessageLine
+
+
 def encode_data(event: Event) -> bytes:
     """An event as the `data` of a line."""
     kind = type(event)

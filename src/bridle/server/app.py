@@ -14,9 +14,7 @@ from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.plugins import PluginProtocol
 from litestar.plugins.core import MsgspecDIPlugin
-from litestar.routes import HTTPRoute
 
-from bridle.errors import ConfigError
 from bridle.server.asgi import App, Receive, Scope, Send
 from bridle.server.caller import Caller, may
 from bridle.server.guard import Guard, Names, who
@@ -25,7 +23,7 @@ from bridle.server.problems import Refused, refused
 from bridle.server.room import Room
 from bridle.server.routes import about, entrance, reading, reins, sessions, talking
 from bridle.server.routes.body import Body
-from bridle.server.routes.declared import KEY, Declared
+from bridle.server.routes.declared import declared, handlers
 from bridle.server.routes.faults import told
 from bridle.server.sealing import Sealed
 
@@ -61,34 +59,11 @@ class Application:
         )
         free = free_paths(self.routed)
         bounded = Bounded(self.routed, room.limits)
-        self._app: App = Sealed(Guard(bounded, names, room.door, free))
+        self._app: App = Sealed(Guard(bounded, names, room.door, free), room.count)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         await self._app(scope, receive, send)
-
-
-def declared(handler: BaseRouteHandler) -> Declared:
-    """What a route says of itself. Raise `ConfigError` where it says nothing."""
-    found = handler.opt.get(KEY)
-    if not isinstance(found, Declared):
-        raise ConfigError(
-            f"the route {handler.handler_name} does not say whom it answers",
-            hint="Declare it: opt=needs(ROLE).",
-        )
-    return found
-
-
-def handlers(app: Litestar) -> list[tuple[str, str, HTTPRouteHandler]]:
-    """Every route: path, method, and what answers there. Those that Litestar adds are left out."""
-    return [
-        (route.path, method, handler)
-        for route in app.routes
-        if isinstance(route, HTTPRoute)
-        for handler in route.route_handlers
-        for method in sorted(handler.http_methods)
-        if method != "OPTIONS"
-    ]
 
 
 def free_paths(app: Litestar) -> Callable[[str], bool]:

@@ -1,9 +1,189 @@
-"""The description of the API: every route, value, event and problem, as OpenAPI 3.1 has it."""
+"""The description of the API: every route, value, event and problem, as OpenAPI 3.2 has it.
 
-from collections.abc import Sequence
+Made from the routes themselves: their parameters, bodies, answers, and what they declare. Nothing
+is written down twice, and a test compares it with what goes over the wire.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import ParameterKwarg
+from litestar.typing import FieldDefinition
+from msgspec import Struct
 
-def description(routes: Sequence[Any]) -> bytes:
+from bridle import __version__
+from bridle.server import described, views
+from bridle.server.described import REF, Schema
+from bridle.server.problems import CODES, MEDIA, Problem
+from bridle.server.routes.declared import Declared
+
+_BINARY = {"type": "string"}
+_TURNED = {"session_id": "id", "call_id": "callId"}  # as clients call what is in a path
+_ALWAYS = (  # what the guard, the limits and the connection say before a route is reached
+    "invalid_request",
+    "wrong_host",
+    "wrong_origin",
+    "rate_limited",
+    "too_large",
+    "too_slow",
+    "internal",
+    "unavailable",
+)
+_BODY = ("invalid_json", "unsupported_media")
+_SESSION = ("unknown_session", "store_failed")
+_SECURITY: list[Schema] = [{"token": []}, {"cookie": []}]
+_SCHEMES: Schema = {
+    "token": {"type": "http", "scheme": "bearer"},
+    "cookie": {"type": "apiKey", "in": "cookie", "name": "bridle_session"},
+}
+
+Route = tuple[str, str, HTTPRouteHandler, Declared]
+
+
+def description(routes: Iterable[Route]) -> bytes:
     """The whole description, as JSON."""
-    return b"{}"
+    found = [route for route in routes if route[2].resolve_include_in_schema()]
+    paths: dict[str, Schema] = {}
+    for path, method, handler, declared in found:
+        place = paths.setdefault(_path(path), {})
+        place[method.lower()] = _operation(path, handler, declared)
+    return msgspec.json.encode(
+        {
+            "openapi": "3.2.0",
+            "info": {
+                "title": "bridle",
+                "version": __version__,
+                "description": "Sessions of agents: prompts in, records out, questions between.",
+            },
+            "paths": paths,
+            "components": {"schemas": _components(found), "securitySchemes": _SCHEMES},
+        }
+    )
+
+
+def _operation(path: str, handler: HTTPRouteHandler, declared: Declared) -> Schema:
+    parameters = [
+        _parameter(path, one)
+        for one in handler.parsed_fn_signature.parameters.values()
+        if one.name not in ("data", "request", "room")
+    ]
+    summary, _, more = (handler.fn.__doc__ or "").strip().partition("\n")
+    found: Schema = {
+        "operationId": handler.handler_name.rpartition(".")[2],
+        "summary": summary,
+        "description": " ".join([f"Role: {declared.role or 'anybody'}.", *more.split()]),
+        "parameters": parameters,
+        "responses": _responses(path, handler, declared),
+        "security": _SECURITY if declared.role else [],
+    }
+    if (data := handler.parsed_data_field) is not None:
+        content = {"application/json": {"schema": _ref(data.annotation)}}
+        found["requestBody"] = {"content": content, "required": data.is_required}
+    return found
+
+
+def _path(path: str) -> str:
+    return re.sub(r"\{(\w+):\w+\}", lambda found: "{" + _turned(found[1]) + "}", path)
+
+
+def _turned(name: str) -> str:
+    return _TURNED.get(name, name)
+
+
+def _parameter(path: str, one: FieldDefinition) -> Schema:
+    known = one.kwarg_definition if isinstance(one.kwarg_definition, ParameterKwarg) else None
+    if f"{{{one.name}:" in path:
+        schema = {"type": "string", "minLength": 1}
+        return {"name": _turned(one.name), "in": "path", "required": True, "schema": schema}
+    where = known.param_type.value if known else "query"
+    name = (known.name if known else None) or one.name
+    schema = msgspec.json.schema(one.annotation) | _bounds(known) | {"default": one.default}
+    return {"name": name, "in": where, "required": False, "schema": schema}
+
+
+def _bounds(known: ParameterKwarg | None) -> Schema:
+    if known is None:
+        return {}
+    found = {"minimum": known.ge, "maximum": known.le, "maxLength": known.max_length}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _responses(path: str, handler: HTTPRouteHandler, declared: Declared) -> Schema:
+    good = {"description": "As asked.", **_content(handler, declared)}
+    found: Schema = {str(handler.status_code): good}
+    for status, codes in sorted(_refusals(path, handler, declared).items()):
+        found[str(status)] = {
+            "description": f"No: {', '.join(sorted(codes))}.",
+            "content": {MEDIA: {"schema": _problem(codes)}},
+        }
+    return found
+
+
+def _problem(codes: Sequence[str]) -> Schema:
+    narrowed = {"type": "object", "properties": {"code": {"enum": sorted(codes)}}}
+    return {"allOf": [_ref(Problem), narrowed]}
+
+
+def _refusals(path: str, handler: HTTPRouteHandler, declared: Declared) -> dict[int, list[str]]:
+    codes = {*_ALWAYS, *declared.refuses}
+    if declared.role is not None:
+        codes |= {"no_token", "server_stopping"}
+    if declared.role not in (None, "watch"):
+        codes.add("forbidden_role")
+    if handler.parsed_data_field is not None:
+        codes |= {*_BODY}
+    if "{session_id" in path:
+        codes |= {*_SESSION}
+    found: dict[int, list[str]] = {}
+    for code in codes:
+        found.setdefault(CODES[code][0], []).append(code)
+    return found
+
+
+def _content(handler: HTTPRouteHandler, declared: Declared) -> Schema:
+    """What a good answer carries; nothing for one without a body."""
+    if handler.status_code == 204:
+        return {}
+    if declared.shape.endswith("Event"):
+        item = {"itemSchema": {"$ref": REF.format(name=declared.shape)}}
+        return {"content": {declared.media: item}}
+    if declared.shape:
+        schema = {"type": "object"} if declared.shape == "any" else _BINARY
+        return {"content": {one: {"schema": schema} for one in declared.media.split(", ")}}
+    return {"content": {declared.media: {"schema": _ref(_answer(handler))}}}
+
+
+def _answer(handler: HTTPRouteHandler) -> Any:
+    return handler.parsed_fn_signature.return_type.annotation
+
+
+def _ref(kind: Any) -> Schema:
+    return {"$ref": REF.format(name=kind.__name__)}
+
+
+def _components(routes: Sequence[Route]) -> dict[str, Schema]:
+    kinds: dict[Any, None] = {Problem: None}
+    for _, _, handler, _ in routes:
+        data = handler.parsed_data_field
+        for kind in (data.annotation if data else None, _answer(handler)):
+            if isinstance(kind, type) and issubclass(kind, Struct):
+                kinds[kind] = None
+    every = dict.fromkeys([*kinds, *described.values()])
+    _, found = msgspec.json.schema_components(every, ref_template=REF)
+    whole = {name: _whole(name, schema) for name, schema in found.items()}
+    whole["Records"]["properties"]["records"]["items"] = {"$ref": REF.format(name="Record")}
+    return described.adjusted(whole)
+
+
+def _whole(name: str, schema: Schema) -> Schema:
+    """What is sent has all of its fields, unless it leaves out what is as ever."""
+    kind = getattr(views, name, None)
+    if kind is None or kind is views.LimitsView or not issubclass(kind, Struct):
+        return schema  # limits are read, too
+    config = kind.__struct_config__
+    if config.forbid_unknown_fields or config.omit_defaults:
+        return schema
+    return {**schema, "required": list(schema["properties"])}

@@ -1,10 +1,12 @@
 """What the routes work with, all of it handed in."""
 
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator
 from typing import Protocol
 
 from bridle import __version__
 from bridle.server.limits import Limits
+from bridle.server.metrics import Metrics
 from bridle.server.pages import Page
 from bridle.server.sessions import Sessions
 from bridle.server.signing_in import Door
@@ -17,6 +19,9 @@ class Flowing(Protocol):
     def session(self, session_id: str, after: int, by: str) -> AsyncIterator[bytes]: ...
     def events(self, by: str) -> AsyncIterator[bytes]: ...
     async def stop(self) -> None: ...
+    def __len__(self) -> int: ...
+    @property
+    def told(self) -> int: ...
 
 
 class Catalogue(Protocol):
@@ -48,13 +53,18 @@ class Room:
         door: Door,
         limits: Limits | None = None,
         catalogue: Catalogue | None = None,
-        metrics: Callable[[], bytes] | None = None,
     ) -> None:
         self.sessions = sessions
         self.streams = streams
         self.door = door
         self.limits = limits or Limits()
         self.catalogue: Catalogue = catalogue or Bare()
-        self.metrics = metrics or bytes
+        self.errors: Counter[str] = Counter()  # answers that were a no, by their status
+        self.metrics = Metrics(sessions, streams, self.errors)
         self.page = Page()
         self.version = __version__
+
+    def count(self, status: int) -> None:
+        """An answer was sent."""
+        if status >= 400:
+            self.errors[str(status)] += 1

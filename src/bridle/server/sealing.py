@@ -2,6 +2,8 @@
 nothing that may be secret. An ASGI wrapper; knows no routes.
 """
 
+from collections.abc import Callable
+
 from bridle.server.asgi import App, Message, Receive, Scope, Send
 
 _POLICY = "; ".join(
@@ -32,10 +34,14 @@ _NO_STORE = (b"cache-control", b"no-store")
 
 
 class Sealed:
-    """Puts the seals on every answer; what says nothing about caching is not to be kept."""
+    """Puts the seals on every answer; what says nothing about caching is not to be kept.
 
-    def __init__(self, app: App) -> None:
+    `count` is told the status of each.
+    """
+
+    def __init__(self, app: App, count: Callable[[int], None] = lambda status: None) -> None:
         self._app = app
+        self._count = count
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass it on, and seal what comes back."""
@@ -45,6 +51,7 @@ class Sealed:
 
         async def sealing(message: Message) -> None:
             if message["type"] == "http.response.start":
+                self._count(message["status"])
                 message = {**message, "headers": sealed(message.get("headers", ()))}
             await send(message)
 

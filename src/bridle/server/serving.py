@@ -76,4 +76,5 @@ class Serving:
                 async with asyncio.timeout(max(0.1, (end - loop.time()) / 2)):
                     await self._room.streams.stop()
         finally:
+            self._room.metrics.close()
             await self._host.stop(max(0.1, end - loop.time() - 0.3))

@@ -1,15 +1,16 @@
 """About the server: what can be chosen, its figures, its description, and the page."""
 
-from litestar import Response, get
+from functools import lru_cache
 
+from litestar import Litestar, Response, get
+
+from bridle.server.metrics import MEDIA
 from bridle.server.openapi import description
 from bridle.server.pages import INDEX
 from bridle.server.problems import refused
 from bridle.server.room import Room
-from bridle.server.routes.declared import Asking, needs
+from bridle.server.routes.declared import Asking, declared, handlers, needs
 from bridle.server.views import Choices, Named
-
-_FIGURES = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @get("/api/models", opt=needs("watch", "unavailable"))
@@ -34,13 +35,21 @@ async def workspaces(room: Room) -> Choices:
 @get("/api/metrics", opt=needs("watch", media="text/plain", shape="text"))
 async def metrics(room: Room) -> Response[bytes]:
     """Figures, as Prometheus reads them."""
-    return Response(room.metrics(), media_type=_FIGURES)
+    return Response(room.metrics(), media_type=MEDIA)
+
+
+@lru_cache(4)
+def described(app: Litestar) -> bytes:
+    """The description of an application's routes, made once."""
+    return description(
+        (path, method, handler, declared(handler)) for path, method, handler in handlers(app)
+    )
 
 
 @get("/api/openapi.json", opt=needs("watch", media="application/json", shape="any"))
 async def openapi(request: Asking) -> Response[bytes]:
     """This description."""
-    return Response(description(request.app.routes), media_type="application/json")
+    return Response(described(request.app), media_type="application/json")
 
 
 @get(

@@ -5,10 +5,13 @@ The guard, the description of the API and the tests read it; a route without it 
 
 from typing import Annotated, Any
 
-from litestar import Request
+from litestar import Litestar, Request
+from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.params import QueryParameter
+from litestar.routes import HTTPRoute
 from msgspec import Struct
 
+from bridle.errors import ConfigError
 from bridle.server.caller import Caller, may
 from bridle.server.problems import refused
 from bridle.server.views import Role
@@ -49,3 +52,26 @@ def check_role(request: Asking, role: Role, what: str) -> None:
             f"{what} needs the role {role}; {request.user.name} has {request.user.role}.",
             "Ask whoever runs the server for a token with that role.",
         )
+
+
+def declared(handler: BaseRouteHandler) -> Declared:
+    """What a route says of itself. Raise `ConfigError` where it says nothing."""
+    found = handler.opt.get(KEY)
+    if not isinstance(found, Declared):
+        raise ConfigError(
+            f"the route {handler.handler_name} does not say whom it answers",
+            hint="Declare it: opt=needs(ROLE).",
+        )
+    return found
+
+
+def handlers(app: Litestar) -> list[tuple[str, str, HTTPRouteHandler]]:
+    """Every route: path, method, and what answers there. Those that Litestar adds are left out."""
+    return [
+        (route.path, method, handler)
+        for route in app.routes
+        if isinstance(route, HTTPRoute)
+        for handler in route.route_handlers
+        for method in sorted(handler.http_methods)
+        if method != "OPTIONS"
+    ]
