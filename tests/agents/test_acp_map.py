@@ -12,12 +12,10 @@ from bridle.agents.acp_calls import Wanted, command_line, wanted
 from bridle.agents.acp_desk import lines_of
 from bridle.agents.acp_map import (
     Calls,
-    answer_of,
     blocks_of,
     events_of,
     money_of,
     pick,
-    question_of,
     read_update,
     result_of,
     started,
@@ -28,7 +26,6 @@ from bridle.agents.acp_map import (
 )
 from bridle.agents.acp_opening import Modes
 from bridle.events import (
-    ApprovalAsked,
     CallIntended,
     TextDelta,
     ThinkingDelta,
@@ -40,7 +37,6 @@ from bridle.events import (
     TraceEvent,
 )
 from bridle.messages import Image, Text, ToolCall, ToolOutput
-from bridle.promises.session import NO, YES, Answer
 from bridle.usage import Usage
 
 ROOT = "/home/me/work"
@@ -260,26 +256,6 @@ def test_a_call_of_ours_begins_runs_and_ends_at_the_editor():
     text = {"type": "content", "content": {"type": "text", "text": "no"}}
     assert (ended["status"], ended["content"]) == ("failed", [text])
     assert update_of(ToolOutputDelta("c", "x")) is None
-
-
-def test_a_question_goes_out_and_only_a_clear_yes_comes_back():
-    asked = ApprovalAsked(ToolCall("c", "write", {"path": "a", "content": "x"}), "hash")
-    question = question_of(asked, "s")
-    kinds = [one.kind for one in question.options]
-    assert kinds == ["allow_once", "allow_always", "reject_once"]
-    assert question.tool_call.content is not None
-    assert question.tool_call.content[0].new_text == "x"
-    lasting = ApprovalAsked(asked.call, "hash", lasting=True)
-    assert [one.kind for one in question_of(lasting, "s").options] == ["allow_once", "reject_once"]
-
-    def said(**outcome):
-        return answer_of(schema.RequestPermissionResponse.model_validate({"outcome": outcome}))
-
-    assert said(outcome="selected", optionId="allow_once") == YES
-    assert said(outcome="selected", optionId="allow_always") == Answer(True, "session")
-    assert said(outcome="selected", optionId="reject_once") == NO
-    assert said(outcome="selected", optionId="made up") == NO
-    assert said(outcome="cancelled") == NO
 
 
 def test_the_option_is_chosen_by_its_kind():

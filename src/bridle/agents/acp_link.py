@@ -69,7 +69,7 @@ class Pipe:
             self._read += 1
             if self._read % _BREATH == 0:
                 await asyncio.sleep(0)  # what is buffered already would be read without a pause
-            message = _message(line)
+            message = _read(line)
             if message is None:
                 if not self._is_patient(line):
                     return None
@@ -173,12 +173,16 @@ class Link:
         return died(self.process.name, trouble, said)
 
 
-def _message(line: bytes) -> dict[str, Any] | None:
+def _read(line: bytes) -> dict[str, Any] | None:
     """What the line says, where that is a message that the library can take."""
     try:
-        found = json.loads(line)
+        return message_of(json.loads(line))
     except (ValueError, RecursionError):
         return None
+
+
+def message_of(found: Any) -> dict[str, Any] | None:
+    """The same, where it is a message of JSON-RPC; its error is one that can be relied on."""
     if not isinstance(found, dict) or not isinstance(found.get("id"), int | str | None):
         return None
     if "method" in found:

@@ -1,8 +1,9 @@
 """ACP in our words, and our words in ACP. Pure, in both directions.
 
-`events_of` and `Calls` read what an agent says (the client's side, agents/acp.py); `update_of`,
-`question_of` and `answer_of` say what we do to an editor (the agent's side). What a tool call would
-do, as a call of our own tools, is in acp_calls.py. Knows no process, no session and no gate.
+`events_of` and `Calls` read what an agent says (the client's side, agents/acp.py); `update_of` and
+`started` say what we do to an editor (the agent's side; the rest of it is in server/acp). What a
+tool call would do, as a call of our own tools, is in acp_calls.py. Knows no process, no session and
+no gate.
 """
 
 import json
@@ -14,7 +15,6 @@ from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from bridle.events import (
-    ApprovalAsked,
     CallIntended,
     Event,
     Reason,
@@ -27,7 +27,6 @@ from bridle.events import (
     TraceEvent,
 )
 from bridle.messages import Image, Part, Text, ToolCall, ToolOutput
-from bridle.promises.session import NO, YES, Answer
 from bridle.usage import Usage
 from bridle.workspace.text import one_line, shorten
 
@@ -325,35 +324,6 @@ def _finished(output: ToolOutput) -> schema.ToolCallProgress:
     content = schema.ContentToolCallContent(type="content", content=_text(output.text))
     status: Literal["failed", "completed"] = "failed" if output.is_error else "completed"
     return _progress(output.call_id, status, content=[content])
-
-
-ONCE, SESSION, REJECT = "allow_once", "allow_always", "reject_once"
-_YES = schema.PermissionOption(option_id=ONCE, name="Allow once", kind="allow_once")
-_LONGER = schema.PermissionOption(
-    option_id=SESSION, name="Allow for this session", kind="allow_always"
-)
-_NO = schema.PermissionOption(option_id=REJECT, name="Reject", kind="reject_once")
-
-
-def question_of(asked: ApprovalAsked, session_id: str) -> schema.RequestPermissionRequest:
-    """A question of the gate as an editor asks it."""
-    call = started(asked.call)
-    fields = {name: getattr(call, name) for name in call.model_fields_set - {"session_update"}}
-    return schema.RequestPermissionRequest(
-        session_id=session_id,
-        tool_call=schema.ToolCallUpdate(**fields),
-        options=[_YES, _NO] if asked.lasting else [_YES, _LONGER, _NO],
-    )
-
-
-def answer_of(response: schema.RequestPermissionResponse) -> Answer:
-    """What the person at the editor said; anything that is not a clear yes is a no."""
-    outcome = response.outcome
-    if not isinstance(outcome, schema.AllowedOutcome):
-        return NO
-    if outcome.option_id == SESSION:
-        return Answer(True, "session")
-    return YES if outcome.option_id == ONCE else NO
 
 
 def stop_reason_of(reason: Reason) -> schema.StopReason:

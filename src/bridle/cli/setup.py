@@ -154,6 +154,8 @@ class Setup:
             "sandbox": settings.sandbox,
             "hosts": settings.hosts,
             "undo": settings.undo,
+            "telemetry": settings.telemetry,
+            "telemetry_content": settings.telemetry_content,
             "face": face,
             "on_ask": extra.get("on_ask", "deny"),
             "agent": self._carrier(),
@@ -161,12 +163,12 @@ class Setup:
         if approver is not None:
             options["approver"] = approver
         if settings.small_model:
-            options["small"] = self._other(settings.small_model)
+            options["small"] = self.other(settings.small_model)
         if settings.fallback_model and self.agent == "loop":
-            options["fallback"] = self._other(settings.fallback_model)
+            options["fallback"] = self.other(settings.fallback_model)
         if self.hooks:
             options["hooks"] = self.hooks
-        if servers := project.servers(self.workspace):
+        if servers := (*project.servers(self.workspace), *extra.get("sources", ())):
             options["sources"] = servers
         if told := "\n\n".join(filter(None, (self.instructions, extra.get("rule", "")))):
             options["instructions"] = told
@@ -175,7 +177,7 @@ class Setup:
     def _learn(self, words: str) -> None:
         _learn(words, os.path.realpath(self.workspace))
 
-    def _other(self, name: str) -> Provider:
+    def other(self, name: str) -> Provider:
         """Another model: of the same vendor with the same key, else with what fits its own."""
         same = vendor_of(name) == self.settings.vendor
         settings = load_settings({"model": name}).settings

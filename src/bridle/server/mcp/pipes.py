@@ -1,13 +1,11 @@
 """MCP over standard input and output: a line in is a message, a line out is one.
 
-The two pipes are taken away from everybody else first: what prints, here or in a program that was
-started from here, prints to standard error, and whoever reads finds the end of the input. The SDK's
-own transport waits in threads that cannot be left, so that a signal would have to wait for a line;
-here the threads are left behind when the process ends.
+The two pipes are taken away from everybody else first (server/pipes.py). The SDK's own transport
+waits in threads that cannot be left, so that a signal would have to wait for a line; here the
+threads are left behind when the process ends.
 """
 
 import asyncio
-import os
 import queue
 import threading
 from collections.abc import Callable
@@ -17,6 +15,8 @@ import anyio
 import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
+
+from bridle.server.pipes import take_pipes as take_pipes
 
 LONGEST = 16 << 20  # bytes of one message
 _AHEAD = 64  # messages that are read before the server has taken them
@@ -97,14 +97,3 @@ def _message(line: bytes) -> SessionMessage | Exception:
         return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError as error:
         return error
-
-
-def take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Standard input and output, for us alone from now on."""
-    lines, out = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    # they stay open as long as the process: a thread may still stand in one of them
-    return os.fdopen(lines, "rb", closefd=False), os.fdopen(out, "wb", closefd=False)

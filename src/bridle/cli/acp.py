@@ -1,0 +1,169 @@
+"""`bridle acp`: bridle as the agent of an editor, over standard input and output.
+
+Options and the way from them to engines; what an editor can ask for is `bridle.server.acp`.
+"""
+
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bridle.cli.options import turn_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bridle.cli.setup import Setup
+    from bridle.engine.engine import Engine
+    from bridle.policy import Mode
+    from bridle.promises.provider import Provider
+    from bridle.promises.tool import ToolSource
+    from bridle.server.acp.host import EditorsServer, Place
+    from bridle.stores.reading import SessionFolder
+
+_UNFIT = ("go_on", "resume", "thinking", "workspace", "worktree")  # the editor names those
+
+
+@click.command("acp")
+@turn_options
+@click.option(
+    "--allow-auto",
+    is_flag=True,
+    help="Let the editor choose the mode auto, in which nothing is asked.",
+)
+def command(**flags: Any) -> int:
+    """Be an editor's agent: the Agent Client Protocol over standard input and output.
+
+    The editor starts this, and names the folders to work on. Sessions are kept as always:
+    `bridle sessions` lists them, and another terminal can answer what is asked.
+    """
+    from bridle.cli.setup import Setup
+    from bridle.cli.turn import run
+
+    return run(_serve(EditorsHost(flags, Setup(flags))))
+
+
+command.params = [one for one in command.params if one.name not in _UNFIT]
+
+
+async def _serve(host: "EditorsHost") -> int:
+    import asyncio
+    import signal
+
+    from bridle.cli.turn import ENDING, on_signals
+    from bridle.errors import MissingExtra
+    from bridle.server.pipes import take_pipes
+
+    try:
+        from bridle.server.acp.agent import EditorsAgent
+        from bridle.server.acp.lines import Lines
+    except ImportError as problem:
+        raise MissingExtra(
+            "the library of the Agent Client Protocol is not installed",
+            problem,
+            hint="Install it with: pip install 'bridle[acp]'",
+        ) from problem
+    agent = EditorsAgent(Lines(*take_pipes()), host)
+    serving = asyncio.ensure_future(agent.serve())
+    try:
+        with on_signals(serving.cancel, signal.SIGINT, *ENDING):
+            await asyncio.wait([serving])
+            await agent.close()
+    finally:
+        serving.cancel()
+        with suppress(asyncio.CancelledError):
+            await serving
+    return 0
+
+
+class EditorsHost:
+    """What the flags and the settings come to, for every folder that the editor names."""
+
+    def __init__(self, flags: dict[str, Any], setup: "Setup") -> None:
+        self._flags = flags
+        self._setup = setup
+
+    @property
+    def folder(self) -> "SessionFolder":
+        """Where the sessions are kept."""
+        return self._setup.folder
+
+    @property
+    def person(self) -> str:
+        """In whose name prompts and answers are recorded."""
+        from bridle.cli.words import person
+
+        return person()
+
+    @property
+    def modes(self) -> "tuple[Mode, ...]":
+        """All of them; auto only where the person has said so."""
+        from bridle.policy import MODES
+
+        auto = self._flags["allow_auto"] or self._setup.settings.mode == "auto"
+        return MODES if auto else tuple(one for one in MODES if one != "auto")
+
+    def engine(self, place: "Place") -> "Engine":
+        """A new engine for that place. Raise `ConfigError`."""
+        from bridle.server.acp.host import FACE
+
+        setup = self._at(place.workspace, place.also, agent=place.agent)
+        sources = _sources(place.servers, setup.workspace)
+        return setup.engine(setup.provider(), None, FACE, on_ask="wait", sources=sources)
+
+    def carrier(self, session_id: str) -> str:
+        """The agent that carried a session; empty where it is the usual one."""
+        found = self._at("", resume=session_id).agent
+        return "" if found == self._setup.agent else found
+
+    @cached_property
+    def _models(self) -> "Sequence[str]":
+        from bridle.providers.catalogue import models
+
+        if self._setup.agent != "loop":
+            return ()
+        vendor = self._setup.choose().name.partition("/")[0]
+        return tuple(one.label for one in models() if one.name == vendor)
+
+    def models(self) -> "Sequence[str]":
+        """Those of the vendor whose key is there."""
+        return self._models
+
+    def provider(self, model: str) -> "Provider":
+        """The side of that model. Raise `ConfigError`."""
+        return self._setup.other(model)
+
+    def _at(self, workspace: str, also: "tuple[str, ...]" = (), **more: str) -> "Setup":
+        """The settings as they are for that folder. Raise `ConfigError`."""
+        from bridle.cli.setup import Setup
+        from bridle.errors import ConfigError
+
+        given = {name: value for name, value in more.items() if value}
+        folders = (*self._flags["add_dir"], *also)
+        try:
+            return Setup(
+                {**self._flags, "workspace": workspace or None, "add_dir": folders, **given}
+            )
+        except click.ClickException as error:
+            said, _, hint = error.format_message().partition("\n")
+            raise ConfigError(said, error, hint=hint) from error
+
+
+def _sources(servers: "tuple[EditorsServer, ...]", root: Path) -> "tuple[ToolSource, ...]":
+    """The editor's MCP servers, as a source of tools. Raise `ConfigError`."""
+    if not servers:
+        return ()
+    from bridle.config.mcp import ServerSettings, check_name
+    from bridle.runtime.mcp import sources_of
+
+    for one in servers:
+        check_name(one.name)
+    found = [
+        ServerSettings(
+            one.name, one.command, dict(one.env), "", one.url, dict(one.headers), origin="editor"
+        )
+        for one in servers
+    ]
+    return sources_of(found, root)

@@ -1,0 +1,223 @@
+"""What an editor is told and asked. Pure, but for files that are looked at."""
+
+import pytest
+from acp import schema
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridle.agents.acp_map import read_update, wire
+from bridle.events import (
+    ApprovalAsked,
+    MessageAdded,
+    ResponseCompleted,
+    Rewound,
+    TextDelta,
+    Todo,
+    TodosChanged,
+    ToolOutputDelta,
+    ToolResultEvent,
+    TraceEvent,
+)
+from bridle.messages import File, Image, Message, Text, Thinking, ToolCall, ToolOutput, user
+from bridle.promises.session import NO, YES, Answer
+from bridle.promises.store import Record
+from bridle.server.acp.changes import changes
+from bridle.server.acp.prompt import command_of, parts_of
+from bridle.server.acp.questions import answer_of, options_of, question_of
+from bridle.server.acp.replay import past_of
+from bridle.server.acp.words import Calls, Change, fenced
+from bridle.workspace.paths import Workspace
+
+RENAMED = "diff --git a/a b/b\nrename from a\nrename to b\n"
+WRITE = ToolCall("c", "write", {"path": "a", "content": "x"})
+
+
+def said(asked, option=None):
+    outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
+    return answer_of({"outcome": outcome}, asked)
+
+
+def test_only_a_clear_yes_that_was_offered_is_one():
+    asked = ApprovalAsked(WRITE, "hash", proposal="allow: write(a)")
+    names = [(one.option_id, one.kind, one.name) for one in options_of(asked)]
+    assert names == [
+        ("allow_once", "allow_once", "Allow once"),
+        ("allow_session", "allow_always", "Allow the same for this session"),
+        ("allow_rule", "allow_always", "Always allow: write(a)"),
+        ("reject_once", "reject_once", "Reject"),
+    ]
+    assert said(asked, "allow_once") == YES
+    assert said(asked, "allow_session") == Answer(True, "session")
+    assert said(asked, "allow_rule") == Answer(True, "rule")
+    assert said(asked, "reject_once") == said(asked, "made up") == said(asked) == NO
+    assert answer_of({"outcome": 3}, asked) == answer_of(None, asked) == NO
+
+
+def test_a_yes_that_may_not_last_is_offered_once_and_taken_once():
+    asked = ApprovalAsked(WRITE, "hash", proposal="allow: write(a)", lasting=True)
+    assert [one.option_id for one in options_of(asked)] == ["allow_once", "reject_once"]
+    assert said(asked, "allow_session") == said(asked, "allow_rule") == NO
+
+
+def test_a_question_of_the_models_own_has_its_answers_to_choose_from():
+    given = {"question": "Which?", "options": ["left", "right"]}
+    asked = ApprovalAsked(ToolCall("c", "ask_user", given), "hash")
+    assert [one.name for one in options_of(asked)] == ["left", "right", "Do not answer"]
+    assert said(asked, "answer_1") == Answer(True, word="right")
+    assert said(asked, "answer_2") == NO
+
+
+def test_all_of_a_long_command_is_in_the_question_and_so_is_the_reason():
+    line = "echo " + "x" * 500 + "\u202e"
+    call = ToolCall("c", "shell", {"command": line})
+    asked = ApprovalAsked(call, "hash", reason="nobody knows it")
+    begun = Calls("/w").begun(call, ())
+    fields = {name: getattr(begun, name) for name in begun.model_fields_set - {"session_update"}}
+    question = wire(question_of(asked, "s", schema.ToolCallUpdate(**fields)))
+    texts = [one["content"]["text"] for one in question["toolCall"]["content"]]
+    assert texts == [fenced(line), "nobody knows it"]
+    assert "x" * 500 + r"\u202e" in texts[0]
+    assert question["_meta"] == {"bridle": {"shown": "hash", "expires": ""}}
+
+
+def test_output_comes_as_it_is_said_and_a_change_stays_to_be_seen():
+    calls = Calls("/w")
+    shell = ToolCall("s", "shell", {"command": "make"})
+    calls.begun(shell, ())
+    calls.update(ToolOutputDelta("s", "a\n"))
+    running = wire(calls.update(ToolOutputDelta("s", "b\n")))
+    assert (running["status"], running["content"][0]["content"]["text"]) == (
+        "in_progress",
+        "a\nb\n",
+    )
+    ended = wire(calls.update(ToolResultEvent(ToolOutput("s", "all"))))
+    assert (ended["status"], ended["content"][0]["content"]["text"]) == ("completed", "all")
+    begun = wire(calls.begun(WRITE, (Change("a", None, "x"),)))
+    assert begun["content"] == [{"type": "diff", "path": "/w/a", "newText": "x"}]
+    ended = wire(calls.update(ToolResultEvent(ToolOutput("c", "written"))))
+    assert (ended["status"], "content" in ended) == ("completed", False)
+    calls.begun(WRITE, (Change("a", None, "x"),))
+    failed = wire(calls.update(ToolResultEvent(ToolOutput("c", "no", True))))
+    assert (failed["status"], failed["content"][0]["content"]["text"]) == ("failed", "no")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "found"),
+    [
+        ("write", {"path": "a", "content": "x"}, (Change("a", "one\ntwo\n", "x"),)),
+        ("write", {"path": "new", "content": "x"}, (Change("new", None, "x"),)),
+        ("write", {"path": "../a", "content": "x"}, (Change("../a", None, "x"),)),
+        ("write", {"path": 3}, ()),
+        (
+            "edit",
+            {"path": "a", "old": "two", "new": "2"},
+            (Change("a", "one\ntwo\n", "one\n2\n"),),
+        ),
+        ("edit", {"path": "a", "old": "none", "new": "2"}, (Change("a", "none", "2"),)),
+        ("edit", {"path": "gone", "old": "x", "new": "y"}, (Change("gone", "x", "y"),)),
+        (
+            "edit",
+            {"path": "a", "edits": [{"old": "one", "new": "1"}, {"old": "two", "new": "2"}]},
+            (Change("a", "one\ntwo\n", "1\n2\n"),),
+        ),
+        ("edit", {"path": "a", "edits": "all"}, ()),
+        (
+            "apply_patch",
+            {"patch": f"{RENAMED}--- a/a\n+++ b/b\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n"},
+            (Change("a", "one\ntwo\n", ""), Change("b", None, "1\ntwo\n")),
+        ),
+        ("apply_patch", {"patch": "nonsense"}, ()),
+        ("shell", {"command": "ls"}, ()),
+    ],
+)
+def test_a_change_is_shown_as_whole_files_where_it_fits_and_as_asked_otherwise(
+    tmp_path, name, arguments, found
+):
+    (tmp_path / "a").write_text("one\ntwo\n")
+    assert changes(ToolCall("c", name, arguments), Workspace(tmp_path)) == found
+
+
+def block(**fields):
+    whole = {"sessionId": "s", "prompt": [fields]}
+    return schema.PromptRequest.model_validate(whole).prompt
+
+
+def test_a_prompt_holds_text_pictures_files_and_mentions():
+    assert parts_of(block(type="text", text="hi"), "/w") == (Text("hi"),)
+    picture = block(type="image", data="aGk=", mimeType="image/png")
+    assert parts_of(picture, "/w") == (Image("image/png", "aGk="),)
+    link = block(type="resource_link", uri="file:///w/src/a%20b.py", name="a b.py")
+    assert parts_of(link, "/w") == (Text("src/a b.py"),)
+    away = block(type="resource_link", uri="https://example.com/x", name="x")
+    assert parts_of(away, "/w") == (Text("[x](https://example.com/x)"),)
+    text = block(type="resource", resource={"uri": "file:///w/a.py", "text": "print()"})
+    assert parts_of(text, "/w") == (Text("\n<file name='a.py'>\nprint()\n</file>\n"),)
+    held = {"uri": "file:///w/a.pdf", "blob": "aGk=", "mimeType": "application/pdf"}
+    assert parts_of(block(type="resource", resource=held), "/w") == (
+        File("application/pdf", "aGk=", "a.pdf"),
+    )
+    with pytest.raises(Exception, match="cannot hold audio"):
+        parts_of(block(type="audio", data="aGk=", mimeType="audio/wav"), "/w")
+    assert command_of((Text("/rename a title "),)) == ("rename", "a title")
+    assert command_of((Text("see /tmp"),)) == command_of(()) == ("", "")
+
+
+def test_what_was_shortened_is_told_whole_and_what_was_taken_back_is_not():
+    call = ToolCall("c", "read", {"path": "a"})
+    happened = [
+        MessageAdded(user("lost")),
+        ResponseCompleted("complete", Message("assistant", (Text("lost, too"),))),
+        Rewound(0),
+        MessageAdded(user("go")),
+        TodosChanged((Todo("one"),)),
+        TextDelta("I r"),
+        ResponseCompleted("tool_use", Message("assistant", (Thinking("hm"), Text("I r"), call))),
+        ToolResultEvent(ToolOutput("c", "held")),
+        TextDelta("and "),
+        TextDelta("now"),
+        TextDelta("never told: it comes live"),
+    ]
+    records = [Record(seq, "", event) for seq, event in enumerate(happened, 1)]
+    found = [wire(one) for one in past_of(records, 10).updates("/w")]
+    kinds = [(one["sessionUpdate"], one.get("content")) for one in found]
+
+    def text(words):
+        return {"type": "text", "text": words}
+
+    assert kinds == [
+        ("user_message_chunk", text("go")),
+        ("agent_thought_chunk", text("hm")),
+        ("agent_message_chunk", text("I r")),
+        ("tool_call", None),
+        ("tool_call_update", [{"type": "content", "content": text("held")}]),
+        ("agent_message_chunk", text("and ")),
+        ("agent_message_chunk", text("now")),
+        ("plan", None),
+    ]
+
+
+words = st.text(max_size=5)
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=10),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+names = st.sampled_from(
+    ["write", "edit", "apply_patch", "shell", "ask_user", "exit_plan_mode", "x"]
+)
+keys = st.sampled_from(["path", "content", "old", "new", "edits", "patch", "command", "plan"])
+
+
+@given(names, st.dictionaries(keys, anything))
+def test_whatever_a_model_asks_for_can_be_shown_and_asked(tmp_path_factory, name, arguments):
+    """The schema of the library takes it, and nothing breaks."""
+    call = ToolCall("c", name, arguments)
+    found = changes(call, Workspace(tmp_path_factory.getbasetemp()))
+    begun = Calls("/w").begun(call, found)
+    note = read_update({"sessionId": "s", "update": wire(begun)})
+    assert not isinstance(note, TraceEvent)
+    asked = ApprovalAsked(call, "hash")
+    question = question_of(asked, "s", Calls("/w").again(call, found))
+    assert schema.RequestPermissionRequest.model_validate(wire(question)).options
