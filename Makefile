@@ -23,8 +23,9 @@ $(READY): pyproject.toml constraints.txt
 system: ## install the system packages that tests need, where that is possible
 	@PATH="$(BIN):$$PATH" scripts/system-packages ripgrep bubblewrap chromium
 
-node: ## install the npm packages that tests need into .cache/node
+node: ## install the npm packages that tests need into .cache/node and .cache/web
 	@scripts/node-packages
+	@scripts/build-page packages
 
 page: ## build the page (web/) into src/bridle/server/page
 	@scripts/build-page
