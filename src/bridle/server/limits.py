@@ -48,8 +48,8 @@ class Meter:
         self._rate, self._burst, self._clock = rate, float(burst), clock
         self._left: dict[str, tuple[float, float]] = {}  # name: what was left, and when
 
-    def wait(self, name: str) -> float:
-        """Take one; seconds to wait where there is none."""
+    def wait(self, name: str, take: int = 1) -> float:
+        """Take one; seconds to wait where there is none. With `take` 0, only look."""
         if not self._rate:
             return 0.0
         now = self._clock()
@@ -60,7 +60,7 @@ class Meter:
             return (1 - left) / self._rate
         if len(self._left) > 10_000:  # names are few; addresses may not be
             self._left.clear()
-        self._left[name] = left - 1, now
+        self._left[name] = left - take, now
         return 0.0
 
 

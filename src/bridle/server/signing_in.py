@@ -67,25 +67,30 @@ class Door:
 
         Raise `Refused`: the code is wrong, was used, or is too old.
         """
-        now = self._clock()
-        found = self._codes.pop(hashed(code), None)
-        if found is not None and found.until >= now:
-            return self._keep(found.name)
-        caller = self.tokens.caller(code)
-        if caller is not None:
-            return self._keep(caller.name)
-        if seconds := self._wrong.wait(address):
+        if seconds := self._wrong.wait(address, take=0):
             raise refused(
                 "rate_limited",
                 "Too many codes were wrong.",
                 f"Try again in {seconds:.0f} seconds.",
                 ((b"retry-after", b"%d" % (int(seconds) + 1)),),
             )
+        name = self._named(code)
+        if name:
+            return self._keep(name)
+        self._wrong.wait(address)
         raise refused(
             "no_token",
             "The code is wrong, was used already, or is too old.",
             "Start `bridle serve` again for a new address, or sign in with a token.",
         )
+
+    def _named(self, code: str) -> str:
+        """Whose code or token that is. A code is used up by this."""
+        found = self._codes.pop(hashed(code), None)
+        if found is not None:
+            return found.name if found.until >= self._clock() else ""
+        caller = self.tokens.caller(code)
+        return caller.name if caller else ""
 
     def sign_out(self, cookie: str) -> None:
         """That cookie names nobody any more."""
