@@ -120,14 +120,20 @@ function Permission(props: ApprovalCardProps & AnswerProps): JSX.Element {
 
 const SCOPES = { once: "", session: ", for this session", rule: ", as a rule" } as const;
 
+const DEEDS: Record<string, readonly [string, string]> = {
+  exit_plan_mode: ["Agreed", "Sent back"],
+  ask_user: ["Answered", "Left unanswered"],
+};
+
 /** Who has answered, and what. */
 export function Answered({ approval }: { approval: Approval }): JSX.Element | null {
   const { state, by, scope, word, rule } = approval;
+  const [yes, no] = DEEDS[approval.asked.call.name] ?? ["Allowed", "Refused"];
   const who = oneLine(by || "somebody", 60);
   const words: Record<string, string> = {
     posted: "An answer is there. It counts once the session is taken up.",
-    allowed: `Allowed by ${who}${SCOPES[scope]}`,
-    denied: `Refused by ${who}`,
+    allowed: `${yes} by ${who}${SCOPES[scope]}`,
+    denied: `${no} by ${who}`,
     expired: "Nobody answered in time: it counts as no",
     gone: "Nobody has to answer this any more",
   };

@@ -11,7 +11,7 @@ import { FileDiffs } from "./diff.tsx";
 import { Fold, useFold } from "./folds.tsx";
 import { Markdown } from "./markdown.tsx";
 import { Output } from "./output.tsx";
-import { childWords, restOf, resultText, status, subject, took } from "./summary.ts";
+import { childWords, restOf, resultText, standing, status, subject, took } from "./summary.ts";
 
 interface CallProps {
   readonly item: CallItem;
@@ -29,7 +29,7 @@ export function CallCard({ item, actions, role, past }: CallProps): JSX.Element 
   const asks = call.approval?.state === "open" || call.approval?.state === "posted";
   const [open, toggle] = useFold(item.key, opensByItself(call));
   return (
-    <div class={`call call-${call.status}`} data-call={call.id}>
+    <div class={`call call-${standing(call)}`} data-call={call.id}>
       <button type="button" class="call-line" aria-expanded={open} onClick={toggle} id={`who-${item.key}`}>
         <span class="call-dot" aria-hidden="true" />
         <span class="call-name">{oneLine(call.name, 60)}</span>
@@ -68,7 +68,7 @@ function Body({ item, asks }: { item: CallItem; asks: boolean }): JSX.Element {
       {typeof plan === "string" && !asks && <Markdown text={plan} />}
       {!asks && changes.length > 0 && <FileDiffs files={changes} />}
       {rest && plan === null && !asks && (
-        <Fold id={`${key}-arguments`} open={changes.length === 0 && call.name !== "shell"} label="Arguments">
+        <Fold id={`${key}-arguments`} open={subject(call) === "" || !call.result} label="Arguments">
           {() => <pre class="json" tabIndex={0} role="group" aria-label="Arguments">{neutral(rest)}</pre>}
         </Fold>
       )}

@@ -45,7 +45,7 @@ function Talk(props: ConversationProps): JSX.Element {
         )}
         {loadingOlder && <p class="older" role="status">Loading what was before …</p>}
         <Feed
-          ref={feed} keys={entries.keys} estimate={(key) => estimate(entries.byKey.get(key))} entry={entry}
+          handle={feed} keys={entries.keys} estimate={(key) => estimate(entries.byKey.get(key))} entry={entry}
           label="Conversation" busy={view.running > 0} onNearTop={older} onStuck={setStuck}
         />
         {!stuck && (

@@ -16,11 +16,23 @@ const EDITS = ["path", "old", "new", "all", "edits", "content"];
 /** The whole of it; in the tray, only what is needed to decide. */
 export function Facts({ approval, compact }: { approval: Approval; compact: boolean }): JSX.Element {
   const { asked } = approval;
+  const { call } = asked;
+  const changes = useMemo(
+    () => (approval.diff ? parseDiff(approval.diff) : fromArguments(call.name, call.arguments)),
+    [approval.diff, call],
+  );
+  const command = call.name === "shell" && typeof call.arguments["command"] === "string" ? call.arguments["command"] : null;
+  const told = command !== null ? ["command"] : changes.length > 0 ? EDITS : [];
+  const rest = Object.entries(call.arguments).filter(([name]) => !told.includes(name));
+  const plain = rest.every(([, value]) => isShort(value));
   return (
     <div class="facts">
       <Why asked={asked} />
-      <What approval={approval} />
+      {command !== null && <CommandLine text={command} />}
+      {changes.length > 0 && <FileDiffs files={changes} label="What it would change" />}
+      {!plain && <Rest entries={rest} />}
       <dl class="known">
+        {plain && rest.map(([name, value]) => <Line key={name} name={oneLine(name, 40)}><code><Exact text={JSON.stringify(value)} /></code></Line>)}
         <Understood asked={asked} />
         {!compact && asked.cwd && <Line name="In"><code>{oneLine(asked.cwd, 300)}</code></Line>}
         {asked.sandbox && <Line name="Sandbox"><Sandbox level={asked.sandbox} /></Line>}
@@ -42,31 +54,25 @@ function Why({ asked }: { asked: Asked }): JSX.Element {
   );
 }
 
-/** The command, the change, or the arguments as they are. */
-function What({ approval }: { approval: Approval }): JSX.Element {
-  const { call } = approval.asked;
-  const changes = useMemo(
-    () => (approval.diff ? parseDiff(approval.diff) : fromArguments(call.name, call.arguments)),
-    [approval.diff, call],
-  );
-  const command = call.name === "shell" ? call.arguments["command"] : undefined;
-  const told = typeof command === "string" ? ["command"] : changes.length > 0 ? EDITS : [];
-  const rest = Object.entries(call.arguments).filter(([name]) => !told.includes(name));
+/** A value that fits into a line, all of it. */
+function isShort(value: unknown): boolean {
+  return value === null || typeof value !== "object" ? JSON.stringify(value).length <= 120 : false;
+}
+
+function CommandLine({ text }: { text: string }): JSX.Element {
   return (
-    <>
-      {typeof command === "string" && (
-        <pre class="command" tabIndex={0} role="group" aria-label="The exact command">
-          <span class="command-sign" aria-hidden="true">$ </span>
-          <Exact text={command} />
-        </pre>
-      )}
-      {changes.length > 0 && <FileDiffs files={changes} label="What it would change" />}
-      {rest.length > 0 && (
-        <pre class="json" tabIndex={0} role="group" aria-label="Arguments">
-          <Exact text={JSON.stringify(Object.fromEntries(rest), null, 2)} />
-        </pre>
-      )}
-    </>
+    <pre class="command" tabIndex={0} role="group" aria-label="The exact command">
+      <span class="command-sign" aria-hidden="true">$ </span>
+      <Exact text={text} />
+    </pre>
+  );
+}
+
+function Rest({ entries }: { entries: [string, unknown][] }): JSX.Element {
+  return (
+    <pre class="json" tabIndex={0} role="group" aria-label="Arguments">
+      <Exact text={JSON.stringify(Object.fromEntries(entries), null, 2)} />
+    </pre>
   );
 }
 

@@ -6,6 +6,7 @@ import { createRef, Component, type JSX } from "preact";
 import { Heights } from "./heights.ts";
 
 export interface FeedProps {
+  readonly handle: { current: Feed | null }; // where to find it, for whoever moves in it
   readonly keys: readonly string[];
   readonly estimate: (key: string) => number;
   readonly entry: (key: string, index: number) => JSX.Element | null;
@@ -36,17 +37,20 @@ export class Feed extends Component<FeedProps> {
   private frame = 0;
 
   override componentDidMount(): void {
+    this.props.handle.current = this;
     this.observer.observe(this.scroller.current!);
     this.settle();
     this.forceUpdate();
   }
 
   override componentWillUnmount(): void {
+    this.props.handle.current = null;
     this.observer.disconnect();
     cancelAnimationFrame(this.frame);
   }
 
   override componentDidUpdate(): void {
+    this.catchUp();
     let changed = false;
     for (const [key, node] of this.nodes) {
       if (node.offsetHeight > 0) changed = this.heights.measure(key, node.offsetHeight) || changed;
@@ -108,18 +112,24 @@ export class Feed extends Component<FeedProps> {
   }
 
   private readonly scrolled = (): void => {
-    const view = this.scroller.current!;
-    const top = view.scrollTop;
-    const atEnd = view.scrollHeight - top - view.clientHeight < NEAR_END;
-    if (atEnd && !this.stuck && top >= this.lastTop) {
-      this.stuck = true;
-      this.props.onStuck(true);
-    } else if (top < this.lastTop - 1 && !atEnd) this.unstick();
-    this.lastTop = top;
-    this.takeAnchor(top);
-    if (top < NEAR_TOP) this.props.onNearTop();
+    this.catchUp();
+    if (this.lastTop < NEAR_TOP) this.props.onNearTop();
     this.redraw();
   };
+
+  /** Somebody may have scrolled since: before anything is moved or measured, that counts. */
+  private catchUp(): void {
+    const view = this.scroller.current;
+    if (!view || Math.abs(view.scrollTop - this.lastTop) < 1) return;
+    const top = view.scrollTop;
+    const atEnd = view.scrollHeight - top - view.clientHeight < NEAR_END;
+    if (atEnd && !this.stuck && top > this.lastTop) {
+      this.stuck = true;
+      this.props.onStuck(true);
+    } else if (top < this.lastTop && !atEnd) this.unstick();
+    this.lastTop = top;
+    this.takeAnchor(top);
+  }
 
   private takeAnchor(top: number): void {
     const place = this.heights.at(top);
@@ -135,6 +145,7 @@ export class Feed extends Component<FeedProps> {
   }
 
   private measured(seen: ResizeObserverEntry[]): void {
+    this.catchUp();
     let changed = false;
     for (const { target } of seen) {
       if (target === this.scroller.current) changed = true;
@@ -155,6 +166,7 @@ export class Feed extends Component<FeedProps> {
     const view = this.scroller.current;
     if (!node || !view) return;
     const key = node.dataset["key"]!;
+    this.catchUp();
     this.anchor = { key, offset: this.heights.top(this.heights.place(key)) - view.scrollTop };
     this.unstick();
   };
@@ -227,6 +239,7 @@ export class Feed extends Component<FeedProps> {
 
   override render(): JSX.Element {
     const { keys, entry, label, busy } = this.props;
+    this.catchUp();
     this.heights.update(keys);
     return (
       <div

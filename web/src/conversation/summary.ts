@@ -16,7 +16,6 @@ const SUBJECTS: Record<string, readonly string[]> = {
   grep: ["pattern", "path"],
   task: ["description", "prompt"],
   ask_user: ["question"],
-  exit_plan_mode: ["plan"],
   shell_output: ["id"],
   shell_stop: ["id"],
 };
@@ -37,9 +36,10 @@ const STATUS: Record<CallStatus, string> = {
 export function subject(call: Call): string {
   if (call.status === "writing") return oneLine(call.argumentsText.replace(/^\{"\w+":\s*"?/, ""), 160);
   if (call.broken) return oneLine(call.broken, 160);
+  if (call.name === "exit_plan_mode") return oneLine(String(call.arguments["plan"] ?? "").replace(/^[#\s]+/, "").split("\n")[0]!, 120);
   if (call.name === "todo_write") return todos(call.arguments["todos"]);
   const found = (SUBJECTS[call.name] ?? []).map((name) => call.arguments[name]).filter(isWord);
-  if (found.length > 0) return oneLine(found.join(" in "), 160);
+  if (found.length > 0) return oneLine(call.name === "task" ? found[0]! : found.join(" in "), 160);
   const words = Object.values(call.arguments).filter(isWord);
   if (words.length > 0) return oneLine(words[0]!, 160);
   const json = JSON.stringify(call.arguments);
@@ -56,11 +56,16 @@ function todos(given: unknown): string {
   return `${done} of ${counted(given.length, "thing")} done`;
 }
 
-/** How the call stands. */
+/** How the call stands: what a rule forbade was refused, it did not fail. */
+export function standing(call: Call): CallStatus {
+  return call.status === "failed" && call.result?.text.startsWith("not permitted:") ? "denied" : call.status;
+}
+
+/** ... in words. */
 export function status(call: Call): string {
   const code = exitCode(call);
   if (call.status === "failed" && code !== null) return `failed, exit code ${code}`;
-  return STATUS[call.status];
+  return STATUS[standing(call)];
 }
 
 /** How long it ran, where that was long enough to say. */
