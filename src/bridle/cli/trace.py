@@ -53,9 +53,9 @@ def _tell_json(folder: "SessionFolder", session_id: str, depth: int, turn: int) 
 
     from bridle.cli.trace_reading import Flat
 
-    flat, before = Flat(folder, depth, turn), "["
+    flat, before, write = Flat(folder, depth, turn), "[", sys.stdout.write
     for span in flat.spans(session_id):
-        click.echo(f"{before}{json.dumps(span)}", nl=False)
+        write(f"{before}{json.dumps(span)}")
         before = ",\n "
     if turn and turn not in flat.turns:
         raise _no_turn(turn, max(flat.turns, default=0))

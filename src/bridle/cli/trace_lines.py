@@ -67,23 +67,26 @@ class Lines:
     def row(self, branch: Branch, level: int, scale: Scale) -> str:
         """One span alone."""
         span, paint = branch.span, self._paint
-        before = "  " * min(level, max(0, self._room // 4))
-        word = self._word(span)
-        room = self._room - len(before) - (cells(word) + 2 if word else 0)
-        name = cut(_name(span), max(6, room))
-        left = room - cells(name) - 2
-        about = cut(branch.about, left) if left > 8 and branch.about else ""
-        shown = before + (paint.bold(name) if span.kind == "turn" else name)
-        took = len(before) + cells(name)
+        before = "  " * min(level, self._room // 8)
+        word, room = self._word(span), self._room - len(before)
+        colour = getattr(paint, _COLOURS.get(span.status, "yellow"))
+        tight = bool(word) and room < cells(word) + 8  # then the colour has to say it
+        room -= 0 if tight or not word else cells(word) + 2
+        name = cut(_name(span), room)
+        took, left = len(before) + cells(name), room - cells(name) - 2
+        shown = before + (colour(name) if tight else self._named(span, name))
+        about = cut(branch.about, left) if left > 8 else ""
         if about:
             shown, took = f"{shown}  {paint.dim(about)}", took + 2 + cells(about)
-        if word:
-            colour = getattr(paint, _COLOURS.get(span.status, "yellow"))
+        if word and not tight:
             shown, took = f"{shown}  {colour(word)}", took + 2 + cells(word)
         if span.kind == "mark":
             return shown
         bar = scale.bar(span) if self._bars else ""
         return self._columns(shown, took, spoken(span.end - span.start), bar, span.used)
+
+    def _named(self, span: Span, name: str) -> str:
+        return self._paint.bold(name) if span.kind == "turn" else name
 
     def _columns(self, name: str, took: int, time: str, bar: str, used: ExecutionMetrics) -> str:
         line = name + " " * max(1, self._room - took) + f"{time:>{_TIME}}"
