@@ -1,5 +1,6 @@
 """What tests of streams need: sessions of real parts, and one who reads server-sent events."""
 
+import asyncio
 import json
 from contextlib import aclosing
 
@@ -61,6 +62,13 @@ class House:
 
     async def __aexit__(self, *_):
         await self.close()
+
+
+async def until_live(house, session_id, count=1):
+    """Until so many are told of that session live."""
+    feeds = house.streams._feeds
+    while not (found := feeds.get(session_id)) or len(found._places) < count:  # noqa: ASYNC110 - no event
+        await asyncio.sleep(0)
 
 
 def note(number):

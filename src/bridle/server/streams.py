@@ -92,8 +92,9 @@ class Streams:
 
     async def stop(self) -> None:
         """Tell everybody that the server stops; their streams end."""
-        self._stopping = True
-        self._deaf()
+        if not self._stopping:
+            self._stopping = True
+            self._deaf()
         feeds = list(self._feeds.values())
         for feed in feeds:
             feed.end(STOPPING)
