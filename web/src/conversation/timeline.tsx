@@ -56,7 +56,6 @@ export function Timeline({ view, at, actions }: TimelineProps): JSX.Element | nu
           </span>
         )}
       </div>
-      {at !== null && <button type="button" class="choice choice-main timeline-now" onClick={() => actions.seek(null)}>Back to now</button>}
     </div>
   );
 }

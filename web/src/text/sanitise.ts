@@ -15,7 +15,8 @@ const ADDRESS = /^(?:https?:\/\/|mailto:)/i;
 const RULES = {
   ALLOWED_TAGS: TAGS.split(" "),
   ALLOWED_ATTR: ["href", "title", "class", "start", "align"],
-  ALLOWED_URI_REGEXP: ADDRESS,
+  ALLOWED_URI_REGEXP: ADDRESS, // holds for every attribute that is not said to be safe
+  ADD_URI_SAFE_ATTR: ["start", "align"],
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
   ALLOW_UNKNOWN_PROTOCOLS: false,
