@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Iterator
+from functools import partial
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from bridle import events
 from bridle.cli import render
-from bridle.cli.markdown import to_markdown
+from bridle.cli.milestone import milestones
 from bridle.cli.question import question
 from bridle.cli.screen import Screen
 from bridle.cli.story import Story, heading
@@ -21,6 +22,7 @@ from bridle.cli.style import Paint
 from bridle.events import Event, Recorded, Streamed, ToolCallReady, ToolResultEvent
 from bridle.messages import ToolCall, ToolOutput
 from bridle.promises.store import Record, SessionSummary
+from bridle.stores.markdown import to_markdown
 
 EVIL = ["\x1b]52;c;x\x07", "\x1b[2J", "\x9b31m", "\r", "\b", "\x00", "\x7f", "\x85", "\u2028"]
 EVIL += ["\u202e", "\u2066", "\u200e", "\u061c", "\ud800", "\n", "\t", "\x1c"]
@@ -87,7 +89,8 @@ def shown(feed: list[Event], paint: Paint, out: io.StringIO) -> Iterator[str]:
     screen.break_line()
     yield from (*story.total(), out.getvalue(), err.getvalue())
     records = [Record(number, "\x1b[2J", event) for number, event in enumerate(feed)]
-    yield from to_markdown(SessionSummary("s", title="\x1b]0;x\x07"), records)
+    told = partial(milestones, paint=Paint())
+    yield from to_markdown(SessionSummary("s", title="\x1b]0;x\x07"), records, told)
 
 
 @pytest.mark.parametrize("colour", [False, True])

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.cli import together
-from bridle.cli.change import told
 from bridle.cli.question import choices, question, to_answer
 from bridle.cli.style import Paint, cells
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.promises.session import NO, YES, Answer
+from bridle.workspace.change import told
 
 PLAIN = Paint(False)
 LINE = "git add -A && git commit -m x && git push"

@@ -189,8 +189,9 @@ def answer_of(asked: ApprovalAsked, line: str | None) -> Answer:
 
 def previewed(asked: ApprovalAsked, session_id: str) -> str:
     """The rule, what it would have covered, and where it goes. Raise `ConfigError`."""
-    from bridle.cli.past import covered_line, root_of
+    from bridle.cli.past import covered_line
     from bridle.config.learning import with_rule
+    from bridle.runtime.past import root_of
     from bridle.stores.reading import SessionFolder
 
     path = policy_file(os.environ)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from bridle.cli.style import erasing
+from bridle.workspace.text import size_of as size_of
 
 _FIRST = 0.3  # seconds; what is quicker needs no line
 _EVERY = 0.1
@@ -53,14 +54,3 @@ def progress(what: str) -> Iterator[Progress]:
         yield line
     finally:
         line.clear()
-
-
-def size_of(count: float) -> str:
-    """Bytes, as a person says it."""
-    for unit in ("bytes", "KB", "MB"):
-        if count < 1000:
-            return (
-                f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
-            )
-        count /= 1000
-    return f"{count:.1f} GB"

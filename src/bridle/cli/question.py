@@ -8,12 +8,12 @@ question's own.
 import re
 from collections.abc import Callable, Iterator
 
-from bridle.cli.change import marked, told
 from bridle.cli.render import counted, one_line, to_json
 from bridle.cli.style import Paint, cells
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.promises.session import Answer
+from bridle.workspace.change import marked, told
 from bridle.workspace.text import neutral
 
 _YES = re.compile(r"(?:y|yes)\s*,(.+)", re.IGNORECASE | re.DOTALL)

@@ -24,7 +24,7 @@ from bridle.messages import ToolCall, ToolOutput
 from bridle.promises.codec import encode_data
 from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.text import neutral
+from bridle.workspace.wording import answered_words, as_json, ended_words, flat
 
 _SUBJECTS = (
     "command",
@@ -48,9 +48,7 @@ _HOOKED = {"after_tool": "objects", "after_turn": "objects"}  # it has happened:
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
 
 
-def one_line(text: str) -> str:
-    """The text on one line: line ends and tabs become spaces, control characters show."""
-    return neutral(" ".join(text.split()))
+one_line = flat
 
 
 def subject_of(call: ToolCall) -> str:
@@ -149,13 +147,8 @@ def asked_line(asked: ApprovalAsked, paint: Paint, width: int) -> str:
 
 def answered_line(answer: ApprovalAnswered, paint: Paint, width: int) -> str:
     """The answer, and who gave it."""
-    said = "allowed" if answer.allowed else "refused"
-    by = "" if answer.by in ("me", "approver") else f" by {answer.by}"
-    until = {"session": ", for the session", "rule": f", by the rule {answer.rule}"}
-    word = f": {answer.word}" if answer.word else ""
     mark = paint.green("✓") if answer.allowed else paint.red("✗")
-    text = one_line(f"{said}{by}{until.get(answer.scope, '')}{word}")
-    return f"  {mark} {paint.dim(cut(text, width - 4))}"
+    return f"  {mark} {paint.dim(cut(answered_words(answer), width - 4))}"
 
 
 def trace_line(event: TraceEvent, paint: Paint, width: int) -> str:
@@ -212,9 +205,8 @@ def _hook_line(detail: dict[str, Any], paint: Paint, width: int) -> str:
 
 def end_line(end: TurnEnded, paint: Paint) -> str:
     """Why a turn ended, where that is worth a word."""
-    if end.reason == "done" and not end.detail:
+    if not (said := ended_words(end)):
         return ""
-    said = one_line(end.detail) or one_line(end.reason)
     colour = paint.yellow if end.reason in ("done", "interrupted", "parked") else paint.red
     return f"{colour('■')} {said}"
 
@@ -251,14 +243,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def to_json(value: Any) -> str:
-    """Compact JSON of anything."""
-    try:
-        return msgspec.json.encode(value, enc_hook=str).decode()
-    except UnicodeEncodeError:  # half of a surrogate pair: only the slower one writes it out
-        import json
-
-        return json.dumps(value, default=str, separators=(",", ":"))
+to_json = as_json
 
 
 def json_line(record: Record) -> bytes:

@@ -85,9 +85,12 @@ def pieces_of(folder: "SessionFolder", found: "SessionSummary", form: str) -> It
                 shown(done, found.size)
                 yield line
         else:
-            from bridle.cli.markdown import to_markdown
+            from bridle.cli.milestone import milestones
+            from bridle.cli.style import Paint
+            from bridle.stores.markdown import to_markdown
 
-            for text in to_markdown(found, folder.read(found.id)):
+            told = to_markdown(found, folder.read(found.id), lambda one: milestones(one, Paint()))
+            for text in told:
                 yield text.encode("utf-8", "backslashreplace")
 
 

@@ -48,6 +48,15 @@ class Upkeep:
         return self._parts.provider.info.label
 
     @property
+    def agent(self) -> str:
+        """Who carries its turns; empty: our own loop."""
+        agent = self._parts.agent
+        found = getattr(agent, "name", "") if agent is not None else ""
+        return (
+            found if isinstance(found, str) and (found or agent is None) else type(agent).__name__
+        )
+
+    @property
     def window(self) -> int | None:
         """How many tokens the model can read at a time; None where that is not known."""
         return self._parts.provider.info.context_window

@@ -20,11 +20,13 @@ class Ground:
         self.workspaces = None if workspaces is None else tuple(map(_real, workspaces))
         self._heads: dict[str, tuple[int, Glance]] = {}  # by id, with the file's inode
 
-    def allows(self, workspace: str) -> bool:
-        """Is this one of the folders?"""
-        if self.workspaces is None:
+    def allows(self, workspace: str, within: str = "") -> bool:
+        """Is this one of the folders, and the one that is meant, where one is?"""
+        if self.workspaces is None and not within:
             return True
-        return bool(workspace) and _real(workspace) in self.workspaces
+        found = _real(workspace) if workspace else ""
+        here = self.workspaces is None or found in self.workspaces
+        return bool(found) and here and within in ("", found)
 
     def workspace(self, path: str) -> str:
         """The folder that is meant; nothing is the first. Raise `UnknownWorkspace`."""
@@ -65,11 +67,6 @@ class Ground:
         if found is None or not self.allows(found[1].workspace):
             raise UnknownSession(f"there is no session {session_id[:60]!r}")
         return found
-
-    def children(self, session_id: str) -> tuple[str, ...]:
-        """The tasks of a session, the oldest first, as far as heads have been read."""
-        heads = list(self._heads.values())
-        return tuple(sorted(head.id for _, head in heads if head.parent == session_id))
 
 
 @lru_cache(maxsize=1024)

@@ -18,6 +18,7 @@ from bridle.errors import AgentError, ConfigError, SessionBusy, SessionClosed
 from bridle.events import TurnEnded
 from bridle.server.bounds import kept_limits
 from bridle.server.ground import Ground
+from bridle.server.marking import Marks
 from bridle.server.opening import Engines, Wanted
 from bridle.server.refusals import ServerStopping
 from bridle.server.wanting import Earlier, earlier
@@ -42,6 +43,7 @@ class Holding:
         self._since: dict[str, float] = {}  # when something last happened, in the loop's time
         self._wanted: dict[str, Wanted] = {}  # what people have asked for, by session
         self._ears: set[asyncio.Task[None]] = set()
+        self._marks = Marks(ground.folder)
         self.reasons: dict[str, str] = {}  # how the newest turns have ended
         self.stopping = False
         engines.on_made = self._listen
@@ -121,14 +123,21 @@ class Holding:
         _, late = await asyncio.wait(leaving, timeout=seconds)
         for task in late:
             task.cancel()
-        for task in self._ears:
-            task.cancel()
-        await asyncio.wait([*leaving, *self._ears])
+        await asyncio.wait(leaving)
+        await self._end_ears()
         for task in leaving:
             if not task.cancelled() and (error := task.exception()) is not None:
                 log.warning("a session could not be closed: %s", error)
         if late:
             log.warning("what ran did not end within %g seconds, and was left", seconds)
+
+    async def _end_ears(self) -> None:
+        """They end with their engines, once they have told everything."""
+        if ears := list(self._ears):
+            _, deaf = await asyncio.wait(ears, timeout=1.0)
+            for ear in deaf:
+                ear.cancel()
+            await asyncio.wait(ears)
 
     def _patience(self, session: Session) -> float:
         """Seconds; where letting go would forget in which folder its shell stands, many more."""
@@ -196,6 +205,13 @@ class Holding:
         await session.close()
         self._forget(session.id)
 
+    def _mark(self, session_id: str, name: str) -> None:
+        """Note which are open, for who comes after us should we be killed."""
+        if name == "opened":
+            self._marks.put(session_id)
+        elif name == "closed" and self.opened(session_id) is None:
+            self._marks.remove(session_id)
+
     def _listen(self, engine: Engine) -> None:
         ear = asyncio.ensure_future(self._hear(engine))
         self._ears.add(ear)
@@ -209,6 +225,7 @@ class Holding:
             async with aclosing(engine.subscribe()) as told:
                 async for one in told:
                     if one.topic == "sessions":
+                        self._mark(one.session_id, one.name)
                         self._tell(one.session_id, one.name)
                     elif one.name == "resync":
                         over = False

@@ -4,10 +4,25 @@ A verb goes where its session is: one that is open here does it itself; one that
 holds gets a letter, and its log tells what came of it; one that nobody holds is taken up here.
 """
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
+from bridle.server.answering import Answering
+from bridle.server.detailing import Detailing
+from bridle.server.ground import Ground
+from bridle.server.holding import Holding, Tell
+from bridle.server.listing import Asked, Listing
+from bridle.server.looking import Looking
+from bridle.server.noticing import Noticing
 from bridle.server.opening import Engines
+from bridle.server.posting import Posting
+from bridle.server.reading import Reading
+from bridle.server.recovering import Recovering
+from bridle.server.sending import Sending
+from bridle.server.undoing import Undoing
+from bridle.server.verbs import Verbs
 from bridle.server.views import (
     ApprovalAnswer,
     ApprovalOutcome,
@@ -39,36 +54,79 @@ from bridle.stores.reading import SessionFolder
 if TYPE_CHECKING:
     from bridle.engine.session import Session
 
-Tell = Callable[[str, str], None]  # session id; "opened", "changed", "closed" or "deleted"
+log = logging.getLogger(__name__)
+
+_REST = 15.0  # seconds without anything, after which a session is let go
+_WAIT = 5.0  # seconds that another process has to do what it was asked to
 
 
 class Sessions:
-    """Everything that can be asked of sessions. `workspaces` None: any folder."""
+    """Everything that can be asked of sessions. `workspaces` None: any folder.
+
+    A session that rests for `rest` seconds is let go. Another process has `wait` seconds to do what
+    it is handed. `face` is what engines say of themselves: what it left behind is recovered.
+    """
 
     def __init__(
-        self, folder: SessionFolder, engines: Engines, workspaces: tuple[str, ...] | None
+        self,
+        folder: SessionFolder,
+        engines: Engines,
+        workspaces: tuple[str, ...] | None,
+        *,
+        rest: float = _REST,
+        wait: float = _WAIT,
+        face: str = "server",
     ) -> None:
         self.folder = folder
         self.engines = engines
-        self.workspaces = workspaces
+        self._tellers: list[Tell] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._rest = rest
+        self._ground = Ground(folder, workspaces)
+        self.workspaces = self._ground.workspaces
+        self._holding = Holding(self._ground, engines, self._tell, rest)
+        self._listing = Listing(self._ground, self._holding)
+        self._detailing = Detailing(self._ground, self._holding, engines, self._listing)
+        self._reading = Reading(self._ground)
+        self._posting = Posting(self._ground, self._holding, wait)
+        self._sending = Sending(self._ground, self._holding, self._posting)
+        self._answering = Answering(self._ground, self._holding, self._posting)
+        self._verbs = Verbs(self._ground, self._holding, self._posting, self._tell)
+        self._undoing = Undoing(self._ground, self._holding)
+        self._looking = Looking(self._ground, self._holding)
+        self._recovering = Recovering(self._ground, self._holding, face)
 
     @property
     def stopping(self) -> bool:
         """Is the server being stopped?"""
-        raise NotImplementedError
+        return self._holding.stopping
 
     @property
     def ready(self) -> bool:
-        """Has it been started, with all that was cut off looked at, and is it not stopping?"""
-        raise NotImplementedError
+        """Has it been started, and is it not being stopped?"""
+        return bool(self._tasks) and not self.stopping
 
     async def start(self) -> None:
         """Take up what the last server left behind, in the background."""
-        raise NotImplementedError
+        noticing = Noticing(self._ground, lambda one: self.opened(one) is not None, self._tell)
+        watching = noticing.watch(lambda: bool(self._tellers))
+        works = (self._recover(), self._sweep(), watching)
+        self._tasks = [asyncio.ensure_future(work) for work in works]
+
+    async def recovered(self) -> None:
+        """Come back when everything that was cut off has been looked at."""
+        if self._tasks:
+            await asyncio.wait(self._tasks[:1])
 
     async def stop(self, seconds: float) -> None:
         """Take nothing new; park what waits for a person, interrupt the rest; settle everything."""
-        raise NotImplementedError
+        self._holding.stopping = True
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._holding.close(seconds)
+        await self._verbs.close()
 
     async def list(
         self,
@@ -79,120 +137,150 @@ class Sessions:
         state: str = "",
     ) -> SessionList:
         """A page of sessions, the newest first."""
-        raise NotImplementedError
+        return await self._listing.page(Asked(query, limit, cursor, workspace, state))
 
     async def view(self, session_id: str) -> SessionView:
         """One in a line. Raise `UnknownSession`, also for foreign and malformed ids."""
-        raise NotImplementedError
+        return await self._listing.view(session_id)
 
     async def detail(self, session_id: str) -> SessionDetail:
         """One with all that stands beside its conversation."""
-        raise NotImplementedError
+        return await self._detailing.detail(session_id)
 
     async def create(self, wanted: NewSession, by: str) -> SessionView:
         """A new session, once its first record is on disk. Raise `UnknownWorkspace`."""
-        raise NotImplementedError
+        return await self.view((await self._verbs.create(wanted, by)).id)
 
     async def resume(self, session_id: str, how: Resume, by: str) -> SessionView:
         """Take it up, perhaps elsewhere or with another model; what was left behind goes on."""
-        raise NotImplementedError
+        await self._verbs.resume(session_id, how, by)
+        return await self.view(session_id)
 
     async def change(self, session_id: str, change: Change, by: str) -> SessionDetail:
         """Another title, tags, mode, model or agent."""
-        raise NotImplementedError
+        await self._verbs.change(session_id, change, by)
+        return await self.detail(session_id)
 
     async def delete(self, session_id: str, by: str) -> None:
-        """Remove it, and what was kept to undo it. Raise `SessionBusy`, `SessionLocked`."""
-        raise NotImplementedError
+        """Remove it. Raise `SessionBusy`, `SessionLocked`."""
+        await self._verbs.delete(session_id)
 
     async def send(self, session_id: str, chat: Chat, by: str, key: str = "") -> ChatAccepted:
         """A prompt, accepted once it is on disk. The same key and prompt again: the same turn."""
-        raise NotImplementedError
+        return await self._sending.send(session_id, chat, by, key)
 
     async def answer(
         self, session_id: str, call_id: str, answer: ApprovalAnswer, by: str
     ) -> ApprovalOutcome:
         """Settle a question. Raise `ApprovalTaken`, `ApprovalChanged`, `ApprovalExpired`."""
-        raise NotImplementedError
+        return await self._answering.answer(session_id, call_id, answer, by)
 
     async def interrupt(self, session_id: str, by: str) -> None:
         """End the turn that runs or is parked; nothing to end is no error."""
-        raise NotImplementedError
+        await self._verbs.interrupt(session_id, by)
 
     async def records(
         self, session_id: str, after: int = 0, before: int = 0, limit: int = 500
     ) -> Records:
         """Records as the log has them: those after one, or (`before`) the last ones before one."""
-        raise NotImplementedError
+        return await self._reading.records(session_id, after, before, limit)
 
     async def history(self, session_id: str) -> HistoryView:
         """The conversation as it stands."""
-        raise NotImplementedError
+        return await self._detailing.history(session_id)
 
     def export(self, session_id: str, form: str) -> AsyncIterator[bytes]:
         """The session as a file, in pieces: `jsonl` or `markdown`."""
-        raise NotImplementedError
+        return self._reading.export(session_id, form)
 
     async def fork(self, session_id: str, fork: Fork, by: str) -> SessionView:
         """A new session with its conversation up to a record."""
-        raise NotImplementedError
+        return await self.view(await self._verbs.fork(session_id, fork.at))
 
     async def rewind(self, session_id: str, rewind: Rewind, by: str) -> SessionDetail:
         """Make the conversation again what it was at a record."""
-        raise NotImplementedError
+        await self._verbs.rewind(session_id, rewind.to, by)
+        return await self.detail(session_id)
 
     async def compact(self, session_id: str, by: str) -> SessionDetail:
         """Shorten the conversation now."""
-        raise NotImplementedError
+        await self._verbs.compact(session_id, by)
+        return await self.detail(session_id)
 
     async def budget(self, session_id: str) -> Budget:
         """What it may use, and what it has used."""
-        raise NotImplementedError
+        return await self._detailing.budget(session_id)
 
     async def set_budget(self, session_id: str, limits: LimitsView, by: str) -> Budget:
         """Narrower limits, from the next turn on. A wider one is refused."""
-        raise NotImplementedError
+        await self._verbs.set_budget(session_id, limits, by)
+        return await self.budget(session_id)
 
     async def grants(self, session_id: str) -> Grants:
         """What was allowed for the session and still holds."""
-        raise NotImplementedError
+        return await self._detailing.grants(session_id)
 
     async def revoke(self, session_id: str, grant: str, by: str) -> None:
         """Take a grant back; "" takes all of them back."""
-        raise NotImplementedError
+        await self._answering.revoke(session_id, grant, by)
 
     async def undo_preview(self, session_id: str, turn: int = 0) -> UndoPreview:
         """What taking back a turn would do (0: the newest that changed something)."""
-        raise NotImplementedError
+        return await self._undoing.preview(session_id, turn)
 
     async def undo(self, session_id: str, undo: Undo, by: str) -> UndoOutcome:
         """Take back what a turn changed, as it was previewed."""
-        raise NotImplementedError
+        return await self._undoing.undo(session_id, undo, by)
 
     async def files(self, session_id: str, query: str = "", limit: int = 50) -> Paths:
         """Files of its workspace that match, the best first."""
-        raise NotImplementedError
+        return await self._looking.files(session_id, query, limit)
 
     async def preview_rule(self, session_id: str, rule: str) -> RulePreview:
         """Past calls that a rule would have covered."""
-        raise NotImplementedError
+        return await self._looking.preview_rule(session_id, rule)
 
     async def pending(self) -> Pendings:
         """The open questions of all sessions, those of tasks too, the oldest first."""
-        raise NotImplementedError
+        return Pendings(await self._listing.pending())
 
     async def search(self, words: str, limit: int = 50) -> Hits:
         """Where the words stand, over all sessions."""
-        raise NotImplementedError
+        return await self._looking.search(words, limit)
 
     def opened(self, session_id: str) -> "Session | None":
         """That session, if it is open here."""
-        raise NotImplementedError
+        return self._holding.opened(session_id)
 
     def open(self) -> "tuple[Session, ...]":
         """All that are open here, tasks too."""
-        raise NotImplementedError
+        return self._holding.open()
 
     def on_changed(self, tell: Tell) -> Callable[[], None]:
-        """Call `tell` in the event loop when a session changes; what comes back ends that."""
-        raise NotImplementedError
+        """Call `tell` in the event loop when a session changes; what comes back ends that.
+
+        With the session's id comes "opened", "changed", "closed" or "deleted".
+        """
+        self._tellers.append(tell)
+        return lambda: self._tellers.remove(tell) if tell in self._tellers else None
+
+    def _tell(self, session_id: str, name: str) -> None:
+        for tell in list(self._tellers):
+            try:
+                tell(session_id, name)
+            except Exception:  # whoever listens, the others are told
+                log.warning("a change could not be told", exc_info=True)
+
+    async def _recover(self) -> None:
+        try:
+            count = await self._recovering.recover()
+        except Exception:  # the sessions are there all the same
+            log.warning("what was cut off could not all be looked at", exc_info=True)
+            return
+        if count:
+            log.info("%d sessions were taken up that had been cut off", count)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(min(1.0, self._rest / 4))
+            await self._holding.sweep()

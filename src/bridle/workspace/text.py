@@ -107,3 +107,14 @@ def _line_start(text: str, at: int) -> int:
     """A place at or a little after, where a line starts, if there is one."""
     found = text.find("\n", at - 1, at + (len(text) - at) // 8)
     return at if found < 0 else found + 1
+
+
+def size_of(count: float) -> str:
+    """Bytes, as a person says it."""
+    for unit in ("bytes", "KB", "MB"):
+        if count < 1000:
+            return (
+                f"{count:.0f} {unit}" if unit == "bytes" or count >= 100 else f"{count:.1f} {unit}"
+            )
+        count /= 1000
+    return f"{count:.1f} GB"

@@ -121,6 +121,17 @@ class Undo:
         way = Way("undo", preview, force, keep_going)
         return self._take_back(way, session_id, turn)
 
+    def differences(self, session_id: str, turn: int | None = None) -> dict[str, str]:
+        """How each file would change that an undo of the turn puts back. Nothing is changed."""
+        if not self._observer.shelf.exists:
+            raise _nothing("undo", turn)
+        with self._locked():
+            self._observer.recover()
+            lines = counting(self._observer.journal.read())
+            return Plan(
+                self._observer, lines, _chosen(lines, "undo", session_id, turn)
+            ).differences()
+
     def redo(
         self,
         session_id: str,

@@ -6,6 +6,7 @@ shown and nothing at all is changed, unless the person says so. Blocks; knows no
 
 from collections.abc import Iterable, Sequence
 from difflib import unified_diff
+from itertools import islice
 from typing import Literal
 
 from msgspec import Struct
@@ -19,6 +20,7 @@ from bridle.workspace.undo.restoring import Step
 from bridle.workspace.undo.snapshots import look_at
 
 _SHOWN = 40  # lines of a difference
+_CHANGED = 2000  # ... where a whole change is looked at
 _COMPARED = 200_000  # bytes of a file that are compared line by line
 
 
@@ -88,6 +90,20 @@ class Plan:
             if net.before != net.after:
                 self._judge(path, net)
         self._hold_back()
+
+    def differences(self) -> dict[str, str]:
+        """How each file would change that is put back, from what it is now; in lines."""
+        return {as_text(step.path): self._change(step) for step in self.steps}
+
+    def _change(self, step: Step) -> str:
+        now, then = self._lines(step.now), self._lines(step.wanted)
+        if now is None or then is None or now == then:
+            return f"{_kind(step.now)}, and then again {_kind(step.wanted)}"
+        name = one_line(as_text(step.path), 500)
+        found = unified_diff(now, then, f"a/{name}", f"b/{name}", lineterm="")
+        lines = [neutral(line, keep="\t") for line in islice(found, _CHANGED + 1)]
+        more = ["… and more"] if len(lines) > _CHANGED else []
+        return "\n".join(lines[:_CHANGED] + more)
 
     def forced(self) -> None:
         """Put everything back, whoever changed it since."""

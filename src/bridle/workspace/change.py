@@ -25,17 +25,36 @@ def told(arguments: dict[str, Any], before: str | None) -> tuple[list[str], dict
     return lines, left
 
 
+def result(arguments: dict[str, Any], before: str) -> str | None:
+    """What the file would hold; None for what changes no file, or does not fit this one."""
+    given = {name for name in _SHOWN if name in arguments}
+    if isinstance(content := arguments.get("content"), str) and given == {"content"}:
+        return content
+    edits = _edits(arguments, given)
+    return _after(edits, before) if edits is not None else None
+
+
 def _lines(arguments: dict[str, Any], before: str | None) -> list[str] | None:
     given = {name for name in _SHOWN if name in arguments}
     if isinstance(content := arguments.get("content"), str) and given == {"content"}:
         return _written(content, before)
     if isinstance(patch := arguments.get("patch"), str) and given == {"patch"}:
         return patch.removesuffix("\n").split("\n")
+    edits = _edits(arguments, given)
+    return _edited(edits, before) if edits is not None else None
+
+
+def _edits(arguments: dict[str, Any], given: set[str]) -> list[dict[str, Any]] | None:
     one = {name: arguments[name] for name in _EDIT if name in arguments}
     edits = arguments.get("edits") if given == {"edits"} else [one]
-    if given not in ({"edits"}, {"old", "new"}) or not _are_edits(edits):
-        return None
-    return _edited(edits, before)
+    return edits if given in ({"edits"}, {"old", "new"}) and _are_edits(edits) else None
+
+
+def _after(edits: list[dict[str, Any]], before: str | None) -> str | None:
+    after = before
+    for one in edits:
+        after = _replaced(after, one) if after is not None else None
+    return after
 
 
 def _are_edits(edits: object) -> TypeGuard[list[dict[str, Any]]]:
@@ -62,9 +81,7 @@ def _written(content: str, before: str | None) -> list[str]:
 
 def _edited(edits: list[dict[str, Any]], before: str | None) -> list[str]:
     """Pieces of a file."""
-    after = before
-    for one in edits:
-        after = _replaced(after, one) if after is not None else None
+    after = _after(edits, before)
     if before is not None and after is not None:
         return _compared(before, after) or [_SAME]
     lines = [] if before is None else [_UNFIT]

@@ -5,12 +5,8 @@ backticks than it holds, so that it can neither end the block nor make a page fe
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from bridle.cli import render
-from bridle.cli.milestone import milestones
-from bridle.cli.progress import size_of
-from bridle.cli.style import Paint
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -22,15 +18,23 @@ from bridle.events import (
 )
 from bridle.messages import File, Image, Message, Part, ToolCall, ToolOutput
 from bridle.promises.store import Record, SessionSummary
-from bridle.workspace.text import neutral
+from bridle.workspace.text import neutral, size_of
+from bridle.workspace.wording import answered_words, as_json, ended_words, flat
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~&])")
 _FETCHES = ("![", "<", "&")  # pictures and HTML, and what may be decoded into them
-_PLAIN = Paint(False)
 
 
-def to_markdown(found: SessionSummary, records: Iterable[Record]) -> Iterator[str]:
-    """The whole session, piece by piece; each ends with a line end."""
+Told = Callable[[Event], Iterable[str]]
+
+
+def to_markdown(
+    found: SessionSummary, records: Iterable[Record], milestones: Told = lambda event: ()
+) -> Iterator[str]:
+    """The whole session, piece by piece; each ends with a line end.
+
+    `milestones` are the lines for what a face has words of its own for.
+    """
     yield f"# {inline(found.title or found.id)}\n\n"
     for name, value in (
         ("session", found.id),
@@ -42,10 +46,10 @@ def to_markdown(found: SessionSummary, records: Iterable[Record]) -> Iterator[st
         if value:
             yield f"- {name}: {inline(value)}\n"
     for record in records:
-        yield from _piece(record)
+        yield from _piece(record, milestones)
 
 
-def _piece(record: Record) -> Iterator[str]:
+def _piece(record: Record, milestones: Told) -> Iterator[str]:
     event = record.event
     match event:
         case PromptReceived():
@@ -57,20 +61,20 @@ def _piece(record: Record) -> Iterator[str]:
         case ToolResultEvent(output=output):
             yield from _result(output)
         case _:
-            for line in _aside(event):
+            for line in _aside(event, milestones):
                 yield f"\n*{inline(line.strip())}*\n"
 
 
-def _aside(event: Event) -> list[str]:
+def _aside(event: Event, milestones: Told) -> Iterable[str]:
     match event:
         case ApprovalAsked():
             return [f"Asked: {event.reason or 'it always asks'}"]
         case ApprovalAnswered():
-            return [render.answered_line(event, _PLAIN, 500)]
+            return [f"{'✓' if event.allowed else '✗'} {answered_words(event)}"]
         case TurnEnded():
-            return [line for line in [render.end_line(event, _PLAIN)] if line]
+            return [f"■ {words}" for words in [ended_words(event)] if words]
         case _:
-            return milestones(event, _PLAIN)
+            return milestones(event)
 
 
 def _reply(message: Message) -> Iterator[str]:
@@ -84,7 +88,7 @@ def _arguments(call: ToolCall) -> str:
     command = call.arguments.get("command")
     if isinstance(command, str) and len(call.arguments) == 1:
         return fenced(command, "sh")
-    return fenced(call.broken or render.to_json(call.arguments), "json")
+    return fenced(call.broken or as_json(call.arguments), "json")
 
 
 def _result(output: ToolOutput) -> Iterator[str]:
@@ -105,7 +109,7 @@ def _media(parts: Iterable[Part]) -> Iterator[str]:
 
 def inline(text: str) -> str:
     """Text on one line that Markdown takes for nothing else."""
-    return _SPECIAL.sub(r"\\\1", render.one_line(text))
+    return _SPECIAL.sub(r"\\\1", flat(text))
 
 
 def fenced(text: str, language: str = "") -> str:

@@ -1,0 +1,217 @@
+"""Lists of sessions, and one of them in a line. Reads; takes nothing up.
+
+Which are the newest is known from the folder alone. Only those that are shown are looked into, and
+not again while their logs stay as they are. Everything that blocks runs in a thread.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import get_args
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bridle.engine.session import Session
+from bridle.errors import AgentError, StoreFailed
+from bridle.server.glimpse import glimpse, reason_of
+from bridle.server.ground import Ground
+from bridle.server.holding import Holding
+from bridle.server.refusals import BadRequest
+from bridle.server.showing import of_head, of_log, of_open, pending_view
+from bridle.server.views import PendingView, SessionList, SessionView, State
+from bridle.stores.asking import Pending, pending_in
+from bridle.stores.glance import Glance, Place, looked, places
+from bridle.stores.holder import held, named, pid_of
+
+_MOST = 200  # in one page
+_STATES = get_args(State)
+Print = tuple[int, int, float]  # inode, size, time of change: what a log is known again by
+
+
+class Asked(Struct, frozen=True):
+    """Which sessions are wanted."""
+
+    query: str = ""
+    limit: int = 50
+    cursor: str = ""
+    workspace: str = ""
+    state: str = ""
+
+
+class Listing:
+    """What there is to show of sessions."""
+
+    def __init__(self, ground: Ground, holding: Holding) -> None:
+        self._ground = ground
+        self._holding = holding
+        self._views: dict[str, tuple[Print, SessionView]] = {}  # from logs alone
+        self._labels: dict[str, tuple[Print, Glance]] = {}
+        self._asking: dict[str, tuple[Print, list[Pending]]] = {}
+
+    async def page(self, asked: Asked) -> SessionList:
+        """A page of sessions, the newest first. Raise `BadRequest`."""
+        if asked.state and asked.state not in _STATES:
+            raise BadRequest(
+                f"there is no state {asked.state[:40]!r}", hint=f"It is {', '.join(_STATES)}."
+            )
+        after = _place_of(asked.cursor)
+        here = {one.id: one for one in self._holding.open()}
+        return await asyncio.to_thread(self._page, asked, after, here)
+
+    async def view(self, session_id: str) -> SessionView:
+        """One in a line. Raise `UnknownSession`."""
+        return await asyncio.to_thread(self.look, session_id, self._holding.opened(session_id))
+
+    async def pending(self) -> tuple[PendingView, ...]:
+        """The open questions of all sessions, the oldest first."""
+        here = {one.id: one for one in self._holding.open()}
+        found = await asyncio.to_thread(lambda: list(self._questions(here)))
+        return tuple(view for _, view in sorted(found, key=lambda one: one[0]))
+
+    def look(self, session_id: str, session: Session | None) -> SessionView:
+        """In a thread: one session in a line. Raise `UnknownSession`."""
+        place, head = self._ground.known(session_id)
+        if session is not None:
+            return of_open(session, place, head, self.reason(session_id))
+        pid = pid_of(self._ground.folder.path(session_id))
+        return self._from_log(place, head, "" if pid is None else named(pid))
+
+    def asks(self, place: Place, view: SessionView) -> tuple[PendingView, ...]:
+        """In a thread: the open questions of one session."""
+        found = self._pending(place)
+        return tuple(pending_view(one.asked, one.seq, view, posted=one.posted) for one in found)
+
+    def children(self, session_id: str) -> tuple[str, ...]:
+        """In a thread: the tasks of a session, the oldest first."""
+        heads = [self._ground.head(place) for place in self._places()]
+        return tuple(
+            sorted(one.id for one in heads if one is not None and one.parent == session_id)
+        )
+
+    def reason(self, session_id: str) -> str:
+        """In a thread: how the newest turn of a session that is open here has ended."""
+        known = self._holding.reasons.get(session_id)
+        if known is None:
+            known = reason_of(self._ground.folder, session_id)
+            self._holding.reasons.setdefault(session_id, known)
+        return self._holding.reasons.get(session_id, known)
+
+    def _page(
+        self, asked: Asked, after: tuple[float, str] | None, here: Mapping[str, Session]
+    ) -> SessionList:
+        limit = min(max(1, asked.limit), _MOST)
+        found: list[SessionView] = []
+        last: Place | None = None
+        for place, view in self._wanted(asked, after, here):
+            if len(found) == limit and last is not None:
+                return SessionList(tuple(found), f"{last.changed!r}~{last.id}")
+            found.append(view)
+            last = place
+        return SessionList(tuple(found))
+
+    def _wanted(
+        self, asked: Asked, after: tuple[float, str] | None, here: Mapping[str, Session]
+    ) -> Iterator[tuple[Place, SessionView]]:
+        words = " ".join(asked.query.split()).casefold()
+        within = self._ground.workspace(asked.workspace) if asked.workspace else ""
+        locks = held()
+        for place in self._places():
+            if after is not None and (place.changed, place.id) >= after:
+                continue
+            head = self._ground.head(place)
+            if head is None or not self._ground.allows(head.workspace, within):
+                continue
+            if words and not _matches(self._label(place, head), words):
+                continue
+            view = self._one(place, head, locks, here)
+            if not asked.state or view.state == asked.state:
+                yield place, view
+
+    def _places(self) -> list[Place]:
+        """All logs, the newest first; what is gone is forgotten."""
+        try:
+            found = places(self._ground.folder.folder)
+        except OSError as error:
+            raise StoreFailed(
+                f"the sessions cannot be listed: {error.strerror or error}", error
+            ) from error
+        there = {one.id for one in found}
+        self._ground.forget(there)
+        for table in (self._views, self._labels, self._asking):
+            for gone in table.keys() - there:
+                table.pop(gone, None)
+        return found
+
+    def _one(
+        self,
+        place: Place,
+        head: Glance,
+        locks: Mapping[tuple[int, int], int],
+        here: Mapping[str, Session],
+    ) -> SessionView:
+        if (session := here.get(place.id)) is not None and not session.is_closed:
+            return of_open(session, place, head, self.reason(place.id))
+        pid = locks.get(head.file)
+        return self._from_log(place, head, "" if pid is None else named(pid))
+
+    def _from_log(self, place: Place, head: Glance, holder: str) -> SessionView:
+        print_ = (place.inode, place.size, place.changed)
+        known = self._views.get(place.id)
+        if known is not None and known[0] == print_ and known[1].holder == holder:
+            return known[1]
+        try:
+            seen = glimpse(self._ground.folder, place.id)
+        except AgentError:  # it is damaged, or gone by now
+            return replace(of_head(place, head), holder=holder)
+        view = of_log(seen, place, head, holder)
+        self._views[place.id] = print_, view
+        return view
+
+    def _label(self, place: Place, head: Glance) -> Glance:
+        """Title and tags as they are now."""
+        print_ = (place.inode, place.size, place.changed)
+        known = self._labels.get(place.id)
+        if known is not None and known[0] == print_:
+            return known[1]
+        found = next(looked([place]), head)._replace(end=b"")
+        self._labels[place.id] = print_, found
+        return found
+
+    def _pending(self, place: Place) -> list[Pending]:
+        print_ = (place.inode, place.size, place.changed)
+        known = self._asking.get(place.id)
+        if known is not None and known[0] == print_ and not known[1]:
+            return []  # where somebody is asked, an answer may have been posted since
+        found = pending_in(place, self._ground.folder)
+        self._asking[place.id] = print_, found
+        return found
+
+    def _questions(self, here: Mapping[str, Session]) -> Iterator[tuple[str, PendingView]]:
+        locks = held()
+        for place in self._places():
+            if not (found := self._pending(place)):
+                continue
+            head = self._ground.head(place)
+            if head is None or not self._ground.allows(head.workspace):
+                continue
+            view = self._one(place, head, locks, here)
+            for one in found:
+                yield one.timestamp, pending_view(one.asked, one.seq, view, posted=one.posted)
+
+
+def _matches(found: Glance, words: str) -> bool:
+    said = (found.id, found.title, found.workspace, *found.tags)
+    return any(words in " ".join(text.split()).casefold() for text in said)
+
+
+def _place_of(cursor: str) -> tuple[float, str] | None:
+    """Where the page before ended. Raise `BadRequest`."""
+    if not cursor:
+        return None
+    changed, _, session_id = cursor.partition("~")
+    try:
+        return float(changed), session_id
+    except ValueError:
+        raise BadRequest(
+            f"{cursor[:80]!r} is no cursor", hint="Use the `next` of the page before."
+        ) from None

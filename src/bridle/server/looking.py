@@ -1,0 +1,105 @@
+"""Looks around: files of a workspace by a few letters, words in all sessions, what a rule covers.
+
+Nothing is changed and nothing is taken up. Everything that blocks runs in a thread.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable
+from heapq import nsmallest
+
+from msgspec.structs import replace
+
+from bridle.engine.proposal import preview
+from bridle.errors import ConfigError
+from bridle.messages import ToolCall
+from bridle.policy import read_rule
+from bridle.runtime.past import past_calls
+from bridle.server.ground import Ground
+from bridle.server.holding import Holding
+from bridle.server.refusals import BadRequest
+from bridle.server.views import Hit, Hits, Paths, RulePreview
+from bridle.stores.glance import looked, places
+from bridle.stores.search import search
+from bridle.workspace.paths import Workspace
+from bridle.workspace.text import one_line
+from bridle.workspace.tree import Tree
+
+_FILES, _HITS = 200, 200  # at the most
+_ENTRIES = 50_000  # names of a workspace that are looked at
+_LETTERS = 100  # of a query
+
+
+class Looking:
+    """Looks for things."""
+
+    def __init__(self, ground: Ground, holding: Holding) -> None:
+        self._ground = ground
+        self._holding = holding
+
+    async def files(self, session_id: str, query: str, limit: int) -> Paths:
+        """Files of the session's workspace whose names have these letters, in this order."""
+        most = min(max(1, limit), _FILES)
+        return await asyncio.to_thread(self._files, session_id, query[:_LETTERS], most)
+
+    async def preview_rule(self, session_id: str, rule: str) -> RulePreview:
+        """Past calls that a rule would have covered. Raise `BadRequest` for what is no rule."""
+        return await asyncio.to_thread(self._previewed, session_id, rule)
+
+    async def search(self, words: str, limit: int) -> Hits:
+        """Where the words stand, the newest session first. Raise `BadRequest` for none."""
+        if not words.strip():
+            raise BadRequest("there is nothing to look for", hint="Say some words: ?q=…")
+        return await asyncio.to_thread(self._found, words, min(max(1, limit), _HITS))
+
+    def _files(self, session_id: str, query: str, limit: int) -> Paths:
+        _, head = self._ground.known(session_id)
+        every = Tree(Workspace(self._ground.workspace(head.workspace)), most=_ENTRIES)
+        wanted = fuzzy(query)
+        ranked = ((place, path) for path in every if (place := wanted(path)) is not None)
+        return Paths(tuple(path for _, path in nsmallest(limit, ranked)))
+
+    def _previewed(self, session_id: str, rule: str) -> RulePreview:
+        _, head = self._ground.known(session_id)
+        try:
+            read = replace(read_rule(rule), where=head.workspace)
+        except ConfigError as error:
+            raise BadRequest(error.message, hint=error.hint) from None
+        past = past_calls(session_id, self._ground.folder)
+        return RulePreview(tuple(_words(call) for call in preview(read, past)))
+
+    def _found(self, words: str, limit: int) -> Hits:
+        heads = {one.id: one for one in looked(places(self._ground.folder.folder))}
+        ours = [one.id for one in heads.values() if self._ground.allows(one.workspace)]
+        hits = search(self._ground.folder, words, sessions=set(ours), limit=limit)
+        found = ((one.session_id, one.seq, heads[one.session_id].title, one.text) for one in hits)
+        return Hits(tuple(Hit(*one) for one in found))
+
+
+def fuzzy(query: str) -> Callable[[str], tuple[int, int, int] | None]:
+    """How well a path fits these letters: the lower the better; None where it does not."""
+    letters = [one for one in query.casefold() if not one.isspace()]
+    pattern = re.compile(".*?".join(map(re.escape, letters)), re.DOTALL)
+    words = query.casefold().strip()
+
+    def rank(path: str) -> tuple[int, int, int] | None:
+        low = path.casefold()
+        if not letters:
+            return path.count("/"), len(path), 0
+        name = low.rpartition("/")[2]
+        if words in name:
+            return 0 if name.startswith(words) else 1, len(path), 0
+        if words in low:
+            return 2, len(path), 0
+        found = pattern.search(name) or pattern.search(low)
+        if found is None:
+            return None
+        return 3, found.end() - found.start(), len(path)
+
+    return rank
+
+
+def _words(call: ToolCall) -> str:
+    given = call.arguments
+    about = given.get("command") or given.get("path") or given.get("pattern") or given or ""
+    return one_line(f"{call.name} {about}".strip(), 200)

@@ -1,0 +1,61 @@
+"""What other processes do to sessions, noticed by a look at the folder now and then.
+
+Only where somebody wants to be told. Which session changed is said, and not what.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from bridle.server.ground import Ground
+from bridle.stores.glance import Place, places
+
+_EVERY = 1.0  # seconds between two looks
+_SHARE = 20  # a look that takes long is not taken often: so many times as long
+Print = tuple[int, int, float]
+
+
+class Noticing:
+    """Looks at the folder while it runs."""
+
+    def __init__(
+        self, ground: Ground, is_here: Callable[[str], bool], tell: Callable[[str, str], None]
+    ) -> None:
+        self._ground = ground
+        self._is_here = is_here  # what is open here tells of itself
+        self._tell = tell
+        self._known: dict[str, Print] | None = None
+
+    async def watch(self, is_wanted: Callable[[], bool]) -> None:
+        """Look, again and again, while somebody wants to know, until it is cancelled."""
+        while True:
+            began = time.monotonic()
+            if is_wanted():
+                await self.look()
+            took = time.monotonic() - began
+            await asyncio.sleep(max(_EVERY, took * _SHARE))
+
+    async def look(self) -> None:
+        """Tell what has changed since the last look. The first tells nothing."""
+        now = await asyncio.to_thread(self._look)
+        before, self._known = self._known, now
+        if before is None:
+            return
+        for session_id, print_ in now.items():
+            if before.get(session_id) != print_ and not self._is_here(session_id):
+                self._tell(session_id, "changed")
+        for session_id in before.keys() - now.keys():
+            self._tell(session_id, "deleted")
+
+    def _look(self) -> dict[str, Print]:
+        try:
+            found = places(self._ground.folder.folder)
+        except OSError:  # it may be there again at the next look
+            return self._known or {}
+        return {one.id: (one.inode, one.size, one.changed) for one in found if self._is_ours(one)}
+
+    def _is_ours(self, place: Place) -> bool:
+        if self._ground.workspaces is None:
+            return True
+        head = self._ground.head(place)
+        return head is not None and self._ground.allows(head.workspace)

@@ -1,0 +1,146 @@
+"""A session as a client is shown it: from the session that is open here, or from its log. Pure.
+
+Both give the same values. Where they come from, and how they are sent, is not known here.
+"""
+
+from typing import Any
+
+import msgspec
+
+from bridle.engine.grants import is_over, lasting
+from bridle.engine.history import History
+from bridle.engine.session import Session
+from bridle.events import ApprovalAsked, Grant
+from bridle.promises.codec import encode_data
+from bridle.runtime.agents import LOOP
+from bridle.server.glimpse import Glimpse
+from bridle.server.views import Context, PendingView, Queued, SessionView, State
+from bridle.stores.clock import stamp
+from bridle.stores.glance import Glance, Place
+
+HERE = "here"
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def state_of(history: History, reason: str, *, held: bool) -> tuple[State, str]:
+    """What a session does, and how its newest turn ended.
+
+    A turn that runs nowhere was cut off, which whoever takes the session up will say.
+    """
+    if history.pending:
+        return "waiting", reason
+    if history.running and not history.parked:
+        return ("running", "") if held else ("failed", "interrupted")
+    if history.waiting and held:
+        return "running", ""
+    if not reason or not history.turn:
+        return "idle", ""
+    return ("done" if reason == "done" else "failed"), reason
+
+
+def of_open(session: Session, place: Place, head: Glance, reason: str) -> SessionView:
+    """A session that is open here."""
+    history, used = session.history, session.metrics
+    state, reason = state_of(history, reason, held=True)
+    return SessionView(
+        id=session.id,
+        title=session.title,
+        workspace=head.workspace,
+        model=session.model,
+        agent=session.agent or LOOP,
+        mode=session.mode,
+        state=state,
+        reason=reason,
+        waiting=len(history.pending),
+        turn=history.turn,
+        seq=session.seq,
+        cost=used.cost,
+        unpriced=used.unpriced,
+        tokens=used.tokens,
+        created_at=head.created_at,
+        updated_at=stamp(place.changed),
+        tags=history.tags,
+        parent=history.parent,
+        holder=HERE,
+    )
+
+
+def of_log(seen: Glimpse, place: Place, head: Glance, holder: str) -> SessionView:
+    """A session as its log tells it."""
+    history, used = seen.history, seen.history.metrics
+    state, reason = state_of(history, seen.reason, held=bool(holder))
+    return SessionView(
+        id=place.id,
+        title=history.title or head.title,
+        workspace=head.workspace,
+        model=seen.model or head.model,
+        agent=seen.agent,
+        mode=history.mode,
+        state=state,
+        reason=reason,
+        waiting=len(history.pending),
+        turn=history.turn,
+        seq=seen.seq,
+        cost=used.cost,
+        unpriced=used.unpriced,
+        tokens=used.tokens,
+        created_at=head.created_at,
+        updated_at=stamp(place.changed),
+        tags=history.tags,
+        parent=history.parent,
+        holder=holder,
+    )
+
+
+def of_head(place: Place, head: Glance) -> SessionView:
+    """A session whose log cannot be read, or not wholly: what there is to say of it."""
+    return SessionView(
+        id=place.id,
+        title=head.title,
+        workspace=head.workspace,
+        model=head.model,
+        created_at=head.created_at,
+        updated_at=stamp(place.changed),
+        tags=head.tags,
+        parent=head.parent,
+    )
+
+
+def queued(history: History) -> tuple[Queued, ...]:
+    """The prompts that wait."""
+    found = history.waiting.items()
+    return tuple(Queued(seq, one.content, one.by, one.turn) for seq, one in found)
+
+
+def context(history: History, window: int | None) -> Context:
+    """How full the model's window is."""
+    return Context(history.metrics.context_tokens, window or 0)
+
+
+def granted(history: History, seconds: float) -> tuple[Grant, ...]:
+    """What was allowed for the session and has not ended."""
+    found = history.grants.values()
+    return tuple(lasting(one, seconds) for one in found if not is_over(one, seconds))
+
+
+def asked_data(asked: ApprovalAsked) -> dict[str, Any]:
+    """A question as the log has it."""
+    return _decode(encode_data(asked))
+
+
+def pending_view(asked: ApprovalAsked, seq: int, view: SessionView, *, posted: bool) -> PendingView:
+    """A question, with whose it is."""
+    from bridle.server.differing import diff_of
+
+    return PendingView(
+        session_id=view.id,
+        call_id=asked.call.id,
+        shown=asked.shown,
+        seq=seq,
+        asked=asked_data(asked),
+        session_title=view.title,
+        parent=view.parent,
+        diff=diff_of(asked.call, view.workspace),
+        expires=asked.expires,
+        posted=posted,
+    )

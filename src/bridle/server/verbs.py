@@ -1,0 +1,197 @@
+"""What can be done to a session beside prompts and answers: begun, changed, ended, forked, deleted.
+
+Each is a verb of the session itself, which is taken up for it. Where another process holds it, only
+an interrupt can be handed on; everything else says that the session is in use there.
+"""
+
+import asyncio
+from typing import Any
+
+from bridle.engine.engine import new_id
+from bridle.engine.session import Session
+from bridle.errors import SessionLocked
+from bridle.events import ModeChanged, TitleChanged, TraceEvent
+from bridle.promises.store import Letter, Record
+from bridle.runtime.posting import new_letter
+from bridle.server.bounds import narrowed
+from bridle.server.glimpse import glimpse
+from bridle.server.ground import Ground
+from bridle.server.holding import Holding, Tell
+from bridle.server.opening import Wanted
+from bridle.server.posting import Posting
+from bridle.server.refusals import BadRequest
+from bridle.server.views import Change, LimitsView, NewSession, Resume
+from bridle.server.wanting import earlier
+from bridle.stores.copying import delete, fork
+
+_PATIENCE = 2.0  # seconds that an interrupt is waited for; it goes on all the same
+_LONGEST = 500  # characters of a title or a tag
+
+
+class Verbs:
+    """Does them."""
+
+    def __init__(self, ground: Ground, holding: Holding, posting: Posting, tell: Tell) -> None:
+        self._ground = ground
+        self._holding = holding
+        self._posting = posting
+        self._tell = tell
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    async def create(self, wanted: NewSession, by: str) -> Session:
+        """A new session, whose first record is on disk. Raise `UnknownWorkspace`."""
+        self._holding.check_taking()
+        root = await asyncio.to_thread(self._ground.workspace, wanted.workspace_path)
+        title = _text(wanted.title, "title")
+        session = await self._holding.begin(
+            Wanted(root, wanted.provider, wanted.model, wanted.agent)
+        )
+        if wanted.mode is not None and wanted.mode != session.mode:
+            session.preface(ModeChanged(wanted.mode, by, "as it was begun"))
+            session.history.mode = wanted.mode
+        if title:
+            session.preface(TitleChanged(title))
+        await session.begin()
+        return session
+
+    async def resume(self, session_id: str, how: Resume, by: str) -> None:
+        """Take it up, perhaps elsewhere or with another model; what was left behind goes on."""
+        wanted = await self._wanted(session_id, how.workspace_path, _given(how))
+        async with self._holding.use(session_id, wanted) as session:
+            await session.begin()
+            await go_on(session)
+
+    async def change(self, session_id: str, change: Change, by: str) -> None:
+        """Another title, tags, mode, model or agent. Raise `SessionBusy`, `SessionLocked`."""
+        tags = None if change.tags is None else [_text(one, "tag") for one in change.tags]
+        title = None if change.title is None else _text(change.title, "title")
+        if title == "" or (tags is not None and not all(tags)):
+            raise BadRequest("a title or a tag is empty", hint="Leave it out, or say some words.")
+        given = _given(change)
+        wanted = await self._wanted(session_id, "", given) if given else None
+        async with self._holding.use(session_id, wanted) as session:
+            if wanted is not None:
+                await session.begin()
+            if title is not None and title != session.title:
+                await session.rename(title)
+            if tags is not None:
+                await session.tag(tags)
+            if change.mode is not None:
+                await session.set_mode(change.mode, by=by)
+        self._tell(session_id, "changed")
+
+    async def interrupt(self, session_id: str, by: str) -> None:
+        """End the turn that runs or is parked; nothing to end is no error."""
+        self._holding.check_taking()
+        if (session := self._holding.opened(session_id)) is not None:
+            await asyncio.to_thread(self._ground.known, session_id)
+            await self._stop(session, by)
+        elif await self._posting.elsewhere(session_id):
+            await self._stop_there(session_id, by)
+        elif await asyncio.to_thread(self._is_left, session_id):
+            try:
+                async with self._holding.use(session_id) as taken:
+                    await self._stop(taken, by)
+            except SessionLocked:
+                await self._stop_there(session_id, by)
+
+    async def rewind(self, session_id: str, to: int, by: str) -> None:
+        """Make the conversation again what it was at a record."""
+        async with self._holding.use(session_id) as session:
+            await session.rewind(to, by=by)
+
+    async def compact(self, session_id: str, by: str) -> None:
+        """Shorten the conversation now."""
+        async with self._holding.use(session_id) as session:
+            await session.compact(by=by)
+
+    async def set_budget(self, session_id: str, limits: LimitsView, by: str) -> None:
+        """Narrower limits, from the next turn on."""
+        async with self._holding.use(session_id) as session:
+            await session.narrow(narrowed(session.limits, limits), by=by)
+
+    async def fork(self, session_id: str, at: int | None) -> str:
+        """A new session that begins as this one did; its id."""
+        self._holding.check_taking()
+        if at is not None and at < 1:
+            raise BadRequest(f"there is no record {at}", hint="Records are numbered from 1.")
+        await asyncio.to_thread(self._ground.known, session_id)
+        if self._holding.opened(session_id) is not None:
+            async with self._holding.use(session_id) as session:
+                await session.begin()  # what was said so far is to be in it
+        name = new_id()
+        await asyncio.to_thread(fork, self._ground.folder, session_id, at, name)
+        self._tell(name, "changed")
+        return name
+
+    async def delete(self, session_id: str) -> None:
+        """Remove it for good. Raise `SessionBusy`, `SessionLocked`."""
+        self._holding.check_taking()
+        await asyncio.to_thread(self._ground.known, session_id)
+        await self._holding.let_go(session_id)
+        await asyncio.to_thread(delete, self._ground.folder, session_id)
+        self._tell(session_id, "deleted")
+
+    async def close(self) -> None:
+        """Wait for what was left to itself; sessions are closed by now."""
+        if self._leaving:
+            await asyncio.wait(self._leaving)
+
+    async def _wanted(
+        self, session_id: str, workspace: str, given: dict[str, str]
+    ) -> Wanted | None:
+        """What the session is to have, where it is to have something else; None: as it was."""
+        if not workspace and not given:
+            return None
+        await asyncio.to_thread(self._ground.known, session_id)
+        if workspace:
+            root = await asyncio.to_thread(self._ground.workspace, workspace)
+        else:
+            root = (await asyncio.to_thread(earlier, self._ground, session_id)).workspace
+        return Wanted(root, **given)
+
+    async def _stop(self, session: Session, by: str) -> None:
+        """A tool that does not let go is not waited for here."""
+        stopping = asyncio.ensure_future(session.interrupt(by=by))
+        self._leaving.add(stopping)
+        stopping.add_done_callback(self._leaving.discard)
+        done, _ = await asyncio.wait([stopping], timeout=_PATIENCE)
+        for one in done:
+            one.result()
+
+    async def _stop_there(self, session_id: str, by: str) -> None:
+        letter = Letter(new_letter(), "interrupt", by)
+
+        def done(record: Record) -> bool | None:
+            event = record.event
+            detail: Any = event.detail if isinstance(event, TraceEvent) else None
+            named = isinstance(detail, dict) and detail.get("letter") == letter.id
+            return named or None
+
+        await self._posting.post(session_id, letter, done)
+
+    def _is_left(self, session_id: str) -> bool:
+        """Is there a turn that nobody carries?"""
+        return glimpse(self._ground.folder, session_id).history.running > 0
+
+
+async def go_on(session: Session) -> None:
+    """Carry on what was left behind: a parked turn with its answers, prompts that wait."""
+    waits = session.is_parked and session.history.pending
+    left = session.is_parked or session.history.waiting
+    if left and not waits and not session.is_busy:
+        await session.go_on()
+
+
+def _given(wanted: Resume | Change) -> dict[str, str]:
+    """Who is to carry it, as far as that is said."""
+    found = {name: getattr(wanted, name, None) for name in ("provider", "model", "agent")}
+    return {name: value for name, value in found.items() if value}
+
+
+def _text(text: str, what: str) -> str:
+    """Words on one line. Raise `BadRequest` for too many."""
+    words = " ".join(text.split())
+    if len(words) > _LONGEST:
+        raise BadRequest(f"the {what} is longer than {_LONGEST} characters")
+    return words

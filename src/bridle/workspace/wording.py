@@ -1,0 +1,39 @@
+"""What happened, in words that every face uses. Pure; colours and widths are a face's own."""
+
+from typing import Any
+
+import msgspec
+
+from bridle.events import ApprovalAnswered, TurnEnded
+from bridle.workspace.text import neutral
+
+
+def flat(text: str) -> str:
+    """The text on one line: line ends and tabs become spaces, control characters show."""
+    return neutral(" ".join(text.split()))
+
+
+def answered_words(answer: ApprovalAnswered) -> str:
+    """The answer, and who gave it."""
+    said = "allowed" if answer.allowed else "refused"
+    by = "" if answer.by in ("me", "approver") else f" by {answer.by}"
+    until = {"session": ", for the session", "rule": f", by the rule {answer.rule}"}
+    word = f": {answer.word}" if answer.word else ""
+    return flat(f"{said}{by}{until.get(answer.scope, '')}{word}")
+
+
+def ended_words(end: TurnEnded) -> str:
+    """Why a turn ended, where that is worth a word."""
+    if end.reason == "done" and not end.detail:
+        return ""
+    return flat(end.detail) or flat(end.reason)
+
+
+def as_json(value: Any) -> str:
+    """Compact JSON of anything."""
+    try:
+        return msgspec.json.encode(value, enc_hook=str).decode()
+    except UnicodeEncodeError:  # half of a surrogate pair: only the slower one writes it out
+        import json
+
+        return json.dumps(value, default=str, separators=(",", ":"))
