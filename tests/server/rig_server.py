@@ -53,9 +53,10 @@ class Event(NamedTuple):
 class Running:
     """A server, and a client of it. `token` is the owner's."""
 
-    def __init__(self, room, port, client, serving):
-        self.room, self.port, self.client, self.serving = room, port, client, serving
-        self.token = room.door.tokens.own
+    def __init__(self, app, port, client, serving):
+        self.app, self.room = app, app.room
+        self.port, self.client, self.serving = port, client, serving
+        self.token = app.room.door.tokens.own
         self.url = f"http://127.0.0.1:{port}"
 
     def headers(self, token=None, **more):
@@ -158,13 +159,14 @@ async def server(tmp_path, replies=(), *tools, limits=LIMITS, more=(), allowed=(
     room = Room(sessions, streams, Door(Tokens(tmp_path / "server")), limits)
     listening = bound("127.0.0.1", 0)
     port = listening.getsockname()[1]
-    serving = Serving(Application(room, Names(port, "127.0.0.1", allowed), more), listening)
+    app = Application(room, Names(port, "127.0.0.1", allowed), more)
+    serving = Serving(app, listening)
     await serving.start()
     try:
         connector = aiohttp.TCPConnector(limit=0, force_close=False)
         jar = aiohttp.DummyCookieJar()
         async with aiohttp.ClientSession(connector=connector, cookie_jar=jar) as client:
-            yield Running(room, port, client, serving)
+            yield Running(app, port, client, serving)
     finally:
         await serving.stop(5)
         await asyncio.sleep(0)

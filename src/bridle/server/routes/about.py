@@ -8,32 +8,31 @@ from bridle.server.metrics import MEDIA
 from bridle.server.openapi import description
 from bridle.server.pages import INDEX
 from bridle.server.problems import refused
-from bridle.server.room import Room
-from bridle.server.routes.declared import Asking, declared, handlers, needs
+from bridle.server.routes.declared import Asking, Here, declared, handlers, needs
 from bridle.server.views import Choices, Named
 
 
 @get("/api/models", opt=needs("watch", "unavailable"))
-async def models(room: Room) -> Choices:
+async def models(room: Here) -> Choices:
     """Models that a session can have."""
     return await room.catalogue.models()
 
 
 @get("/api/agents", opt=needs("watch", "unavailable"))
-async def agents(room: Room) -> Choices:
+async def agents(room: Here) -> Choices:
     """Agents that can carry a turn."""
     return await room.catalogue.agents()
 
 
 @get("/api/workspaces", opt=needs("watch"))
-async def workspaces(room: Room) -> Choices:
+async def workspaces(room: Here) -> Choices:
     """Folders that the server works in."""
     found = room.sessions.workspaces or ()
     return Choices(tuple(Named(one, default=one == found[0]) for one in found))
 
 
 @get("/api/metrics", opt=needs("watch", media="text/plain", shape="text"))
-async def metrics(room: Room) -> Response[bytes]:
+async def metrics(room: Here) -> Response[bytes]:
     """Figures, as Prometheus reads them."""
     return Response(room.metrics(), media_type=MEDIA)
 
@@ -57,7 +56,7 @@ async def openapi(request: Asking) -> Response[bytes]:
     opt=needs(None, media="text/html", shape="page"),
     include_in_schema=False,
 )
-async def page(request: Asking, room: Room) -> Response[bytes | None]:
+async def page(request: Asking, room: Here) -> Response[bytes | None]:
     """The page, and its files."""
     leaf = room.page.leaf(request.scope["path"])
     if leaf is None:

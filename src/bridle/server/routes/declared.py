@@ -6,19 +6,23 @@ The guard, the description of the API and the tests read it; a route without it 
 from typing import Annotated, Any
 
 from litestar import Litestar, Request
+from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
-from litestar.params import QueryParameter
+from litestar.params import FromPath, QueryParameter
 from litestar.routes import HTTPRoute
 from msgspec import Struct
 
 from bridle.errors import ConfigError
 from bridle.server.caller import Caller, may
 from bridle.server.problems import refused
+from bridle.server.room import Room
 from bridle.server.views import Role
 
 KEY = "bridle"
 LARGEST = 2**53 - 1  # what every client's numbers can hold
 
+Id = FromPath[str]
+Here = NamedDependency[Room]
 Asking = Request[Caller, Any, Any]
 Seq = Annotated[int, QueryParameter(ge=0, le=LARGEST)]
 Count = Annotated[int, QueryParameter(ge=1, le=1_000)]

@@ -2,12 +2,12 @@
 
 from litestar import Response, get, post
 from litestar.datastructures import Cookie
+from litestar.params import JSONBody
 from msgspec import Struct
 
 from bridle.server.guard import COOKIE, cookie_of
 from bridle.server.problems import refused
-from bridle.server.room import Room
-from bridle.server.routes.declared import Asking, needs
+from bridle.server.routes.declared import Asking, Here, needs
 from bridle.server.signing_in import SIGNED_IN_SECONDS
 from bridle.server.views import Me
 
@@ -31,7 +31,7 @@ async def health() -> Status:
 
 
 @get("/api/ready", opt=needs(None, "unavailable", "server_stopping"))
-async def ready(room: Room) -> Status:
+async def ready(room: Here) -> Status:
     """The server takes work."""
     if room.sessions.stopping:
         raise refused("server_stopping", "The server is being stopped.", "Try again later.")
@@ -41,7 +41,7 @@ async def ready(room: Room) -> Status:
 
 
 @post("/api/login", status_code=204, opt=needs(None, "no_token"))
-async def login(data: SigningIn, request: Asking, room: Room) -> Response[None]:
+async def login(data: JSONBody[SigningIn], request: Asking, room: Here) -> Response[None]:
     """Sign in with a code that is good once, or with a token; a cookie then stands for it."""
     client = request.scope.get("client")
     cookie = room.door.sign_in(data.code, client[0] if client else "")
@@ -49,14 +49,14 @@ async def login(data: SigningIn, request: Asking, room: Room) -> Response[None]:
 
 
 @post("/api/logout", status_code=204, opt=needs("watch"))
-async def logout(request: Asking, room: Room) -> Response[None]:
+async def logout(request: Asking, room: Here) -> Response[None]:
     """Sign out: the cookie names nobody any more."""
     room.door.sign_out(cookie_of(request.scope["headers"]))
     return Response(None, status_code=204, cookies=[_cookie(request, "", 0)])
 
 
 @get("/api/me", opt=needs("watch"))
-async def me(request: Asking, room: Room) -> Me:
+async def me(request: Asking, room: Here) -> Me:
     """Who is asking, and what they may."""
     caller = request.user
     return Me(caller.name, caller.role, room.version, room.sessions.workspaces or ())

@@ -3,12 +3,11 @@
 from typing import Annotated, Literal
 
 from litestar import get, post
-from litestar.params import QueryParameter
+from litestar.params import JSONBody, QueryParameter
 from litestar.types import ASGIApp
 
 from bridle.server.flowing import Flow
-from bridle.server.room import Room
-from bridle.server.routes.declared import Count, Seq, needs
+from bridle.server.routes.declared import Count, Here, Id, Seq, needs
 from bridle.server.views import HistoryView, Hits, Paths, Records, RulePreview, RuleWanted
 
 Form = Literal["jsonl", "markdown"]
@@ -20,14 +19,14 @@ _FORMS = {
 
 @get("/api/sessions/{session_id:str}/records", opt=needs("watch"))
 async def records(
-    session_id: str, room: Room, after: Seq = 0, before: Seq = 0, limit: Count = 500
+    session_id: Id, room: Here, after: Seq = 0, before: Seq = 0, limit: Count = 500
 ) -> Records:
     """Records as the log has them: those after a number, or the last ones before one."""
     return await room.sessions.records(session_id, after, before, limit)
 
 
 @get("/api/sessions/{session_id:str}/history", opt=needs("watch"))
-async def history(session_id: str, room: Room) -> HistoryView:
+async def history(session_id: Id, room: Here) -> HistoryView:
     """The conversation as it stands."""
     return await room.sessions.history(session_id)
 
@@ -37,7 +36,7 @@ async def history(session_id: str, room: Room) -> HistoryView:
     opt=needs("watch", media="application/x-ndjson, text/markdown", shape="file"),
 )
 async def export(
-    session_id: str, room: Room, form: Annotated[Form, QueryParameter(name="format")] = "jsonl"
+    session_id: Id, room: Here, form: Annotated[Form, QueryParameter(name="format")] = "jsonl"
 ) -> ASGIApp:
     """The session as a file to keep."""
     media, ending = _FORMS[form]
@@ -50,8 +49,8 @@ async def export(
 
 @get("/api/sessions/{session_id:str}/files", opt=needs("watch"))
 async def files(
-    session_id: str,
-    room: Room,
+    session_id: Id,
+    room: Here,
     words: Annotated[str, QueryParameter(name="query", max_length=1_000)] = "",
     limit: Count = 50,
 ) -> Paths:
@@ -64,14 +63,14 @@ async def files(
     status_code=200,
     opt=needs("answer"),
 )
-async def preview_rule(session_id: str, data: RuleWanted, room: Room) -> RulePreview:
+async def preview_rule(session_id: Id, data: JSONBody[RuleWanted], room: Here) -> RulePreview:
     """Past calls of the session that a rule would have covered."""
     return await room.sessions.preview_rule(session_id, data.rule)
 
 
 @get("/api/search", opt=needs("watch"))
 async def search(
-    room: Room,
+    room: Here,
     words: Annotated[str, QueryParameter(name="q", max_length=1_000)] = "",
     limit: Count = 50,
 ) -> Hits:

@@ -1,34 +1,37 @@
 """The reins: what a session may use, what was allowed in it, what it changed and how to undo it."""
 
 from litestar import delete, get, post, put
+from litestar.params import JSONBody
 
-from bridle.server.room import Room
-from bridle.server.routes.declared import Asking, Seq, needs
+from bridle.server.routes.declared import Asking, Here, Id, Seq, needs
 from bridle.server.views import Budget, Grants, LimitsView, Undo, UndoOutcome, UndoPreview
 
 _VERB = ("session_busy", "session_locked", "unavailable")
+_NEWEST = Undo()
 
 
 @get("/api/sessions/{session_id:str}/budget", opt=needs("watch"))
-async def budget(session_id: str, room: Room) -> Budget:
+async def budget(session_id: Id, room: Here) -> Budget:
     """What the session may use, and what it has used."""
     return await room.sessions.budget(session_id)
 
 
 @put("/api/sessions/{session_id:str}/budget", opt=needs("drive", *_VERB))
-async def set_budget(session_id: str, data: LimitsView, request: Asking, room: Room) -> Budget:
+async def set_budget(
+    session_id: Id, data: JSONBody[LimitsView], request: Asking, room: Here
+) -> Budget:
     """Narrower limits, from the next turn on."""
     return await room.sessions.set_budget(session_id, data, request.user.name)
 
 
 @get("/api/sessions/{session_id:str}/grants", opt=needs("watch"))
-async def grants(session_id: str, room: Room) -> Grants:
+async def grants(session_id: Id, room: Here) -> Grants:
     """What was allowed for the session and still holds."""
     return await room.sessions.grants(session_id)
 
 
 @delete("/api/sessions/{session_id:str}/grants", opt=needs("drive", *_VERB))
-async def revoke_all(session_id: str, request: Asking, room: Room) -> None:
+async def revoke_all(session_id: Id, request: Asking, room: Here) -> None:
     """Take back everything that was allowed for the session."""
     await room.sessions.revoke(session_id, "", request.user.name)
 
@@ -36,13 +39,13 @@ async def revoke_all(session_id: str, request: Asking, room: Room) -> None:
 @delete(
     "/api/sessions/{session_id:str}/grants/{grant:str}", opt=needs("drive", "not_found", *_VERB)
 )
-async def revoke(session_id: str, grant: str, request: Asking, room: Room) -> None:
+async def revoke(session_id: Id, grant: Id, request: Asking, room: Here) -> None:
     """Take one grant back."""
     await room.sessions.revoke(session_id, grant, request.user.name)
 
 
 @get("/api/sessions/{session_id:str}/undo", opt=needs("watch", "not_found", "unavailable"))
-async def undo_preview(session_id: str, room: Room, turn: Seq = 0) -> UndoPreview:
+async def undo_preview(session_id: Id, room: Here, turn: Seq = 0) -> UndoPreview:
     """What taking back a turn would do."""
     return await room.sessions.undo_preview(session_id, turn)
 
@@ -53,10 +56,10 @@ async def undo_preview(session_id: str, room: Room, turn: Seq = 0) -> UndoPrevie
     opt=needs("drive", "not_found", "approval_changed", *_VERB),
 )
 async def undo(
-    session_id: str,
+    session_id: Id,
     request: Asking,
-    room: Room,
-    data: Undo = Undo(),  # noqa: B008 - a frozen value
+    room: Here,
+    data: JSONBody[Undo] = _NEWEST,
 ) -> UndoOutcome:
     """Take back what a turn changed, as it was previewed."""
     return await room.sessions.undo(session_id, data, request.user.name)

@@ -3,11 +3,11 @@
 from typing import Annotated, Literal
 
 from litestar import delete, get, patch, post
-from litestar.params import QueryParameter
+from litestar.params import JSONBody, QueryParameter
 
 from bridle.server.problems import refused
 from bridle.server.room import Room
-from bridle.server.routes.declared import Asking, Count, Words, check_role, needs
+from bridle.server.routes.declared import Asking, Count, Here, Id, Words, check_role, needs
 from bridle.server.views import (
     Change,
     Fork,
@@ -20,10 +20,12 @@ from bridle.server.views import (
     State,
 )
 
+_AS_EVER, _AS_IT_WAS, _AT_THE_END = NewSession(), Resume(), Fork()
+
 
 @get("/api/sessions", opt=needs("watch"))
 async def listed(
-    room: Room,
+    room: Here,
     words: Annotated[str, QueryParameter(name="query", max_length=1_000)] = "",
     limit: Count = 50,
     cursor: Words = "",
@@ -35,7 +37,7 @@ async def listed(
 
 
 @post("/api/sessions", opt=needs("drive", "unknown_workspace", "unavailable"))
-async def create(request: Asking, room: Room, data: NewSession = NewSession()) -> SessionView:  # noqa: B008 - a frozen value
+async def create(request: Asking, room: Here, data: JSONBody[NewSession] = _AS_EVER) -> SessionView:
     """Begin a session; its first record is on disk when this answers (A10)."""
     _room_for_one(room)
     if data.mode == "auto":
@@ -44,7 +46,7 @@ async def create(request: Asking, room: Room, data: NewSession = NewSession()) -
 
 
 @get("/api/sessions/{session_id:str}", opt=needs("watch"))
-async def shown(session_id: str, room: Room) -> SessionDetail:
+async def shown(session_id: Id, room: Here) -> SessionDetail:
     """A session with all that stands beside its conversation."""
     return await room.sessions.detail(session_id)
 
@@ -53,7 +55,9 @@ async def shown(session_id: str, room: Room) -> SessionDetail:
     "/api/sessions/{session_id:str}",
     opt=needs("drive", "session_busy", "session_locked", "unavailable"),
 )
-async def changed(session_id: str, data: Change, request: Asking, room: Room) -> SessionDetail:
+async def changed(
+    session_id: Id, data: JSONBody[Change], request: Asking, room: Here
+) -> SessionDetail:
     """Another title, tags, mode, model or agent; the mode auto needs the role admin."""
     if data.mode == "auto":
         check_role(request, "admin", "A session in which nothing is asked")
@@ -64,7 +68,7 @@ async def changed(session_id: str, data: Change, request: Asking, room: Room) ->
     "/api/sessions/{session_id:str}",
     opt=needs("admin", "session_busy", "session_locked", "unavailable"),
 )
-async def removed(session_id: str, request: Asking, room: Room) -> None:
+async def removed(session_id: Id, request: Asking, room: Here) -> None:
     """Delete a session and what was kept to undo it."""
     await room.sessions.delete(session_id, request.user.name)
 
@@ -75,10 +79,10 @@ async def removed(session_id: str, request: Asking, room: Room) -> None:
     opt=needs("drive", "unknown_workspace", "session_busy", "session_locked", "unavailable"),
 )
 async def resumed(
-    session_id: str,
+    session_id: Id,
     request: Asking,
-    room: Room,
-    data: Resume = Resume(),  # noqa: B008 - a frozen value
+    room: Here,
+    data: JSONBody[Resume] = _AS_IT_WAS,
 ) -> SessionView:
     """Take a session up; what was left behind goes on (A10)."""
     _room_for_one(room)
@@ -87,10 +91,10 @@ async def resumed(
 
 @post("/api/sessions/{session_id:str}/fork", opt=needs("drive", "not_found", "unavailable"))
 async def forked(
-    session_id: str,
+    session_id: Id,
     request: Asking,
-    room: Room,
-    data: Fork = Fork(),  # noqa: B008 - a frozen value
+    room: Here,
+    data: JSONBody[Fork] = _AT_THE_END,
 ) -> SessionView:
     """A new session with the conversation up to a record."""
     _room_for_one(room)
@@ -102,7 +106,9 @@ async def forked(
     status_code=200,
     opt=needs("drive", "not_found", "session_busy", "session_locked", "unavailable"),
 )
-async def rewound(session_id: str, data: Rewind, request: Asking, room: Room) -> SessionDetail:
+async def rewound(
+    session_id: Id, data: JSONBody[Rewind], request: Asking, room: Here
+) -> SessionDetail:
     """Make the conversation again what it was at a record."""
     return await room.sessions.rewind(session_id, data, request.user.name)
 
@@ -112,7 +118,7 @@ async def rewound(session_id: str, data: Rewind, request: Asking, room: Room) ->
     status_code=200,
     opt=needs("drive", "session_busy", "session_locked", "unavailable"),
 )
-async def compacted(session_id: str, request: Asking, room: Room) -> SessionDetail:
+async def compacted(session_id: Id, request: Asking, room: Here) -> SessionDetail:
     """Shorten the conversation now."""
     return await room.sessions.compact(session_id, request.user.name)
 

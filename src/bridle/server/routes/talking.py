@@ -3,14 +3,13 @@
 from typing import Annotated
 
 from litestar import get, post
-from litestar.params import HeaderParameter
+from litestar.params import HeaderParameter, JSONBody
 from litestar.types import ASGIApp
 from msgspec import Struct
 
 from bridle.server.flowing import EVENTS, Flow
 from bridle.server.problems import refused
-from bridle.server.room import Room
-from bridle.server.routes.declared import LARGEST, Asking, Seq, check_role, needs
+from bridle.server.routes.declared import LARGEST, Asking, Here, Id, Seq, check_role, needs
 from bridle.server.views import (
     ApprovalAnswer,
     ApprovalOutcome,
@@ -35,10 +34,10 @@ class Interrupted(Struct, frozen=True, rename="camel"):
     opt=needs("drive", *_VERB, "idempotency_conflict"),
 )
 async def chat(
-    session_id: str,
-    data: Chat,
+    session_id: Id,
+    data: JSONBody[Chat],
     request: Asking,
-    room: Room,
+    room: Here,
     key: Annotated[str, HeaderParameter(name="Idempotency-Key", max_length=200)] = "",
 ) -> ChatAccepted:
     """Send a prompt: accepted once it is on disk, with the number of its turn (A10).
@@ -50,7 +49,7 @@ async def chat(
 
 
 @post("/api/sessions/{session_id:str}/interrupt", status_code=202, opt=needs("drive", *_VERB))
-async def interrupt(session_id: str, request: Asking, room: Room) -> Interrupted:
+async def interrupt(session_id: Id, request: Asking, room: Here) -> Interrupted:
     """End the turn that runs; the session is usable right after."""
     await room.sessions.interrupt(session_id, request.user.name)
     return Interrupted(session_id)
@@ -70,7 +69,7 @@ async def interrupt(session_id: str, request: Asking, room: Room) -> Interrupted
     ),
 )
 async def answered(
-    session_id: str, call_id: str, data: ApprovalAnswer, request: Asking, room: Room
+    session_id: Id, call_id: Id, data: JSONBody[ApprovalAnswer], request: Asking, room: Here
 ) -> ApprovalOutcome:
     """Answer a question; the first answer wins, and this says whose that was (A10, A11)."""
     if data.scope == "rule":
@@ -79,7 +78,7 @@ async def answered(
 
 
 @get("/api/approvals", opt=needs("watch"))
-async def pending(room: Room) -> Pendings:
+async def pending(room: Here) -> Pendings:
     """The open questions of all sessions."""
     return await room.sessions.pending()
 
@@ -89,9 +88,9 @@ async def pending(room: Room) -> Pendings:
     opt=needs("watch", "too_many_streams", "unavailable", media=STREAM, shape="RecordEvent"),
 )
 async def stream(
-    session_id: str,
+    session_id: Id,
     request: Asking,
-    room: Room,
+    room: Here,
     after: Seq = 0,
     last: Annotated[str, HeaderParameter(name="Last-Event-ID", max_length=100)] = "",
 ) -> ASGIApp:
@@ -105,7 +104,7 @@ async def stream(
     "/api/events",
     opt=needs("watch", "too_many_streams", "unavailable", media=STREAM, shape="ServerEvent"),
 )
-async def events(request: Asking, room: Room) -> ASGIApp:
+async def events(request: Asking, room: Here) -> ASGIApp:
     """What changes in all sessions, as server-sent events: their lines, and open questions."""
     pieces = room.streams.events(request.user.name)
     return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds)

@@ -1,0 +1,194 @@
+"""A walk over the real application's route table, over real uvicorn: nobody comes in unasked."""
+
+import pytest
+from litestar import get
+from rig_server import server
+
+from bridle.errors import ConfigError
+from bridle.server.app import ROUTES, Application
+from bridle.server.caller import Caller, may
+from bridle.server.guard import Names
+from bridle.server.routes.declared import declared, handlers
+from bridle.server.views import ROLES
+from rig import run
+
+FREE = {  # exactly these need no token
+    ("GET", "/api/health"),
+    ("GET", "/api/ready"),
+    ("POST", "/api/login"),
+    ("GET", "/"),
+    ("GET", "/favicon.svg"),
+    ("GET", "/assets/{name:path}"),
+}
+ROLE = {  # whose role each of the others needs
+    "watch": {
+        ("POST", "/api/logout"),
+        ("GET", "/api/me"),
+        ("GET", "/api/sessions"),
+        ("GET", "/api/sessions/{session_id:str}"),
+        ("GET", "/api/sessions/{session_id:str}/stream"),
+        ("GET", "/api/events"),
+        ("GET", "/api/sessions/{session_id:str}/records"),
+        ("GET", "/api/sessions/{session_id:str}/history"),
+        ("GET", "/api/sessions/{session_id:str}/export"),
+        ("GET", "/api/sessions/{session_id:str}/budget"),
+        ("GET", "/api/sessions/{session_id:str}/grants"),
+        ("GET", "/api/sessions/{session_id:str}/undo"),
+        ("GET", "/api/sessions/{session_id:str}/files"),
+        ("GET", "/api/approvals"),
+        ("GET", "/api/search"),
+        ("GET", "/api/models"),
+        ("GET", "/api/agents"),
+        ("GET", "/api/workspaces"),
+        ("GET", "/api/metrics"),
+        ("GET", "/api/openapi.json"),
+    },
+    "answer": {
+        ("POST", "/api/sessions/{session_id:str}/approvals/{call_id:str}"),
+        ("POST", "/api/sessions/{session_id:str}/preview-rule"),
+    },
+    "drive": {
+        ("POST", "/api/sessions"),
+        ("PATCH", "/api/sessions/{session_id:str}"),
+        ("POST", "/api/sessions/{session_id:str}/resume"),
+        ("POST", "/api/sessions/{session_id:str}/chat"),
+        ("POST", "/api/sessions/{session_id:str}/interrupt"),
+        ("POST", "/api/sessions/{session_id:str}/fork"),
+        ("POST", "/api/sessions/{session_id:str}/rewind"),
+        ("POST", "/api/sessions/{session_id:str}/compact"),
+        ("PUT", "/api/sessions/{session_id:str}/budget"),
+        ("DELETE", "/api/sessions/{session_id:str}/grants"),
+        ("DELETE", "/api/sessions/{session_id:str}/grants/{grant:str}"),
+        ("POST", "/api/sessions/{session_id:str}/undo"),
+    },
+    "admin": {("DELETE", "/api/sessions/{session_id:str}")},
+}
+UNUSUAL = ("HEAD", "OPTIONS", "TRACE", "PUT", "PATCH", "DELETE", "POST", "GET")
+
+
+def walked(there):
+    """Every route of the real application: method, declared path, a path to ask for, its role."""
+    return [
+        (method, path, _filled(path), declared(handler).role)
+        for path, method, handler in handlers(there.app.routed)
+    ]
+
+
+def _filled(path):
+    for name in ("{session_id:str}", "{call_id:str}", "{grant:str}", "{name:path}"):
+        path = path.replace(name, "x")
+    return path
+
+
+def test_the_table_is_the_one_that_was_agreed_on(tmp_path):
+    """(A10)"""
+
+    async def work():
+        async with server(tmp_path) as there:
+            found = {}
+            for method, path, _, role in walked(there):
+                found.setdefault(role, set()).add((method, path))
+            assert found == {None: FREE, **ROLE}
+
+    run(work())
+
+
+def test_without_a_token_every_route_but_the_exact_list_says_401(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            for method, path, ask, _ in walked(there):
+                for token in ("", "wrong", there.token + "x"):
+                    answer = await there.call(method, ask, {}, token=token)
+                    if (method, path) in FREE:
+                        assert answer.status != 403 and answer.status != 421, (method, path)
+                    else:
+                        assert (answer.status, answer.code) == (401, "no_token"), (method, path)
+                        assert answer.headers["www-authenticate"].startswith("Bearer")
+            for _, path, ask, role in walked(there):
+                for method in UNUSUAL:
+                    answer = await there.call(method, ask, token="")
+                    if role is not None:
+                        assert answer.status == 401, (method, path)
+                    sealed(answer)
+
+    run(work())
+
+
+def sealed(answer):
+    """What every answer says to a browser."""
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self';")
+    assert "unsafe" not in policy and "frame-ancestors 'none'" in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert "access-control-allow-origin" not in answer.headers
+
+
+FOREIGN_HOSTS = ("evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", "")
+FOREIGN_ORIGINS = (
+    "http://evil.example",
+    "null",
+    "http://127.0.0.1:1",
+    "https://127.0.0.1:{port}",
+    "http://127.0.0.1:{port}.evil.example",
+    "file://",
+    "",
+)
+
+
+def test_a_foreign_host_is_421_and_a_foreign_origin_403_on_every_route_and_nowhere(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            asks = [(method, ask) for method, _, ask, _ in walked(there)]
+            asks += [("GET", "/nowhere"), ("POST", "/api/nowhere"), ("OPTIONS", "/api/me")]
+            for method, ask in asks:
+                for host in FOREIGN_HOSTS[: 5 if ask == "/api/me" else 1]:
+                    headers = {"Host": host.format(port=there.port)}
+                    answer = await there.call(method, ask, {}, headers=headers)
+                    assert (answer.status, answer.code) == (421, "wrong_host"), (method, ask, host)
+                    sealed(answer)
+                for origin in FOREIGN_ORIGINS[: 7 if ask == "/api/me" else 1]:
+                    headers = {"Origin": origin.format(port=there.port)}
+                    answer = await there.call(method, ask, {}, headers=headers)
+                    assert (answer.status, answer.code) == (403, "wrong_origin"), (method, ask)
+            for host in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
+                headers = {"Host": f"{host}:{there.port}", "Origin": f"http://{host}:{there.port}"}
+                assert (await there.get("/api/me", headers=headers)).status == 200, host
+
+    run(work())
+
+
+def test_a_role_that_is_too_low_is_403_on_every_route(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            tokens = {
+                role: there.room.door.tokens.add(f"a-{role}", role)
+                for role in ("watch", "answer", "drive")
+            }
+            for method, path, ask, needed in walked(there):
+                for role, token in tokens.items():
+                    if needed is None or may(Caller("x", role), needed):
+                        continue
+                    answer = await there.call(method, ask, {}, token=token)
+                    assert (answer.status, answer.code) == (403, "forbidden_role"), (method, path)
+                    assert needed in answer.body["detail"] and answer.body["hint"]
+
+    run(work())
+
+
+def test_a_route_that_does_not_say_whom_it_answers_does_not_start(tmp_path):
+    @get("/api/secret")
+    async def secret() -> str:
+        return "everything"
+
+    async def work():
+        async with server(tmp_path) as there:
+            with pytest.raises(ConfigError, match="does not say whom it answers"):
+                Application(there.room, Names(there.port), [secret])
+
+    run(work())
+
+
+def test_roles_are_known_by_these_names_alone():
+    assert tuple(ROLE) == ROLES
+    assert len(ROUTES) == len(FREE) - 2 + sum(len(one) for one in ROLE.values())
