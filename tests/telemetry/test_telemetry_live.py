@@ -186,10 +186,10 @@ def test_a_parked_turn_ends_and_goes_on_in_another_process_under_a_span_of_its_o
         ("chat tiny", "ok"),
         ("step", "ok"),
         ("invoke_agent bridle", "ok"),
-        ("session", "open"),
+        ("session", "ok"),
     ]
     assert shape(trace(records)) == [
-        "session open",
+        "session ok",
         "  turn turn 1 parked",
         "    step step 1 parked",
         "      model scripted/tiny ok",

@@ -229,7 +229,7 @@ def test_an_engine_that_was_left_behind_and_the_one_that_recovers_tell_each_thei
     assert [span.attributes["bridle.turn"] for span in after.named("invoke_agent bridle")] == [2]
     assert after.named("execute_tool stays") == []  # it belongs to who began it
     assert shape(trace(records)) == [
-        "session open",
+        "session ok",
         "  turn turn 1 interrupted",
         "    step step 1 ok",
         "      model scripted/tiny ok",

@@ -79,12 +79,14 @@ class Tracing(Steps):
         fold(self, record.event)
 
     def close(self) -> None:
-        """No more records: what is open ends with the newest of them, and is called open."""
+        """No more records: what is under way ends with the newest of them, and is called open."""
         self._look()
         self._end_step("open")
-        for span in (self._turn, self._rest, self.root if self.root.seq else None):
-            if span is not None:
-                self._end(span, "open")
+        left = [one for one in (self._turn, self._rest) if one is not None]
+        for span in left:
+            self._end(span, "open")
+        if self.root.seq:
+            self._end(self.root, "open" if left else "ok")
         self._turn = self._rest = None
 
     def begin_anew(self) -> None:
