@@ -19,6 +19,7 @@ from bridle.cli.render import one_line
 from bridle.cli.room_there import FarRoom, find_line
 from bridle.cli.screen import Screen
 from bridle.cli.serve import server_folder
+from bridle.cli.serving import check_installed
 from bridle.cli.talk import Repl
 from bridle.cli.turn import ENDING, on_signals
 from bridle.client import Client, RemoteSession
@@ -43,6 +44,7 @@ async def attach_here(start: str, flags: dict[str, Any]) -> int:
     """Talk to a session of this machine, which goes on in the background."""
     from bridle.cli.supervising import supervised
 
+    check_installed()
     found = find_session(session_folder(), start)
     screen = _screen(flags)
     async with supervised(found.id, tell=_teller(screen)) as client:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from bridle.cli.images import load_image
+from bridle.cli.serving import check_installed
 from bridle.cli.setup import Setup
 from bridle.cli.style import paint_for
 from bridle.cli.supervising import ensure, note_session, supervisor_for
@@ -35,6 +36,7 @@ def detach(text: str, flags: dict[str, Any]) -> int:
             raise click.UsageError(f"{flag} is for a run that is waited for, and not for --detach")
     if not text:
         raise click.UsageError("there is no prompt to send to the background")
+    check_installed()
     images = [load_image(Path(image)) for image in flags["images"]]
     setup = Setup(flags)  # what cannot work is said now, and not into a log
     if setup.agent == "loop":

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +36,13 @@ if TYPE_CHECKING:
 
 _DEADLINE = 10.0  # seconds that an orderly stop may take
 _SHORTEST = 16  # characters of a token
+_NEEDED = ("litestar", "uvicorn", "httptools")
 LOG = "log"
 
 
 def serve(flags: dict[str, Any]) -> int:
     """Until somebody stops it."""
+    check_installed()
     flags["workspaces"] = flags["workspaces"] or (str(Path.cwd().resolve()),)
     flags["workspace"] = flags["workspaces"][0]
     setup = Setup(flags)
@@ -108,11 +111,9 @@ async def stopped(serving: "Serving", room: "Room", idle: "asyncio.Event | None"
 
 def door_of(flags: dict[str, Any]) -> "Door":
     """Who may come in. Raise `ConfigError`, `MissingExtra`."""
-    try:
-        from bridle.server.signing_in import Door
-        from bridle.server.tokens import Tokens
-    except ImportError as problem:
-        raise no_server(problem) from problem
+    from bridle.server.signing_in import Door
+    from bridle.server.tokens import Tokens
+
     own = flags["token"] or ""
     if own and (len(own) < _SHORTEST or not own.isascii() or not own.isprintable()):
         raise ConfigError(
@@ -130,31 +131,27 @@ def door_of(flags: dict[str, Any]) -> "Door":
 
 def room_of(flags: dict[str, Any], settings: Settings, door: "Door", limits: "Limits") -> "Room":
     """Sessions and streams for the folders that the flags name; None names all of them."""
-    try:
-        from bridle.cli.catalogue import Menu
-        from bridle.server.metrics import Metrics
-        from bridle.server.opening import Engines
-        from bridle.server.room import Room
-        from bridle.server.sessions import Sessions
-        from bridle.server.streams import Streams
-    except ImportError as problem:
-        raise no_server(problem) from problem
+    from bridle.cli.catalogue import Menu
+    from bridle.server.opening import Engines
+    from bridle.server.room import Room
+    from bridle.server.sessions import Sessions
+    from bridle.server.streams import Streams
+
     folders = flags["workspaces"]
     known = None if folders is None else tuple(os.path.realpath(one) for one in folders)
     folder = SessionFolder(state_folder(os.environ))
     sessions = Sessions(folder, Engines(opening(flags)), known)
     streams = Streams(sessions, most=limits.streams)
-    metrics = Metrics(sessions, streams)
-    return Room(sessions, streams, door, limits, Menu(settings), metrics)
+    return Room(sessions, streams, door, limits, Menu(settings))
 
 
-def no_server(problem: ImportError) -> MissingExtra:
-    """What is said where the extra is not there."""
-    return MissingExtra(
-        "what serves over HTTP is not installed",
-        problem,
-        hint="Install it with: pip install 'bridle[server]'",
-    )
+def check_installed() -> None:
+    """Raise `MissingExtra` where what serves is not there."""
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        raise MissingExtra(
+            f"what serves over HTTP is not installed: {', '.join(missing)}",
+            hint="Install it with: pip install 'bridle[server]'",
+        )
 
 
 def announce(setup: Setup, base: str, link: str, model: str, folders: tuple[str, ...]) -> None:
