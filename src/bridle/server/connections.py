@@ -23,7 +23,8 @@ class Connection(HttpToolsProtocol):
         super().__init__(**rest)
         self._limits = limits
         self._in_head = True
-        self._head = 0
+        self._head = 0  # bytes of a head that is not whole
+        self._fields = 0  # ... and of its fields
         self._clock: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -47,32 +48,41 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._in_head and self._head > self._limits.head_bytes:
-            large = f"The head of the request has more than {self._limits.head_bytes:,} bytes."
-            self._refuse(problem("too_large", large, "Send fewer and shorter headers.", status=431))
+            self._too_large()
         elif self._clock is None and self._idle() and self.timeout_keep_alive_task is None:
             self._wait(self._limits.head_seconds)  # it says something, but begins no request
 
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
-        self._in_head, self._head = True, 0
+        self._in_head, self._fields = True, 0
         self._wait(self._limits.head_seconds)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header. Space after its value is no part of it, but httptools leaves it there."""
+        self._fields += len(name) + len(value)
         super().on_header(name, value.strip(b" \t"))
 
     def on_headers_complete(self) -> None:
         """Its head is whole; the application is started, and its body has so long."""
+        self._in_head, self._head = False, 0
+        if self._fields + len(self.url) > self._limits.head_bytes:
+            self._too_large()
+            return
         super().on_headers_complete()
-        self._in_head = False
         cast("dict[str, Any]", self.scope)[ABORT] = self.transport.abort
         self._wait(self._limits.body_seconds)
 
     def on_message_complete(self) -> None:
         """It is whole."""
         self._stop()
-        super().on_message_complete()
+        if not self.transport.is_closing():
+            super().on_message_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Some of its body."""
+        if not self.transport.is_closing():
+            super().on_body(body)
 
     def send_400_response(self, msg: str) -> None:
         """What came is no HTTP."""
@@ -101,6 +111,10 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
             return
         self._refuse(problem("too_slow", "The request did not come in time.", "Send it in one go."))
+
+    def _too_large(self) -> None:
+        large = f"The head of the request has more than {self._limits.head_bytes:,} bytes."
+        self._refuse(problem("too_large", large, "Send fewer and shorter headers.", status=431))
 
     def _refuse(self, found: Problem) -> None:
         self._stop()
