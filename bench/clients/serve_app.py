@@ -12,13 +12,17 @@ import json
 import resource
 import sys
 import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 from bridle.engine.engine import Engine
 from bridle.engine.parts import Parts
-from bridle.events import TraceEvent
-from bridle.providers.scripted import Scripted
+from bridle.events import ModelEvent, TraceEvent
+from bridle.messages import Text
+from bridle.promises.provider import Request
+from bridle.providers.scripted import Scripted, play, to_reply
 from bridle.server.app import Application
 from bridle.server.guard import Names
 from bridle.server.hosting import bound
@@ -35,20 +39,22 @@ from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reading import SessionFolder
 from bridle.workspace.paths import Workspace
 
-REPLY = "The function returns the value when the index is out of range."
+SENTENCE = "The function returns the value when the index is out of range."
+REPLY, PARTS = to_reply(SENTENCE), (Text(SENTENCE),)
 PADDING = "x" * 60
 
 
 class Endless(Scripted):
-    """A model that always says the same."""
+    """A model that always says the same, and keeps nothing."""
 
     def __init__(self) -> None:
         super().__init__([])
 
-    async def stream(self, request: Any) -> Any:
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """One short reply."""
-        async for event in Scripted([REPLY]).stream(request):
-            yield event
+        async with aclosing(play(REPLY, PARTS, self.info, "")) as events:
+            async for event in events:
+                yield event
 
 
 def room_of(state: Path, workspace: Path) -> Room:

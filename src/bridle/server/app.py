@@ -74,8 +74,11 @@ def free_paths(app: Litestar) -> Callable[[str], bool]:
     return lambda path: path in exact or path.startswith(folders)
 
 
-def _role(connection: Connection, handler: BaseRouteHandler) -> None:
-    """Before each route: may they? The guard has seen who they are; here it counts what for."""
+async def _role(connection: Connection, handler: BaseRouteHandler) -> None:
+    """Before each route: may they? The guard has seen who they are; here it counts what for.
+
+    It waits for nothing, but Litestar has a thread for each that does not say so.
+    """
     if isinstance(handler, HTTPRouteHandler) and "OPTIONS" in handler.http_methods:
         raise MethodNotAllowedException(headers={"allow": _methods(connection)})
     role = declared(handler).role

@@ -56,10 +56,10 @@ class Metrics:
         self._streams = streams
         self._errors: Mapping[str, int] = errors if errors is not None else {}
         self._since = time.time()
-        self._seen: dict[str, Spent] = {}
         self._sum = Spent()
+        self._open: dict[str, tuple[Session, Spent]] = {}  # and what they had used when counted
         for session in sessions.open():
-            self._seen[session.id] = spent(session)
+            self._open[session.id] = session, spent(session)
         self._deaf = sessions.on_changed(self._changed)
 
     def close(self) -> None:
@@ -69,25 +69,27 @@ class Metrics:
     def __call__(self) -> bytes:
         """All of it, as Prometheus reads it."""
         sessions = self._sessions.open()
-        for session in sessions:
-            self._take(session)
+        for session_id in list(self._open):
+            self._count(session_id)
         lines = [*self._gauges(sessions), *self._counters(), *_process(), ""]
         return "\n".join(lines).encode()
 
     def _changed(self, session_id: str, how: str) -> None:
+        if how == "changed":
+            return  # it is counted when somebody asks, or when it is closed
+        self._count(session_id)
         session = self._sessions.opened(session_id)
         if session is None:
-            self._seen.pop(session_id, None)
-        elif how == "opened":
-            self._seen[session_id] = spent(session)  # what it used before was counted then
-        else:
-            self._take(session)
+            self._open.pop(session_id, None)
+        elif session_id not in self._open or self._open[session_id][0] is not session:
+            self._open[session_id] = session, spent(session)  # what it used before was counted
 
-    def _take(self, session: "Session") -> None:
-        now = spent(session)
-        before = self._seen.get(session.id)
-        self._seen[session.id] = now
-        if before is not None and now != before:
+    def _count(self, session_id: str) -> None:
+        if (found := self._open.get(session_id)) is None:
+            return
+        session, before = found
+        if (now := spent(session)) != before:
+            self._open[session_id] = session, now
             grown = (max(0, new - old) for new, old in zip(now, before, strict=True))
             self._sum = Spent(*(a + b for a, b in zip(self._sum, grown, strict=True)))
 

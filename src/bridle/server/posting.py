@@ -39,8 +39,10 @@ class Posting:
 
     async def elsewhere(self, session_id: str) -> bool:
         """Does another process hold it? Raise `UnknownSession`, also where it is foreign."""
-        await asyncio.to_thread(self._ground.known, session_id)
         if self._holding.opened(session_id) is not None:
+            return False
+        await asyncio.to_thread(self._ground.known, session_id)
+        if self._holding.opened(session_id) is not None:  # meanwhile
             return False
         pid = await asyncio.to_thread(pid_of, self._ground.folder.path(session_id))
         return pid not in (None, os.getpid())
