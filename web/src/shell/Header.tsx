@@ -28,10 +28,10 @@ export function Header({ line, view, opened }: Props) {
         <span class={`state-pill ${line.state}`}>{stateWords(line)}</span>
         <span class="space" />
         <Meters line={line} view={view} window={opened.detail.value?.context?.window ?? 0} />
-        <button type="button" class="button plain square" aria-label="Timeline" title="Timeline (t)" aria-pressed={timelineOpen.value} onClick={toggleTimeline}>
+        <button type="button" class="button plain square only-wide" aria-label="Timeline" title="Timeline (t)" aria-pressed={timelineOpen.value} onClick={toggleTimeline}>
           <Clock />
         </button>
-        <button type="button" class="button plain square" aria-label="Details" title="Details: todo list, files, children (d)" onClick={toggleDetails}>
+        <button type="button" class="button plain square only-wide" aria-label="Details" title="Details: todo list, files, children (d)" onClick={toggleDetails}>
           <Panel />
         </button>
         <Menu label="More to do with this session" entries={entries(line, view)}>
@@ -69,6 +69,8 @@ function entries(line: SessionLine, view: View | null): readonly Entry[] {
     drive && { label: "Shorten for the model", act: () => void compact(line.id), off: Boolean(view?.running) },
     drive && { label: "What it may do unasked…", act: () => void show({ kind: "grants" }) },
     drive && Boolean(view?.running) && { label: "Stop the turn", act: () => void stop(true) },
+    { label: timelineOpen.value ? "Hide the timeline" : "Show the timeline", act: toggleTimeline },
+    { label: "Todo list, files, children, turns", act: toggleDetails },
     { label: "Export as Markdown", href: api.exportUrl(line.id, "markdown") },
     { label: "Export the log (JSONL)", href: api.exportUrl(line.id, "jsonl") },
     { label: "Copy the session's id", act: () => void actions.copy(line.id) },
@@ -192,11 +194,13 @@ interface PickerProps {
 }
 
 export function Picker({ label, value, choices: found, off, pick }: PickerProps) {
-  const known = found.some((one) => one.name === value);
+  const usual = value ? undefined : found.find((one) => one.default);
+  const chosen = usual?.name ?? value;
+  const known = found.some((one) => one.name === chosen);
   return (
     <label class="picker">
       <span>{label}</span>
-      <select value={value} disabled={off} onChange={(event) => pick(event.currentTarget.value)}>
+      <select value={chosen} disabled={off} onChange={(event) => pick(event.currentTarget.value)}>
         {!known && <option value={value}>{value || "as the server has it"}</option>}
         {found.map((one) => (
           <option key={one.name} value={one.name} disabled={Boolean(one.whyNot)} title={one.whyNot}>

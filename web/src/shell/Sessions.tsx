@@ -11,7 +11,7 @@ import { Bell, Close, Down, Half, Moon, Plus, Right, Search, Sun } from "./icons
 import { type Branch, type Filter, branches, inOrder } from "./listing.ts";
 import { listOpen, now, trayOpen } from "./rooms.ts";
 import { nextTheme, theme } from "./theme.ts";
-import { ago, folderOf, money, stateWords, titleOf } from "./words.ts";
+import { ago, folderOf, money, shortModel, stateWords, titleOf } from "./words.ts";
 
 const filter = signal<Filter>("all");
 const words = signal("");
@@ -131,7 +131,7 @@ function Filters() {
       {FILTERS.map(([key, label]) => (
         <button key={key} type="button" class="chip" aria-pressed={filter.value === key} onClick={() => (filter.value = key)}>
           {label}
-          {(key === "running" || key === "waiting") && counts.get(key) ? <span class="chip-count">{counts.get(key)}</span> : null}
+          {key === "waiting" && counts.get(key) ? <span class="chip-count">{counts.get(key)}</span> : null}
         </button>
       ))}
     </div>
@@ -187,7 +187,7 @@ function Row({ line }: { line: SessionLine }) {
       {line.waiting > 0 && <span class="count">{line.waiting}</span>}
       <span class="session-more">
         <span class={`session-state ${line.state}`}>{stateWords(line)}</span>
-        <span>{line.agent || line.model || folderOf(line.workspace)}</span>
+        <span>{line.agent || shortModel(line.model) || folderOf(line.workspace)}</span>
         <span>{money(line.cost, line.unpriced)}</span>
         <span>{ago(line.updatedAt, now.value)}</span>
       </span>

@@ -58,6 +58,6 @@ function nameOf(pending: Pending): string {
 }
 
 export function approvalOf(pending: Pending): Approval {
-  const asked = toApproval(pending.sessionId, pending.seq, pending.asked, pending.diff, pending.sessionTitle);
+  const asked = toApproval(pending.sessionId, pending.seq, pending.asked, pending.diff);
   return { ...asked, shown: pending.shown, callId: pending.callId, expires: pending.expires || asked.expires, state: pending.posted ? "posted" : "open" };
 }

@@ -32,6 +32,13 @@ export const KEYS: readonly (readonly [string, readonly Key[]])[] = [
     [".", "light, dark or as the system"],
     ["?", "these keys"],
   ]],
+  ["Answer a question", [
+    ["y", "yes, once"],
+    ["s", "yes, for this session"],
+    ["r", "yes, as a rule"],
+    ["n", "no"],
+    ["w", "no, with a word"],
+  ]],
   ["Write", [
     ["Enter", "sends; queues while a turn runs"],
     ["Ctrl+Enter", "sends into the running turn"],
@@ -41,19 +48,24 @@ export const KEYS: readonly (readonly [string, readonly Key[]])[] = [
   ]],
 ];
 
-const focus = (id: string): void => document.getElementById(id)?.focus();
+/** Focuses it as soon as it is there and can be: what opens needs some frames for that. */
+function focus(id: string, tries = 10): void {
+  const found = document.getElementById(id);
+  found?.focus();
+  if (document.activeElement !== found && tries > 0) requestAnimationFrame(() => focus(id, tries - 1));
+}
 
 const PLAIN: Readonly<Record<string, () => void>> = {
   j: () => step(1),
   k: () => step(-1),
   "/": () => {
     listOpen.value = true;
-    requestAnimationFrame(() => focus("search"));
+    focus("search");
   },
   a: () => (trayOpen.value = !trayOpen.value),
   n: () => {
     goTo("");
-    requestAnimationFrame(() => focus("composer"));
+    focus("composer");
   },
   u: () => may("drive") && actions.undo(0),
   f: () => may("drive") && void forkEnd(),

@@ -54,6 +54,11 @@ export function folderOf(path: string): string {
   return path.split("/").filter(Boolean).slice(-1)[0] ?? path;
 }
 
+/** A model's name without its vendor's. */
+export function shortModel(name: string): string {
+  return name.slice(name.lastIndexOf("/") + 1);
+}
+
 export function count(number: number, one: string, many = `${one}s`): string {
   return `${number} ${number === 1 ? one : many}`;
 }
