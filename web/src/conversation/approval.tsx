@@ -12,6 +12,7 @@ import { Facts } from "./facts.tsx";
 import { Plan } from "./plan.tsx";
 import { Asking } from "./asking.tsx";
 import { RuleForm } from "./rule.tsx";
+import { byWhom } from "./who.ts";
 import { WordForm } from "./word.tsx";
 
 type Form = "" | "rule" | "word";
@@ -106,12 +107,15 @@ function Permission(props: ApprovalCardProps & AnswerProps): JSX.Element {
       )}
       {form === "" && (
         <div class="answers">
-          <Choice keyName="y" main blocked={blocked} act={once}>Yes, once</Choice>
-          {canSession && <Choice keyName="s" blocked={blocked} act={session}>Yes, this session</Choice>}
-          {canRule && <Choice keyName="r" blocked={blocked} act={() => setForm("rule")}>As a rule…</Choice>}
-          <span class="answers-gap" />
-          <Choice keyName="n" bad blocked={blocked} act={no}>No</Choice>
-          <Choice keyName="w" bad blocked={blocked} act={() => setForm("word")}>No, with a word…</Choice>
+          <div class="answers-part">
+            <Choice keyName="y" main blocked={blocked} act={once}>Yes, once</Choice>
+            {canSession && <Choice keyName="s" blocked={blocked} act={session}>This session</Choice>}
+            {canRule && <Choice keyName="r" blocked={blocked} act={() => setForm("rule")}>As a rule…</Choice>}
+          </div>
+          <div class="answers-part">
+            <Choice keyName="n" bad blocked={blocked} act={no}>No</Choice>
+            <Choice keyName="w" bad blocked={blocked} act={() => setForm("word")}>No, with a word…</Choice>
+          </div>
         </div>
       )}
     </>
@@ -129,7 +133,7 @@ const DEEDS: Record<string, readonly [string, string]> = {
 export function Answered({ approval }: { approval: Approval }): JSX.Element | null {
   const { state, by, scope, word, rule } = approval;
   const [yes, no] = DEEDS[approval.asked.call.name] ?? ["Allowed", "Refused"];
-  const who = oneLine(by || "somebody", 60);
+  const who = byWhom(by);
   const words: Record<string, string> = {
     posted: "An answer is there. It counts once the session is taken up.",
     allowed: `${yes} by ${who}${SCOPES[scope]}`,

@@ -26,7 +26,7 @@ interface ChoiceProps {
 export function Choice({ keyName, main = false, bad = false, blocked, act, children }: ChoiceProps): JSX.Element {
   const tone = main ? "choice choice-main" : bad ? "choice choice-bad" : "choice";
   return (
-    <button type="button" class={tone} disabled={blocked} onClick={act} aria-keyshortcuts={keyName} data-grows>
+    <button type="button" class={tone} disabled={blocked} onClick={act} aria-keyshortcuts={keyName}>
       {children}
       <kbd aria-hidden="true">{keyName}</kbd>
     </button>

@@ -11,6 +11,7 @@ import { Fold } from "./folds.tsx";
 import { Markdown } from "./markdown.tsx";
 import { memo } from "./memo.tsx";
 import { Menu, type Deed } from "./menu.tsx";
+import { named } from "./who.ts";
 
 export interface EntryProps {
   readonly entry: Entry;
@@ -68,8 +69,8 @@ function Prompt(props: EntryProps & { item: PromptItem }): JSX.Element {
   const { item } = props;
   return (
     <div class="prompt">
-      <header class="who" id={`who-${item.key}`}>
-        <strong>{oneLine(item.by === "me" ? "You" : item.by, 60)}</strong>
+      <header class="who">
+        <strong id={`who-${item.key}`}>{named(item.by)}</strong>
         {item.steered && <span class="tag">into the running turn</span>}
         <time dateTime={item.at}>{clock(item.at)}</time>
         <Menu label="What to do with this prompt" deeds={deedsOf(item, props)} />
@@ -84,8 +85,8 @@ function Reply(props: EntryProps & { item: TextItem }): JSX.Element {
   const { item, led } = props;
   return (
     <div class="reply">
-      <header class={led ? "who" : "who who-quiet"} id={`who-${item.key}`}>
-        <strong>{oneLine(item.model || "Assistant", 60)}</strong>
+      <header class={led ? "who" : "who who-quiet"}>
+        <strong id={`who-${item.key}`}>{oneLine(item.model || "Assistant", 60)}</strong>
         <time dateTime={item.at}>{clock(item.at)}</time>
         {!item.streaming && <Menu label="What to do with this reply" deeds={deedsOf(item, props)} />}
       </header>

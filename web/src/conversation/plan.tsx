@@ -36,11 +36,14 @@ export function Plan({ approval, say, blocked, box }: AnswerProps): JSX.Element 
       )}
       {form === "" && (
         <div class="answers">
-          <Choice keyName="y" main blocked={blocked} act={agree}>Agree</Choice>
-          <Choice keyName="c" blocked={blocked} act={() => setForm("go")}>Agree, with changes…</Choice>
-          <span class="answers-gap" />
-          <Choice keyName="w" bad blocked={blocked} act={() => setForm("stay")}>Keep planning…</Choice>
-          <Choice keyName="n" bad blocked={blocked} act={() => say({ allowed: false })}>No</Choice>
+          <div class="answers-part">
+            <Choice keyName="y" main blocked={blocked} act={agree}>Agree</Choice>
+            <Choice keyName="c" blocked={blocked} act={() => setForm("go")}>Agree, with changes…</Choice>
+          </div>
+          <div class="answers-part">
+            <Choice keyName="w" bad blocked={blocked} act={() => setForm("stay")}>Keep planning…</Choice>
+            <Choice keyName="n" bad blocked={blocked} act={() => say({ allowed: false })}>No</Choice>
+          </div>
         </div>
       )}
     </>
