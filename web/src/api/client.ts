@@ -54,7 +54,7 @@ export interface RecordPage {
 
 export interface UndoPreview {
   readonly turn: number;
-  readonly files: readonly (FileChange & { readonly diff?: string })[];
+  readonly files: readonly { readonly path: string; readonly how?: FileChange["how"]; readonly diff?: string }[];
   readonly uncovered: readonly string[];
   readonly clashes: readonly string[];
   readonly token: string;

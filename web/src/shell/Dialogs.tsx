@@ -37,6 +37,7 @@ function Frame({ title, yes, bad, wide, children }: FrameProps) {
   useEffect(() => {
     const before = document.activeElement;
     room.current?.showModal();
+    room.current?.querySelector<HTMLElement>("[data-first]")?.focus();
     return () => before instanceof HTMLElement && before.focus();
   }, []);
   return (
@@ -55,11 +56,11 @@ function Frame({ title, yes, bad, wide, children }: FrameProps) {
         <h2 id="dialog-title">{title}</h2>
         <div class="dialog-body">{children}</div>
         <div class="dialog-row">
-          <button type="button" class="button" onClick={() => closeDialog()}>
+          <button type="button" class="button" data-first={bad || !yes ? "" : undefined} onClick={() => closeDialog()}>
             {yes ? "Cancel" : "Close"}
           </button>
           {yes && (
-            <button type="button" class={`button ${bad ? "danger" : "primary"}`} autofocus onClick={() => closeDialog(true)}>
+            <button type="button" class={`button ${bad ? "danger" : "primary"}`} data-first={bad ? undefined : ""} onClick={() => closeDialog(true)}>
               {yes}
             </button>
           )}
@@ -87,7 +88,7 @@ function UndoDialog({ preview }: { preview: UndoPreview }) {
       {files.map((file) => (
         <section key={file.path} class="undo-file">
           <h3>
-            <span class={`file-how ${file.how}`}>{file.how}</span> {file.path}
+            <span class={`file-how ${file.how ?? "changed"}`}>{file.how ?? "changed"}</span> {file.path}
           </h3>
           {file.diff && <Diff diff={file.diff} label={`What undo changes in ${file.path}`} />}
         </section>

@@ -11,7 +11,7 @@ import { choices, may, pendings } from "../state/store.ts";
 import { Bell, Clock, List, More, Panel, Pen } from "./icons.tsx";
 import { type Entry, Menu } from "./Menu.tsx";
 import { listOpen, timelineOpen, toggleDetails, toggleTimeline, trayOpen } from "./rooms.ts";
-import { folderOf, money, stateWords, thousands, titleOf } from "./words.ts";
+import { folderOf, money, priceWords, stateWords, thousands, titleOf } from "./words.ts";
 
 interface Props {
   readonly line: SessionLine;
@@ -20,6 +20,7 @@ interface Props {
 }
 
 export function Header({ line, view, opened }: Props) {
+  const meters = <Meters line={line} view={view} window={opened.detail.value?.context?.window ?? 0} />;
   return (
     <header class="head">
       <div class="head-row">
@@ -27,7 +28,7 @@ export function Header({ line, view, opened }: Props) {
         <Title line={line} />
         <span class={`state-pill ${line.state}`}>{stateWords(line)}</span>
         <span class="space" />
-        <Meters line={line} view={view} window={opened.detail.value?.context?.window ?? 0} />
+        <div class="only-wide">{meters}</div>
         <button type="button" class="button plain square only-wide" aria-label="Timeline" title="Timeline (t)" aria-pressed={timelineOpen.value} onClick={toggleTimeline}>
           <Clock />
         </button>
@@ -38,7 +39,10 @@ export function Header({ line, view, opened }: Props) {
           <More />
         </Menu>
       </div>
-      <Pickers line={line} />
+      <div class="head-row low">
+        <Pickers line={line} />
+        <div class="only-narrow push">{meters}</div>
+      </div>
     </header>
   );
 }
@@ -127,15 +131,17 @@ function Meters({ line, view, window }: { line: SessionLine; view: View | null; 
   const said = size ? `${Math.round(full * 100)} % of the model's window of ${thousands(size)} tokens` : `${thousands(tokens)} tokens in the model's window`;
   return (
     <div class="meters">
-      <span class="meter-cost" title={`${thousands(line.tokens)} tokens in all${line.unpriced ? `; the price of ${line.unpriced} replies is not known` : ""}`}>
+      <span class="meter-cost" title={`${thousands(line.tokens)} tokens in all${line.unpriced ? `; ${priceWords(line.unpriced)}` : ""}`}>
         {money(cost, line.unpriced)}
       </span>
       {(size > 0 || tokens > 0) && (
         <span class="meter" role="meter" aria-label="Context" aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(full * 100)} aria-valuetext={said} title={said}>
-          <span class={`meter-bar${full > 0.85 ? " full" : ""}`}>
-            <span class="meter-fill" style={{ width: `${Math.max(2, full * 100)}%` }} />
-          </span>
-          <span class="meter-text">{size ? `${Math.round(full * 100)}%` : thousands(tokens)}</span>
+          {size > 0 && (
+            <span class={`meter-bar${full > 0.85 ? " full" : ""}`}>
+              <span class="meter-fill" style={{ width: `${Math.max(2, full * 100)}%` }} />
+            </span>
+          )}
+          <span class="meter-text">{size ? `${Math.round(full * 100)}%` : `${thousands(tokens)} tokens`}</span>
         </span>
       )}
     </div>
@@ -153,7 +159,7 @@ function Pickers({ line }: { line: SessionLine }) {
   const off = !may("drive");
   const { models, agents } = choices.value;
   return (
-    <div class="pickers">
+    <div class="pickers" role="group" aria-label="Model, agent and mode">
       <Picker label="Model" value={line.model} choices={models} off={off} pick={(model) => void change(line.id, { model })} />
       {(agents.length > 1 || line.agent) && (
         <Picker label="Agent" value={line.agent} choices={agents} off={off} pick={(agent) => void change(line.id, { agent })} />
@@ -185,6 +191,14 @@ function Pickers({ line }: { line: SessionLine }) {
   );
 }
 
+function Option({ choice }: { choice: Choice }) {
+  return (
+    <option value={choice.name} disabled={Boolean(choice.whyNot)} title={choice.whyNot || choice.label}>
+      {choice.name.startsWith("/") ? folderOf(choice.name) : choice.name}
+    </option>
+  );
+}
+
 interface PickerProps {
   readonly label: string;
   readonly value: string;
@@ -202,12 +216,12 @@ export function Picker({ label, value, choices: found, off, pick }: PickerProps)
       <span>{label}</span>
       <select value={chosen} disabled={off} onChange={(event) => pick(event.currentTarget.value)}>
         {!known && <option value={value}>{value || "as the server has it"}</option>}
-        {found.map((one) => (
-          <option key={one.name} value={one.name} disabled={Boolean(one.whyNot)} title={one.whyNot}>
-            {one.label || one.name || "bridle"}
-            {one.whyNot ? " (not available)" : ""}
-          </option>
-        ))}
+        {found.map((one) => one.whyNot === "" && <Option key={one.name} choice={one} />)}
+        {found.some((one) => one.whyNot) && (
+          <optgroup label="Not available here">
+            {found.map((one) => one.whyNot !== "" && <Option key={one.name} choice={one} />)}
+          </optgroup>
+        )}
       </select>
     </label>
   );

@@ -187,7 +187,7 @@ function Row({ line }: { line: SessionLine }) {
       {line.waiting > 0 && <span class="count">{line.waiting}</span>}
       <span class="session-more">
         <span class={`session-state ${line.state}`}>{stateWords(line)}</span>
-        <span>{line.agent || shortModel(line.model) || folderOf(line.workspace)}</span>
+        <span>{(line.agent !== "loop" && line.agent) || shortModel(line.model) || folderOf(line.workspace)}</span>
         <span>{money(line.cost, line.unpriced)}</span>
         <span>{ago(line.updatedAt, now.value)}</span>
       </span>

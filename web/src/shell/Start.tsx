@@ -10,7 +10,6 @@ import { choices, me, may, putLines } from "../state/store.ts";
 import { ListButton, MODES, Picker } from "./Header.tsx";
 import { Send } from "./icons.tsx";
 import { remember } from "./remembered.ts";
-import { folderOf } from "./words.ts";
 import { useDraft, Writing } from "./Writing.tsx";
 
 interface Wanted {
@@ -70,11 +69,10 @@ export function Start() {
 function How({ wanted, setWanted }: { wanted: Wanted; setWanted: (wanted: Wanted) => void }) {
   const { models, agents, workspaces } = choices.value;
   const set = (more: Partial<Wanted>): void => setWanted({ ...wanted, ...more });
-  const folders = workspaces.map((one) => ({ ...one, label: one.label || folderOf(one.name) }));
   const first = (all: typeof models): string => all.find((one) => one.default)?.name ?? "";
   return (
     <div class="pickers">
-      {folders.length > 1 && <Picker label="Folder" value={wanted.workspace || first(folders)} choices={folders} off={false} pick={(workspace) => set({ workspace })} />}
+      {workspaces.length > 1 && <Picker label="Folder" value={wanted.workspace || first(workspaces)} choices={workspaces} off={false} pick={(workspace) => set({ workspace })} />}
       {models.length > 0 && <Picker label="Model" value={wanted.model || first(models)} choices={models} off={false} pick={(model) => set({ model })} />}
       {agents.length > 1 && <Picker label="Agent" value={wanted.agent || first(agents)} choices={agents} off={false} pick={(agent) => set({ agent })} />}
       <label class="picker">

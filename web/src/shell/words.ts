@@ -4,9 +4,15 @@ import type { SessionLine, State } from "../state/model.ts";
 
 export function money(cost: number, unpriced = 0): string {
   const more = unpriced > 0 ? "+" : "";
-  if (cost === 0) return unpriced > 0 ? "price unknown" : "$0";
+  if (cost === 0) return unpriced > 0 ? "$?" : "$0";
   if (cost < 0.01) return `<$0.01${more}`;
   return `$${cost.toFixed(cost < 100 ? 2 : 0)}${more}`;
+}
+
+/** What `money` leaves unsaid. */
+export function priceWords(unpriced: number): string {
+  if (unpriced === 0) return "";
+  return `the price of ${unpriced === 1 ? "one reply" : `${unpriced} replies`} is not known`;
 }
 
 export function thousands(tokens: number): string {

@@ -116,7 +116,8 @@ async function loadChoices(): Promise<void> {
     api.agents().catch(() => none),
     api.workspaces().catch(() => none),
   ]);
-  choices.value = { models: models.choices, agents: agents.choices, workspaces: workspaces.choices };
+  const named = agents.choices.filter((one) => !one.name.endsWith(":COMMAND")); // a form, no agent
+  choices.value = { models: models.choices, agents: named, workspaces: workspaces.choices };
 }
 
 let asking: Promise<void> | null = null;
