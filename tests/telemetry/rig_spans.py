@@ -90,6 +90,7 @@ def check_tree(root, records):
         return
     nodes = list(root.walk())
     assert root.span.kind == "session"
+    assert len({node.span.id for node in nodes}) == len(nodes)
     for node in nodes:
         assert node.span.over
         assert node.span.start <= node.span.end

@@ -18,6 +18,7 @@ from rig_spans import (
 
 from bridle.engine.tracing import trace
 from bridle.events import ApprovalAsked, ChildStarted, ToolOutputDelta
+from bridle.promises.provider import ProviderInfo
 from bridle.promises.tool import ToolResult
 from bridle.providers.retry import Retrying
 from bridle.providers.scripted import Scripted
@@ -77,6 +78,20 @@ def test_nothing_that_was_said_is_in_a_span_unless_it_is_asked_for():
             (found,) = collected.named("execute_tool look")
             assert found.attributes["gen_ai.tool.call.arguments"] == '{"path":"CANARY path"}'
             assert found.attributes["gen_ai.tool.call.result"] == "CANARY output"
+
+
+def test_names_that_somebody_else_chose_are_short_and_of_a_command_only_the_program_is_told():
+    long = {"calls": [{"name": "x" * 5_000 + "\n", "arguments": {}}]}
+    agent = "acp:/home/ann/bin/clever --key CANARY"
+    model = Scripted([long, "end"], info=ProviderInfo(agent))
+    collected = Collected()
+    run(one_turn(model, collected=collected))
+    said = " ".join(span.to_json() for span in collected.spans())
+    assert "CANARY" not in said
+    assert "/home/ann" not in said
+    (tool,) = [span for span in collected.spans() if span.name.startswith("execute_tool")]
+    assert len(tool.name) <= 113
+    assert collected.spans()[0].attributes["gen_ai.provider.name"] == "acp:clever"
 
 
 def test_a_secret_is_in_no_span_even_with_content():

@@ -111,6 +111,13 @@ def test_an_unknown_session_is_an_error_with_a_hint_and_no_traceback(state, caps
     assert "Traceback" not in err
 
 
+def test_a_session_in_which_nothing_happened_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("BRIDLE_STATE", str(tmp_path))
+    first = LOGS.joinpath("format-1.jsonl").read_bytes().splitlines(keepends=True)[0]
+    put(tmp_path, OLD, first)
+    assert told(capsys, OLD) == (0, "Nothing has happened in this session yet.\n", "")
+
+
 def test_a_session_that_runs_now_is_shown_as_far_as_it_is(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("BRIDLE_STATE", str(tmp_path))
 

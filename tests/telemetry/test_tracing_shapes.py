@@ -85,6 +85,13 @@ def test_a_model_call_begins_at_the_prompt_or_after_the_last_result():
     assert [times(one) for one in spans(trace(log), "step")] == [(2.0, 6.0), (6.0, 7.0)]
 
 
+def test_an_interrupt_before_the_first_word_leaves_the_request_that_it_cut_off():
+    stopped = TraceEvent("interrupt", {"by": "me"})
+    log = log_of(*begun(), 40, stopped, TurnEnded(1, "interrupted"))
+    (model,) = spans(trace(log), "model")
+    assert (times(model), model.status, model.first) == ((2.0, 44.0), "interrupted", 0)
+
+
 def test_what_a_killed_process_left_open_ends_with_its_last_record_and_not_with_the_next_start():
     lost = ToolResultEvent(
         ToolOutput("c1", "no result was recorded: it is not known whether this call ran", True)

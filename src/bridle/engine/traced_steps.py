@@ -159,6 +159,8 @@ class Steps:
             self._reply().retries += 1
         elif event.kind == "error" and isinstance(event.detail, dict):
             self._reply().error = str(event.detail.get("kind", "")) or "agent"
+        elif event.kind == "interrupt" and self._turn and not (self._step or self._asked):
+            self._reply()  # it was asked, and nothing of its reply had come
 
     # -- calls
 
@@ -166,7 +168,7 @@ class Steps:
         call = event.call
         step = self._open_step(self._now)
         if call.id not in self._waits:
-            told = {"call_id": call.id, "asked": call}
+            told: dict[str, Any] = {"call_id": call.id, "asked": call}
             self._waits[call.id] = self._begin("wait", f"approval of {call.name}", step, **told)
 
     def _answered(self, event: ApprovalAnswered) -> None:
@@ -178,14 +180,14 @@ class Steps:
         step = self._open_step(self._now)
         call = self._asked.pop(event.call_id, None)
         if event.call_id not in self._calls:
-            told = {"call_id": event.call_id, "asked": call}
+            told: dict[str, Any] = {"call_id": event.call_id, "asked": call}
             self._calls[event.call_id] = self._begin("tool", event.name, step, **told)
 
     def _child(self, event: ChildStarted) -> None:
         if (above := self._calls.get(event.call_id)) is not None:
-            told = {"child": event.session_id, "detail": event.agent, "call_id": event.call_id}
-            task = self._begin("task", f"task {event.session_id}", above, **told)
-            self._tasks[event.session_id] = task
+            child, call_id = event.session_id, event.call_id
+            told: dict[str, Any] = {"child": child, "detail": event.agent, "call_id": call_id}
+            self._tasks[child] = self._begin("task", f"task {child}", above, **told)
 
     def _child_ended(self, event: ChildEnded) -> None:
         """What it used was counted on the way, of the step and above; here of the task."""

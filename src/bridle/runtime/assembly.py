@@ -28,6 +28,8 @@ from bridle.workspace.paths import Workspace
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from opentelemetry.trace import TracerProvider
+
     from bridle.promises.agent import BaseAgent
     from bridle.promises.hooks import Hooks
     from bridle.promises.keeping import Keeper
@@ -90,7 +92,7 @@ class EngineOptions(TypedDict, total=False):
     redact_tokens: bool
     face: str
     sources: Iterable[ToolSource]
-    telemetry: Any
+    telemetry: "bool | TracerProvider | None"
     telemetry_content: bool
 
 

@@ -8,6 +8,7 @@ Without `content` no span carries what anybody said: no prompt, no reply, no arg
 path. With it they carry what the log has, from which secrets are taken out already.
 """
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,7 +19,7 @@ from bridle import __version__
 from bridle.engine.traced import Span
 from bridle.messages import Message, ToolCall, ToolOutput
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.text import shorten
+from bridle.workspace.text import one_line, shorten
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span as Sent
@@ -47,6 +48,8 @@ ERROR = "error.type"
 
 _WRONG = ("failed", "timeout", "stuck", "unknown")
 _MOST = 32_000  # characters of what was said
+_LONGEST = 100  # characters of a name
+_ACP = "acp:"
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
@@ -127,18 +130,33 @@ def _name(span: Span) -> str:
     if span.kind == "model":
         return f"chat {_model(span.model)[1]}".rstrip()
     if span.kind == "tool":
-        return f"execute_tool {span.name}"
+        return f"execute_tool {_short(span.name)}"
     if span.kind == "turn":
-        return f"invoke_agent {span.detail or 'bridle'}"
+        return f"invoke_agent {_agent(span.detail)}"
     if span.kind == "wait":
         return "wait for approval" if span.call_id else "turn parked"
     return span.kind
 
 
 def _model(label: str) -> tuple[str, str]:
-    """`anthropic/claude-…` as provider and model."""
+    """`anthropic/claude-…` as provider and model; another agent's label is no model's name."""
+    if label.startswith(_ACP):
+        return _agent(label), ""
     provider, slash, model = label.partition("/")
-    return (provider, model) if slash else ("", label)
+    return (_short(provider), _short(model)) if slash else ("", _short(label))
+
+
+def _agent(name: str) -> str:
+    """Who carries a turn. Of a command line only the program: the rest may say anything."""
+    if name.startswith(_ACP):
+        program = name.removeprefix(_ACP).split()
+        return _ACP + _short(PurePath(program[0]).name if program else "")
+    return _short(name) or "bridle"
+
+
+def _short(name: str) -> str:
+    """A name that somebody else has chosen, such as a model that asks for a tool there is not."""
+    return one_line(name, _LONGEST)
 
 
 def _identity(span: Span) -> dict[str, Any]:
@@ -153,11 +171,11 @@ def _identity(span: Span) -> dict[str, Any]:
     elif span.kind == "step":
         found["bridle.step"] = span.number
     elif span.kind == "tool":
-        found |= {OPERATION: "execute_tool", TOOL: span.name, CALL: span.call_id}
+        found |= {OPERATION: "execute_tool", TOOL: _short(span.name), CALL: _short(span.call_id)}
     elif span.kind == "wait" and isinstance(span.asked, ToolCall):
-        found |= {TOOL: span.asked.name, CALL: span.call_id}
+        found |= {TOOL: _short(span.asked.name), CALL: _short(span.call_id)}
     elif span.kind == "task":
-        found |= {"bridle.task.session": span.child, AGENT: span.detail}
+        found |= {"bridle.task.session": span.child, AGENT: _agent(span.detail)}
     return {key: value for key, value in found.items() if value}
 
 
@@ -175,7 +193,7 @@ def _outcome(span: Span) -> dict[str, Any]:
     found[ERROR] = span.error or (span.status if span.status in _WRONG else "")
     found["bridle.retries"] = span.retries
     if span.kind == "turn":
-        found[AGENT] = span.detail or "bridle"
+        found[AGENT] = _agent(span.detail)
     if span.kind == "model":
         found |= {RESPONSE_MODEL: _model(span.model)[1], RESPONSE_ID: span.request_id}
         found[FINISH] = (span.stop_reason,) if span.stop_reason else ()
