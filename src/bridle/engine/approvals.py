@@ -75,7 +75,7 @@ class Approvals:
             async with asyncio.timeout(left):
                 return await self._wait(asked, waiter)
         except TimeoutError:
-            if waiter.done():  # answered in the very moment: the first answer wins
+            if waiter.done() and not waiter.cancelled():  # answered in the very moment: it wins
                 return waiter.result()
             return self._close(asked, EXPIRED, "expiry")
         finally:
