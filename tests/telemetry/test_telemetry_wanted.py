@@ -94,6 +94,18 @@ def test_an_exporter_that_is_not_there_is_an_error_only_for_those_who_insist(cap
     assert "no telemetry: there is no exporter 'pigeon' for spans" in caplog.text
 
 
+def test_without_the_sdk_the_environment_is_not_meant_for_us(monkeypatch, caplog):
+    for name in [one for one in sys.modules if one.startswith("opentelemetry.sdk")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)
+    store, environ = MemoryStore(), {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9"}
+    assert watched(store, None, False, environ) is store
+    assert caplog.text == ""
+    with pytest.raises(ConfigError) as refused:
+        watched(store, True, False, environ)
+    assert refused.value.message == "telemetry is wanted, and nothing here sends spans"
+
+
 def test_without_opentelemetry_those_who_insist_are_told_what_to_install(monkeypatch):
     for name in [one for one in sys.modules if one.startswith("opentelemetry")]:
         monkeypatch.delitem(sys.modules, name)

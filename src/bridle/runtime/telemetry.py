@@ -79,7 +79,8 @@ def _provider(wanted: Any, environ: Mapping[str, str]) -> "TracerProvider | None
     except ConfigError as error:
         if wanted is True:
             raise
-        log.warning("no telemetry: %s", error.message)
+        alone = isinstance(error.cause, ImportError)  # no SDK: it was not meant for us
+        log.log(logging.DEBUG if alone else logging.WARNING, "no telemetry: %s", error.message)
         return None
 
 
