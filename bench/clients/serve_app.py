@@ -40,7 +40,8 @@ from bridle.stores.reading import SessionFolder
 from bridle.workspace.paths import Workspace
 
 SENTENCE = "The function returns the value when the index is out of range."
-REPLY, PARTS = to_reply(SENTENCE), (Text(SENTENCE),)
+REPLY = to_reply({"text": SENTENCE, "chunk": len(SENTENCE)})  # it is not the stream that is measured
+PARTS = (Text(SENTENCE),)
 PADDING = "x" * 60
 
 

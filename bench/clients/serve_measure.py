@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any
 
 HERE = Path(__file__).parent
-EACH = 4  # sessions of one who sends: a turn is over before it is that session's turn again
+EACH = 8  # sessions of one who sends: a turn is over before it is that session's turn again
 ROUNDS = 3
 
 
