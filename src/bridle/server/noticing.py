@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from bridle.server.ground import Ground
+from bridle.server.holding import Holding
 from bridle.stores.glance import Place, places
 
 _EVERY = 1.0  # seconds between two looks
@@ -18,11 +19,9 @@ Print = tuple[int, int, float]
 class Noticing:
     """Looks at the folder while it runs."""
 
-    def __init__(
-        self, ground: Ground, is_here: Callable[[str], bool], tell: Callable[[str, str], None]
-    ) -> None:
+    def __init__(self, ground: Ground, holding: Holding, tell: Callable[[str, str], None]) -> None:
         self._ground = ground
-        self._is_here = is_here  # what is open here tells of itself
+        self._holding = holding  # what is open here tells of itself
         self._tell = tell
         self._known: dict[str, Print] | None = None
 
@@ -42,7 +41,7 @@ class Noticing:
         if before is None:
             return
         for session_id, print_ in now.items():
-            if before.get(session_id) != print_ and not self._is_here(session_id):
+            if before.get(session_id) != print_ and self._holding.opened(session_id) is None:
                 self._tell(session_id, "changed")
         for session_id in before.keys() - now.keys():
             self._tell(session_id, "deleted")

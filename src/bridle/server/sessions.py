@@ -79,7 +79,7 @@ class Sessions:
     ) -> None:
         self.folder = folder
         self.engines = engines
-        self._tellers: list[Tell] = []
+        self._tellers: dict[Tell, bool] = {}  # and whether they want to hear of others' doings
         self._tasks: list[asyncio.Task[None]] = []
         self._rest = rest
         self._ground = Ground(folder, workspaces)
@@ -94,6 +94,7 @@ class Sessions:
         self._verbs = Verbs(self._ground, self._holding, self._posting, self._tell)
         self._undoing = Undoing(self._ground, self._holding)
         self._looking = Looking(self._ground, self._holding)
+        self._noticing = Noticing(self._ground, self._holding, self._tell)
         self._recovering = Recovering(self._ground, self._holding, face)
 
     @property
@@ -108,8 +109,7 @@ class Sessions:
 
     async def start(self) -> None:
         """Take up what the last server left behind, in the background."""
-        noticing = Noticing(self._ground, lambda one: self.opened(one) is not None, self._tell)
-        watching = noticing.watch(lambda: bool(self._tellers))
+        watching = self._noticing.watch(lambda: any(self._tellers.values()))
         works = (self._recover(), self._sweep(), watching)
         self._tasks = [asyncio.ensure_future(work) for work in works]
 
@@ -256,13 +256,18 @@ class Sessions:
         """All that are open here, tasks too."""
         return self._holding.open()
 
-    def on_changed(self, tell: Tell) -> Callable[[], None]:
+    def on_changed(self, tell: Tell, *, others: bool = True) -> Callable[[], None]:
         """Call `tell` in the event loop when a session changes; what comes back ends that.
 
-        With the session's id comes "opened", "changed", "closed" or "deleted".
+        With the session's id comes "opened", "changed", "closed" or "deleted". Without `others`
+        it need not be told what other processes do, which nobody then has to look for.
         """
-        self._tellers.append(tell)
-        return lambda: self._tellers.remove(tell) if tell in self._tellers else None
+        self._tellers[tell] = others
+
+        def enough() -> None:
+            self._tellers.pop(tell, None)
+
+        return enough
 
     def _tell(self, session_id: str, name: str) -> None:
         for tell in list(self._tellers):
