@@ -46,8 +46,12 @@ asyncio.run(main())
 
 
 def python(code, folder, **environ):
+    return program("-c", code, str(folder), cwd=folder, **environ)
+
+
+def program(*words, cwd, **environ):
     found = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], env=environ, capture_output=True, text=True
+        [sys.executable, *words], cwd=cwd, env=environ, capture_output=True, text=True
     )
     assert found.returncode == 0, found.stderr
     return found.stdout
@@ -66,6 +70,14 @@ def test_the_environment_alone_can_ask_for_spans_and_they_are_sent_before_the_en
     assert '"name": "invoke_agent bridle"' in said
     assert '"service.name": "bridle"' in said
     assert "hello" not in said
+
+
+def test_the_command_line_does_as_the_settings_say(tmp_path):
+    environ = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "OTEL_TRACES_EXPORTER": "console"}
+    for wanted in ("true", "false"):
+        run_it = ("-m", "bridle", "run", "--model", "offline", "hello")
+        said = program(*run_it, cwd=tmp_path, BRIDLE_TELEMETRY=wanted, **environ)
+        assert ('"name": "invoke_agent bridle"' in said) == (wanted == "true")
 
 
 @pytest.mark.parametrize(
