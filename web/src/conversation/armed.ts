@@ -7,7 +7,7 @@ export const MOMENT = 500; // milliseconds
 
 /** May this key answer now? `since` is when the question got the focus. */
 export function counts(event: KeyboardEvent, since: number, now: number): boolean {
-  if (event.repeat || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return false;
+  if (event.repeat || event.isComposing) return false;
   return since > 0 && now - since >= MOMENT;
 }
 
@@ -34,13 +34,11 @@ function listen(node: HTMLElement, keys: { readonly current: Keys }): () => void
   const pressed = (event: KeyboardEvent) => {
     const act = keys.current[event.key.toLowerCase()];
     if (!act || (event.target as Element).closest("input, textarea")) return;
-    if (!counts(event, since, performance.now())) {
-      since = performance.now(); // somebody is still typing: the moment begins anew
-      return;
-    }
-    event.preventDefault();
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault(); // whether it counts or not, here it means nothing else
     event.stopPropagation();
-    act();
+    if (counts(event, since, performance.now())) act();
+    else since = performance.now(); // somebody is still typing: the moment begins anew
   };
   node.addEventListener("focusin", came);
   node.addEventListener("focusout", went);

@@ -24,6 +24,7 @@ function Talk(props: ConversationProps): JSX.Element {
   const [finding, setFinding] = useState(false);
   const marked = useTarget(target, entries, feed);
   useFindKey(() => setFinding(true), finding);
+  useQuestionKey(entries, feed);
   const more = view.first > 1;
   const older = () => {
     if (more && !loadingOlder) void actions.loadOlder();
@@ -101,4 +102,23 @@ function useFindKey(open: () => void, isOpen: boolean): void {
     document.addEventListener("keydown", pressed);
     return () => document.removeEventListener("keydown", pressed);
   }, [isOpen]);
+}
+
+/** `q` goes to the question that waits longest. */
+function useQuestionKey(entries: Entries, feed: { readonly current: Feed | null }): void {
+  const known = useRef(entries);
+  known.current = entries;
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (event.key !== "q" || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      if ((event.target as Element).closest?.("input, textarea, select, dialog, [role=dialog]")) return;
+      const asking = known.current.list.find((entry) => entry.kind === "call" && entry.call.approval?.state === "open");
+      if (!asking) return;
+      event.preventDefault();
+      feed.current?.show(asking.key, false);
+      requestAnimationFrame(() => feed.current?.node(asking.key)?.querySelector<HTMLElement>("section.question")?.focus({ preventScroll: true }));
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, []);
 }

@@ -1,0 +1,185 @@
+"""A real `bridle serve` with a scripted model, and real Chromium in front of it.
+
+`Served` is the process: it can be killed and started again on the same port. `Window` is a browser
+with cookies and storage of its own; it remembers every request, so that a test can say that nothing
+went elsewhere. Playwright keeps an event loop while it runs, so each file starts and ends its own.
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import expect, sync_playwright
+
+from node.rig import package
+
+CHROMIUM = "/usr/bin/chromium"
+WIDE = {"width": 1280, "height": 860}
+PHONE = {"width": 390, "height": 844}
+CODE = re.compile(r"(http://[\d.]+:(\d+))/#code=(\S+)")
+SLOW = 20_000  # milliseconds: for machines that do ten things at once
+
+expect.set_options(timeout=SLOW)
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+class Served:
+    """`bridle serve` in a folder of its own. `replies` is what its model says, in order."""
+
+    def __init__(self, folder, replies, files=None, *flags):
+        self.folder, self.flags = Path(folder), flags
+        self.workspace = self.folder / "shop"
+        self.workspace.mkdir(parents=True, exist_ok=True)
+        for name, text in (files or {}).items():
+            (self.workspace / name).write_text(text)
+        self.script = self.folder / "model.json"
+        self.say(replies)
+        self.port = free_port()
+        self.process = None
+
+    def say(self, replies, **more):
+        """What the model says from the next start on."""
+        price = {"input": 3, "output": 15}
+        whole = {"replies": replies, "model": "scripted", "price": price, "context_window": 200_000}
+        self.script.write_text(json.dumps(whole | more))
+
+    def start(self):
+        """Until it says where it is; the address signs in once."""
+        environ = {**os.environ, "BRIDLE_STATE": str(self.folder / "state"), "NO_COLOR": "1"}
+        line = [sys.executable, "-m", "bridle", "serve", "--port", str(self.port)]
+        line += ["--workspace", str(self.workspace), "--model", f"scripted:{self.script}"]
+        self.process = subprocess.Popen(
+            [*line, *self.flags],
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.folder,
+        )
+        said = []
+        for text in self.process.stdout:
+            said.append(text)
+            if found := CODE.search(text):
+                self.url, self.code = found[1], found[3]
+                return self
+        raise AssertionError("".join(said))
+
+    def kill(self):
+        """As the power does."""
+        self._end(signal.SIGKILL)
+
+    def stop(self):
+        """As Ctrl-C does."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, how):
+        if self.process is None:
+            return
+        self.process.send_signal(how)
+        self.process.stdout.read()
+        self.process.stdout.close()
+        self.process.wait(20)
+        self.process = None
+
+    def another_code(self):
+        """A second sign-in: the server is started anew, since it prints one code a start."""
+        self.stop()
+        self.start()
+        return self.code
+
+    def logs(self):
+        """The records of every session, by its id."""
+        found = {}
+        for path in (self.folder / "state" / "sessions").glob("*/log.jsonl"):
+            found[path.parent.name] = [
+                json.loads(line)["data"] for line in path.read_text().splitlines()
+            ]
+        return found
+
+
+class Window:
+    """A browser context with one page."""
+
+    def __init__(self, browser, served, **options):
+        self.served = served
+        self.context = browser.new_context(
+            viewport=options.pop("viewport", WIDE), reduced_motion="reduce", **options
+        )
+        self.context.set_default_timeout(SLOW)
+        self.page = self.context.new_page()
+        self.requests, self.mishaps, self.dialogs = [], [], []
+        self.context.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("pageerror", lambda error: self.mishaps.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.dialogs.append(1), dialog.dismiss()))
+
+    def sign_in(self, code=None):
+        self.page.goto(f"{self.served.url}/#code={code or self.served.code}")
+        expect(self.page.get_by_role("link", name="New session")).to_be_visible()
+        return self
+
+    def begin(self, text):
+        """A new session with this prompt; its id."""
+        field = self.page.get_by_role("textbox", name="Say what shall be done")
+        field.fill(text)
+        field.press("Enter")
+        expect(self.feed).to_be_visible()
+        return self.session
+
+    @property
+    def session(self):
+        """The id of the session that is shown."""
+        return re.search(r"#/s/([\w-]+)", self.page.url)[1]
+
+    @property
+    def feed(self):
+        return self.page.get_by_role("feed")
+
+    @property
+    def composer(self):
+        return self.page.locator("#composer")
+
+    def send(self, text):
+        self.composer.fill(text)
+        self.composer.press("Enter")
+
+    def question(self, name=""):
+        return self.page.locator(".feed section.question").filter(has_text=name)
+
+    @property
+    def elsewhere(self):
+        """Requests that left the server."""
+        ours = (self.served.url, "data:", "blob:")
+        return [url for url in self.requests if not url.startswith(ours)]
+
+    def is_well(self):
+        """Nothing broke, nothing asked, nothing left."""
+        assert (self.mishaps, self.dialogs, self.elsewhere) == ([], [], [])
+
+    def axe(self):
+        """What an accessibility checker finds serious or worse on the page as it is now."""
+        self.page.add_script_tag(path=str(package("axe-core") / "axe.min.js"))
+        found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        bad = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+        return [(one["id"], [node["html"][:160] for node in one["nodes"]]) for one in bad]
+
+
+@contextmanager
+def chromium():
+    """The browser, as long as a file of tests needs it."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True)
+        try:
+            yield browser
+        finally:
+            browser.close()

@@ -1,0 +1,123 @@
+"""Journeys of one person at the page: sign in, work, answer, undo, fork, with keys alone."""
+
+import re
+
+from playwright.sync_api import expect
+
+from web.stories import BASKET, EDIT, FILES, LAST, MEND, PROMPT, say
+
+
+def test_the_first_start_signs_in_with_the_code_once_and_keeps_no_trace_of_it(serve, window):
+    served = serve(MEND)
+    stranger = window(served, signed_in=False)
+    stranger.page.goto(served.url)
+    expect(stranger.page.get_by_role("heading", name="Sign in")).to_be_visible()
+    first = window(served)
+    assert served.code not in first.page.url
+    first.page.reload()
+    expect(first.page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+    stranger.page.goto(f"{served.url}/#code={served.code}")
+    stranger.page.reload()
+    expect(
+        stranger.page.get_by_role("heading", name=re.compile("does not work|Sign in"))
+    ).to_be_visible()
+    assert all(served.code not in url for url in first.requests)
+    first.is_well()
+
+
+def test_a_prompt_streams_asks_with_a_diff_and_gives_a_result(serve, window):
+    served = serve(MEND, FILES)
+    me = window(served)
+    session = me.begin(PROMPT)
+    question = me.question("edit")
+    expect(question).to_be_visible()
+    expect(question.locator("td.row-gone mark")).to_have_text("10")
+    expect(question.locator("td.row-new mark")).to_have_text("100")
+    assert (served.workspace / "basket.py").read_text() == BASKET
+    question.get_by_role("button", name="Yes, once").click()
+    expect(me.feed).to_contain_text(LAST)
+    expect(me.feed).to_contain_text("Allowed by you")
+    expect(me.page.locator(".account-line")).to_contain_text("Done")
+    assert (served.workspace / "basket.py").read_text() == BASKET.replace("/ 10\n", "/ 100\n")
+    answers = [one for one in served.logs()[session] if one["type"] == "approval_answered"]
+    assert [(one["allowed"], one.get("scope", "once")) for one in answers] == [(True, "once")]
+    me.is_well()
+
+
+def test_a_no_with_a_word_reaches_the_model_and_changes_nothing(serve, window):
+    served = serve([say("", EDIT), say("As you wish.")], FILES)
+    me = window(served)
+    session = me.begin(PROMPT)
+    me.question("edit").get_by_role("button", name="No, with a word").click()
+    me.page.get_by_label("No, and what to do instead").fill("use a constant")
+    me.page.get_by_role("button", name="No, with these words").click()
+    expect(me.feed).to_contain_text("As you wish.")
+    expect(me.feed).to_contain_text("Refused by you")
+    assert (served.workspace / "basket.py").read_text() == BASKET
+    results = [one["result"]["text"] for one in served.logs()[session] if one.get("role") == "tool"]
+    assert results == ["not permitted: the answer was no: use a constant"]
+
+
+def test_everything_can_be_done_with_keys_alone(serve, window):
+    served = serve(MEND, FILES)
+    me = window(served)
+    keys = me.page.keyboard
+    keys.press("n")
+    keys.type(PROMPT)
+    keys.press("Enter")
+    expect(me.question("edit")).to_be_visible()
+    keys.press("g")
+    keys.press("i")
+    expect(me.composer).to_be_focused()
+    keys.press("y")  # in the composer a letter is a letter
+    expect(me.composer).to_have_value("y")
+    keys.press("Backspace")
+    keys.press("Shift+Tab")
+    keys.press("q")
+    expect(me.question("edit")).to_be_focused()
+    keys.press("y")  # typed ahead: the question has only just got the focus
+    expect(me.question("edit").get_by_role("button", name="Yes, once")).to_be_enabled()
+    me.page.wait_for_timeout(700)
+    keys.press("y")
+    expect(me.feed).to_contain_text(LAST)
+    keys.press("u")
+    expect(me.page.get_by_role("dialog")).to_contain_text("Undo turn 1?")
+    keys.press("Enter")
+    expect(me.feed).to_contain_text("taken back")
+    assert (served.workspace / "basket.py").read_text() == BASKET
+    me.is_well()
+
+
+def test_undo_shows_what_it_would_do_before_it_does_it(serve, window):
+    served = serve(MEND, FILES, "--mode", "edits")
+    me = window(served)
+    me.begin(PROMPT)
+    expect(me.feed).to_contain_text(LAST)
+    me.feed.get_by_role("button", name="Undo…").click()
+    dialog = me.page.get_by_role("dialog")
+    expect(dialog.locator("td.row-new mark")).to_have_text("10")
+    dialog.get_by_role("button", name="Cancel").click()
+    assert (served.workspace / "basket.py").read_text() != BASKET
+    me.feed.get_by_role("button", name="Undo…").click()
+    dialog.get_by_role("button", name="Undo 1 file").click()
+    expect(me.feed).to_contain_text("taken back")
+    assert (served.workspace / "basket.py").read_text() == BASKET
+
+
+def test_a_fork_goes_on_from_a_message_and_leaves_the_first_as_it_was(serve, window):
+    served = serve([say("First answer."), say("Second answer."), say("Another way.")])
+    me = window(served)
+    first = me.begin("one")
+    expect(me.feed).to_contain_text("First answer.")
+    me.send("two")
+    expect(me.feed).to_contain_text("Second answer.")
+    me.page.get_by_role("button", name="What to do with this reply").first.click()
+    me.page.get_by_role("menuitem", name="Fork from here").click()
+    expect(me.page).not_to_have_url(re.compile(first))
+    expect(me.feed).to_contain_text("First answer.")
+    expect(me.feed).not_to_contain_text("Second answer.")
+    me.send("three")
+    expect(me.feed).to_contain_text("Another way.")
+    prompts = [one["content"] for one in served.logs()[first] if one["type"] == "user_prompt"]
+    assert prompts == ["one", "two"]
+    me.is_well()
