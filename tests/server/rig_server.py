@@ -71,7 +71,8 @@ class Running:
             method, self.url + path, headers=sent, **how, **rest
         ) as answer:
             found = await answer.read()
-            if found and "json" in answer.headers.get("content-type", ""):
+            kind = answer.headers.get("content-type", "")
+            if found and kind in ("application/json", "application/problem+json"):
                 found = json.loads(found)
             return Answer(answer.status, found, answer.headers)
 
