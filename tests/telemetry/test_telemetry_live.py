@@ -243,6 +243,31 @@ def test_the_spans_of_a_child_session_lie_under_the_call_that_began_it():
     assert {span.context.trace_id for span in collected.spans()} == {look.context.trace_id}
 
 
+def test_a_session_that_begins_inside_somebody_elses_span_lies_in_it():
+    async def story(collected):
+        with collected.provider.get_tracer("mine").start_as_current_span("mine") as mine:
+            await one_turn(["fine"], collected=collected)
+        return mine
+
+    mine = run(story(collected := Collected()))
+    (session,) = collected.named("session")
+    assert session.parent.span_id == mine.context.span_id
+    (turn,) = collected.named("invoke_agent bridle")
+    assert turn.parent.span_id == session.context.span_id
+
+
+def test_a_rewind_is_an_event_of_the_span_around_it():
+    async def story(collected):
+        async with traced_engine(["one", "two"], collected=collected) as engine:
+            session = await engine.session()
+            await session.wait(await session.send("go"))
+            await session.rewind(0)
+        return collected
+
+    (session,) = run(story(Collected())).named("session")
+    assert [event.name for event in session.events] == ["bridle.rewind"]
+
+
 def test_a_question_is_a_wait_of_its_own_and_not_time_of_the_tool():
     async def story():
         collected = Collected()
