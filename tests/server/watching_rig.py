@@ -28,7 +28,7 @@ class House:
     def opened(self, session_id):
         return self.engine.opened(session_id)
 
-    def on_changed(self, tell):
+    def on_changed(self, tell, *, others=True):
         self._tell.append(tell)
         return lambda: self._tell.remove(tell)
 

@@ -25,7 +25,9 @@ class Counted(Protocol):
 
     def opened(self, session_id: str) -> "Session | None": ...
     def open(self) -> "tuple[Session, ...]": ...
-    def on_changed(self, tell: Callable[[str, str], None]) -> Callable[[], None]: ...
+    def on_changed(
+        self, tell: Callable[[str, str], None], *, others: bool = True
+    ) -> Callable[[], None]: ...
 
 
 class Streaming(Protocol):
@@ -60,7 +62,7 @@ class Metrics:
         self._open: dict[str, tuple[Session, Spent]] = {}  # and what they had used when counted
         for session in sessions.open():
             self._open[session.id] = session, spent(session)
-        self._deaf = sessions.on_changed(self._changed)
+        self._deaf = sessions.on_changed(self._changed, others=False)
 
     def close(self) -> None:
         """Count no more."""

@@ -1,7 +1,8 @@
 """What is told of all sessions at once: each line of the list as it changes, and every question.
 
-Runs while somebody listens. Sessions that are open here say when they change; the files of the
-others are looked at once a second. How a line comes about is not known here, nor who listens.
+Runs while somebody listens. Which sessions have changed is said by them; how they look now is asked
+for a moment later, so that much that happens at once is one line. How a line comes about is not
+known here, nor who listens.
 """
 
 import asyncio
@@ -18,10 +19,8 @@ from bridle.server.feed import QUIET, Known
 from bridle.server.frames import KEEP_ALIVE, data_of, told
 from bridle.server.thread import in_thread
 from bridle.server.views import Pendings, PendingView, SessionDetail, SessionList, SessionView
-from bridle.stores.glance import places
 from bridle.stores.reading import SessionFolder
 
-_EVERY = 1.0  # seconds between two looks at the files of others
 _TOGETHER = 0.1  # seconds in which the changes of a session are one
 _ROOM = 1_000  # notices that one who listens may be behind
 _SHOWN = 100  # sessions in a snapshot
@@ -66,7 +65,6 @@ class Notices:
         self._lines: dict[str, SessionView] = {}  # as they were last told
         self._pending: dict[str, dict[str, PendingView]] = {}  # open questions, by what was shown
         self._changed: dict[str, str] = {}  # sessions to look at, and what is said of them
-        self._files: dict[str, tuple[float, int]] = {}
         self._waiter: asyncio.Future[None] | None = None
         self._task = asyncio.create_task(self._run())
 
@@ -103,7 +101,6 @@ class Notices:
 
     async def _run(self) -> None:
         try:
-            self._files = await in_thread(self._look)
             await self._begin()
             await self._watch()
         finally:
@@ -112,11 +109,8 @@ class Notices:
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()
-        looked = spoke = loop.time()
+        spoke = loop.time()
         while True:
-            if loop.time() - looked >= _EVERY:
-                await self._look_at_files()
-                looked = loop.time()
             changed, self._changed = self._changed, {}
             for session_id, how in changed.items():
                 await self._tell_of(session_id, how)
@@ -124,7 +118,7 @@ class Notices:
                 spoke = loop.time()
                 self._channel.tell([KEEP_ALIVE])
             await asyncio.sleep(_TOGETHER)
-            await self._pause(looked + _EVERY - loop.time())
+            await self._pause(spoke + QUIET - loop.time())
 
     async def _begin(self) -> None:
         """What is open already: it is not told, but how it is settled will be."""
@@ -151,19 +145,6 @@ class Notices:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
-
-    def _look(self) -> dict[str, tuple[float, int]]:
-        """In a thread: how each log looks from outside."""
-        return {one.id: (one.changed, one.size) for one in places(self._sessions.folder.folder)}
-
-    async def _look_at_files(self) -> None:
-        """Which logs of sessions that are not open here have changed?"""
-        before, self._files = self._files, await in_thread(self._look)
-        for session_id in before.keys() - self._files.keys():
-            self.changed(session_id, "deleted")
-        for session_id, file in self._files.items():
-            if before.get(session_id) != file and self._sessions.opened(session_id) is None:
-                self.changed(session_id, "changed")
 
     async def _tell_of(self, session_id: str, how: str) -> None:
         """Its line, if it is another one than before; and what has been asked and answered."""

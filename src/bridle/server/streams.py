@@ -25,7 +25,9 @@ EACH = 1_000  # ... of one name
 class Watched(Listed, Protocol):
     """As much of the server's sessions as its streams look at."""
 
-    def on_changed(self, tell: Callable[[str, str], None]) -> Callable[[], None]: ...
+    def on_changed(
+        self, tell: Callable[[str, str], None], *, others: bool = True
+    ) -> Callable[[], None]: ...
 
 
 class Streams:
@@ -38,7 +40,8 @@ class Streams:
         self._notices: Notices | None = None  # while somebody listens
         self._told = 0  # records, by feeds that have ended
         self._stopping = False
-        self._deaf = sessions.on_changed(self._changed)
+        self._deaf = sessions.on_changed(self._changed, others=False)
+        self._unheard: Callable[[], None] = _nothing  # ends that others' doings are told
 
     def __len__(self) -> int:
         return len(self._admission)
@@ -78,6 +81,7 @@ class Streams:
             notices = self._notices
             if notices is None or notices.over:
                 notices = self._notices = Notices(self._sessions)
+                self._unheard = self._sessions.on_changed(notices.changed)
             watcher = notices.join()
             try:
                 yield RETRY + await notices.snapshot()
@@ -99,6 +103,7 @@ class Streams:
         for feed in feeds:
             feed.end(STOPPING)
         await asyncio.gather(*(feed.close() for feed in feeds))
+        self._unheard()
         if self._notices is not None:
             await self._notices.close()
 
@@ -109,8 +114,6 @@ class Streams:
     def _changed(self, session_id: str, how: str) -> None:
         if session_id in self._feeds:
             self._feeds[session_id].changed()
-        if self._notices is not None:
-            self._notices.changed(session_id, how)
 
     def _watch(self, session_id: str, after: int) -> Viewer:
         feed = self._feeds.get(session_id)
@@ -135,4 +138,9 @@ class Streams:
         if not len(notices):
             if self._notices is notices:
                 self._notices = None
+                self._unheard()
             await notices.close()
+
+
+def _nothing() -> None:
+    """Nobody was told."""
