@@ -38,8 +38,8 @@ class Asker:
     """
 
     def __init__(self, lines: Lines, screen: Screen) -> None:
-        self._lines = lines
-        self._screen = screen
+        self.lines = lines
+        self.screen = screen
         self._turn = asyncio.Lock()
         self._shown: dict[str, asyncio.Event] = {}  # by what is shown
         self._apart: set[str] = set()  # groups that are walked through one by one
@@ -66,8 +66,8 @@ class Asker:
 
     async def _alone(self, asked: ApprovalAsked) -> Answer:
         """One question, until there is an answer to it."""
-        width = self._screen.width
-        shown = shown_text([asked], self._screen.paint, width, self.current)
+        width = self.screen.width
+        shown = shown_text([asked], self.screen.paint, width, self.current)
         text = f"{shown}\n{choices_of(asked, width)}"
         while True:
             line = await self._line(text, asked)
@@ -80,7 +80,7 @@ class Asker:
 
     async def _ruled(self, asked: ApprovalAsked) -> Answer | None:
         """A yes as a rule, once it was looked at; None: it was not wanted, or cannot be."""
-        screen = self._screen
+        screen = self.screen
         if not has_rule(asked):
             screen.ask("  no rule would cover this and nothing else\n")
             return None
@@ -100,7 +100,7 @@ class Asker:
 
     async def _together(self, kin: Sequence[ApprovalAsked]) -> list[Answer] | None:
         """Several questions, until each has an answer; None: they are wanted one by one."""
-        screen, count = self._screen, len(kin)
+        screen, count = self.screen, len(kin)
         offer = together.choices(kin, screen.width)
         text = f"{shown_text(kin, screen.paint, screen.width, self.current)}\n{offer}"
         while True:
@@ -119,16 +119,16 @@ class Asker:
             try:
                 await self.session.answer(asked.call.id, answer, shown=asked.shown, by=person())
             except UnknownApproval as error:
-                self._screen.line(self._screen.paint.dim(f"  {one_line(error.message)}"))
+                self.screen.line(self.screen.paint.dim(f"  {one_line(error.message)}"))
 
     async def _line(self, text: str, *asked: ApprovalAsked) -> str | None:
         """What is typed behind the question; None where nobody is there."""
-        self._lines.discard()
-        self._screen.ask_approval(text, asked[0].shown)
-        line = await self._lines.next()
-        self._screen.approval_said()
-        if line is None or not self._lines.is_terminal:
-            self._screen.line("")  # nobody pressed Enter: the cursor still stands there
+        self.lines.discard()
+        self.screen.ask_approval(text, asked[0].shown)
+        line = await self.lines.next()
+        self.screen.approval_said()
+        if line is None or not self.lines.is_terminal:
+            self.screen.line("")  # nobody pressed Enter: the cursor still stands there
         if line is None:
             self.unanswered += len(asked)
         return line

@@ -6,7 +6,7 @@ import signal
 import sys
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import click
@@ -35,9 +35,14 @@ async def attach(url: str, session: str, flags: dict[str, Any]) -> int:
     parts = urlsplit(url)
     named = parts.fragment.removeprefix("/s/").partition("@")[0] if "/s/" in parts.fragment else ""
     screen = _screen(flags)
-    client = Client(url, token_for(url, flags), tell=_teller(screen))
-    async with client:
-        return await _meet(client, session or unquote(named), screen, flags, files_here=False)
+    teller = Teller(screen)
+    async with Client(url, token_for(url, flags), tell=teller) as client:
+        opened = await _opened(client, session or unquote(named), watch=flags["watch"])
+        if opened.is_watched:
+            return await watch(opened.session, screen)
+        asker = Asker(Lines(), screen)
+        asker.current = lambda asked: None  # the files are on another machine, perhaps
+        return await _talk(client, opened.session, asker, teller)
 
 
 async def attach_here(start: str, flags: dict[str, Any]) -> int:
@@ -47,28 +52,35 @@ async def attach_here(start: str, flags: dict[str, Any]) -> int:
     check_installed()
     found = find_session(session_folder(), start)
     screen = _screen(flags)
-    async with supervised(found.id, tell=_teller(screen)) as client:
-        return await _meet(client, found.id, screen, flags, files_here=True)
+    teller = Teller(screen)
+    async with supervised(found.id, tell=teller) as client:
+        opened = await _opened(client, found.id, watch=flags["watch"])
+        if opened.is_watched:
+            return await watch(opened.session, screen)
+        return await _talk(client, opened.session, Asker(Lines(), screen), teller)
 
 
-async def _meet(
-    client: Client, session: str, screen: Screen, flags: dict[str, Any], *, files_here: bool
-) -> int:
+class Opened(NamedTuple):
+    """A session, and whether it is only looked at."""
+
+    session: RemoteSession
+    is_watched: bool
+
+
+async def _opened(client: Client, session: str, *, watch: bool) -> Opened:
+    """The session, as much as we may: one who may not drive does not take it up."""
     role = (await client.me()).role
     found = (await find_line(client, session)).id if session else ""
-    if flags["watch"] or role == "watch":
-        if not found:
-            raise click.UsageError("there is no session to watch\nName one: bridle attach URL ID")
-        return await watch(await client.watch(found), screen)
-    if found and role == "answer":
-        opened = await client.watch(found)
-    else:
-        opened = await client.session(found or None)
-    lines = Lines()
-    asker = Asker(lines, screen)
-    if not files_here:
-        asker.current = lambda asked: None  # the files are on another machine, perhaps
-    return await Repl(FarRoom(client, opened, screen, asker), lines).talk()
+    if not found and (watch or role in ("watch", "answer")):
+        raise click.UsageError("there is no session to look at\nName one: bridle attach URL ID")
+    if watch or role in ("watch", "answer"):
+        return Opened(await client.watch(found), watch or role == "watch")
+    return Opened(await client.session(found or None), False)
+
+
+async def _talk(client: Client, session: RemoteSession, asker: Asker, teller: "Teller") -> int:
+    teller.room = FarRoom(client, session, asker.screen, asker)
+    return await Repl(teller.room, asker.lines).talk()
 
 
 async def watch(session: RemoteSession, screen: Screen) -> int:
@@ -132,5 +144,15 @@ def _screen(flags: dict[str, Any]) -> Screen:
     return Screen(sys.stdout, sys.stderr, quiet=flags["quiet"], thinking=flags["thinking"])
 
 
-def _teller(screen: Screen) -> Any:
-    return lambda text: screen.line(screen.paint.dim(f"· {one_line(text)}"))
+class Teller:
+    """Says what becomes of the connection, and asks for the line again that it took away."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self.room: FarRoom | None = None
+
+    def __call__(self, text: str) -> None:
+        screen, asked = self._screen, self._screen.is_prompting
+        screen.line(screen.paint.dim(f"· {one_line(text)}"))
+        if asked and self.room is not None and self.room.on_end is not None:
+            self.room.on_end()

@@ -26,6 +26,7 @@ class Questions:
         self._screen = screen
         self._asking: dict[str, asyncio.Task[None]] = {}  # by what is shown
         self._one = asyncio.Lock()
+        self.unheard = asyncio.Event()  # a question came, and nobody is here who could answer
 
     def begin(self) -> None:
         """Ask what stands there from before."""
@@ -41,8 +42,17 @@ class Questions:
             self._asking[shown].cancel()
         if isinstance(record.event, ApprovalAsked) and record.event.shown in pending:
             self._ask(record.event)
-        elif isinstance(record.event, TurnEnded | TurnParked):
+        elif isinstance(record.event, TurnEnded):
             self._screen.leave_question()
+        elif isinstance(record.event, TurnParked):
+            self._again()
+
+    def _again(self) -> None:
+        """The server was started anew, or somebody let the session go: the questions stand."""
+        for shown, asked in list(self._session.history.pending.items()):
+            if (task := self._asking.pop(shown, None)) is not None:
+                task.cancel()
+            self._ask(asked)
 
     async def close(self) -> None:
         """Ask nothing any more. What nobody answered stays asked."""
@@ -55,15 +65,22 @@ class Questions:
         if asked.shown in self._asking:
             return
         task = self._asking[asked.shown] = asyncio.create_task(self._put(asked))
-        task.add_done_callback(lambda done: self._asking.pop(asked.shown, None))
+        task.add_done_callback(lambda done: self._over(asked, done))
+
+    def _over(self, asked: ApprovalAsked, done: "asyncio.Task[None]") -> None:
+        if self._asking.get(asked.shown) is done:
+            del self._asking[asked.shown]
 
     async def _put(self, asked: ApprovalAsked) -> None:
         async with self._one:
             while self._stands(asked):
                 unheard = self._asker.unanswered
                 answer = await self._asker(asked)
-                if self._asker.unanswered > unheard or not self._stands(asked):
-                    return  # nobody is here, which is no answer; or others were faster
+                if self._asker.unanswered > unheard:
+                    self._leave_open()
+                    return
+                if not self._stands(asked):
+                    return  # others were faster
                 try:
                     await self._session.answer(
                         asked.call.id, answer, shown=asked.shown, by=person()
@@ -73,6 +90,13 @@ class Questions:
                     self._complain(error)
                     if not error.retryable:
                         return
+
+    def _leave_open(self) -> None:
+        """Silence is no answer where others can give one."""
+        said = "left open; it waits for somebody's answer"
+        self._screen.line(self._screen.paint.dim(f"  {said}"))
+        if not self._asker.lines.is_terminal:
+            self.unheard.set()
 
     def _stands(self, asked: ApprovalAsked) -> bool:
         return asked.shown in self._session.history.pending

@@ -4,8 +4,10 @@ What is the same for a session that lives here and for one on a server; the rest
 `room_here.py` and `room_there.py`.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from bridle.cli.asking import Asker
@@ -17,6 +19,8 @@ from bridle.cli.words import person
 from bridle.policy import Mode
 from bridle.promises.session import Conversation, TurnResult
 from bridle.promises.store import Record
+
+_SOON = 1.0  # seconds
 
 
 class Room(ABC):
@@ -123,6 +127,12 @@ class Room(ABC):
             self.screen.line(self.screen.paint.dim(said))
             self._asker.expect_nothing(session.history.pending.values())
             self._tell(await self._watch.go_on())
+
+    async def settle(self) -> None:
+        """Wait a little until what was done has come back and stands on the screen."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_SOON):
+                await self._watch.reached(self.session.seq)
 
     def _tell(self, result: TurnResult) -> None:
         tell_ending(result, self._watch, self.screen, "Say how to go on.")

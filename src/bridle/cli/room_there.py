@@ -4,8 +4,9 @@ Nothing is read from this machine's sessions; lists, searches and files come fro
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,7 +20,7 @@ from bridle.cli.sessions import when
 from bridle.cli.style import cut
 from bridle.cli.taking import write_private
 from bridle.client import Client, RemoteSession, SessionLine
-from bridle.errors import UnknownSession
+from bridle.errors import SessionError, UnknownSession
 from bridle.events import ApprovalAsked, PromptReceived
 from bridle.promises.session import Conversation
 from bridle.promises.store import Record
@@ -71,7 +72,28 @@ class FarRoom(Room):
     async def play(self, text: str) -> None:
         """One turn; what a parked one asks comes first."""
         self._sent.append(" ".join(text.split()))
-        await super().play(text)
+        await self._heard(super().play(text))
+
+    async def carry_on(self) -> None:
+        """What is under way in this session: its questions come up here."""
+        await self._heard(super().carry_on())
+
+    async def _heard(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do that, as long as somebody is here who can answer what is asked on the way."""
+        working = asyncio.ensure_future(work)
+        unheard = asyncio.ensure_future(self._questions.unheard.wait())
+        try:
+            await asyncio.wait([working, unheard], return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise SessionError(
+                    "the turn waits for an answer that nobody here can give; it is kept",
+                    hint=f"Answer it at a terminal: bridle attach, with {self.session.id}.",
+                )
+            working.result()
+        finally:
+            unheard.cancel()
+            working.cancel()
+            await asyncio.wait([working, unheard])
 
     async def renew(self) -> None:
         """A new session, in the same folder."""
@@ -135,8 +157,12 @@ class FarRoom(Room):
             if words in self._sent:
                 self._sent.remove(words)
                 return
+        asked = self.screen.is_prompting
         super()._show(record)
         self._questions.take(record)
+        taken = asked and not self.screen.is_prompting
+        if taken and not self.session.is_busy and self.on_end is not None:
+            self.on_end()  # a line of somebody else's has taken the prompt away
 
     async def _enter(self, session: Conversation, seen: int) -> None:
         assert isinstance(session, RemoteSession)

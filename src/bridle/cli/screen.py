@@ -68,6 +68,7 @@ class Screen:
         self._whispering = False
         self._prompting = False  # a question stands at the end, and may be in the way
         self._asking = ""  # the approval that somebody here is asked for, by what was shown
+        self._behind = False  # the cursor stands behind that question
         self._lined = False  # the last thing shown was a line that is not the answer's
 
     @property
@@ -108,17 +109,16 @@ class Screen:
     def ask_approval(self, text: str, shown: str) -> None:
         """Ask whether a call may run; an answer from elsewhere gets a line of its own."""
         self.ask(text)
-        self._asking = shown
+        self._asking, self._behind = shown, True
 
     def approval_said(self) -> None:
         """It was answered here."""
-        self._asking = ""
+        self._asking, self._behind = "", False
 
     def leave_question(self) -> None:
         """The turn that asked is over: what stands there is no question any more."""
-        if self._asking:
-            self._asking = ""
-            self._err.write("\n")
+        self.break_line()
+        self._asking = ""
 
     def answer_aside(self) -> None:
         """What is answered from here on is nobody's answer here: standard output has had it."""
@@ -133,6 +133,11 @@ class Screen:
         self.ask(text)
         self._prompting = True
 
+    @property
+    def is_prompting(self) -> bool:
+        """Does a prompt for a line stand at the end?"""
+        return self._prompting
+
     def typed(self) -> None:
         """The line is there."""
         self._prompting = False
@@ -142,6 +147,9 @@ class Screen:
         if self._prompting:
             self._prompting = False
             self._err.write(erasing() or "\n")
+        if self._behind:
+            self._behind = False
+            self._err.write("\n")
         if not self._at_start:
             stream = self._out if self._live and not self._whispering else self._err
             held = self._wrap.flush(self.width) if self._wrap and not self._whispering else ""
@@ -202,7 +210,6 @@ class Screen:
             if not self._asking or answer.shown != self._asking:
                 return []  # it was typed here, and stands there
             self._asking = ""
-            self._err.write("\n")  # the cursor still stands behind the question
         return [render.answered_line(answer, self.paint, self.width)]
 
     def _call(self, call: ToolCall) -> list[str]:

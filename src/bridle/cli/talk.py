@@ -103,7 +103,9 @@ class Repl:
         """One entry; False when it was the last. What goes wrong is said, and we go on."""
         try:
             if text.startswith("/"):
-                return await obey(room, text)
+                stay = await obey(room, text)
+                await room.settle()
+                return stay
             await room.play(check_text(text, "the line"))
         except (AgentError, click.ClickException) as error:
             self._screen.break_line()

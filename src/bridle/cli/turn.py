@@ -113,6 +113,12 @@ class Watch:
             with suppress(asyncio.CancelledError):
                 await waiting
 
+    async def reached(self, seq: int) -> None:
+        """Until that record has been shown, or nothing more is."""
+        while self._last < seq and not self._showing.done():
+            self._news = asyncio.get_running_loop().create_future()
+            await self._either(self._news)
+
     async def _shown(self, turn: int) -> None:
         """Until the turn's end has been shown, or nothing more is."""
         while self._ended < turn and not self._showing.done():
@@ -139,6 +145,8 @@ class Watch:
                 self._last = record.seq
                 self._show(record)
                 self._note(record.event)
+                if self._news is not None and not self._news.done():
+                    self._news.set_result(None)
         return True
 
     def _note(self, event: Event) -> None:
@@ -148,8 +156,6 @@ class Watch:
         elif isinstance(event, TurnEnded | TurnParked):
             self.hint = event.hint if isinstance(event, TurnEnded) else ""
             self._ended = event.turn
-            if self._news is not None and not self._news.done():
-                self._news.set_result(None)
             if self.on_end is not None:
                 self.on_end()
         elif isinstance(event, GrantRevoked) and self.on_end is not None:

@@ -4,7 +4,7 @@ from typing import cast, get_args
 
 from bridle.engine.history import History
 from bridle.errors import AgentError, Kind
-from bridle.events import MessageAdded, ResponseCompleted, TurnEnded, TurnParked
+from bridle.events import MessageAdded, ResponseCompleted, TurnEnded
 from bridle.promises.session import TurnResult
 from bridle.promises.store import Record
 
@@ -17,7 +17,6 @@ class Endings:
         self._text = ""
         self._before = History().metrics
         self.results: dict[int, TurnResult] = {}
-        self.parked: dict[int, int] = {}  # turns, and the record in which they were parked
         self.began = 0  # the record before the prompt of the newest turn
         self._turn = 0
 
@@ -30,18 +29,10 @@ class Endings:
                     self._text, self._before = "", history.before
             case ResponseCompleted(message=message):
                 self._text = message.content if message is not None else ""
-            case TurnParked(turn=turn):
-                self.parked[turn] = record.seq
             case TurnEnded() as end:
-                self.parked.pop(end.turn, None)
                 self.results[end.turn] = self._result(end, history)
             case _:
                 pass
-
-    def as_parked(self, turn: int, history: History) -> TurnResult:
-        """What there is of a turn that waits for answers."""
-        used = history.metrics.since(history.before)
-        return TurnResult(self._text, "parked", self._id, turn, metrics=used)
 
     def _result(self, end: TurnEnded, history: History) -> TurnResult:
         error = None

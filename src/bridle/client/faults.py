@@ -3,6 +3,8 @@
 A problem's `code` says which error it is; `origin.type` keeps the code for programs.
 """
 
+from errno import ECONNREFUSED
+
 from msgspec import DecodeError, Struct, json
 
 from bridle.errors import (
@@ -84,13 +86,25 @@ def _unknown(status: int, body: bytes) -> str:
     return f"the server answered with status {status}{said}"
 
 
+def broken(where: str, problem: BaseException) -> Unreachable:
+    """A connection that ended in the middle."""
+    return Unreachable(
+        f"the connection to {where} broke",
+        problem,
+        hint="It is taken up again where that can be done; what was sent is kept.",
+    )
+
+
 def unreachable(where: str, problem: BaseException) -> Unreachable:
     """No connection, or one that broke."""
-    why = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+    found = getattr(problem, "os_error", problem)  # as aiohttp keeps it
+    why = getattr(found, "strerror", None) or str(found) or type(found).__name__
     if isinstance(problem, TimeoutError):
         why = "it did not answer in time"
+    elif isinstance(found, ConnectionRefusedError) or getattr(found, "errno", 0) == ECONNREFUSED:
+        why = "nobody listens there"
     return Unreachable(
         f"the server at {where} cannot be reached: {why}",
         problem,
-        hint="Is it running (`bridle serve`), and is the address right? What was sent is kept.",
+        hint="Is it running (`bridle serve`), and is the address right?",
     )

@@ -12,7 +12,7 @@ import aiohttp
 from msgspec import json
 
 from bridle.client.blocks import Block, Blocks
-from bridle.client.faults import refusal, unreachable
+from bridle.client.faults import broken, refusal, unreachable
 from bridle.errors import BadStream, ConfigError
 
 _PATIENCE = 60.0  # seconds for a whole request
@@ -87,6 +87,8 @@ class Link:
                 async for chunk in answer.content.iter_any():
                     for block in blocks.feed(chunk):
                         yield block
+        except (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError) as problem:
+            raise broken(self.where, problem) from problem
         except _GONE as problem:
             raise unreachable(self.where, problem) from problem
 

@@ -131,17 +131,17 @@ class RemoteSession:
             await self._feed.until(lambda: self.turn != turn, _SEEN)
 
     async def wait(self, turn: int) -> TurnResult:
-        """The result of a turn, when it is over or parked."""
-        feed, since = self._feed, self._feed.seq
+        """The result of a turn, when it is over.
+
+        A parked one is not: whoever answers what it asks, here or elsewhere, lets it go on.
+        """
+        feed = self._feed
         await feed.until(lambda: self.history.turn >= turn, _SEEN)
         if not 0 < turn <= self.history.turn:
             raise SessionError(f"session {self.id} knows nothing of a turn {turn}")
 
-        def over() -> bool:
-            return turn in feed.endings.results or feed.endings.parked.get(turn, 0) > since
-
-        await feed.until(over)
-        return feed.endings.results.get(turn) or feed.endings.as_parked(turn, self.history)
+        await feed.until(lambda: turn in feed.endings.results)
+        return feed.endings.results[turn]
 
     def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
         """Every record after that number: what was written, then live; no gap, no repeat."""
