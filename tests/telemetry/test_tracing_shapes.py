@@ -8,7 +8,8 @@ from bridle.agents.base import AgentResponse
 from bridle.engine.engine import Engine
 from bridle.engine.no_model import NoModel
 from bridle.engine.parts import Parts
-from bridle.engine.tracing import trace
+from bridle.engine.traced import Growing
+from bridle.engine.tracing import Tracing, trace
 from bridle.events import (
     CallIntended,
     ChildEnded,
@@ -90,6 +91,16 @@ def test_an_interrupt_before_the_first_word_leaves_the_request_that_it_cut_off()
     log = log_of(*begun(), 40, stopped, TurnEnded(1, "interrupted"))
     (model,) = spans(trace(log), "model")
     assert (times(model), model.status, model.first) == ((2.0, 44.0), "interrupted", 0)
+
+
+def test_what_is_still_going_on_is_measured_up_to_the_moment_in_which_one_looks():
+    tree = Growing()
+    tracing = Tracing(tree.tell)
+    for record in log_of(*begun(), reply("look"), CallIntended("c1", "look")):
+        tracing.apply(record)
+    tracing.close(trace(log_of(SessionStarted("s"))).span.start + 60_000)
+    (tool,) = spans(tree.root, "tool")
+    assert (times(tool), tool.status) == ((4.0, 60.0), "open")
 
 
 def test_what_a_killed_process_left_open_ends_with_its_last_record_and_not_with_the_next_start():

@@ -3,8 +3,10 @@
 A task's session is read where its task is over. How it looks is not known here.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -13,6 +15,7 @@ from bridle.engine.traced import Span
 from bridle.engine.tracing import Tracing
 from bridle.errors import AgentError
 from bridle.messages import ToolCall
+from bridle.stores.holder import holder_of
 from bridle.stores.reading import SessionFolder
 
 MOST = 2_000  # spans of one turn that are shown; the others are counted
@@ -46,6 +49,7 @@ class Reading:
     def __init__(self, folder: SessionFolder, session_id: str, depth: int, turn: int = 0) -> None:
         self.totals = Totals()
         self._records = folder.read(session_id)
+        self._log = folder.path(session_id)
         self._depth = depth
         self._wanted = turn
         self._kept: dict[int, Branch] = {}
@@ -58,7 +62,7 @@ class Reading:
             tracing.apply(record)
             if self._over:
                 yield from self._taken()
-        tracing.close()
+        tracing.close(now_of(self._log))
         yield from self._taken()
 
     def _taken(self) -> list[Branch]:
@@ -142,7 +146,7 @@ class Flat:
             tracing.apply(record)
             if over:
                 yield from self._told(over, path, above, level)
-        tracing.close()
+        tracing.close(now_of(self._folder.path(path[-1])))
         yield from self._told(over, path, above, level)
 
     def _told(
@@ -169,6 +173,11 @@ class Flat:
             top = top.parent
         self.turns.add(top.number)
         return top.number == self._wanted
+
+
+def now_of(log: Path) -> int:
+    """Up to when what is open has lasted: until now, where a process holds the session."""
+    return time.time_ns() // 1_000_000 if holder_of(log) else 0
 
 
 def is_new(child: str, path: tuple[str, ...]) -> bool:

@@ -78,9 +78,13 @@ class Tracing(Steps):
             self._tell(self.root)
         fold(self, record.event)
 
-    def close(self) -> None:
-        """No more records: what is under way ends with the newest of them, and is called open."""
+    def close(self, at: int = 0) -> None:
+        """No more records: what is under way ends with the newest of them, and is called open.
+
+        Where somebody is known to be at it still, it is measured up to then (`at`).
+        """
         self._look()
+        self._now = max(self._now, at)
         self._end_step("open")
         left = [one for one in (self._turn, self._rest) if one is not None]
         for span in left:
