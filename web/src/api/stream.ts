@@ -18,7 +18,7 @@ export interface Watching {
 }
 
 const SILENCE = 40_000; // keep-alives come every 15 s
-const LONGEST = 5_000;
+const LONGEST = 2_500;
 const FATAL = new Set([400, 401, 403, 404, 421]);
 
 export class Stream {

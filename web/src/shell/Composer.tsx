@@ -13,7 +13,7 @@ export function Composer({ view, sessionId }: { view: View | null; sessionId: st
   const [text, setText] = useDraft(sessionId);
   const [sending, setSending] = useState(false);
   const running = Boolean(view?.running);
-  if (!may("drive")) return <p class="composer-none quiet">You watch this session: your token does not let you send prompts.</p>;
+  if (!may("drive")) return <p class="composer-none faint">You watch this session: your token does not let you send prompts.</p>;
 
   const submit = async (steer: boolean): Promise<void> => {
     if (!text.trim() || sending) return;
@@ -77,9 +77,9 @@ function Waiting({ queued, running }: { queued: readonly Queued[]; running: bool
     <div class="queued" role="group" aria-label={count(queued.length, "prompt waits", "prompts wait")}>
       {queued.map((one) => (
         <p key={one.seq}>
-          <span class="tag">{one.when === "next_step" ? "into the turn" : running ? "queued" : "sent"}</span>
+          <span class="queued-tag">{one.when === "next_step" ? "into the turn" : running ? "queued" : "sent"}</span>
           <span class="queued-text">{one.prompt}</span>
-          {one.by !== "me" && <span class="quiet">{one.by}</span>}
+          {one.by !== "me" && <span class="faint">{one.by}</span>}
         </p>
       ))}
     </div>

@@ -21,7 +21,7 @@ export function Details({ view, line }: { view: View; line: SessionLine }) {
       {view.files.length > 0 && <Files view={view} />}
       {kids.length > 0 && <Kids kids={kids} />}
       {view.turns.length > 0 && <Turns view={view} />}
-      {bare && <p class="quiet">Its todo list, the files that it changes, its child sessions and its turns will stand here.</p>}
+      {bare && <p class="faint">Its todo list, the files that it changes, its child sessions and its turns will stand here.</p>}
     </aside>
   );
 }
@@ -31,11 +31,11 @@ function Todos({ todos }: { todos: readonly Todo[] }) {
   return (
     <section aria-label="Todo list">
       <h2>
-        Todo <span class="quiet">{done} of {todos.length}</span>
+        Todo <span class="faint">{done} of {todos.length}</span>
       </h2>
       <ul class="todos">
         {todos.map((todo, index) => (
-          <li key={index} class={`todo ${todo.status}`}>
+          <li key={index} class={`todo-line ${todo.status}`}>
             <span class="todo-box" aria-hidden="true">
               {todo.status === "completed" && <Check />}
             </span>
@@ -54,14 +54,14 @@ function Files({ view }: { view: View }) {
   return (
     <section aria-label="Files changed">
       <h2>
-        Files <span class="quiet">{view.files.length}</span>
+        Files <span class="faint">{view.files.length}</span>
         {may("drive") && (
           <button type="button" class="button plain small push" onClick={() => actions.undo(0)}>
             Undo…
           </button>
         )}
       </h2>
-      <ul class="files">
+      <ul class="changed-files">
         {view.files.slice(0, 200).map((file) => (
           <li key={file.path} title={`${file.path}: ${file.how}`}>
             <span class={`file-how ${file.how}`} aria-label={file.how}>
@@ -102,7 +102,7 @@ function Kids({ kids }: { kids: readonly Kid[] }) {
   return (
     <section aria-label="Child sessions">
       <h2>
-        Children <span class="quiet">{kids.length}</span>
+        Children <span class="faint">{kids.length}</span>
       </h2>
       <ul class="kids">
         {kids.map((kid) => (
@@ -110,7 +110,7 @@ function Kids({ kids }: { kids: readonly Kid[] }) {
             <a href={toFragment(kid.id)}>
               <span class={`dot ${kid.state}`} aria-hidden="true" />
               <span class="kid-title">{kid.title}</span>
-              <span class="quiet">
+              <span class="faint">
                 {kid.words} · {money(kid.cost)}
               </span>
             </a>
@@ -126,7 +126,7 @@ function Turns({ view }: { view: View }) {
   return (
     <section aria-label="Turns">
       <h2>
-        Turns <span class="quiet">{view.turns.length}</span>
+        Turns <span class="faint">{view.turns.length}</span>
       </h2>
       <ol class="turns">
         {newest.map((turn) => (
@@ -134,7 +134,7 @@ function Turns({ view }: { view: View }) {
             <a href={toFragment(view.sessionId, turn.seq)}>
               <span class="turn-number">{turn.number}</span>
               <span class="turn-prompt">{turn.prompt || "…"}</span>
-              <span class="quiet">
+              <span class="faint">
                 {turn.reason || (view.running === turn.number ? "running" : "")} · {count(turn.calls, "call")} · {thousands(turn.tokens)} · {money(turn.cost, turn.unpriced)}
                 {turn.undone ? " · undone" : ""}
               </span>

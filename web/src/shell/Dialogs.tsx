@@ -76,12 +76,12 @@ function UndoDialog({ preview }: { preview: UndoPreview }) {
     <Frame title={`Undo turn ${preview.turn}?`} yes={`Undo ${count(files.length, "file")}`} wide>
       <p>This puts {files.length === 1 ? "the file" : "these files"} back as before that turn. The conversation stays.</p>
       {clashes.length > 0 && (
-        <div class="note bad">
+        <div class="callout bad">
           <strong>Changed since, by somebody else:</strong> {clashes.join(", ")}
         </div>
       )}
       {uncovered.length > 0 && (
-        <div class="note warn">
+        <div class="callout warn">
           <strong>Not covered by undo:</strong> {uncovered.join("; ")}
         </div>
       )}
@@ -138,7 +138,7 @@ function GrantsDialog() {
           <li key={grant.id}>
             <span>
               {grant.what || grant.rule || grant.id}
-              <span class="quiet"> said by {grant.by ?? "me"}</span>
+              <span class="faint"> said by {grant.by ?? "me"}</span>
             </span>
             <button type="button" class="button small" onClick={() => revoke(grant.id)}>
               Take back

@@ -18,7 +18,7 @@ export function Login() {
   if (state.at === "checking") {
     return (
       <main class="login" aria-busy="true">
-        <p class="quiet">Signing in…</p>
+        <p class="faint">Signing in…</p>
       </main>
     );
   }
@@ -29,7 +29,7 @@ export function Login() {
         <img class="login-mark" src="/favicon.svg" alt="" width="40" height="40" />
         <h1>{title}</h1>
         <p role="status">{text}</p>
-        {state.why === "silent" ? <p class="quiet">Is it running? Start it with <code>bridle serve</code>.</p> : <CodeForm />}
+        {state.why === "silent" ? <p class="faint">Is it running? Start it with <code>bridle serve</code>.</p> : <CodeForm />}
       </div>
     </main>
   );

@@ -37,7 +37,7 @@ export function Menu(props: { label: string; entries: readonly Entry[]; children
     }
   };
   return (
-    <div class="menu" ref={room} onKeyDown={onKeyDown}>
+    <div class="more" ref={room} onKeyDown={onKeyDown}>
       <button
         ref={button}
         type="button"
@@ -51,7 +51,7 @@ export function Menu(props: { label: string; entries: readonly Entry[]; children
         {props.children}
       </button>
       {open && (
-        <div class="menu-list" role="menu" aria-label={props.label}>
+        <div class="more-list" role="menu" aria-label={props.label}>
           {props.entries.map((entry) => (
             <MenuEntry key={entry.label} entry={entry} close={() => setOpen(false)} />
           ))}
@@ -62,7 +62,7 @@ export function Menu(props: { label: string; entries: readonly Entry[]; children
 }
 
 function MenuEntry({ entry, close }: { entry: Entry; close: () => void }) {
-  const kind = `menu-entry${entry.bad ? " bad" : ""}`;
+  const kind = `more-entry${entry.bad ? " bad" : ""}`;
   if (entry.href) {
     return (
       <a class={kind} role="menuitem" tabIndex={-1} href={entry.href} download onClick={close}>

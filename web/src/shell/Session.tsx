@@ -18,7 +18,7 @@ export function Session({ opened }: { opened: Opened }) {
   if (!line) {
     return (
       <main class="session-page" id="main" tabIndex={-1} aria-busy="true">
-        <p class="quiet pad">Opening…</p>
+        <p class="faint pad">Opening…</p>
       </main>
     );
   }
@@ -28,7 +28,6 @@ export function Session({ opened }: { opened: Opened }) {
       <main class="session-page" id="main" tabIndex={-1} aria-label="Session">
         <Header line={line} view={live} opened={opened} />
         {timelineOpen.value && live && <Timeline view={live} at={opened.at.value} actions={actions} />}
-        {past && <PastNote view={past} at={opened.at.value ?? past.last} />}
         {view ? (
           <Conversation
             key={opened.id}
@@ -40,11 +39,11 @@ export function Session({ opened }: { opened: Opened }) {
             target={target.value}
           />
         ) : (
-          <p class="quiet pad" aria-busy="true">
+          <p class="faint pad" aria-busy="true">
             Opening…
           </p>
         )}
-        {!past && <Composer view={live} sessionId={opened.id} />}
+        {past ? <PastNote view={past} at={opened.at.value ?? past.last} /> : <Composer view={live} sessionId={opened.id} />}
       </main>
       {view && <Details view={view} line={line} />}
     </>

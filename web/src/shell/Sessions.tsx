@@ -139,9 +139,9 @@ function Filters() {
 }
 
 function Nothing() {
-  if (!listed.value) return <p class="quiet pad">Loading…</p>;
+  if (!listed.value) return <p class="faint pad">Loading…</p>;
   const all = filter.value === "all" && !words.value;
-  return <p class="quiet pad">{all ? "No sessions yet. Say what shall be done, and one begins." : "No session fits."}</p>;
+  return <p class="faint pad">{all ? "No sessions yet. Say what shall be done, and one begins." : "No session fits."}</p>;
 }
 
 function BranchRow({ branch }: { branch: Branch }) {
@@ -216,8 +216,8 @@ function Hits({ hits }: { hits: readonly Hit[] | null }) {
   return (
     <section class="hits" aria-label="Found in conversations">
       <h2>In conversations</h2>
-      {hits === null && <p class="quiet">Searching…</p>}
-      {hits?.length === 0 && <p class="quiet">Nothing was found.</p>}
+      {hits === null && <p class="faint">Searching…</p>}
+      {hits?.length === 0 && <p class="faint">Nothing was found.</p>}
       {hits?.map((hit) => (
         <a key={`${hit.sessionId}@${hit.seq}`} class="hit" href={toFragment(hit.sessionId, hit.seq)} onClick={() => (listOpen.value = false)}>
           <span class="hit-title">{hit.title || "Untitled session"}</span>

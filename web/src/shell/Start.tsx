@@ -58,7 +58,7 @@ export function Start() {
         ) : (
           <p>Choose a session at the left. Your token lets you watch{may("answer") ? " and answer questions" : ""}.</p>
         )}
-        <p class="quiet">
+        <p class="faint">
           Signed in as {me.value?.name}. Press <kbd>?</kbd> for all keys.
         </p>
       </div>

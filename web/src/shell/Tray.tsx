@@ -37,7 +37,7 @@ export function Tray() {
       </div>
       <NotifyOffer />
       <div class="tray-list">
-        {found.length === 0 && <p class="quiet">Questions of all sessions come here: what one wants to do, why, and exactly how.</p>}
+        {found.length === 0 && <p class="faint">Questions of all sessions come here: what one wants to do, why, and exactly how.</p>}
         {found.map((pending) => (
           <section key={`${pending.sessionId} ${pending.shown}`} class="tray-one">
             <a class="tray-session" href={toFragment(pending.sessionId, pending.seq)} onClick={() => (trayOpen.value = false)}>

@@ -15,6 +15,7 @@ import type { LogRecord, Pending, View } from "./model.ts";
 import { lineForgets, lineIs, putLines } from "./store.ts";
 
 const NEWEST = 400;
+const ALL = 900; // a session that is not longer is loaded at once, and nothing of it is missing
 const OLDER = 1000;
 
 export class Opened {
@@ -43,7 +44,7 @@ export class Opened {
   async open(): Promise<void> {
     try {
       const detail = await api.detail(this.id);
-      const page = await api.records(this.id, { before: detail.seq + 1, limit: NEWEST });
+      const page = await api.records(this.id, { before: detail.seq + 1, limit: detail.seq > ALL ? NEWEST : ALL });
       if (this.closed) return;
       this.take(detail, page);
     } catch (error) {
