@@ -154,5 +154,5 @@ def _of_sent(span):
         round(said.get("bridle.cost.usd", 0.0), 9),
     )
     times = (span.start_time // 1_000_000, span.end_time // 1_000_000)
-    call = said.get("gen_ai.tool.call.id", "") if said["bridle.kind"] != "task" else ""
+    call = said.get("gen_ai.tool.call.id", "")
     return (said["bridle.kind"], *times, said["bridle.status"], call, *figures)

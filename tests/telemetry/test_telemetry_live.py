@@ -227,9 +227,13 @@ def test_the_spans_of_a_child_session_lie_under_the_call_that_began_it():
             session = await engine.session()
             await session.wait(await session.send("go"))
             (child,) = events(engine, session.id, ChildStarted)
-        return collected, child.session_id
+        logs = {one: list(engine.store.read(one)) for one in (session.id, child.session_id)}
+        return collected, child.session_id, logs
 
-    collected, child = run(story())
+    collected, child, logs = run(story())
+    for session_id, records in logs.items():
+        own = [s for s in collected.spans() if s.attributes["gen_ai.conversation.id"] == session_id]
+        assert sent(own) == folded(records)
     known = {span.context.span_id: span for span in collected.spans()}
     (look,) = collected.named("execute_tool look")
     path, span = [], look

@@ -176,6 +176,7 @@ def _identity(span: Span) -> dict[str, Any]:
         found |= {TOOL: _short(span.asked.name), CALL: _short(span.call_id)}
     elif span.kind == "task":
         found |= {"bridle.task.session": span.child, AGENT: _agent(span.detail)}
+        found[CALL] = _short(span.call_id)
     return {key: value for key, value in found.items() if value}
 
 
