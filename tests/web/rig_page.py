@@ -54,14 +54,17 @@ class Served:
         whole = {"replies": replies, "model": "scripted", "price": price, "context_window": 200_000}
         self.script.write_text(json.dumps(whole | more))
 
+    @property
+    def environ(self):
+        return {**os.environ, "BRIDLE_STATE": str(self.folder / "state"), "NO_COLOR": "1"}
+
     def start(self):
         """Until it says where it is; the address signs in once."""
-        environ = {**os.environ, "BRIDLE_STATE": str(self.folder / "state"), "NO_COLOR": "1"}
         line = [sys.executable, "-m", "bridle", "serve", "--port", str(self.port)]
         line += ["--workspace", str(self.workspace), "--model", f"scripted:{self.script}"]
         self.process = subprocess.Popen(
             [*line, *self.flags],
-            env=environ,
+            env=self.environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -92,11 +95,13 @@ class Served:
         self.process.wait(20)
         self.process = None
 
-    def another_code(self):
-        """A second sign-in: the server is started anew, since it prints one code a start."""
-        self.stop()
-        self.start()
-        return self.code
+    def token(self, name, role):
+        """A token for somebody else. The server reads its file anew."""
+        line = [sys.executable, "-m", "bridle", "serve", "token", "add", name, "--role", role]
+        said = subprocess.run(
+            [*line, "--json"], env=self.environ, capture_output=True, text=True, check=True
+        )
+        return json.loads(said.stdout)["token"]
 
     def logs(self):
         """The records of every session, by its id."""

@@ -1,0 +1,121 @@
+"""Journeys of several people, and through what goes wrong: reloads, lost lines, kill -9."""
+
+import re
+
+from playwright.sync_api import expect
+
+from web.stories import BASKET, FILES, LAST, MEND, PROMPT, say
+
+LONG = " ".join(f"word{number}" for number in range(200))
+
+
+def with_token(window, served, name, role):
+    """Somebody else's window, signed in with a token of their own."""
+    other = window(served, signed_in=False)
+    other.page.goto(served.url)
+    other.page.get_by_label("Code or token").fill(served.token(name, role))
+    other.page.get_by_role("button", name="Sign in").click()
+    expect(other.page.get_by_role("navigation", name="Sessions")).to_be_visible()
+    return other
+
+
+def test_the_first_answer_wins_and_both_windows_agree(serve, window):
+    served = serve(MEND, FILES)
+    me = window(served)
+    session = me.begin(PROMPT)
+    bob = with_token(window, served, "bob", "answer")
+    bob.page.goto(f"{served.url}/#/s/{session}")
+    for one in (me, bob):
+        expect(one.question("edit")).to_be_visible()
+    bob.question("edit").get_by_role("button", name="Yes, once").click()
+    expect(me.feed).to_contain_text("Allowed by bob")
+    expect(bob.feed).to_contain_text("Allowed by you")
+    for one in (me, bob):
+        expect(one.feed).to_contain_text(LAST)
+        expect(one.question()).to_have_count(0)
+    answers = [one for one in served.logs()[session] if one["type"] == "approval_answered"]
+    assert [(one["by"], one["allowed"]) for one in answers] == [("bob", True)]
+    expect(bob.page.locator("#composer")).to_have_count(0)  # who may answer may not drive
+
+
+def test_of_two_answers_at_once_one_counts_and_the_other_is_told(serve, window):
+    served = serve(MEND, FILES)
+    me = window(served)
+    session = me.begin(PROMPT)
+    expect(me.question("edit")).to_be_visible()
+    bob = with_token(window, served, "bob", "answer")
+    bob.page.route("**/stream**", lambda route: route.abort())  # bob hears nothing more
+    bob.page.goto(f"{served.url}/#/s/{session}")
+    expect(bob.question("edit")).to_be_visible()
+    me.question("edit").get_by_role("button", name="No", exact=False).first.click()
+    expect(me.feed).to_contain_text("Refused by you")
+    bob.question("edit").get_by_role("button", name="Yes, once").click()
+    expect(bob.page.locator(".toasts")).not_to_be_empty()
+    assert (served.workspace / "basket.py").read_text() == BASKET
+    answers = [one for one in served.logs()[session] if one["type"] == "approval_answered"]
+    assert [(one.get("by", "me"), one["allowed"]) for one in answers] == [("me", False)]
+
+
+def test_a_reload_in_the_middle_of_a_reply_loses_and_repeats_nothing(serve, window):
+    served = serve([say(LONG, pause=0.005)])
+    me = window(served)
+    me.begin("say many words")
+    expect(me.feed).to_contain_text("word20")
+    me.page.reload()
+    expect(me.feed).to_contain_text("word199")
+    said = me.page.locator(".reply .md").inner_text()
+    assert said == LONG
+    me.is_well()
+
+
+def test_a_reply_that_is_cut_off_by_a_kill_is_kept_as_far_as_it_came(serve, window):
+    served = serve([say(LONG, pause=0.02)])
+    me = window(served)
+    me.begin("say many words")
+    expect(me.feed).to_contain_text("word20")
+    served.kill()
+    expect(me.page.locator(".line")).to_contain_text("Reconnecting")
+    served.say([say("All of it this time.")])
+    served.start()
+    expect(me.feed).to_contain_text("Interrupted")
+    said = me.page.locator(".reply .md").inner_text()
+    assert LONG.startswith(said) and "word20" in said
+    me.send("again")
+    expect(me.feed).to_contain_text("All of it this time.")
+    me.is_well()
+
+
+def test_a_server_that_is_killed_comes_back_and_the_page_goes_on_by_itself(serve, window):
+    served = serve(MEND, FILES)
+    me = window(served)
+    session = me.begin(PROMPT)
+    expect(me.question("edit")).to_be_visible()
+    served.kill()
+    expect(me.page.locator(".line")).to_contain_text("Reconnecting")
+    served.say([say(LAST)])  # what the model would have said next
+    served.start()
+    expect(me.page.locator(".line")).not_to_contain_text("Reconnecting")
+    me.question("edit").get_by_role("button", name="Yes, once").click()
+    expect(me.feed).to_contain_text(LAST)
+    assert (served.workspace / "basket.py").read_text() == BASKET.replace("/ 10\n", "/ 100\n")
+    seqs = [one["type"] for one in served.logs()[session]]
+    assert seqs.count("intent") == 2  # one read, one edit: nothing ran twice
+    me.is_well()
+
+
+def test_an_older_session_is_found_by_search_and_goes_on_where_it_stood(serve, window):
+    served = serve([say("The answer is 42, as **saddles** are."), say("Then there are 43.")])
+    me = window(served)
+    session = me.begin("count the saddles")
+    expect(me.feed).to_contain_text("The answer is 42")
+    served.stop()
+    served.say([say("Then there are 43.")])
+    served.start()
+    me.page.goto(served.url)
+    me.page.reload()
+    me.page.get_by_role("searchbox", name="Search all sessions").fill("saddles")
+    me.page.get_by_role("region", name="Found in conversations").get_by_role("link").first.click()
+    expect(me.page).to_have_url(re.compile(session))
+    expect(me.feed).to_contain_text("The answer is 42")
+    me.send("and one more?")
+    expect(me.feed).to_contain_text("Then there are 43.")
