@@ -36,6 +36,11 @@ class Seen(NamedTuple):
     workspace: str
 
     @property
+    def is_active(self) -> bool:
+        """Is there something to stop?"""
+        return self.state not in ("done", "failed", "idle")
+
+    @property
     def told(self) -> dict[str, Any]:
         """With the keys of the API."""
         names = {"since": "updatedAt"}
@@ -100,9 +105,12 @@ def seen_sessions() -> list[Seen]:
     from bridle.cli.supervising import noted_sessions
     from bridle.config import state_folder
     from bridle.stores.glance import glance
+    from bridle.stores.glance import one as look
 
-    noted = noted_sessions()
-    newest = glance(state_folder(os.environ), None if noted else _NEWEST)
+    noted, state = noted_sessions(), state_folder(os.environ)
+    newest = glance(state, _NEWEST)
+    older = sorted(noted - {one.id for one in newest}, reverse=True)
+    newest += [found[1] for one in older if (found := look(state, one)) is not None]
     does = doing(newest)
     wanted = [
         one for one in newest if one.id in noted or does[one.id].holder or does[one.id].parked

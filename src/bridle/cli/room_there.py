@@ -62,7 +62,7 @@ class FarRoom(Room):
     @property
     def place(self) -> str:
         """The folder that is worked on, and the server."""
-        return f"{self.session.line.workspace} at {self._client.where}"
+        return f"{self.session.line.workspace} · {self._client.where}"
 
     @property
     def is_begun(self) -> bool:
@@ -72,11 +72,20 @@ class FarRoom(Room):
     async def play(self, text: str) -> None:
         """One turn; what a parked one asks comes first."""
         self._sent.append(" ".join(text.split()))
-        await self._heard(super().play(text))
+        if self.session.is_parked:
+            await self.carry_on()
+        await self._heard(self._play(text))
+
+    async def _play(self, text: str) -> None:
+        self._tell(await self._watch.play(text))
 
     async def carry_on(self) -> None:
-        """What is under way in this session: its questions come up here."""
-        await self._heard(super().carry_on())
+        """What is under way in this session, to its end: it is on the screen already."""
+        if self.session.is_parked or self.session.is_busy:
+            await self._heard(self._go_on())
+
+    async def _go_on(self) -> None:
+        self._tell(await self._watch.go_on())
 
     async def _heard(self, work: Coroutine[Any, Any, None]) -> None:
         """Do that, as long as somebody is here who can answer what is asked on the way."""

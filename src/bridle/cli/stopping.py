@@ -6,6 +6,7 @@ import signal
 import time
 from contextlib import suppress
 
+from bridle.cli.background import seen_sessions
 from bridle.cli.changing import take
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.supervising import (
@@ -18,7 +19,7 @@ from bridle.cli.supervising import (
 from bridle.cli.words import person
 from bridle.engine.recovery import given_up
 from bridle.engine.session import Session
-from bridle.errors import AgentError, SessionError, UnknownSession
+from bridle.errors import AgentError, SessionError
 from bridle.promises.store import Letter, SessionSummary
 from bridle.runtime.posting import deliver, new_letter
 from bridle.stores.holder import holder_of
@@ -42,12 +43,10 @@ def stop_one(start: str) -> str:
 
 def stop_all() -> list[str]:
     """End all background sessions, and the processes that carry them."""
-    stopped = []
-    for session_id in sorted(noted_sessions()):
-        try:
-            stopped.append(stop_one(session_id))
-        except UnknownSession:  # it was deleted
-            forget_session(session_id)
+    active = [one.id for one in seen_sessions() if one.background and one.is_active]
+    stopped = [stop_one(session_id) for session_id in active]
+    for session_id in noted_sessions():
+        forget_session(session_id)
     _dismiss([one for one in supervisors() if one.pid])
     return stopped
 

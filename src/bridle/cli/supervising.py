@@ -32,9 +32,11 @@ _DECIDING = re.compile(
     r"|SSL_CERT_.*|AWS_.*|GOOGLE_.*|PATH|HOME|VIRTUAL_ENV|XDG_(CONFIG|STATE)_HOME",
     re.IGNORECASE,
 )
+NAME = "the background process"
 _LONGEST = 100  # bytes of a socket's path, on every system
 _PATIENCE = 30.0  # seconds until one that was started has to answer
 _EVERY = 0.05
+_MOST = 500  # background sessions that are remembered as such
 
 
 class Supervisor(NamedTuple):
@@ -95,7 +97,7 @@ class Supervisor(NamedTuple):
     def client(self, tell: Callable[[str], None] | None = None) -> Client:
         """A client of it."""
         token = (self.folder / "token").read_text("ascii").strip()
-        return Client(f"unix://{self.socket}", token, tell=tell)
+        return Client(f"unix://{self.socket}", token, tell=tell, name=NAME)
 
 
 def background_folder() -> Path:
@@ -169,6 +171,8 @@ def note_session(session_id: str, supervisor: Supervisor) -> None:
     folder = background_folder() / "sessions"
     folder.mkdir(mode=0o700, exist_ok=True)
     _write(folder / session_id, supervisor.name.encode())
+    for old in sorted(noted_sessions())[:-_MOST]:  # ids begin with the time
+        forget_session(old)
 
 
 def forget_session(session_id: str) -> None:

@@ -32,19 +32,18 @@ class Client:
     """A server's sessions: `async with Client("http://127.0.0.1:8420", token=…) as client:`.
 
     `url` may be `unix:///path/of/a/socket`, or the one that `bridle serve` prints, with its
-    one-time code. `tell` is called with a sentence when a stream breaks and when it is back.
+    one-time code. `tell` is called with a sentence when a stream breaks and when it is back; `name`
+    is what the server is called there.
     """
 
-    def __init__(self, url: str, token: str = "", *, tell: Tell | None = None) -> None:
+    def __init__(
+        self, url: str, token: str = "", *, tell: Tell | None = None, name: str = ""
+    ) -> None:
         plain, self._code = _without_code(url)
-        self._link = Link(plain, token)
+        self._link = Link(plain, token, name)
+        self.where = name or self._link.url
         self._tell = tell
         self._sessions: list[RemoteSession] = []
-
-    @property
-    def where(self) -> str:
-        """The server, as a person knows it."""
-        return self._link.where
 
     async def __aenter__(self) -> "Client":
         try:

@@ -104,7 +104,7 @@ def unreachable(where: str, problem: BaseException) -> Unreachable:
     elif isinstance(found, ConnectionRefusedError) or getattr(found, "errno", 0) == ECONNREFUSED:
         why = "nobody listens there"
     return Unreachable(
-        f"the server at {where} cannot be reached: {why}",
+        f"{where} cannot be reached: {why}",
         problem,
         hint="Is it running (`bridle serve`), and is the address right?",
     )

@@ -25,10 +25,11 @@ _GONE = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 class Link:
-    """One server. `url` is http://…, https://… or unix:///path/of/a/socket."""
+    """One server. `url` is http://…, https://… or unix:///path/of/a/socket; `name`, for people."""
 
-    def __init__(self, url: str, token: str = "") -> None:
-        self.where, self._base, self._socket = _taken_apart(url)
+    def __init__(self, url: str, token: str = "", name: str = "") -> None:
+        self.url, self._base, self._socket = _taken_apart(url)
+        self.where = name or f"the server at {self.url}"
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._session: aiohttp.ClientSession | None = None
 
@@ -81,7 +82,7 @@ class Link:
                     data = await answer.content.read(_ERROR)
                     raise refusal(answer.status, data, answer.headers.get("Retry-After", ""))
                 if answer.content_type != "text/event-stream":
-                    raise BadStream(f"{self.where} does not send events there")
+                    raise BadStream(f"{self.where} sends no events there")
                 yield Block()
                 blocks = Blocks()
                 async for chunk in answer.content.iter_any():
@@ -129,7 +130,7 @@ def _said(query: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def _taken_apart(url: str) -> tuple[str, str, str]:
-    """How it is named to a person, the beginning of every address, and the socket's path."""
+    """The address as it is told, the beginning of every address, and the socket's path."""
     parts = urlsplit(url)
     if parts.scheme == "unix" and (path := parts.path):
         return path, "http://localhost", path
