@@ -6,7 +6,7 @@ known from the token: a name that is handed in (`by`) is not sent.
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, TypeVar, cast
@@ -142,6 +142,10 @@ class RemoteSession:
 
         await feed.until(lambda: turn in feed.endings.results)
         return feed.endings.results[turn]
+
+    async def until(self, there: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Wait until what is known of it says so; False where it did not in time."""
+        return await self._feed.until(there, seconds)
 
     def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
         """Every record after that number: what was written, then live; no gap, no repeat."""

@@ -1,0 +1,75 @@
+"""A real server that can be stopped and started again at the same place, and clients of it."""
+
+from contextlib import asynccontextmanager
+
+from rig_server import LIMITS, opening, write_note
+
+from bridle.client import Client
+from bridle.server.app import Application
+from bridle.server.guard import Names
+from bridle.server.hosting import bound, bound_unix
+from bridle.server.opening import Engines
+from bridle.server.room import Room
+from bridle.server.serving import Serving
+from bridle.server.sessions import Sessions
+from bridle.server.signing_in import Door
+from bridle.server.streams import Streams
+from bridle.server.tokens import Tokens
+from bridle.stores.reading import SessionFolder
+
+NOTE = {"calls": [{"name": "write_note", "arguments": {"text": "milk"}}]}
+
+
+class Place:
+    """Where a server is: its folders, its port or socket, what its model says."""
+
+    def __init__(self, tmp_path, *replies, unix=False):
+        self.folder = tmp_path / "sessions"
+        self.workspace = tmp_path / "workspace"
+        for one in (self.folder, self.workspace):
+            one.mkdir()
+        self.door = Door(Tokens(tmp_path / "server"))
+        self.token = self.door.tokens.own
+        self.replies = list(replies)
+        self.socket = tmp_path / "s" if unix else None
+        self.port = 0
+        self.told = []
+
+    @property
+    def url(self):
+        return f"unix://{self.socket}" if self.socket else f"http://127.0.0.1:{self.port}"
+
+    def client(self, token=None):
+        return Client(self.url, token or self.token, tell=self.told.append)
+
+    @asynccontextmanager
+    async def up(self, *tools):
+        """The server, running."""
+        tools = (write_note, *tools)
+        engines = Engines(opening(self.replies, *tools, folder=self.folder, face="server"))
+        sessions = Sessions(SessionFolder(self.folder), engines, (str(self.workspace),))
+        room = Room(sessions, Streams(sessions), self.door, LIMITS)
+        listening = bound_unix(self.socket) if self.socket else bound("127.0.0.1", self.port)
+        if not self.socket:
+            self.port = listening.getsockname()[1]
+        names = Names(None) if self.socket else Names(self.port, "127.0.0.1")
+        serving = Serving(Application(room, names), listening)
+        await serving.start()
+        try:
+            yield room
+        finally:
+            await serving.stop(5)
+
+
+@asynccontextmanager
+async def place(tmp_path, *replies, unix=False):
+    """A running server's place, and a client of it."""
+    here = Place(tmp_path, *replies, unix=unix)
+    async with here.up(), here.client() as client:
+        yield here, client
+
+
+async def asked(session, count=1):
+    """The questions that wait, once there are so many."""
+    await session.until(lambda: len(session.history.pending) >= count)
+    return list(session.history.pending.values())
