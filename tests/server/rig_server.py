@@ -148,8 +148,10 @@ def opening(replies, *tools, **parts):
 
 
 @asynccontextmanager
-async def server(tmp_path, replies=(), *tools, limits=LIMITS, more=(), allowed=(), **parts):
-    """A server over that folder, started and stopped."""
+async def server(
+    tmp_path, replies=(), *tools, limits=LIMITS, more=(), allowed=(), around=None, **parts
+):
+    """A server over that folder, started and stopped. `around` wraps the application."""
     folder, workspace = tmp_path / "sessions", tmp_path / "workspace"
     for one in (folder, workspace):
         one.mkdir(exist_ok=True)
@@ -161,7 +163,7 @@ async def server(tmp_path, replies=(), *tools, limits=LIMITS, more=(), allowed=(
     listening = bound("127.0.0.1", 0)
     port = listening.getsockname()[1]
     app = Application(room, Names(port, "127.0.0.1", allowed), more)
-    serving = Serving(app, listening)
+    serving = Serving(around(app) if around else app, listening)
     await serving.start()
     try:
         connector = aiohttp.TCPConnector(limit=0, force_close=False)

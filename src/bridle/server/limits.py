@@ -104,7 +104,7 @@ class Bounded:
             )
 
     def _address(self, scope: Scope) -> None:
-        size = len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"")
+        size = len(scope.get("raw_path") or b"")  # what is asked for there, the head's size bounds
         if size > self._limits.path_bytes:
             raise _too_large("The address", size, self._limits.path_bytes)
 

@@ -100,14 +100,17 @@ def _parameter(path: str, one: FieldDefinition) -> Schema:
         return {"name": _turned(one.name), "in": "path", "required": True, "schema": schema}
     where = known.param_type.value if known else "query"
     name = (known.name if known else None) or one.name
-    schema = msgspec.json.schema(one.annotation) | _bounds(known) | {"default": one.default}
-    return {"name": name, "in": where, "required": False, "schema": schema}
+    schema = msgspec.json.schema(one.annotation) | _bounds(known)
+    if not one.is_required:
+        schema["default"] = one.default
+    return {"name": name, "in": where, "required": one.is_required, "schema": schema}
 
 
 def _bounds(known: ParameterKwarg | None) -> Schema:
     if known is None:
         return {}
-    found = {"minimum": known.ge, "maximum": known.le, "maxLength": known.max_length}
+    found = {"minimum": known.ge, "maximum": known.le, "pattern": known.pattern}
+    found["maxLength"] = known.max_length
     return {name: value for name, value in found.items() if value is not None}
 
 

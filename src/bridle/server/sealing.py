@@ -4,7 +4,8 @@ nothing that may be secret. An ASGI wrapper; knows no routes.
 
 from collections.abc import Callable
 
-from bridle.server.asgi import App, Message, Receive, Scope, Send
+from bridle.server.asgi import App, Message, Receive, Scope, Send, say
+from bridle.server.problems import broken
 
 _POLICY = "; ".join(
     (
@@ -49,13 +50,22 @@ class Sealed:
             await self._app(scope, receive, send)
             return
 
+        begun = False
+
         async def sealing(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 self._count(message["status"])
                 message = {**message, "headers": sealed(message.get("headers", ()))}
             await send(message)
 
-        await self._app(scope, receive, sealing)
+        try:
+            await self._app(scope, receive, sealing)
+        except Exception as error:  # whatever breaks, a client gets an answer and no traceback
+            if begun:
+                raise
+            await say(sealing, broken(error))
 
 
 def sealed(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

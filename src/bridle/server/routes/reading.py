@@ -71,7 +71,7 @@ async def preview_rule(session_id: Id, data: JSONBody[RuleWanted], room: Here) -
 @get("/api/search", opt=needs("watch"))
 async def search(
     room: Here,
-    words: Annotated[str, QueryParameter(name="q", max_length=1_000)] = "",
+    words: Annotated[str, QueryParameter(name="q", max_length=1_000, pattern=r"\S")],
     limit: Count = 50,
 ) -> Hits:
     """Where words stand, over all sessions."""

@@ -23,13 +23,13 @@ from bridle.server.views import (
 _AS_EVER, _AS_IT_WAS, _AT_THE_END = NewSession(), Resume(), Fork()
 
 
-@get("/api/sessions", opt=needs("watch"))
+@get("/api/sessions", opt=needs("watch", "unknown_workspace"))
 async def listed(
     room: Here,
     words: Annotated[str, QueryParameter(name="query", max_length=1_000)] = "",
     limit: Count = 50,
     cursor: Words = "",
-    workspace: Annotated[str, QueryParameter(max_length=4_096)] = "",
+    workspace: Annotated[str, QueryParameter(max_length=1_000)] = "",
     wanted: Annotated[State | Literal[""], QueryParameter(name="state")] = "",
 ) -> SessionList:
     """A page of sessions, the newest first."""
