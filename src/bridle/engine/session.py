@@ -246,6 +246,13 @@ class Session(Upkeep):
         self._open()
         return self._turns.go_on() if self._turns.parked else self._turns.follow()
 
+    def promise(self) -> None:
+        """Have each prompt that waits get the turn that it was given by another process.
+
+        Otherwise the next turn takes all of them in.
+        """
+        self._turns.promise()
+
     async def interrupt(self, *, by: str = "me", letter: str = "", turn: int = 0) -> None:
         """End the running turn (`turn`: only that one), and come back when it has ended."""
         detail = {"by": by, "letter": letter} if letter else {"by": by}

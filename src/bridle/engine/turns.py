@@ -133,6 +133,12 @@ class Turns:
         self._start(turn)
         return turn
 
+    def promise(self) -> None:
+        """Prompts that wait keep the turns that they were given, as where they were sent."""
+        for prompt in self._history.waiting.values():
+            if prompt.when != "next_step" and prompt.turn not in self.results:
+                self.results.expect(prompt.turn)
+
     def follow(self) -> int:
         """Start the turn of the oldest prompt that waits; one that came too late to steer, too."""
         turn = next(iter(self._history.waiting.values())).turn

@@ -22,6 +22,7 @@ from bridle.server.marking import Marks
 from bridle.server.opening import Engines, Wanted
 from bridle.server.refusals import ServerStopping
 from bridle.server.wanting import Earlier, earlier
+from bridle.stores.carrier import carried
 
 log = logging.getLogger(__name__)
 
@@ -32,10 +33,13 @@ Tell = Callable[[str, str], None]
 class Holding:
     """Takes sessions up, lends them out, lets them go."""
 
-    def __init__(self, ground: Ground, engines: Engines, tell: Tell, rest: float) -> None:
+    def __init__(
+        self, ground: Ground, engines: Engines, tell: Tell, rest: float, face: str
+    ) -> None:
         self._ground = ground
         self._engines = engines
         self._tell = tell
+        self.face = face  # what is said to have carried the sessions of a server
         self._rest = rest  # seconds without anything, after which a session is let go
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._mine: dict[str, Session] = {}  # taken up or begun here; tasks belong to their turns
@@ -156,12 +160,15 @@ class Holding:
         else:
             engine = await self._engines.engine(wanted, session_id)
         self.check_taking()
+        before = await asyncio.to_thread(carried, self._ground.folder.path(session_id))
         session = await engine.session(session_id)
         self._keep(session, wanted)
-        if (
-            limits := await asyncio.to_thread(kept_limits, self._ground.folder, session)
-        ) is not None:
+        limits = await asyncio.to_thread(kept_limits, self._ground.folder, session)
+        if limits is not None:
             session.bound(limits)
+        if before.face == self.face and not session.history.parent:
+            session.promise()
+            await go_on(session)  # what a server has accepted is done, whatever it is taken up for
         return session
 
     async def _as_before(self, session_id: str) -> tuple[Engine, Wanted]:
@@ -233,6 +240,14 @@ class Holding:
                         self._touch(one.session_id)
                         if isinstance(one.record.event, TurnEnded):
                             self.reasons[one.session_id] = one.record.event.reason
+
+
+async def go_on(session: Session) -> None:
+    """Carry on what was left behind: a parked turn with its answers, prompts that wait."""
+    waits = session.is_parked and session.history.pending
+    left = session.is_parked or session.history.waiting
+    if left and not waits and not session.is_busy:
+        await session.go_on()
 
 
 def _is_late(session: Session) -> bool:

@@ -14,7 +14,6 @@ from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.marking import Marks
-from bridle.server.verbs import go_on
 from bridle.stores.carrier import carried
 from bridle.stores.glance import places
 from bridle.stores.inbox import letters
@@ -25,13 +24,12 @@ _NEWEST = 200  # logs that are looked into whether they are marked or not
 
 
 class Recovering:
-    """Takes up what was cut off. `face` is what this server's sessions are said to run behind."""
+    """Takes up what was cut off."""
 
-    def __init__(self, ground: Ground, holding: Holding, face: str) -> None:
+    def __init__(self, ground: Ground, holding: Holding) -> None:
         self._ground = ground
         self._holding = holding
         self._marks = Marks(ground.folder)
-        self._face = face
 
     async def recover(self) -> int:
         """All of it, one after the other; how many there were."""
@@ -44,11 +42,9 @@ class Recovering:
 
     async def _take_up(self, session_id: str) -> bool:
         try:
-            async with self._holding.use(session_id) as session:
+            async with self._holding.use(session_id) as session:  # it goes on by itself
                 if session.history.parent and session.is_parked:
                     await session.interrupt(by="server")  # the turn that began the task is over
-                else:
-                    await go_on(session)
         except SessionLocked:
             return False  # somebody else has taken it up
         except AgentError as error:
@@ -70,7 +66,7 @@ class Recovering:
         try:
             self._ground.known(session_id)
             path = self._ground.folder.path(session_id)
-            if carried(path).face != self._face:
+            if carried(path).face != self._holding.face:
                 return False
             history = glimpse(self._ground.folder, session_id).history
             return history.running > 0 or bool(history.waiting or letters(path.parent))

@@ -84,7 +84,7 @@ class Sessions:
         self._rest = rest
         self._ground = Ground(folder, workspaces)
         self.workspaces = self._ground.workspaces
-        self._holding = Holding(self._ground, engines, self._tell, rest)
+        self._holding = Holding(self._ground, engines, self._tell, rest, face)
         self._listing = Listing(self._ground, self._holding)
         self._detailing = Detailing(self._ground, self._holding, engines, self._listing)
         self._reading = Reading(self._ground)
@@ -95,7 +95,7 @@ class Sessions:
         self._undoing = Undoing(self._ground, self._holding)
         self._looking = Looking(self._ground, self._holding)
         self._noticing = Noticing(self._ground, self._holding, self._tell)
-        self._recovering = Recovering(self._ground, self._holding, face)
+        self._recovering = Recovering(self._ground, self._holding)
 
     @property
     def stopping(self) -> bool:

@@ -16,7 +16,7 @@ from bridle.runtime.posting import new_letter
 from bridle.server.bounds import narrowed
 from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground
-from bridle.server.holding import Holding, Tell
+from bridle.server.holding import Holding, Tell, go_on
 from bridle.server.opening import Wanted
 from bridle.server.posting import Posting
 from bridle.server.refusals import BadRequest
@@ -173,14 +173,6 @@ class Verbs:
     def _is_left(self, session_id: str) -> bool:
         """Is there a turn that nobody carries?"""
         return glimpse(self._ground.folder, session_id).history.running > 0
-
-
-async def go_on(session: Session) -> None:
-    """Carry on what was left behind: a parked turn with its answers, prompts that wait."""
-    waits = session.is_parked and session.history.pending
-    left = session.is_parked or session.history.waiting
-    if left and not waits and not session.is_busy:
-        await session.go_on()
 
 
 def _given(wanted: Resume | Change) -> dict[str, str]:
