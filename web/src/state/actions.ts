@@ -146,6 +146,7 @@ export async function send(id: string, prompt: string, when: When): Promise<bool
       await api.chat(id, prompt, when, key);
       return true;
     } catch (error) {
+      if (error instanceof Problem && error.code === "session_busy" && when === "idle") return send(id, prompt, "queue"); // a turn has begun meanwhile
       const again = error instanceof Problem && (error.status === 0 || error.code === "server_stopping");
       if (!again || tries >= 40) return saySorry(error);
       await new Promise((resolve) => setTimeout(resolve, Math.min(3000, 250 * 2 ** tries)));

@@ -8,7 +8,7 @@ import { Stream } from "../api/stream.ts";
 import type { SessionLine } from "./model.ts";
 import { Opened } from "./opened.ts";
 import { followAddress, takeCode } from "./route.ts";
-import { choices, current, cursor, dropLine, gate, lineIs, listed, pendings, putLines, say, target } from "./store.ts";
+import { choices, current, cursor, dropLine, gate, lineIs, lineStops, listed, pendings, putLines, say, target } from "./store.ts";
 
 export const opened = signal<Opened | null>(null);
 let events: Stream | null = null;
@@ -58,13 +58,17 @@ function onLink(link: string, problem: Problem | null): void {
 export function leave(why: "expired" | "left", detail = ""): void {
   events?.close();
   opened.value?.close();
-  gate.value = { at: "out", why, detail };
+  batch(() => {
+    opened.value = null;
+    gate.value = { at: "out", why, detail };
+  });
 }
 
 function hear(event: SseEvent): void {
   if (!event.data) return;
   const said = JSON.parse(event.data) as unknown;
-  if (event.name === "sessions") snapshot(said);
+  if (event.name === "stopping") lineStops();
+  else if (event.name === "sessions") snapshot(said);
   else if (event.name === "session") changedLine(said);
   else if (event.name.startsWith("approval_")) void loadPendings();
 }

@@ -12,7 +12,7 @@ import { Stream } from "../api/stream.ts";
 import { type Base, Fold, NOTHING, fold, toTodos } from "./fold.ts";
 import { Frame } from "./frames.ts";
 import type { LogRecord, Pending, View } from "./model.ts";
-import { lineForgets, lineIs, putLines } from "./store.ts";
+import { lineForgets, lineIs, lineStops, putLines } from "./store.ts";
 
 const NEWEST = 400;
 const ALL = 900; // a session that is not longer is loaded at once, and nothing of it is missing
@@ -89,10 +89,8 @@ export class Opened {
   }
 
   private hear(event: SseEvent): void {
-    if (event.name === "resync" || event.name === "stopping") {
-      if (event.name === "resync") this.cut(event.data);
-      return;
-    }
+    if (event.name === "stopping") return lineStops();
+    if (event.name === "resync") return this.cut(event.data);
     if (event.data) this.append(JSON.parse(event.data) as LogRecord);
     const id = Number(event.id ?? NaN);
     if (Number.isInteger(id)) this.settled = Math.max(this.settled, id);

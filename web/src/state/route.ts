@@ -1,32 +1,17 @@
-// Where the page is, in the address's fragment: `#/s/ID` or `#/s/ID@SEQ`. `#code=…` signs in.
+// Goes where the address says, and says in the address where the page is. `#code=…` signs in.
 
 import { batch } from "@preact/signals";
+import { toFragment, toPlace } from "./place.ts";
 import { current, target } from "./store.ts";
 
-export interface Place {
-  readonly id: string;
-  readonly seq: number;
-}
-
-export function toPlace(fragment: string): Place {
-  const found = /^#\/s\/([^@/]+)(?:@(\d+))?$/.exec(fragment);
-  try {
-    return { id: decodeURIComponent(found?.[1] ?? ""), seq: Number(found?.[2] ?? 0) };
-  } catch {
-    return { id: "", seq: 0 }; // an address that somebody mangled
-  }
-}
-
-export function toFragment(id: string, seq = 0): string {
-  return id ? `#/s/${encodeURIComponent(id)}${seq ? `@${seq}` : ""}` : "#/";
-}
+export { toFragment } from "./place.ts";
 
 /** The one-time code, taken out of the address so that it stays in no history. */
 export function takeCode(): string {
   const found = /^#(?:.*&)?code=([^&]+)/.exec(location.hash);
   if (!found) return "";
   history.replaceState(null, "", location.pathname);
-  return decodeURIComponent(found[1]!);
+  return found[1]!; // it is made of letters that need no escape; what is not will not sign in
 }
 
 export function goTo(id: string, seq = 0): void {

@@ -72,6 +72,12 @@ export function lineIs(who: string, whole: boolean): void {
   }
 }
 
+/** The server has said that it stops: the streams end next. */
+export function lineStops(): void {
+  clearTimeout(later);
+  line.value = "stopping";
+}
+
 export function lineForgets(who: string): void {
   if (broken.has(who)) lineIs(who, true);
 }
