@@ -26,7 +26,11 @@ class Noticing:
         self._known: dict[str, Print] | None = None
 
     async def watch(self, is_wanted: Callable[[], bool]) -> None:
-        """Look, again and again, while somebody wants to know, until it is cancelled."""
+        """Look, again and again, while somebody wants to know, until it is cancelled.
+
+        The first look is taken in any case: whoever comes is told all that changed after it.
+        """
+        await self.look()
         while True:
             began = time.monotonic()
             if is_wanted():
