@@ -1,8 +1,23 @@
-"""The guard over a real server: names, origins, tokens, cookies; roles on every route."""
+"""Coming in over a real server: tokens, one-time codes, cookies, names, the page's own files."""
 
+from rig_raw import head, said
 from rig_server import server
 
+from bridle.server.guard import Names
+from bridle.server.pages import Page
 from rig import run
+
+
+def cookie_of(answer):
+    """The cookie that an answer sets, and how."""
+    value, *how = answer.headers["set-cookie"].split("; ")
+    return value, sorted(how)
+
+
+async def signed_in(there):
+    answer = await there.post("/api/login", {"code": there.room.door.code()}, token="")
+    assert answer.status == 204
+    return cookie_of(answer)[0]
 
 
 def test_health_needs_no_token_and_everything_else_does(tmp_path):
@@ -20,5 +35,159 @@ def test_health_needs_no_token_and_everything_else_does(tmp_path):
             wrong = await there.call("PUT", "/api/me", {})
             assert (wrong.status, wrong.code) == (405, "method_not_allowed")
             assert wrong.headers["allow"]
+
+    run(work())
+
+
+def test_a_code_signs_a_browser_in_once_and_the_cookie_is_for_this_page_alone(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            code = there.room.door.code()
+            answer = await there.post("/api/login", {"code": code}, token="")
+            assert (answer.status, answer.body) == (204, b"")
+            value, how = cookie_of(answer)
+            assert [one.lower() for one in how] == [
+                "httponly",
+                "max-age=2592000",
+                "path=/",
+                "samesite=strict",
+            ]
+            again = await there.post("/api/login", {"code": code}, token="")
+            assert (again.status, again.code) == (401, "no_token")
+            me = await there.get("/api/me", token="", headers={"Cookie": value})
+            assert (me.status, me.body["name"]) == (200, "me")
+
+    run(work())
+
+
+def test_with_a_cookie_whatever_changes_something_needs_our_own_origin(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            cookie = {"Cookie": await signed_in(there)}
+            ours = cookie | {"Origin": there.url}
+            bare = await there.post("/api/sessions", {}, token="", headers=cookie)
+            assert (bare.status, bare.code) == (403, "wrong_origin")
+            assert (await there.post("/api/sessions", {}, token="", headers=ours)).status == 201
+            elsewhere = cookie | {"Origin": "http://evil.example"}
+            answer = await there.post("/api/sessions", {}, token="", headers=elsewhere)
+            assert (answer.status, answer.code) == (403, "wrong_origin")
+            assert (await there.post("/api/logout", token="", headers=ours)).status == 204
+            assert (await there.get("/api/me", token="", headers=cookie)).status == 401
+
+    run(work())
+
+
+def test_a_restart_signs_nobody_out(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            cookie = await signed_in(there)
+        async with server(tmp_path) as there:
+            answer = await there.get("/api/me", token="", headers={"Cookie": cookie})
+            assert answer.status == 200
+
+    run(work())
+
+
+def test_a_revoked_token_ends_at_once(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            token = there.room.door.tokens.add("ann", "watch")
+            assert (await there.get("/api/me", token=token)).body["name"] == "ann"
+            there.room.door.tokens.revoke("ann")
+            assert (await there.get("/api/me", token=token)).status == 401
+
+    run(work())
+
+
+def test_two_of_a_header_that_says_who_asks_are_none(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            mine, cookie = f"Authorization: Bearer {there.token}", await signed_in(there)
+            cases = {
+                401: [
+                    [mine, "Authorization: Bearer x"],
+                    ["Authorization: Basic eDp5"],
+                    [f"Authorization: Bearer{there.token}"],
+                    [f"Cookie: {cookie}", "Authorization: Bearer x"],
+                    [f"Cookie: {cookie}", f"Cookie: {cookie}x"],
+                    ["Cookie: bridle_session="],
+                    ['Cookie: bridle_session="\\'],
+                ],
+                421: [[mine, "Host: evil.example"]],
+                200: [[mine], [f"authorization:  bearer   {there.token}  "], [f"Cookie: {cookie}"]],
+            }
+            for status, headers in cases.items():
+                for more in headers:
+                    found = await said(there, head(there, "GET", "/api/me", *more, token=""))
+                    assert found.status == status, more
+
+    run(work())
+
+
+def test_another_name_is_answered_to_where_it_was_allowed(tmp_path):
+    async def work():
+        async with server(tmp_path, allowed=("Bridle.example", "other.example:8443")) as there:
+            cases = {
+                ("bridle.example", "https://bridle.example"): 200,
+                ("bridle.example:8443", "https://bridle.example:8443"): 200,
+                ("other.example:8443", "https://other.example:8443"): 200,
+                ("other.example", "https://other.example"): 421,
+                ("x.bridle.example", ""): 421,
+                ("bridle.example", "https://evil.example"): 403,
+            }
+            for (host, origin), status in cases.items():
+                headers = {"Host": host} | ({"Origin": origin} if origin else {})
+                assert (await there.get("/api/me", headers=headers)).status == status, host
+            named = {"Host": "bridle.example", "Origin": "https://bridle.example"}
+            code = {"code": there.room.door.code()}
+            answer = await there.post("/api/login", code, token="", headers=named)
+            assert "Secure" in cookie_of(answer)[1]  # somebody ends TLS in front of us
+
+    run(work())
+
+
+def test_names_are_compared_whole():
+    names = Names(8000, "192.168.1.5", ())
+    hosts = {
+        b"127.0.0.1:8000": True,
+        b"192.168.1.5:8000": True,
+        b"[::1]:8000": True,
+        b"127.0.0.1:80000": False,
+        b"127.0.0.1": False,
+        b"x127.0.0.1:8000": False,
+        b"localhost:8000\x00": False,
+        b"": False,
+    }
+    assert {host: names.host([(b"host", host)]) for host in hosts} == hosts
+    assert not names.host([]) and not names.host([(b"host", b"127.0.0.1:8000")] * 2)
+    assert Names(80).host([(b"host", b"localhost")])
+    assert Names(None).host([(b"host", b"localhost")])
+    assert not Names(None).host([(b"host", b"evil.example")])
+
+
+def test_the_page_is_found_by_exact_names_and_kept_as_long_as_it_may_be(tmp_path):
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "index.html").write_text("<!doctype html>" + " " * 500)
+    (tmp_path / "assets" / "index-Ab3dEf9h.js").write_text("1;" * 500)
+    (tmp_path / "secret").write_text("no")
+    page = Page(tmp_path)
+    index, script = page.leaf("/"), page.leaf("/assets/index-Ab3dEf9h.js")
+    assert index.cache == "no-cache" and index.media.startswith("text/html")
+    assert script.cache.endswith("immutable") and len(script.packed) < len(script.plain)
+    for path in ("/secret", "/assets/../secret", "/assets/", "/assets/index-Ab3dEf9h.js/", ""):
+        assert page.leaf(path) is None
+    assert Page(tmp_path / "none").leaf("/") is None
+
+
+def test_the_page_and_its_files_come_without_a_token_and_nothing_else_does(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            index = await there.get("/", token="")
+            assert index.status == 200 and index.headers["cache-control"] == "no-cache"
+            tag = {"If-None-Match": index.headers["etag"]}
+            assert (await there.get("/", token="", headers=tag)).status == 304
+            for path in ("/assets/../../../etc/passwd", "/assets/%2e%2e/index.html", "/assets/x"):
+                found = await said(there, head(there, "GET", path, token=""))
+                assert found.status == 404, path
 
     run(work())
