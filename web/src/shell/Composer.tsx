@@ -39,7 +39,6 @@ export function Composer({ view, sessionId }: { view: View | null; sessionId: st
         />
         <div class="composer-row">
           <Hint running={running} sending={sending} />
-          <span class="space" />
           {running && (
             <button type="button" class="button" disabled={!text.trim() || sending} title="Ctrl+Enter" onClick={() => void submit(true)}>
               Send into the turn

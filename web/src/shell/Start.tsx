@@ -1,6 +1,6 @@
 // Where a session begins: what shall be done, where, with which model, in which mode.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { api } from "../api/client.ts";
 import { send } from "../state/actions.ts";
 import { saySorry } from "../state/living.ts";
@@ -22,6 +22,9 @@ interface Wanted {
 export function Start() {
   const [text, setText] = useDraft("");
   const [busy, setBusy] = useState(false);
+  useEffect(() => {
+    if (matchMedia("(pointer: fine)").matches) document.getElementById("composer")?.focus();
+  }, []);
   const [wanted, setWanted] = useState<Wanted>({ workspace: "", model: "", agent: "", mode: "ask" });
   const begin = async (): Promise<void> => {
     if (!text.trim() || busy) return;
@@ -47,7 +50,6 @@ export function Start() {
               <Writing sessionId="" placeholder="Say what shall be done" prompts={() => []} text={text} setText={setText} send={() => void begin()} />
               <div class="composer-row">
                 <span class="hint">Enter begins · Shift+Enter makes a line</span>
-                <span class="space" />
                 <button type="button" class="button primary" disabled={!text.trim() || busy} onClick={() => void begin()}>
                   <Send /> {busy ? "Beginning…" : "Begin"}
                 </button>

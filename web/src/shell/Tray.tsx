@@ -40,10 +40,10 @@ export function Tray() {
         {found.length === 0 && <p class="faint">Questions of all sessions come here: what one wants to do, why, and exactly how.</p>}
         {found.map((pending) => (
           <section key={`${pending.sessionId} ${pending.shown}`} class="tray-one">
-            <a class="tray-session" href={toFragment(pending.sessionId, pending.seq)} onClick={() => (trayOpen.value = false)}>
-              {nameOf(pending)}
-            </a>
             <ApprovalCard approval={approvalOf(pending)} actions={actions} role={role.value} compact />
+            <a class="tray-session" href={toFragment(pending.sessionId, pending.seq)} onClick={() => (trayOpen.value = false)}>
+              Show it in its session
+            </a>
           </section>
         ))}
       </div>
@@ -58,6 +58,6 @@ function nameOf(pending: Pending): string {
 }
 
 export function approvalOf(pending: Pending): Approval {
-  const asked = toApproval(pending.sessionId, pending.seq, pending.asked, pending.diff);
+  const asked = toApproval(pending.sessionId, pending.seq, pending.asked, pending.diff, nameOf(pending));
   return { ...asked, shown: pending.shown, callId: pending.callId, expires: pending.expires || asked.expires, state: pending.posted ? "posted" : "open" };
 }
