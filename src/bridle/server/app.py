@@ -15,6 +15,7 @@ from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.plugins import PluginProtocol
 from litestar.plugins.core import MsgspecDIPlugin
 
+from bridle.server.agui import agui_routes
 from bridle.server.asgi import App, Receive, Scope, Send
 from bridle.server.caller import Caller, may
 from bridle.server.guard import Guard, Names, who
@@ -45,7 +46,7 @@ class Application:
     def __init__(self, room: Room, names: Names, more: Sequence[HTTPRouteHandler] = ()) -> None:
         self.room = room
         self.routed = _Lean(
-            route_handlers=[*ROUTES, *more],
+            route_handlers=[*ROUTES, *agui_routes(), *more],
             dependencies={"room": Provide(lambda: room, sync_to_thread=False)},
             dto=Body,
             return_dto=None,

@@ -1,0 +1,51 @@
+"""The records of a session after a number, wherever it is open: here, elsewhere, or nowhere.
+
+No gap, no repeat, also where it is taken up or let go meanwhile. Without an end.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from bridle.engine.session import Session
+from bridle.events import TraceEvent
+from bridle.promises.store import Record
+from bridle.server.sessions import Sessions
+from bridle.server.thread import in_thread
+from bridle.stores.reading import Reader
+
+_EVERY = 0.05  # seconds between two looks at a file that somebody else writes
+
+
+async def followed(sessions: Sessions, session_id: str, after: int) -> AsyncGenerator[Record, None]:
+    """Every record after that number. Raise `UnknownSession` where it is deleted."""
+    last = after
+    while True:
+        session = sessions.opened(session_id)
+        source = _here(session, last) if session else _elsewhere(sessions, session_id, last)
+        async with aclosing(source) as records:
+            async for record in records:
+                last = record.seq
+                yield record
+
+
+async def _here(session: Session, after: int) -> AsyncGenerator[Record, None]:
+    async with aclosing(session.subscribe(after)) as records:
+        async for record in records:
+            if isinstance(record.event, TraceEvent) and record.event.kind == "resync":
+                return  # we were too slow, and look again
+            yield record
+
+
+async def _elsewhere(
+    sessions: Sessions, session_id: str, after: int
+) -> AsyncGenerator[Record, None]:
+    folder = sessions.folder
+    reader = await in_thread(lambda: folder.reader(session_id, after), Reader.close)
+    try:
+        while sessions.opened(session_id) is None:
+            for record in await in_thread(reader.more):
+                yield record
+            await asyncio.sleep(_EVERY)
+    finally:
+        reader.close()
