@@ -20,7 +20,15 @@ from bridle.engine.turns import Turns
 from bridle.engine.upkeep import Upkeep
 from bridle.engine.watching import follow
 from bridle.errors import SessionBusy, SessionClosed, SessionError
-from bridle.events import Event, MessageAdded, PromptReceived, TraceEvent, When
+from bridle.events import (
+    Event,
+    MessageAdded,
+    PromptReceived,
+    Reason,
+    TraceEvent,
+    TurnEnded,
+    When,
+)
 from bridle.messages import Message, Part, Text
 from bridle.policy import Mode
 from bridle.promises.session import Answer, Prompt, TurnResult
@@ -86,6 +94,11 @@ class Session(Upkeep):
     def is_parked(self) -> bool:
         """Does a turn wait for answers, with nothing running?"""
         return self._turns.parked
+
+    @property
+    def ended(self) -> Reason | None:
+        """How the newest turn has ended; None where none has since it was taken up."""
+        return self._turns.ended
 
     @property
     def is_at_rest(self) -> bool:
@@ -288,6 +301,8 @@ class Session(Upkeep):
             self._open()
             for event in events:
                 self.emit(event)
+                if isinstance(event, TurnEnded):
+                    self._turns.ended = event.reason
             await self._log.settled()
         await self.take_letters()
 

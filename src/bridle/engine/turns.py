@@ -19,7 +19,7 @@ from bridle.engine.parts import Parts
 from bridle.engine.recovery import abandoned, is_parked, left_open, refused
 from bridle.engine.underway import UnderWay
 from bridle.errors import AgentError, StoreFailed
-from bridle.events import MessageAdded, TraceEvent, TurnEnded, TurnParked
+from bridle.events import MessageAdded, Reason, TraceEvent, TurnEnded, TurnParked
 from bridle.messages import Message, Transcript, as_parts
 from bridle.policy import Mode
 from bridle.promises.provider import ProviderInfo
@@ -53,6 +53,7 @@ class Turns:
         self.busy = False
         self.number = 0  # the turn that runs; 0: none does
         self.closed = False
+        self.ended: Reason | None = None  # how the newest turn has ended that ended here
         self._id = log.session_id
         self._log = log
         self._history = history
@@ -313,6 +314,7 @@ class Turns:
             for event in abandoned(self._history):  # it may have ended before it came to them
                 self._emit(event)
             kind = error.kind if error is not None else ""
+            self.ended = ending.reason
             self._emit(TurnEnded(turn, ending.reason, ending.detail, kind, ending.hint))
             self.keep_short()
 

@@ -15,7 +15,6 @@ from bridle.engine.engine import Engine
 from bridle.engine.grants import seconds_at
 from bridle.engine.session import Session
 from bridle.errors import AgentError, ConfigError, SessionBusy, SessionClosed
-from bridle.events import TurnEnded
 from bridle.server.bounds import kept_limits
 from bridle.server.ground import Ground
 from bridle.server.marking import Marks
@@ -48,7 +47,7 @@ class Holding:
         self._wanted: dict[str, Wanted] = {}  # what people have asked for, by session
         self._ears: set[asyncio.Task[None]] = set()
         self._marks = Marks(ground.folder)
-        self.reasons: dict[str, str] = {}  # how the newest turns have ended
+        self.reasons: dict[str, str] = {}  # how turns had ended before sessions were taken up
         self.stopping = False
         engines.on_made = self._listen
 
@@ -218,6 +217,9 @@ class Holding:
             self._marks.put(session_id)
         elif name == "closed" and self.opened(session_id) is None:
             self._marks.remove(session_id)
+            self.reasons.pop(session_id, None)
+            if session_id not in self._mine:
+                self._since.pop(session_id, None)
 
     def _listen(self, engine: Engine) -> None:
         ear = asyncio.ensure_future(self._hear(engine))
@@ -238,8 +240,6 @@ class Holding:
                         over = False
                     else:
                         self._touch(one.session_id)
-                        if isinstance(one.record.event, TurnEnded):
-                            self.reasons[one.session_id] = one.record.event.reason
 
 
 async def go_on(session: Session) -> None:

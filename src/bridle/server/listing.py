@@ -72,7 +72,7 @@ class Listing:
         """In a thread: one session in a line. Raise `UnknownSession`."""
         place, head = self._ground.known(session_id)
         if session is not None:
-            return of_open(session, place, head, self.reason(session_id))
+            return of_open(session, place, head, self.reason(session))
         pid = pid_of(self._ground.folder.path(session_id))
         return self._from_log(place, head, "" if pid is None else named(pid))
 
@@ -88,13 +88,14 @@ class Listing:
             sorted(one.id for one in heads if one is not None and one.parent == session_id)
         )
 
-    def reason(self, session_id: str) -> str:
+    def reason(self, session: Session) -> str:
         """In a thread: how the newest turn of a session that is open here has ended."""
-        known = self._holding.reasons.get(session_id)
-        if known is None:
-            known = reason_of(self._ground.folder, session_id)
-            self._holding.reasons.setdefault(session_id, known)
-        return self._holding.reasons.get(session_id, known)
+        if session.ended is not None:
+            return session.ended
+        reasons = self._holding.reasons
+        if session.id not in reasons:
+            reasons[session.id] = reason_of(self._ground.folder, session.id)
+        return session.ended or reasons[session.id]
 
     def _page(
         self, asked: Asked, after: tuple[float, str] | None, here: Mapping[str, Session]
@@ -150,7 +151,7 @@ class Listing:
         here: Mapping[str, Session],
     ) -> SessionView:
         if (session := here.get(place.id)) is not None and not session.is_closed:
-            return of_open(session, place, head, self.reason(place.id))
+            return of_open(session, place, head, self.reason(session))
         pid = locks.get(head.file)
         return self._from_log(place, head, "" if pid is None else named(pid))
 
