@@ -16,7 +16,7 @@ from bridle.cli.failure import DONE, INTERRUPTED
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.lines import Lines
 from bridle.cli.render import one_line
-from bridle.cli.room_there import FarRoom, find_line
+from bridle.cli.room_there import FarRoom, find_line, show
 from bridle.cli.screen import Screen
 from bridle.cli.serve import server_folder
 from bridle.cli.serving import check_installed
@@ -110,7 +110,7 @@ async def watch(session: RemoteSession, screen: Screen) -> int:
 async def _see(session: RemoteSession, screen: Screen) -> None:
     async with aclosing(session.subscribe(session.began)) as records:
         async for record in records:
-            screen.feed(record)
+            show(screen, record)
             if isinstance(record.event, ApprovalAsked):
                 words = f"    {one_line(record.event.call.name)} waits for somebody's answer"
                 screen.line(screen.paint.dim(words))

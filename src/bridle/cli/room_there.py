@@ -13,7 +13,7 @@ import click
 from bridle.cli.asking import Asker
 from bridle.cli.changing import back
 from bridle.cli.questions import Questions
-from bridle.cli.render import one_line
+from bridle.cli.render import letter_line, one_line
 from bridle.cli.room import Room
 from bridle.cli.screen import Screen
 from bridle.cli.sessions import when
@@ -41,8 +41,9 @@ class FarRoom(Room):
         self._sent: list[str] = []  # our own words, which stand on the screen already
 
     async def enter(self) -> None:
-        """Look at the session from where its newest turn began."""
-        await self._enter(self._first, self._first.began)
+        """Look at the session from where its newest turn began; in a pipe, from now on."""
+        seen = self._first.began if self._asker.lines.is_terminal else self._first.seq
+        await self._enter(self._first, seen)
 
     async def leave(self) -> None:
         """Watch no longer; the session goes on."""
@@ -160,14 +161,13 @@ class FarRoom(Room):
         return await asyncio.to_thread(write_private, path, iter([data]))
 
     def _show(self, record: Record) -> None:
-        event = record.event
-        if isinstance(event, PromptReceived):
-            words = " ".join(event.content.split())
+        if isinstance(record.event, PromptReceived):
+            words = " ".join(record.event.content.split())
             if words in self._sent:
                 self._sent.remove(words)
                 return
         asked = self.screen.is_prompting
-        super()._show(record)
+        show(self.screen, record)
         self._questions.take(record)
         taken = asked and not self.screen.is_prompting
         if taken and not self.session.is_busy and self.on_end is not None:
@@ -183,6 +183,14 @@ class FarRoom(Room):
     async def _leave(self) -> None:
         await self._questions.close()
         await super()._leave()
+
+
+def show(screen: Screen, record: Record) -> None:
+    """Show a record of a session that several people may talk to: prompts have names."""
+    if isinstance(record.event, PromptReceived):
+        screen.line(letter_line(record.event, screen.paint, screen.width))
+    else:
+        screen.feed(record)
 
 
 def previewing(session: RemoteSession) -> Callable[[ApprovalAsked], Awaitable[str]]:
