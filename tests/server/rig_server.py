@@ -13,7 +13,7 @@ from bridle.policy import ToolPolicy
 from bridle.providers.scripted import Scripted
 from bridle.server.app import Application
 from bridle.server.guard import Names
-from bridle.server.hosting import bound
+from bridle.server.hosting import bound, bound_unix
 from bridle.server.limits import Limits
 from bridle.server.opening import Engines
 from bridle.server.room import Room
@@ -57,7 +57,7 @@ class Running:
         self.app, self.room = app, app.room
         self.port, self.client, self.serving = port, client, serving
         self.token = app.room.door.tokens.own
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{port}" if port else "http://localhost"
 
     def headers(self, token=None, **more):
         token = self.token if token is None else token
@@ -147,26 +147,42 @@ def opening(replies, *tools, **parts):
     return open_engine
 
 
-@asynccontextmanager
-async def server(
-    tmp_path, replies=(), *tools, limits=LIMITS, more=(), allowed=(), around=None, **parts
-):
-    """A server over that folder, started and stopped. `around` wraps the application."""
+def room_of(tmp_path, replies, tools, limits, parts):
+    """Sessions over that folder, their streams, and the tokens beside them."""
     folder, workspace = tmp_path / "sessions", tmp_path / "workspace"
     for one in (folder, workspace):
         one.mkdir(exist_ok=True)
-    replies = list(replies) if not callable(replies) else replies
+    replies = replies if callable(replies) else list(replies)
     engines = Engines(opening(replies, *tools, folder=folder, face="server", **parts))
     sessions = Sessions(SessionFolder(folder), engines, (str(workspace),))
     streams = Streams(sessions, most=limits.streams)
-    room = Room(sessions, streams, Door(Tokens(tmp_path / "server")), limits)
-    listening = bound("127.0.0.1", 0)
-    port = listening.getsockname()[1]
+    return Room(sessions, streams, Door(Tokens(tmp_path / "server")), limits)
+
+
+@asynccontextmanager
+async def server(
+    tmp_path,
+    replies=(),
+    *tools,
+    limits=LIMITS,
+    more=(),
+    allowed=(),
+    around=None,
+    unix=None,
+    **parts,
+):
+    """A server over that folder, started and stopped.
+
+    `around` wraps the application; `unix` is the path of a private socket in the place of a port.
+    """
+    room = room_of(tmp_path, replies, tools, limits, parts)
+    listening = bound_unix(unix) if unix else bound("127.0.0.1", 0)
+    port = None if unix else listening.getsockname()[1]
     app = Application(room, Names(port, "127.0.0.1", allowed), more)
     serving = Serving(around(app) if around else app, listening)
     await serving.start()
     try:
-        connector = aiohttp.TCPConnector(limit=0, force_close=False)
+        connector = aiohttp.UnixConnector(str(unix)) if unix else aiohttp.TCPConnector(limit=0)
         jar = aiohttp.DummyCookieJar()
         async with aiohttp.ClientSession(connector=connector, cookie_jar=jar) as client:
             yield Running(app, port, client, serving)

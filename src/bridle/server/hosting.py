@@ -19,18 +19,22 @@ _BACKLOG = 1_024
 
 def bound(host: str, port: int) -> socket.socket:
     """A socket that listens there; port 0 is any. Raise `ConfigError`."""
+    if not 0 <= port <= 65_535:
+        raise _taken(port, "there is no such port")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except (OSError, OverflowError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise ConfigError(
-            f"port {port} cannot be used: {why}", hint="Name another, or 0 for any that is free."
-        ) from error
+    except OSError as error:
+        raise _taken(port, error.strerror or str(error)) from error
     # Its connections inherit this. asyncio would set it on sockets that name their protocol, which
     # this one does not; without it a head and a body that are written apart cost 40 ms.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
+
+
+def _taken(port: int, why: str) -> ConfigError:
+    hint = "Name another, or 0 for any that is free."
+    return ConfigError(f"port {port} cannot be used: {why}", hint=hint)
 
 
 def bound_unix(path: Path) -> socket.socket:
