@@ -129,8 +129,10 @@ class Window:
         self.page.on("dialog", lambda dialog: (self.dialogs.append(1), dialog.dismiss()))
 
     def sign_in(self, code=None):
+        """Open the address that the server printed."""
+        self.page.goto("about:blank")  # another fragment alone would load nothing
         self.page.goto(f"{self.served.url}/#code={code or self.served.code}")
-        expect(self.page.get_by_role("link", name="New session")).to_be_visible()
+        expect(self.page.get_by_role("heading", name="What shall be done?")).to_be_visible()
         return self
 
     def begin(self, text):
