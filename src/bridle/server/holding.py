@@ -26,6 +26,7 @@ from bridle.stores.carrier import carried
 log = logging.getLogger(__name__)
 
 _FORGETTING = 40
+_MOMENT, _MOMENTS = 0.005, 100  # seconds, and how many of them
 Tell = Callable[[str, str], None]
 
 
@@ -76,13 +77,19 @@ class Holding:
         self.check_taking()
         async with self._lock(session_id):
             session = self.opened(session_id)
-            if session is not None and self._is_another(session_id, wanted):
+            if (
+                session is not None
+                and wanted is not None
+                and wanted != self._wanted.get(session_id)
+            ):
+                await self._engines.engine(wanted, session_id)  # where there is none, it stays open
                 await self._part(session)
                 session = None
             if session is None:
                 session = await self._take(session_id, wanted)
             self._users[session_id] += 1
         try:
+            await _over(session)
             yield session
         except SessionClosed:
             self.check_taking()
@@ -149,9 +156,6 @@ class Holding:
     def _lock(self, session_id: str) -> asyncio.Lock:
         return self._locks.setdefault(session_id, asyncio.Lock())
 
-    def _is_another(self, session_id: str, wanted: Wanted | None) -> bool:
-        return wanted is not None and self._wanted.get(session_id) != wanted
-
     async def _take(self, session_id: str, wanted: Wanted | None) -> Session:
         wanted = wanted or self._wanted.get(session_id)
         if wanted is None:
@@ -205,6 +209,7 @@ class Holding:
                 self._forget(session_id)
 
     async def _part(self, session: Session) -> None:
+        await _over(session)
         if not session.is_at_rest or self._users[session.id]:
             session.check_idle()
             raise SessionBusy(f"session {session.id} is in use, or something of it still runs")
@@ -240,6 +245,14 @@ class Holding:
                         over = False
                     else:
                         self._touch(one.session_id)
+
+
+async def _over(session: Session) -> None:
+    """One whose turn has just ended, and has said so, is idle in a moment."""
+    for _ in range(_MOMENTS):
+        if session.turn or not session.is_busy:
+            return
+        await asyncio.sleep(_MOMENT)
 
 
 async def go_on(session: Session) -> None:
