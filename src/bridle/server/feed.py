@@ -167,14 +167,23 @@ class Feed:
         """The log, to be read from where we are; at first that is its end."""
         after = self.last if self.ready.is_set() else None
         folder, session_id = self._sessions.folder, self.session_id
+        session = self._sessions.opened(session_id)
+
+        def opened() -> tuple[Reader, int]:
+            reader = folder.reader(session_id, after, BLOCK)
+            new = after is None and session is None
+            return reader, reader.last if new and _synced(folder.path(session_id)) else 0
+
         try:
-            reader = await in_thread(lambda: folder.reader(session_id, after, BLOCK), Reader.close)
+            reader, settled = await in_thread(opened, lambda found: found[0].close())
         except UnknownSession:
             if not self.is_unwritten:
                 raise
             return None
         if after is None:
             self.last = reader.last
+            self.mark = settled if session is None else session.durable
+            self._given = min(self.mark, self.last)
             self.ready.set()
         return reader
 
