@@ -1,6 +1,5 @@
 """An editor's requests, line by line: good ones, bad ones, and the end of the line."""
 
-import asyncio
 import json
 
 import pytest
@@ -261,7 +260,6 @@ def test_a_request_that_is_taken_back_stops_its_turn(tmp_path):
             question = await wire.question()
             wire.say(method="$/cancel_request", params={"requestId": number})
             ended = await wire.outcome(number)
-            await asyncio.sleep(0)
             return wire, session, question, ended
 
     host = Hosting(tmp_path, WRITE)
@@ -287,3 +285,62 @@ def test_commands_do_what_they_say(tmp_path):
     )
     names = [one["name"] for one in wire.told("available_commands_update")[0]["availableCommands"]]
     assert names == ["compact", "rename", "revoke"]
+
+
+def test_a_task_asks_at_the_same_editor_and_the_answer_reaches_it(tmp_path):
+    """A child session's question; the parent's turn goes on with what the child did."""
+    delegate = call("task", description="write", prompt="write it")
+
+    async def story(host):
+        async with wired(host) as wire:
+            session = await opened(wire, host)
+            number = wire.prompt(session, "go")
+            question = await wire.question()
+            wire.answer(question, "allow_once")
+            return session, question, await wire.outcome(number)
+
+    host = Hosting(tmp_path, delegate, WRITE, {"text": "child done"}, {"text": "Done."})
+    session, question, ended = run(story(host))
+    assert question["params"]["sessionId"] == session
+    assert ended["result"]["stopReason"] == "end_turn"
+    assert (host.workspace / "a").read_text() == "1"
+    assert len(host.folder.sessions()) == 2
+
+
+def test_plans_are_agreed_to_and_questions_of_the_models_own_are_answered(tmp_path):
+    plan = call("exit_plan_mode", plan="1. write")
+    which = call("ask_user", question="Which?", options=["left", "right"])
+
+    async def story(host):
+        async with wired(host) as wire:
+            session = await opened(wire, host)
+            await wire.ask("session/set_mode", sessionId=session, modeId="plan")
+            number = wire.prompt(session, "go")
+            agreeing = await wire.question()
+            wire.answer(agreeing, "allow_once")
+            asking = await wire.question()
+            wire.answer(asking, "answer_1")
+            return wire, agreeing, await wire.outcome(number)
+
+    host = Hosting(tmp_path, plan, which, {"text": "Done."})
+    wire, agreeing, ended = run(story(host))
+    assert agreeing["params"]["toolCall"]["content"][0]["content"]["text"] == "1. write"
+    modes = [one["currentModeId"] for one in wire.told("current_mode_update")]
+    assert modes == ["plan", "plan", "ask"]  # chosen, recorded with the prompt, agreed
+    assert "The person answered: right" in json.dumps(wire.told("tool_call_update"))
+    assert ended["result"]["stopReason"] == "end_turn"
+
+
+def test_an_editor_that_does_not_read_has_us_wait_and_loses_nothing(tmp_path, monkeypatch):
+    """Little room for what is to be said, and much to say: every word arrives, in order."""
+    monkeypatch.setattr(lines, "_FULL", 1000)
+    words = " ".join(str(number) for number in range(60_000))
+
+    async def story(host):
+        async with wired(host) as wire:
+            session = await opened(wire, host)
+            number = wire.prompt(session, "go")
+            await wire.outcome(number)
+            return wire
+
+    assert run(story(Hosting(tmp_path, {"text": words}))).said() == words
