@@ -1,7 +1,7 @@
 // The head of a session: its title, what carries it, what it costs, and what can be done with it.
 
 import { useRef, useState } from "preact/hooks";
-import { type Choice, api } from "../api/client.ts";
+import { type Choice, type SessionDetail, api } from "../api/client.ts";
 import { actions, change, compact, remove, stop } from "../state/actions.ts";
 import { show } from "../state/dialogs.ts";
 import { leave } from "../state/living.ts";
@@ -20,7 +20,7 @@ interface Props {
 }
 
 export function Header({ line, view, opened }: Props) {
-  const meters = <Meters line={line} view={view} window={opened.detail.value?.context?.window ?? 0} />;
+  const meters = <Meters line={line} view={view} detail={opened.detail.value} />;
   return (
     <header class="head">
       <div class="head-row">
@@ -123,9 +123,10 @@ function Title({ line }: { line: SessionLine }) {
   );
 }
 
-function Meters({ line, view, window }: { line: SessionLine; view: View | null; window: number }) {
+function Meters({ line, view, detail }: { line: SessionLine; view: View | null; detail: SessionDetail | null }) {
   const tokens = view?.meter.contextTokens ?? 0;
-  const size = view?.meter.contextWindow || window;
+  const size = view?.meter.contextWindow || (detail?.context?.window ?? 0);
+  const most = detail?.limits?.["sessionMoney"] ?? 0;
   const cost = Math.max(line.cost, view?.meter.cost ?? 0);
   const full = size ? Math.min(1, tokens / size) : 0;
   const said = size ? `${Math.round(full * 100)} % of the model's window of ${thousands(size)} tokens` : `${thousands(tokens)} tokens in the model's window`;
@@ -133,6 +134,7 @@ function Meters({ line, view, window }: { line: SessionLine; view: View | null; 
     <div class="meters">
       <span class="meter-cost" title={`${thousands(line.tokens)} tokens in all${line.unpriced ? `; ${priceWords(line.unpriced)}` : ""}`}>
         {money(cost, line.unpriced)}
+        {most > 0 && <span class="faint"> of {money(most)}</span>}
       </span>
       {(size > 0 || tokens > 0) && (
         <span class="meter" role="meter" aria-label="Context" aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(full * 100)} aria-valuetext={said} title={said}>

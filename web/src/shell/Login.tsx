@@ -49,6 +49,7 @@ function CodeForm() {
       <p>
         Run <code>bridle serve</code> and open the address that it prints, or put the code or a token here.
       </p>
+      <input type="text" name="username" autocomplete="username" hidden readOnly />
       <label class="field">
         <span>Code or token</span>
         <input

@@ -43,7 +43,7 @@ export function Start() {
         <ListButton />
       </div>
       <div class="start-card">
-        <h1>What shall be done?</h1>
+        <h1>{may("drive") ? "What shall be done?" : "Your sessions"}</h1>
         {may("drive") ? (
           <>
             <div class="composer-box">

@@ -48,8 +48,7 @@ export function rewound(draft: Draft, record: LogRecord): void {
     return item.gone === gone ? item : { ...item, gone };
   });
   draft.queued = draft.queued.filter((one) => one.seq <= to);
-  const by = words(record.data["by"], "me");
-  notice(draft, record, "rewind", `${name(by)} rewound the conversation to record ${to}.`, {
+  notice(draft, record, "rewind", `The conversation was rewound to record ${to}${by(record)}.`, {
     tone: "info",
     hint: "What was done to files stays done.",
   });
@@ -85,16 +84,15 @@ export function undone(draft: Draft, record: LogRecord): void {
   const turn = count(record.data["turn"]);
   const files = list(record.data["files"]).length;
   draft.changeTurn(turn, { undone: true });
-  const what = `${name(words(record.data["by"], "me"))} took back what turn ${turn} had changed`;
-  notice(draft, record, "undo", `${what} (${files} ${files === 1 ? "file" : "files"}).`, { tone: "info" });
+  const what = `What turn ${turn} had changed was taken back${by(record)}`;
+  notice(draft, record, "undo", `${what}: ${files} ${files === 1 ? "file is" : "files are"} as before.`, { tone: "info" });
 }
 
 export function moded(draft: Draft, record: LogRecord): void {
   const mode = words(record.data["mode"]);
   draft.mode = mode;
-  const by = words(record.data["by"], "me");
   const why = words(record.data["reason"]);
-  notice(draft, record, "mode", `Mode ${mode}, set by ${by === "me" ? "you" : by}${why ? `: ${why}` : ""}.`);
+  notice(draft, record, "mode", `Mode ${mode}${why ? `: ${why}` : by(record)}.`);
 }
 
 export function began(draft: Draft, record: LogRecord): void {
@@ -134,6 +132,8 @@ export function traced(draft: Draft, record: LogRecord): void {
   if (text) notice(draft, record, "trace", said && kind !== "retry" ? `${text} ${said}` : text, { hint: kind === "retry" ? said : "" });
 }
 
-function name(by: string): string {
-  return by === "me" ? "You" : by;
+/** Who did it, where that is not the owner: who reads this may be anybody. */
+function by(record: LogRecord): string {
+  const who = words(record.data["by"], "me");
+  return who === "me" ? "" : ` by ${who}`;
 }
