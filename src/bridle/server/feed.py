@@ -69,7 +69,7 @@ class Feed:
         self.session_id = session_id
         self.last = 0  # the newest that was told, or that was on disk before we began
         self.mark = 0  # everything up to here would survive
-        self.told = 0  # records, since we began
+        self.told = 0  # records, live or from disk
         self.ready = asyncio.Event()  # is `last` known?
         self.viewers = 0  # who watches, also those who still read what was before
         self.over = False

@@ -101,6 +101,7 @@ class Viewer:
         for frame in map(to_frame, found):
             chunks.append(frame.encoded(settled))
             self._last = frame.seq
+        self.feed.told += len(chunks)
         self._mark = max(self._mark, min(self._last, settled))
         return b"".join(chunks)
 
