@@ -8,12 +8,12 @@ from typing import Any
 
 from litestar import Litestar
 from litestar.config.app import AppConfig
-from litestar.connection import ASGIConnection
 from litestar.di import Provide
 from litestar.exceptions import MethodNotAllowedException
-from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.handlers import HTTPRouteHandler
 from litestar.plugins import PluginProtocol
 from litestar.plugins.core import MsgspecDIPlugin
+from litestar.types import ASGIApp
 
 from bridle.server.agui import agui_routes
 from bridle.server.asgi import App, Receive, Scope, Send
@@ -27,8 +27,7 @@ from bridle.server.routes.body import Body
 from bridle.server.routes.declared import declared, handlers
 from bridle.server.routes.faults import told
 from bridle.server.sealing import Sealed
-
-Connection = ASGIConnection[Any, Any, Any, Any]
+from bridle.server.views import Role
 
 ROUTES: tuple[HTTPRouteHandler, ...] = (
     *entrance.ROUTES,
@@ -51,7 +50,7 @@ class Application:
             dto=Body,
             return_dto=None,
             exception_handlers={Exception: told},
-            guards=[_role],
+            middleware=[_roled],
             logging_config=None,
             openapi_config=None,
             request_max_body_size=None,
@@ -75,17 +74,25 @@ def free_paths(app: Litestar) -> Callable[[str], bool]:
     return lambda path: path in exact or path.startswith(folders)
 
 
-async def _role(connection: Connection, handler: BaseRouteHandler) -> None:
+def _roled(app: ASGIApp) -> ASGIApp:
     """Before each route: may they? The guard has seen who they are; here it counts what for.
 
-    It waits for nothing, but Litestar has a thread for each that does not say so.
+    A middleware and no guard of Litestar's: it copies the route for each guard and request.
     """
-    if isinstance(handler, HTTPRouteHandler) and "OPTIONS" in handler.http_methods:
-        raise MethodNotAllowedException(headers={"allow": _methods(connection)})
-    role = declared(handler).role
+
+    async def check(scope: Any, receive: Any, send: Any) -> None:
+        handler = scope["route_handler"]
+        if "OPTIONS" in handler.http_methods:
+            raise MethodNotAllowedException(headers={"allow": _methods(scope)})
+        _check(scope.get("user"), declared(handler).role)
+        await app(scope, receive, send)
+
+    return check
+
+
+def _check(caller: Caller | None, role: Role | None) -> None:
     if role is None:
         return
-    caller: Caller | None = connection.scope.get("user")
     if caller is None:
         raise Refused(who())
     if not may(caller, role):
@@ -96,10 +103,10 @@ async def _role(connection: Connection, handler: BaseRouteHandler) -> None:
         )
 
 
-def _methods(connection: Connection) -> str:
+def _methods(scope: Any) -> str:
     """What can be done at this address, beside asking that."""
-    template = connection.scope["path_template"]
-    found = {method for path, method, _ in handlers(connection.app) if path == template}
+    known = handlers(scope["litestar_app"])
+    found = {method for path, method, _ in known if path == scope["path_template"]}
     return ", ".join(sorted(found))
 
 

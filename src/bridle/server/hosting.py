@@ -15,6 +15,7 @@ from bridle.server.asgi import App
 from bridle.server.limits import Limits
 
 _BACKLOG = 1_024
+_KEPT = 30  # seconds that a connection is kept without a request: longer than clients reuse theirs
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -89,6 +90,7 @@ class Host:
             proxy_headers=False,
             lifespan=lifespan,
             backlog=_BACKLOG,
+            timeout_keep_alive=_KEPT,
         )
         self._server = _Quiet(self._config)
         self._serving: asyncio.Task[None] | None = None
