@@ -1,6 +1,8 @@
 """`bridle acp` at a real editor's client: the official TypeScript library, over real pipes."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,7 @@ from bridges.editor_rig import editor
 from cli.cli_program import Program
 from rig import run
 
+FRIENDLY = Path(__file__).parent.parent / "mcp" / "friendly_server.py"
 WRITE = {"name": "write", "arguments": {"path": "a.txt", "content": "two\n"}}
 READ = {"name": "read", "arguments": {"path": "a.txt"}}
 EDIT = {"name": "edit", "arguments": {"path": "a.txt", "old": "one", "new": "two"}}
@@ -198,3 +201,29 @@ def test_after_a_restart_the_session_is_loaded_and_its_question_stands(bridle, s
     assert one.said() == "I write.Done."
     assert (bridle.workspace / "a.txt").read_text() == "two\n"
     assert [found["reason"] for found in records(bridle, "turn_end")] == ["done"]
+
+
+def test_the_editors_mcp_servers_have_tools_that_ask_like_all_others(bridle):
+    """Beside a server of the person's own: both are looked into by the one tool `mcp`."""
+    settings = bridle.home / ".config" / "bridle" / "config.yaml"
+    settings.parent.mkdir(parents=True)
+    program = [sys.executable, str(FRIENDLY), "stdio"]
+    settings.write_text(f"mcp:\n  servers:\n    mine:\n      command: {json.dumps(program)}\n")
+    look = {"name": "mcp", "arguments": {"action": "tools", "server": "the-editor-s"}}
+    add = {"name": "mcp__the-editor-s__add", "arguments": {"a": 1, "b": 2}}
+    model = bridle.script({"calls": [look]}, {"calls": [add]}, {"text": "Done."})
+    given = {"name": "the editor's", "command": program[0], "args": program[1:], "env": []}
+
+    async def story():
+        async with editor(bridle, "--model", model) as one:
+            found = await one.ask("session/new", cwd=str(bridle.workspace), mcpServers=[given])
+            ending = one.prompt(found["sessionId"], "go")
+            question = await one.question()
+            one.answer(question, "allow_once")
+            return one, question, (await ending)["result"]
+
+    one, question, ending = run(story())
+    assert question["params"]["toolCall"]["rawInput"] == {"a": 1, "b": 2}
+    assert ending["stopReason"] == "end_turn"
+    said = [update.get("content") for update in one.told("tool_call_update")]
+    assert {"type": "content", "content": {"type": "text", "text": "3"}} in said[-1]

@@ -3,9 +3,9 @@
 Options and the way from them to engines; what an editor can ask for is `bridle.server.acp`.
 """
 
+import re
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bridle.cli.setup import Setup
+    from bridle.config.mcp import ServerSettings
     from bridle.engine.engine import Engine
     from bridle.policy import Mode
     from bridle.promises.provider import Provider
-    from bridle.promises.tool import ToolSource
     from bridle.server.acp.host import EditorsServer, Place
     from bridle.stores.reading import SessionFolder
 
@@ -110,8 +110,8 @@ class EditorsHost:
         from bridle.server.acp.host import FACE
 
         setup = self._at(place.workspace, place.also, agent=place.agent)
-        sources = _sources(place.servers, setup.workspace)
-        return setup.engine(setup.provider(), None, FACE, on_ask="wait", sources=sources)
+        servers = _settings(place.servers)
+        return setup.engine(setup.provider(), None, FACE, on_ask="wait", servers=servers)
 
     def carrier(self, session_id: str) -> str:
         """The agent that carried a session; empty where it is the usual one."""
@@ -151,19 +151,15 @@ class EditorsHost:
             raise ConfigError(said, error, hint=hint) from error
 
 
-def _sources(servers: "tuple[EditorsServer, ...]", root: Path) -> "tuple[ToolSource, ...]":
-    """The editor's MCP servers, as a source of tools. Raise `ConfigError`."""
-    if not servers:
-        return ()
-    from bridle.config.mcp import ServerSettings, check_name
-    from bridle.runtime.mcp import sources_of
+def _settings(servers: "tuple[EditorsServer, ...]") -> "tuple[ServerSettings, ...]":
+    """The editor's MCP servers as settings, each with a name that one can have."""
+    from bridle.config.mcp import ServerSettings
 
+    found = {}
     for one in servers:
-        check_name(one.name)
-    found = [
-        ServerSettings(
-            one.name, one.command, dict(one.env), "", one.url, dict(one.headers), origin="editor"
+        name = re.sub("[^A-Za-z0-9]+", "-", one.name).strip("-")[:32] or "editor"
+        env, headers = dict(one.env), dict(one.headers)
+        found[name] = ServerSettings(
+            name, one.command, env, "", one.url, headers, origin="the editor"
         )
-        for one in servers
-    ]
-    return sources_of(found, root)
+    return tuple(found.values())

@@ -13,22 +13,29 @@ from bridle.config.places import hooks_file
 from bridle.runtime.prompts import FILES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bridle.config.hooks import CommandLine
+    from bridle.config.mcp import ServerSettings
     from bridle.promises.tool import ToolSource
 
 _HOOKS = ".bridle/hooks.yaml"  # trust's own, without its imports
 
 
-def servers(workspace: Path) -> "tuple[ToolSource, ...]":
-    """The MCP servers that count there, as a source of tools; none is started for it."""
+def servers(workspace: Path, more: "Sequence[ServerSettings]" = ()) -> "tuple[ToolSource, ...]":
+    """The MCP servers that count there, as a source of tools; none is started for it.
+
+    `more` are those of an editor; a name that the person has given to a server of theirs is theirs.
+    """
     from bridle.runtime.mcp import are_there_any, sources_of, standing
 
     if not are_there_any(workspace, os.environ):
-        return ()
+        return sources_of(more, workspace)
     found = standing(workspace)
     for note in found.notes:
         complain(*note)
-    return sources_of(found.servers, workspace)
+    mine = {one.name for one in found.servers}
+    return sources_of((*found.servers, *(one for one in more if one.name not in mine)), workspace)
 
 
 def hooks(workspace: Path, *, quiet: bool = False) -> "tuple[CommandLine, ...]":

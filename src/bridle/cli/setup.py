@@ -168,7 +168,7 @@ class Setup:
             options["fallback"] = self.other(settings.fallback_model)
         if self.hooks:
             options["hooks"] = self.hooks
-        if servers := (*project.servers(self.workspace), *extra.get("sources", ())):
+        if servers := project.servers(self.workspace, extra.get("servers", ())):
             options["sources"] = servers
         if told := "\n\n".join(filter(None, (self.instructions, extra.get("rule", "")))):
             options["instructions"] = told
