@@ -146,3 +146,10 @@ def test_one_place_alone_writes_html():
         if re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write", path.read_text())
     }
     assert found <= {"text/sanitise.ts"}
+
+
+def test_no_source_of_the_page_outgrows_the_house():
+    scripts = [*(WEB / "src").rglob("*.ts"), *(WEB / "src").rglob("*.tsx")]
+    assert len(scripts) > 20
+    assert [str(path) for path in scripts if len(path.read_text().splitlines()) > 400] == []
+    assert [path.name for path in scripts if not path.read_text().startswith("// ")] == []

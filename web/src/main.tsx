@@ -9,8 +9,12 @@ import { followTheme } from "./shell/theme.ts";
 import { begin, follow } from "./state/living.ts";
 import "./style/tokens.css";
 import "./style/base.css";
-import "./style/shell.css";
+import "./style/list.css";
+import "./style/session.css";
+import "./style/composer.css";
+import "./style/details.css";
 import "./style/over.css";
+import "./style/page.css";
 
 followTheme();
 render(<App />, document.getElementById("page")!);
