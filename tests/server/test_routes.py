@@ -177,6 +177,20 @@ def test_a_role_that_is_too_low_is_403_on_every_route(tmp_path):
     run(work())
 
 
+def test_a_session_that_asks_nobody_is_the_admin_s_to_make(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            token = there.room.door.tokens.add("ann", "drive")
+            path = f"/api/sessions/{await there.made()}"
+            for method, where in (("POST", "/api/sessions"), ("PATCH", path)):
+                low = await there.call(method, where, {"mode": "auto"}, token=token)
+                assert (low.status, low.code) == (403, "forbidden_role")
+                assert (await there.call(method, where, {"mode": "plan"}, token=token)).status < 300
+                assert (await there.call(method, where, {"mode": "auto"})).status < 300
+
+    run(work())
+
+
 def test_a_route_that_does_not_say_whom_it_answers_does_not_start(tmp_path):
     @get("/api/secret")
     async def secret() -> str:
