@@ -75,6 +75,8 @@ def given_of(data: Any) -> Given:
 def _parts(message: core.UserMessage, context: Sequence[core.Context]) -> tuple[Part, ...]:
     content = message.content
     parts = (Text(content),) if isinstance(content, str) else tuple(map(_part, content))
+    if not any(not isinstance(one, Text) or one.text.strip() for one in parts):
+        raise BadRequest("the newest message says nothing", hint="Say what you want done.")
     about = "".join(f"{one.description}: {one.value}\n" for one in context)
     return (Text(f"<context>\n{about}</context>\n\n"), *parts) if about else parts
 
