@@ -2,6 +2,8 @@
 //
 // EventSource cannot say why it broke, nor wait as long as it should; so this is a fetch whose body
 // is read as it comes. A server that has gone silent (no keep-alive) counts as broken, too.
+// A browser has six connections for a server, over all its tabs: a stream that nobody looks at rests
+// after a while and is taken up, without a word, when somebody does.
 
 import { Problem, noAnswer, toProblem } from "./problem.ts";
 import { type SseEvent, SseParser } from "./sse.ts";
@@ -15,8 +17,11 @@ export interface Watching {
   /** Before the first event of every connection. */
   readonly onOpen?: () => void;
   readonly onLink: (link: Link, problem: Problem | null) => void;
+  /** May it rest while the page is hidden? */
+  readonly rests: () => boolean;
 }
 
+const UNSEEN = 15_000; // a page that is hidden for so long is not being looked at
 const SILENCE = 40_000; // keep-alives come every 15 s
 const LONGEST = 2_500;
 const FATAL = new Set([400, 401, 403, 404, 421]);
@@ -25,7 +30,9 @@ export class Stream {
   private readonly watching: Watching;
   private control: AbortController | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private unseen: ReturnType<typeof setTimeout> | undefined;
   private tries = 0;
+  private resting = false;
   private closed = false;
 
   constructor(watching: Watching) {
@@ -33,23 +40,38 @@ export class Stream {
   }
 
   start(): this {
-    addEventListener("online", this.hurry);
-    document.addEventListener("visibilitychange", this.hurry);
+    addEventListener("online", this.wake);
+    document.addEventListener("visibilitychange", this.look);
     void this.connect();
     return this;
   }
 
   close(): void {
     this.closed = true;
-    removeEventListener("online", this.hurry);
-    document.removeEventListener("visibilitychange", this.hurry);
+    removeEventListener("online", this.wake);
+    document.removeEventListener("visibilitychange", this.look);
     clearTimeout(this.timer);
+    clearTimeout(this.unseen);
     this.control?.abort();
   }
 
+  private readonly look = (): void => {
+    clearTimeout(this.unseen);
+    if (document.visibilityState === "hidden") this.unseen = setTimeout(this.rest, UNSEEN);
+    else this.wake();
+  };
+
+  private readonly rest = (): void => {
+    if (this.closed || !this.watching.rests()) return;
+    this.resting = true;
+    clearTimeout(this.timer);
+    this.control?.abort();
+  };
+
   /** Somebody looks again, or the network is back: do not sit out the wait. */
-  private readonly hurry = (): void => {
-    if (this.timer === undefined || document.visibilityState === "hidden") return;
+  readonly wake = (): void => {
+    if (this.closed || (!this.resting && this.timer === undefined)) return;
+    this.resting = false;
     clearTimeout(this.timer);
     void this.connect();
   };
@@ -61,7 +83,7 @@ export class Stream {
       await this.read(control);
       this.again(noAnswer());
     } catch (error) {
-      if (this.closed) return;
+      if (this.closed || this.control !== control || this.resting) return;
       const problem = error instanceof Problem ? error : noAnswer();
       if (FATAL.has(problem.status)) this.watching.onLink("ended", problem);
       else this.again(problem);
@@ -87,7 +109,7 @@ export class Stream {
   }
 
   private again(problem: Problem): void {
-    if (this.closed) return;
+    if (this.closed || this.resting) return;
     this.watching.onLink("broken", problem);
     const wait = Math.min(LONGEST, 250 * 2 ** this.tries) * (0.75 + Math.random() / 2);
     this.tries += 1;

@@ -7,6 +7,7 @@ import { loadLines } from "../state/living.ts";
 import type { SessionLine } from "../state/model.ts";
 import { goTo, toFragment } from "../state/route.ts";
 import { current, cursor, listed, may, pendings, sessions } from "../state/store.ts";
+import { focus } from "./focus.ts";
 import { Bell, Close, Down, Half, Moon, Plus, Right, Search, Sun } from "./icons.tsx";
 import { type Branch, type Filter, branches, inOrder } from "./listing.ts";
 import { listOpen, now, trayOpen } from "./rooms.ts";
@@ -57,6 +58,11 @@ export function Sessions() {
   );
 }
 
+function begin(): void {
+  listOpen.value = false;
+  focus("composer");
+}
+
 function Top() {
   const waiting = pendings.value.length;
   const label = { auto: "Light or dark: as the system", light: "Light", dark: "Dark" }[theme.value];
@@ -81,7 +87,7 @@ function Top() {
         {theme.value === "auto" ? <Half /> : theme.value === "light" ? <Sun /> : <Moon />}
       </button>
       {may("drive") && (
-        <a class="button primary square" href="#/" aria-label="New session" title="New session (n)" onClick={() => (listOpen.value = false)}>
+        <a class="button primary square" href="#/" aria-label="New session" title="New session (n)" onClick={begin}>
           <Plus />
         </a>
       )}

@@ -1,6 +1,6 @@
 // Where a session begins: what shall be done, where, with which model, in which mode.
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { api } from "../api/client.ts";
 import { send } from "../state/actions.ts";
 import { saySorry } from "../state/living.ts";
@@ -22,9 +22,6 @@ interface Wanted {
 export function Start() {
   const [text, setText] = useDraft("");
   const [busy, setBusy] = useState(false);
-  useEffect(() => {
-    if (matchMedia("(pointer: fine)").matches) document.getElementById("composer")?.focus();
-  }, []);
   const [wanted, setWanted] = useState<Wanted>({ workspace: "", model: "", agent: "", mode: "ask" });
   const begin = async (): Promise<void> => {
     if (!text.trim() || busy) return;

@@ -5,6 +5,7 @@ import { dialog, show } from "../state/dialogs.ts";
 import { opened } from "../state/living.ts";
 import { goTo } from "../state/route.ts";
 import { gate, may } from "../state/store.ts";
+import { focus } from "./focus.ts";
 import { closeTopmost, listOpen, toggleDetails, toggleTimeline, trayOpen } from "./rooms.ts";
 import { step } from "./Sessions.tsx";
 import { nextTheme } from "./theme.ts";
@@ -23,7 +24,7 @@ export const KEYS: readonly (readonly [string, readonly Key[]])[] = [
     ["n", "a new session"],
   ]],
   ["Do", [
-    ["Esc", "close what lies on top; else stop the turn, after a question"],
+    ["Esc", "close what lies on top; stop the turn, after a question; leave a field"],
     ["u", "undo, with a preview"],
     ["f", "fork from the end"],
     ["m", "the mode"],
@@ -47,13 +48,6 @@ export const KEYS: readonly (readonly [string, readonly Key[]])[] = [
     ["@", "a file of the workspace"],
   ]],
 ];
-
-/** Focuses it as soon as it is there and can be: what opens needs some frames for that. */
-function focus(id: string, tries = 10): void {
-  const found = document.getElementById(id);
-  found?.focus();
-  if (document.activeElement !== found && tries > 0) requestAnimationFrame(() => focus(id, tries - 1));
-}
 
 const PLAIN: Readonly<Record<string, () => void>> = {
   j: () => step(1),
@@ -96,7 +90,9 @@ export function listenToKeys(): void {
   addEventListener("keydown", (event) => {
     if (event.defaultPrevented || gate.value.at !== "in" || dialog.value) return;
     if (event.key === "Escape") {
-      if (!closeTopmost()) void stop(true);
+      if (closeTopmost()) return;
+      if (opened.value?.view.value?.running) void stop(true);
+      else if (writes(event.target)) (event.target as HTMLElement).blur(); // the keys mean something again
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || writes(event.target)) return;

@@ -8,10 +8,12 @@ import { Stream } from "../api/stream.ts";
 import type { SessionLine } from "./model.ts";
 import { Opened } from "./opened.ts";
 import { followAddress, takeCode } from "./route.ts";
+import { Watch } from "./watch.ts";
 import { choices, current, cursor, dropLine, gate, lineIs, lineStops, listed, pendings, putLines, say, target } from "./store.ts";
 
 export const opened = signal<Opened | null>(null);
 let events: Stream | null = null;
+let watch: Watch | null = null;
 
 export async function begin(): Promise<void> {
   const code = takeCode();
@@ -45,8 +47,12 @@ export async function enter(): Promise<void> {
   followAddress();
   void loadLines("");
   void loadChoices();
+  watch ??= new Watch(
+    () => events?.wake(),
+    (found) => (pendings.value = found),
+  );
   events?.close();
-  events = new Stream({ url: () => "/api/events", onEvent: hear, onLink }).start();
+  events = new Stream({ url: () => "/api/events", onEvent: hear, onLink, rests: () => !watch?.isOurs() }).start();
 }
 
 function onLink(link: string, problem: Problem | null): void {
@@ -138,6 +144,7 @@ export async function loadPendings(): Promise<void> {
     asking = api.approvals().then(
       (found) => {
         pendings.value = found.approvals;
+        watch?.tell(found.approvals);
         opened.value?.tell(found.approvals);
       },
       () => undefined,

@@ -70,6 +70,7 @@ export class Opened {
     });
     this.stream = new Stream({
       url: () => api.streamUrl(this.id, this.settled),
+      rests: () => true,
       onOpen: () => (this.torn = true),
       onEvent: (event) => this.hear(event),
       onLink: (link, problem) => {
