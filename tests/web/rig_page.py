@@ -41,6 +41,7 @@ class Served:
         self.folder, self.flags = Path(folder), flags
         self.workspace = self.folder / "shop"
         self.workspace.mkdir(parents=True, exist_ok=True)
+        (self.folder / "home").mkdir(exist_ok=True)
         for name, text in (files or {}).items():
             (self.workspace / name).write_text(text)
         self.script = self.folder / "model.json"
@@ -56,7 +57,10 @@ class Served:
 
     @property
     def environ(self):
-        return {**os.environ, "BRIDLE_STATE": str(self.folder / "state"), "NO_COLOR": "1"}
+        """A home of its own: rules that are made of answers are nobody else's."""
+        places = {"HOME": str(self.folder / "home"), "BRIDLE_STATE": str(self.folder / "state")}
+        bare = {name: text for name, text in os.environ.items() if not name.startswith("XDG_")}
+        return {**bare, **places, "NO_COLOR": "1"}
 
     def start(self):
         """Until it says where it is; the address signs in once."""

@@ -10,6 +10,13 @@ export function left(expires: string, now = Date.now()): number | null {
   return Number.isNaN(end) ? null : (end - now) / 1000;
 }
 
+const HOUR = 3600;
+
+/** What is far away is told in hours. */
+function said(seconds: number): string {
+  return seconds > 2 * HOUR ? `${Math.round(seconds / HOUR)} h` : duration(seconds);
+}
+
 /** `expires in 4 min`, counted down while it is seen. */
 export function Countdown({ expires }: { expires: string }): JSX.Element | null {
   const [, tick] = useState(0);
@@ -22,5 +29,5 @@ export function Countdown({ expires }: { expires: string }): JSX.Element | null 
   }, [expires, pace, seconds === null || seconds <= 0]);
   if (seconds === null) return null;
   if (seconds <= 0) return <span class="expiry expiry-over">expired: it counts as no</span>;
-  return <span class={seconds < 60 ? "expiry expiry-soon" : "expiry"}>expires in {duration(seconds)}</span>;
+  return <span class={seconds < 60 ? "expiry expiry-soon" : "expiry"}>expires in {said(seconds)}</span>;
 }

@@ -1,6 +1,7 @@
 // The conversation and its parts, for the shell.
 
 import "./conversation.css";
+import "./moving.css";
 import "./markdown.css";
 import "./calls.css";
 import "./questions.css";

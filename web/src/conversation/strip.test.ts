@@ -22,7 +22,7 @@ test("a place means the mark next to it", () => {
 });
 
 test("steps go from mark to mark, or from prompt to prompt, and end in now", () => {
-  assert.equal(stepped(view, null, -1)?.seq, 101);
+  assert.equal(stepped(view, null, -1)?.seq, 51);
   assert.equal(stepped(view, 51, -1)?.seq, 11);
   assert.equal(stepped(view, 11, 1)?.seq, 51);
   assert.equal(stepped(view, 101, 1), null);

@@ -61,7 +61,7 @@ export function nearest(view: View, share: number): Mark | null {
 /** The mark that is a step away from a record; null beyond the end: that is now. */
 export function stepped(view: View, at: number | null, step: number, turns = false): Mark | null {
   const marks = turns ? view.marks.filter((mark) => mark.kind === "prompt") : view.marks;
-  const here = at ?? Infinity;
+  const here = at ?? view.last; // the newest record is now itself
   if (step > 0) return marks.find((mark) => mark.seq > here) ?? null;
   return marks.findLast((mark) => mark.seq < here) ?? marks[0] ?? null;
 }

@@ -1,8 +1,8 @@
 // The timeline: the whole session on a slim line, to go back to any record of it and look.
 
 import type { JSX } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
-import type { Mark, TimelineProps } from "../state/model.ts";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Mark, TimelineProps, View } from "../state/model.ts";
 import { clock } from "../text/words.ts";
 import { costLine, nearest, stepped, TALL, ticks, told, WIDE, x } from "./strip.ts";
 
@@ -13,6 +13,8 @@ export function Timeline({ view, at, actions }: TimelineProps): JSX.Element | nu
   const [hover, setHover] = useState<Mark | null>(null);
   const line = useRef<HTMLDivElement>(null);
   const frame = useRef(0);
+  const wanted = useRef(at); // what was asked for last: keys come faster than the past is shown
+  useEffect(() => void (wanted.current = at), [at]);
   if (view.marks.length < 2) return null;
   const markAt = (event: PointerEvent) => {
     const box = line.current!.getBoundingClientRect();
@@ -21,7 +23,8 @@ export function Timeline({ view, at, actions }: TimelineProps): JSX.Element | nu
   const seek = (mark: Mark | null) => {
     cancelAnimationFrame(frame.current);
     const isNow = mark === null || mark.seq >= view.last;
-    frame.current = requestAnimationFrame(() => actions.seek(isNow ? null : mark.seq));
+    const next = (wanted.current = isNow ? null : mark.seq);
+    frame.current = requestAnimationFrame(() => actions.seek(next));
   };
   const moved = (event: PointerEvent) => {
     const mark = markAt(event);
@@ -37,7 +40,7 @@ export function Timeline({ view, at, actions }: TimelineProps): JSX.Element | nu
     if (!move) return;
     event.preventDefault();
     event.stopPropagation();
-    seek(move === "first" ? (view.marks[0] ?? null) : move === "now" ? null : stepped(view, at, move.step, move.turns));
+    seek(move === "first" ? (view.marks[0] ?? null) : move === "now" ? null : stepped(view, wanted.current, move.step, move.turns));
   };
   const shown = hover ?? (at !== null ? view.marks.findLast((mark) => mark.seq <= at) : undefined);
   return (
@@ -49,15 +52,25 @@ export function Timeline({ view, at, actions }: TimelineProps): JSX.Element | nu
         onPointerMove={moved} onPointerDown={pressed} onPointerLeave={() => setHover(null)} onKeyDown={keyed}
       >
         <Strip view={view} />
-        <span class="timeline-knob" style={{ left: `${x(view, at ?? view.last) / (WIDE / 100)}%` }} aria-hidden="true" />
-        {shown && (
-          <span class="timeline-tip" style={{ left: `${Math.max(8, Math.min(92, x(view, shown.seq) / (WIDE / 100)))}%` }} aria-hidden="true">
-            {told(view, shown.seq)} <time>{clock(shown.at)}</time>
-          </span>
-        )}
+        <span class="timeline-knob" style={{ left: `${percent(view, at ?? view.last)}%` }} aria-hidden="true" />
+        {shown && <Tip view={view} mark={shown} />}
       </div>
     </div>
   );
+}
+
+/** What the place under the pointer, or the one that is shown, was. */
+function Tip({ view, mark }: { view: View; mark: Mark }): JSX.Element {
+  const left = Math.max(8, Math.min(92, percent(view, mark.seq)));
+  return (
+    <span class="timeline-tip" style={{ left: `${left}%` }} aria-hidden="true">
+      {told(view, mark.seq)} <time>{clock(mark.at)}</time>
+    </span>
+  );
+}
+
+function percent(view: View, seq: number): number {
+  return x(view, seq) / (WIDE / 100);
 }
 
 const KEYS: Record<string, { step: number; turns: boolean } | "first" | "now"> = {
