@@ -60,8 +60,9 @@ class Streams:
         """
         with self._admission.one_more(by):
             self._check()
-            await self._sessions.view(session_id)
-            self._check()
+            if self._sessions.opened(session_id) is None:
+                await self._sessions.view(session_id)
+                self._check()
             viewer = self._watch(session_id, after)
             try:
                 yield RETRY
