@@ -21,8 +21,8 @@ export function fromArguments(name: string, given: Readonly<Record<string, unkno
   if (name === "write" && typeof given["content"] === "string") return [diffOf(path, null, given["content"])];
   if (name !== "edit") return [];
   const pieces = Array.isArray(given["edits"]) ? (given["edits"] as Piece[]) : [given as Piece];
-  const parts = pieces.filter(isPiece).map((piece) => diffOf(path, piece.old, piece.new));
-  if (parts.length === 0) return [];
+  if (pieces.length === 0 || !pieces.every(isPiece)) return []; // what cannot be told whole is shown as it came
+  const parts = pieces.map((piece) => diffOf(path, piece.old, piece.new));
   const hunks = parts.flatMap((part) => part.hunks);
   const sum = (count: (part: FileDiff) => number) => parts.reduce((all, part) => all + count(part), 0);
   return [{ path, how: "changed", hunks, added: sum((part) => part.added), removed: sum((part) => part.removed) }];

@@ -44,20 +44,33 @@ export const Diff = memo(function Diff({ diff, label = "" }: DiffProps): JSX.Ele
   return <FileDiffs files={files} label={label} />;
 });
 
+interface FileDiffsProps {
+  readonly files: readonly FileDiff[];
+  readonly label?: string;
+  readonly whole?: boolean; // every line at once, as a question has to show it
+}
+
 /** Differences that were worked out already. */
-export function FileDiffs({ files, label = "" }: { files: readonly FileDiff[]; label?: string }): JSX.Element {
+export function FileDiffs({ files, label = "", whole = false }: FileDiffsProps): JSX.Element {
   const split = shape.value === "split" && !isNarrow.value;
   return (
     <div class="diffs" role="group" aria-label={label || "Changes"}>
       {files.map((file, at) => (
-        <OneFile key={at} file={file} split={split} first={at === 0} />
+        <OneFile key={at} file={file} split={split} first={at === 0} whole={whole} />
       ))}
     </div>
   );
 }
 
-function OneFile({ file, split, first }: { file: FileDiff; split: boolean; first: boolean }): JSX.Element {
-  const [all, showAll] = useState(false);
+interface OneFileProps {
+  readonly file: FileDiff;
+  readonly split: boolean;
+  readonly first: boolean;
+  readonly whole: boolean;
+}
+
+function OneFile({ file, split, first, whole }: OneFileProps): JSX.Element {
+  const [all, showAll] = useState(whole);
   const hunks = all ? file.hunks : cut(file.hunks);
   const count = file.hunks.reduce((sum, hunk) => sum + hunk.rows.length, 0);
   const name = neutral(file.path) || "change";

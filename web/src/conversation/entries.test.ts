@@ -59,6 +59,7 @@ test("changes come from the record, else from the arguments, else there are none
   assert.equal(fromArguments("write", { path: "n", content: "hi\n" })[0]?.how, "added");
   assert.deepEqual(fromArguments("read", { path: "n" }), []);
   assert.deepEqual(fromArguments("edit", { path: "n", old: 3 }), []);
+  assert.deepEqual(fromArguments("edit", { path: "n", edits: [{ old: "a", new: "b" }, { old: "c" }] }), []);
   assert.equal(rowsIn(changesOf(call({ diff: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n" }))), 2);
   assert.equal(restOf(call({ arguments: { command: "ls", timeout: 3 } })), '{\n  "timeout": 3\n}');
 });

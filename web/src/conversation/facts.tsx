@@ -11,7 +11,8 @@ import { fromArguments } from "./changes.ts";
 import { FileDiffs } from "./diff.tsx";
 
 const COVERED: Record<string, string> = { builds: "tests and builds" };
-const EDITS = ["path", "old", "new", "all", "edits", "content"];
+const EDITS = ["path", "old", "new", "edits", "content"]; // what a change that was made here tells
+const TOLD = [...EDITS, "all", "patch"]; // what the server's tells, which knows the file
 
 /** The whole of it; in the tray, only what is needed to decide. */
 export function Facts({ approval, compact }: { approval: Approval; compact: boolean }): JSX.Element {
@@ -22,14 +23,14 @@ export function Facts({ approval, compact }: { approval: Approval; compact: bool
     [approval.diff, call],
   );
   const command = call.name === "shell" && typeof call.arguments["command"] === "string" ? call.arguments["command"] : null;
-  const told = command !== null ? ["command"] : changes.length > 0 ? EDITS : [];
+  const told = command !== null ? ["command"] : approval.diff ? TOLD : changes.length > 0 ? EDITS : [];
   const rest = Object.entries(call.arguments).filter(([name]) => !told.includes(name));
   const plain = rest.every(([, value]) => isShort(value));
   return (
     <div class="facts">
       <Why asked={asked} />
       {command !== null && <CommandLine text={command} />}
-      {changes.length > 0 && <FileDiffs files={changes} label="What it would change" />}
+      {changes.length > 0 && <FileDiffs files={changes} label="What it would change" whole />}
       {!plain && <Rest entries={rest} />}
       <dl class="known">
         {plain && rest.map(([name, value]) => <Line key={name} name={oneLine(name, 40)}><code><Exact text={JSON.stringify(value)} /></code></Line>)}

@@ -51,6 +51,17 @@ test("what is no diff is kept as a note", () => {
   assert.equal(file!.hunks[0]!.rows[0]!.kind, "note");
 });
 
+test("no line of a change is left out, whatever it looks like", () => {
+  const lines = ["src/a.py", "(this is not what the file holds now)", "@@ 1 of 2 everywhere @@", "- old", "+ new", "", "index 12", "diff x"];
+  const rows = parseDiff(lines.join("\n"))[0]!.hunks.flatMap((hunk) => hunk.rows);
+  assert.deepEqual(rows.map((row) => [row.kind, textOf(row)]), [
+    ["note", "src/a.py"], ["note", "(this is not what the file holds now)"], ["note", "@@ 1 of 2 everywhere @@"],
+    ["gone", " old"], ["new", " new"], ["note", ""], ["note", "index 12"], ["note", "diff x"],
+  ]);
+  const open = parseDiff("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n+more\n")[0]!;
+  assert.deepEqual(open.hunks[0]!.rows.map(textOf), ["a", "\\ No newline at end of file", "b", "more"]);
+});
+
 test("a text for another gives both texts back", () => {
   const letters = "abcdef";
   let seed = 7;

@@ -36,17 +36,13 @@ export function parseDiff(text: string): FileDiff[] {
     if (head) {
       file ??= begun(files);
       at = readHunk(file, lines, at, head);
-    } else if (!isChatter(line)) {
-      file ??= begun(files);
+    } else {
+      file ??= begun(files); // nothing is left out: what is no diff is a note
       noted(file, line);
     }
   }
   for (const one of files) finish(one);
   return files;
-}
-
-function isChatter(line: string): boolean {
-  return line === "" || /^(diff |index |new file|deleted file|old mode|new mode|similarity|rename )/.test(line);
 }
 
 function begun(files: FileDiff[]): FileDiff {
@@ -67,8 +63,12 @@ function bare(name: string, prefix: string): string {
   return path.startsWith(prefix) ? path.slice(prefix.length) : path;
 }
 
+const MARKED: Record<string, Row["kind"]> = { "+": "new", "-": "gone" };
+
+/** A line outside of every hunk; one that is marked tells what comes or goes, without a number. */
 function noted(file: FileDiff, line: string): void {
-  const row: Row = { kind: "note", old: 0, now: 0, spans: [{ text: line, changed: false }] };
+  const kind = MARKED[line[0] ?? ""] ?? "note";
+  const row: Row = { kind, old: 0, now: 0, spans: [{ text: kind === "note" ? line : line.slice(1), changed: false }] };
   const last = file.hunks[file.hunks.length - 1];
   if (last) last.rows.push(row);
   else file.hunks.push({ head: "", rows: [row] });
@@ -87,7 +87,10 @@ function readHunk(file: FileDiff, lines: string[], at: number, head: RegExpExecA
     const kind = line[0] === "+" ? "new" : line[0] === "-" ? "gone" : line[0] === " " || line === "" ? "same" : null;
     if (kind === null && line[0] !== "\\") break;
     at++;
-    if (kind === null) continue;
+    if (kind === null) {
+      hunk.rows.push(row("note", 0, 0, line));
+      continue;
+    }
     hunk.rows.push(row(kind, kind === "new" ? 0 : old, kind === "gone" ? 0 : now, line.slice(1)));
     if (kind !== "new") old++;
     if (kind !== "gone") now++;
