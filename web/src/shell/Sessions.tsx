@@ -60,7 +60,7 @@ export function Sessions() {
 
 function begin(): void {
   listOpen.value = false;
-  focus("composer");
+  focus("composer", () => !document.getElementById("main")?.matches(".session-page"));
 }
 
 function Top() {

@@ -59,7 +59,7 @@ const PLAIN: Readonly<Record<string, () => void>> = {
   a: () => (trayOpen.value = !trayOpen.value),
   n: () => {
     goTo("");
-    focus("composer");
+    focus("composer", () => !document.getElementById("main")?.matches(".session-page"));
   },
   u: () => may("drive") && actions.undo(0),
   f: () => may("drive") && void forkEnd(),
