@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
@@ -127,6 +127,19 @@ class Wire:
         self._writer = -1
 
 
+class Room(asyncio.Event):
+    """Room for more to say, as the pipes know it; `full`: there was none, once."""
+
+    def __init__(self):
+        super().__init__()
+        self.full = asyncio.Event()
+        self.set()
+
+    def clear(self):
+        self.full.set()
+        super().clear()
+
+
 @asynccontextmanager
 async def wired(host):
     """An agent that serves, and is closed in the end as the program does it."""
@@ -137,10 +150,11 @@ async def wired(host):
     transport, _ = await loop.connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(our_in, "rb")
     )
-    agent = EditorsAgent(Lines(source, sink), host)
-    serving = asyncio.create_task(agent.serve())
+    pipes = Lines(source, sink)
+    agent = EditorsAgent(pipes, host)
     wire = Wire(our_out, reader)
-    wire.agent, wire.serving = agent, serving
+    wire.room = pipes._room = Room()
+    serving = asyncio.create_task(agent.serve())
     try:
         yield wire
     finally:
@@ -149,7 +163,8 @@ async def wired(host):
         await asyncio.wait_for(serving, PATIENCE)
         await asyncio.wait_for(agent.close(), PATIENCE)
         transport.close()
-        sink.close()
+        with suppress(BrokenPipeError):  # there may be words that nobody wanted to read
+            sink.close()
         source.close()
 
 

@@ -297,14 +297,17 @@ def test_a_task_asks_at_the_same_editor_and_the_answer_reaches_it(tmp_path):
             number = wire.prompt(session, "go")
             question = await wire.question()
             wire.answer(question, "allow_once")
-            return session, question, await wire.outcome(number)
+            return wire, session, question, await wire.outcome(number)
 
     host = Hosting(tmp_path, delegate, WRITE, {"text": "child done"}, {"text": "Done."})
-    session, question, ended = run(story(host))
+    wire, session, question, ended = run(story(host))
     assert question["params"]["sessionId"] == session
     assert ended["result"]["stopReason"] == "end_turn"
     assert (host.workspace / "a").read_text() == "1"
     assert len(host.folder.sessions()) == 2
+    asked = question["params"]["toolCall"]["toolCallId"]
+    states = [one for one in wire.told("tool_call_update") if one["toolCallId"] == asked]
+    assert states[-1]["status"] == "completed"
 
 
 def test_plans_are_agreed_to_and_questions_of_the_models_own_are_answered(tmp_path):
@@ -344,3 +347,21 @@ def test_an_editor_that_does_not_read_has_us_wait_and_loses_nothing(tmp_path, mo
             return wire
 
     assert run(story(Hosting(tmp_path, {"text": words}))).said() == words
+
+
+def test_an_editor_that_goes_without_reading_holds_nothing_up(tmp_path, monkeypatch):
+    """It asked for much and read none of it: the turn is over, the log is whole, and so are we."""
+    monkeypatch.setattr(lines, "_FULL", 1000)
+    monkeypatch.setattr(lines, "_FAREWELL", 0.1)
+    words = " ".join(str(number) for number in range(60_000))
+    host = Hosting(tmp_path, {"text": words})
+
+    async def story():
+        async with wired(host) as wire:
+            session = await opened(wire, host)
+            wire.prompt(session, "go")
+            await wire.room.full.wait()  # the pipe takes some of it
+            return session
+
+    session = run(story())
+    assert len(logged(host, session, TurnEnded)) == 1

@@ -4,6 +4,7 @@ Options and the way from them to engines; what an editor can ask for is `bridle.
 """
 
 import re
+import sys
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -39,9 +40,12 @@ def command(**flags: Any) -> int:
     The editor starts this, and names the folders to work on. Sessions are kept as always:
     `bridle sessions` lists them, and another terminal can answer what is asked.
     """
+    from bridle.cli.failure import complain
     from bridle.cli.setup import Setup
     from bridle.cli.turn import run
 
+    if sys.stdin is not None and sys.stdin.isatty():
+        complain("this is for an editor to start, and waits for one to speak", "Ctrl-D ends it.")
     return run(_serve(EditorsHost(flags, Setup(flags))))
 
 
@@ -110,6 +114,7 @@ class EditorsHost:
         from bridle.server.acp.host import FACE
 
         setup = self._at(place.workspace, place.also, agent=place.agent)
+        self.models()  # here, in a thread: to find them may take a look at the network
         servers = _settings(place.servers)
         return setup.engine(setup.provider(), None, FACE, on_ask="wait", servers=servers)
 

@@ -61,9 +61,10 @@ class EditorsAgent:
 
     async def close(self) -> None:
         """Park what waits for a person, interrupt the rest, and leave nothing running."""
+        self._peer.hurry()
         try:
-            for one in list(self._conversations.values()):
-                await one.close()
+            closing = [one.close() for one in self._conversations.values()]
+            await asyncio.gather(*closing, return_exceptions=True)
             await self._engines.close()
         finally:
             await self._peer.close()

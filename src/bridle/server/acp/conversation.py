@@ -5,6 +5,7 @@ send a prompt, too. A prompt is answered when everything that happened in its tu
 """
 
 import asyncio
+import logging
 from contextlib import aclosing
 from typing import Any
 
@@ -31,7 +32,7 @@ from bridle.events import (
     TurnParked,
     UsageReported,
 )
-from bridle.messages import Part, ToolCall, as_parts
+from bridle.messages import Part, ToolCall, ToolOutput, as_parts
 from bridle.policy import Mode
 from bridle.promises.provider import Provider
 from bridle.promises.session import TurnResult
@@ -44,6 +45,8 @@ from bridle.server.acp.peer import Peer
 from bridle.server.acp.questions import Questions
 from bridle.server.acp.replay import info, past_of
 from bridle.server.acp.words import Calls, message, notification, said_by_person, turn_usage, used
+
+log = logging.getLogger(__name__)
 
 _STOPS: dict[str, schema.StopReason] = {"max_tokens": "max_tokens", "refusal": "refusal"}
 
@@ -58,13 +61,14 @@ class Conversation:
         self._host = host
         self._calls = Calls(engine.parts.workspace.root)
         self._questions = Questions(peer, session.id, host.person, self._show_asked)
-        self._children = Overseen(engine, self._questions)
+        self._children = Overseen(engine, self._questions, self._tell_result)
         self._last = session.seq
         self._told: set[str] = set()  # calls that the editor knows
         self._ended = 0  # the newest turn whose end has been told
         self._stopped = ""  # why the model stopped last
         self._news = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
+        self._telling = asyncio.Event()  # is somebody telling?
         self._models: list[Provider] = []  # chosen here, and to be closed here
 
     @property
@@ -102,6 +106,7 @@ class Conversation:
     async def rest(self) -> None:
         """Tell nothing for the moment: it will be told from the beginning."""
         if self._following is not None:
+            self._telling.clear()
             self._following.cancel()
             await asyncio.wait([self._following])
         self._last = self.session.seq
@@ -113,6 +118,8 @@ class Conversation:
             await self.tell(info(self.session.title))
         await self._tell_use()
         self._following = asyncio.create_task(self._follow())
+        self._following.add_done_callback(_note)
+        self._telling.set()
         if self.session.is_parked or (self.session.history.waiting and not self.session.is_busy):
             await self.session.go_on()
         for asked in list(self.session.history.pending.values()):  # they were put before
@@ -120,6 +127,7 @@ class Conversation:
 
     async def prompt(self, parts: tuple[Part, ...]) -> schema.PromptResponse:
         """One prompt, to its end. Raise `RequestError` where the turn failed."""
+        await self._telling.wait()  # else its end could be seen before what happened
         turn = await self.session.send(parts, when="queue", by=self._host.person)
         try:
             result = await self.session.wait(turn)
@@ -249,6 +257,10 @@ class Conversation:
         fields.pop("session_update", None)
         return schema.ToolCallUpdate(**fields)
 
+    async def _tell_result(self, output: ToolOutput) -> None:
+        """What came of a task's call that was asked about here."""
+        await self.tell(self._calls.ended(output))
+
     async def _tell_choices(self) -> None:
         mode = schema.CurrentModeUpdate(
             session_update="current_mode_update", current_mode_id=self.session.mode
@@ -289,3 +301,9 @@ class Conversation:
         elif result.reason != "interrupted" and result.detail:
             await self.tell(message(f"\n\n[stopped: {result.detail}]"))
         return schema.PromptResponse(stop_reason=stop, usage=turn_usage(result.metrics))
+
+
+def _note(following: "asyncio.Task[None]") -> None:
+    """What broke it is said once, here."""
+    if not following.cancelled() and (error := following.exception()) is not None:
+        log.error("a session can be told no longer", exc_info=error)

@@ -4,12 +4,14 @@ How one is put together is the host's; what was made is closed here.
 """
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
 from acp import RequestError, schema
 
 from bridle.engine.engine import Engine
+from bridle.errors import SessionClosed
 from bridle.server.acp.host import EditorsServer, Host, Place
 
 
@@ -20,10 +22,13 @@ class Engines:
         self._host = host
         self._engines: dict[Place, Engine] = {}
         self._making = asyncio.Lock()
+        self._closed = False
 
     async def at(self, place: Place) -> Engine:
         """The engine of that place. Raise `ConfigError`, `RequestError`."""
         async with self._making:
+            if self._closed:
+                raise SessionClosed("bridle is ending, and begins nothing new")
             if place not in self._engines:
                 for folder in (place.workspace, *place.also):
                     await asyncio.to_thread(_check, folder)
@@ -33,6 +38,7 @@ class Engines:
     async def close(self) -> None:
         """Close all of them, and their sessions."""
         async with self._making:
+            self._closed = True
             for engine in self._engines.values():
                 await engine.close()
             self._engines.clear()
@@ -49,7 +55,7 @@ def place_of(request: Any, agent: str = "") -> Place:
     """Where the editor wants a session to be."""
     also = tuple(request.additional_directories or ())
     servers = tuple(map(_server, request.mcp_servers or ()))
-    return Place(request.cwd, also, servers, agent)
+    return Place(os.path.normpath(request.cwd), also, servers, agent)
 
 
 def _server(given: Any) -> EditorsServer:

@@ -1,7 +1,8 @@
 """Lines over two pipes, read and written in threads: nobody here ever waits for the other side.
 
 A line has an end: one that is longer than any message is skipped, and said to be. Who does not
-read what is said has us wait with more of it. The threads are left behind when the process ends.
+read what is said has us wait with more of it, but not with the end. The threads are left behind
+when the process ends.
 """
 
 import asyncio
@@ -31,6 +32,7 @@ class Lines:
         self._room = asyncio.Event()
         self._room.set()
         self._broken = False
+        self._hurried = False
 
     def begin(self) -> None:
         """Read and write from now on."""
@@ -42,6 +44,8 @@ class Lines:
         """The next line; an empty one stands for one that was too long; None at the end."""
         line = await self._arrived.get()
         self._ahead.release()
+        if line is None:
+            self.hurry()
         return line
 
     async def put(self, data: bytes) -> None:
@@ -50,9 +54,14 @@ class Lines:
             return
         self._waiting += len(data)
         self._leaving.put(data)
-        if self._waiting > _FULL:
+        if self._waiting > _FULL and not self._hurried:
             self._room.clear()
         await self._room.wait()
+
+    def hurry(self) -> None:
+        """It ends: from now on nobody waits for the other side to read."""
+        self._hurried = True
+        self._room.set()
 
     async def close(self) -> None:
         """The last words get out, where somebody reads them."""

@@ -52,6 +52,10 @@ class Peer:
         while (line := await self._lines.line()) is not None:
             await self._take(line)
 
+    def hurry(self) -> None:
+        """It ends: nobody waits for the editor to read any more."""
+        self._lines.hurry()
+
     async def close(self) -> None:
         """Give up what is under way, and have the last words said."""
         for task in self._tasks:
