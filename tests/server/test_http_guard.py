@@ -1,7 +1,10 @@
 """Coming in over a real server: tokens, one-time codes, cookies, names, the page's own files."""
 
+from contextlib import aclosing
+
+from msgspec.structs import replace
 from rig_raw import head, said
-from rig_server import server
+from rig_server import LIMITS, server
 
 from bridle.server.guard import Names
 from bridle.server.pages import Page
@@ -95,6 +98,23 @@ def test_a_revoked_token_ends_at_once(tmp_path):
             assert (await there.get("/api/me", token=token)).body["name"] == "ann"
             there.room.door.tokens.revoke("ann")
             assert (await there.get("/api/me", token=token)).status == 401
+
+    run(work())
+
+
+def test_a_revoked_token_ends_the_streams_of_its_name_and_no_others(tmp_path):
+    async def work():
+        limits = replace(LIMITS, stalled_seconds=0.2)
+        async with server(tmp_path, limits=limits) as there:
+            token = there.room.door.tokens.add("ann", "watch")
+            path = f"/api/sessions/{await there.made()}/stream"
+            async with aclosing(there.events(path)) as mine:
+                await anext(mine)
+                async with aclosing(there.events(path, token=token)) as theirs:
+                    await anext(theirs)
+                    there.room.door.tokens.revoke("ann")
+                    assert [event async for event in theirs] == []
+                assert len(there.room.streams) == 1
 
     run(work())
 

@@ -5,13 +5,14 @@ a status. When the client goes, the pieces end; one that does not read for too l
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any, cast
 
 from bridle.server.asgi import Receive, Send
 
 ABORT = "bridle.abort"  # in the scope: what cuts the connection, where the server can do that
-FIRST = asyncio.FIRST_COMPLETED
+_LOOK = 10.0  # seconds between two looks at whether it may go on
+_END = {"type": "http.response.body", "body": b""}
 Head = list[tuple[bytes, bytes]]
 
 EVENTS: Head = [
@@ -25,26 +26,41 @@ class Flow:
     """Pieces on their way to one client; an ASGI application."""
 
     def __init__(
-        self, pieces: AsyncIterator[bytes], first: bytes, head: Head, patience: float
+        self,
+        pieces: AsyncIterator[bytes],
+        first: bytes,
+        head: Head,
+        patience: float,
+        still: Callable[[], bool],
     ) -> None:
         self._pieces = pieces
         self._first = first
         self._head = head
         self._patience = patience
+        self._still = still
         self._since: float | None = None  # when the piece that is being sent was handed over
 
     @classmethod
-    async def begun(cls, pieces: AsyncIterator[bytes], head: Head, patience: float) -> "Flow":
-        """A flow whose first piece has come; a client has so many seconds to take each."""
-        return cls(pieces, await anext(pieces, b""), head, patience)
+    async def begun(
+        cls,
+        pieces: AsyncIterator[bytes],
+        head: Head,
+        patience: float,
+        still: Callable[[], bool] = lambda: True,
+    ) -> "Flow":
+        """A flow whose first piece has come; a client has so many seconds to take each.
+
+        `still` says whether it may go on; it is asked now and then.
+        """
+        return cls(pieces, await anext(pieces, b""), head, patience, still)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Send it, until it ends or the client goes."""
-        sending = asyncio.ensure_future(self._send(send))
-        going = asyncio.ensure_future(_gone(receive))
+        """Send it, until it ends, the client goes, or may not have it any more."""
+        sending = asyncio.create_task(self._send(send))
+        going = asyncio.create_task(_gone(receive))
         both = {sending, going}
         try:
-            while not (await asyncio.wait(both, timeout=self._patience, return_when=FIRST))[0]:
+            while await self._lasts(both):
                 if self._stuck():
                     scope.get(ABORT, _nothing)()
             if sending.done():
@@ -54,6 +70,14 @@ class Flow:
                 task.cancel()
             await asyncio.wait(both)
             await cast("AsyncGenerator[bytes, None]", self._pieces).aclose()
+        if sending.cancelled():
+            await send(_END)  # without this one the server would think that it was forgotten
+
+    async def _lasts(self, both: set[asyncio.Task[None]]) -> bool:
+        """Wait for its end, but not for ever; is there more to come?"""
+        every = min(_LOOK, self._patience)
+        done, _ = await asyncio.wait(both, timeout=every, return_when=asyncio.FIRST_COMPLETED)
+        return not done and self._still()
 
     def _stuck(self) -> bool:
         """Does the client not read? Looked at now and then: a clock for each piece would cost."""
@@ -65,7 +89,7 @@ class Flow:
         await self._piece(send, self._first)
         async for piece in self._pieces:
             await self._piece(send, piece)
-        await send({"type": "http.response.body", "body": b""})
+        await send(_END)
 
     async def _piece(self, send: Send, piece: bytes) -> None:
         self._since = asyncio.get_running_loop().time()

@@ -1,5 +1,6 @@
 """The verbs and the streams: say something, answer a question, stop it, watch."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 from litestar import get, post
@@ -8,6 +9,7 @@ from litestar.types import ASGIApp
 from msgspec import Struct
 
 from bridle.server.flowing import EVENTS, Flow
+from bridle.server.room import Room
 from bridle.server.routes.declared import Asking, Here, Id, Seq, check_role, needs
 from bridle.server.views import (
     ApprovalAnswer,
@@ -98,7 +100,7 @@ async def stream(
 ) -> ASGIApp:
     """A session's records as server-sent events: those after a number, then live (A10)."""
     pieces = room.streams.session(session_id, int(last or after), request.user.name)
-    return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds)
+    return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds, _watches(request, room))
 
 
 @get(
@@ -108,7 +110,13 @@ async def stream(
 async def events(request: Asking, room: Here) -> ASGIApp:
     """What changes in all sessions, as server-sent events: their lines, and open questions."""
     pieces = room.streams.events(request.user.name)
-    return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds)
+    return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds, _watches(request, room))
+
+
+def _watches(request: Asking, room: Room) -> Callable[[], bool]:
+    """Whether they still may: a token that is revoked ends the streams of its name, too."""
+    name = request.user.name
+    return lambda: room.door.tokens.named(name) is not None
 
 
 ROUTES = (chat, interrupt, answered, pending, stream, events)
