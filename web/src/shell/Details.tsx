@@ -1,7 +1,7 @@
 // What belongs to a session beside its conversation: todo list, files, children, turns.
 
 import { actions } from "../state/actions.ts";
-import type { Child, SessionLine, Todo, View } from "../state/model.ts";
+import type { Child, SessionLine, Todo, Turn, View } from "../state/model.ts";
 import { toFragment } from "../state/route.ts";
 import { may, sessions } from "../state/store.ts";
 import { Check, Close } from "./icons.tsx";
@@ -121,6 +121,12 @@ function Kids({ kids }: { kids: readonly Kid[] }) {
   );
 }
 
+function account(turn: Turn, running: number): string {
+  const how = turn.reason || (running === turn.number ? "running" : "");
+  const words = [how, count(turn.calls, "call"), turn.tokens ? thousands(turn.tokens) : "", money(turn.cost, turn.unpriced), turn.undone ? "undone" : ""];
+  return words.filter(Boolean).join(" · ");
+}
+
 function Turns({ view }: { view: View }) {
   const newest = view.turns.slice(-30).reverse();
   return (
@@ -135,8 +141,7 @@ function Turns({ view }: { view: View }) {
               <span class="turn-number">{turn.number}</span>
               <span class="turn-prompt">{turn.prompt || "…"}</span>
               <span class="faint">
-                {turn.reason || (view.running === turn.number ? "running" : "")} · {count(turn.calls, "call")} · {thousands(turn.tokens)} · {money(turn.cost, turn.unpriced)}
-                {turn.undone ? " · undone" : ""}
+                {account(turn, view.running)}
               </span>
             </a>
             {may("drive") && turn.files.length > 0 && !turn.undone && (

@@ -1,14 +1,13 @@
 // The sessions at the left: live state, children below their parents, filter and search.
 
 import { computed, signal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
-import { type Hit, api } from "../api/client.ts";
 import { loadLines } from "../state/living.ts";
 import type { SessionLine } from "../state/model.ts";
 import { goTo, toFragment } from "../state/route.ts";
 import { current, cursor, listed, may, pendings, sessions } from "../state/store.ts";
 import { focus } from "./focus.ts";
 import { Bell, Close, Down, Half, Moon, Plus, Right, Search, Sun } from "./icons.tsx";
+import { Hits } from "./Hits.tsx";
 import { type Branch, type Filter, branches, inOrder } from "./listing.ts";
 import { listOpen, now, trayOpen } from "./rooms.ts";
 import { nextTheme, theme } from "./theme.ts";
@@ -35,7 +34,6 @@ export function step(by: number): void {
 }
 
 export function Sessions() {
-  const hits = useHits(words.value.trim());
   const found = shown.value;
   return (
     <nav class={`sessions${listOpen.value ? " open" : ""}`} aria-label="Sessions">
@@ -53,7 +51,7 @@ export function Sessions() {
           Older sessions
         </button>
       )}
-      {words.value.trim().length > 1 && <Hits hits={hits} />}
+      {words.value.trim().length > 1 && <Hits asked={words.value.trim()} />}
     </nav>
   );
 }
@@ -199,44 +197,4 @@ function Row({ line }: { line: SessionLine }) {
       </span>
     </a>
   );
-}
-
-function useHits(asked: string): readonly Hit[] | null {
-  const [hits, setHits] = useState<readonly Hit[] | null>(null);
-  useEffect(() => {
-    setHits(null);
-    if (asked.length < 2) return;
-    const control = new AbortController();
-    const wait = setTimeout(() => {
-      api.search(asked, control.signal).then((found) => setHits(found.hits), () => undefined);
-    }, 200);
-    return () => {
-      clearTimeout(wait);
-      control.abort();
-    };
-  }, [asked]);
-  return hits;
-}
-
-function Hits({ hits }: { hits: readonly Hit[] | null }) {
-  return (
-    <section class="hits" aria-label="Found in conversations">
-      <h2>In conversations</h2>
-      {hits === null && <p class="faint">Searching…</p>}
-      {hits?.length === 0 && <p class="faint">Nothing was found.</p>}
-      {hits?.map((hit) => (
-        <a key={`${hit.sessionId}@${hit.seq}`} class="hit" href={toFragment(hit.sessionId, hit.seq)} onClick={() => (listOpen.value = false)}>
-          <span class="hit-title">{hit.title || "Untitled session"}</span>
-          <span class="hit-text">{marked(hit.text, words.value.trim())}</span>
-        </a>
-      ))}
-    </section>
-  );
-}
-
-/** The text with what was looked for marked in it. */
-function marked(text: string, asked: string) {
-  const at = text.toLowerCase().indexOf(asked.toLowerCase());
-  if (!asked || at < 0) return text;
-  return [text.slice(Math.max(0, at - 60), at), <mark key="mark">{text.slice(at, at + asked.length)}</mark>, text.slice(at + asked.length)];
 }

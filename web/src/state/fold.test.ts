@@ -104,6 +104,11 @@ test("a rewind takes back what came after, and a later one may bring it back", (
   assert.equal(alive(12, 20, [{ seq: 10, to: 4 }, { seq: 15, to: 9 }]), false);
 });
 
+test("what was asked before a fork is not asked here", () => {
+  const view = fold("s", log(...WORKED.slice(0, 8), { type: "fork", sessionId: "other", at: 8 }));
+  assert.deepEqual([view.approvals, callOf(view.items).status, callOf(view.items).approval?.state, view.running], [[], "skipped", "gone", 0]);
+});
+
 test("a log that is loaded from its middle begins with what is whole", () => {
   const records = log(...WORKED);
   const view = fold("s", records.slice(4), { ...NOTHING, running: 1, mode: "plan", seq: 15, meter: { ...NOTHING.meter, tokens: 7 } });

@@ -234,6 +234,15 @@ function interrupted(draft: Draft): void {
   draft.open = [];
 }
 
+/** What ran or was asked before a fork or a rewind is nobody's business here any more. */
+function leftBehind(draft: Draft): void {
+  interrupted(draft);
+  calls.closeCalls(draft);
+  if (draft.running) draft.changeTurn(draft.running, { reason: draft.turns.get(draft.running)?.reason || "left" });
+  draft.running = 0;
+  draft.parked = false;
+}
+
 const RECORDED: Readonly<Record<string, Apply>> = {
   session_start: began,
   user_prompt: replies.queue,
@@ -249,10 +258,12 @@ const RECORDED: Readonly<Record<string, Apply>> = {
   approval_asked: (draft, record, folding) => calls.asked(draft, record, folding.diffs),
   approval_answered: calls.answered,
   mode: notices.moded,
-  fork: notices.forked,
+  fork: (draft, record) => {
+    leftBehind(draft);
+    notices.forked(draft, record);
+  },
   rewind: (draft, record) => {
-    interrupted(draft);
-    draft.running = 0;
+    leftBehind(draft);
     draft.todos = toTodos(record.data["todos"]);
     notices.rewound(draft, record);
   },

@@ -237,7 +237,7 @@ export interface Turn {
   readonly startedAt: string;
   readonly endSeq: number; // 0 while it runs
   readonly endedAt: string;
-  readonly reason: string; // done failed timeout interrupted budget stuck parked, or ""
+  readonly reason: string; // done failed timeout interrupted budget stuck parked left, or ""
   readonly detail: string;
   readonly tokens: number;
   readonly cost: number;

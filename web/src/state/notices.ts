@@ -73,9 +73,6 @@ function thousands(tokens: number): string {
 export function forked(draft: Draft, record: LogRecord): void {
   const at = count(record.data["at"]);
   draft.queued = [];
-  draft.asked.clear();
-  draft.running = 0;
-  draft.parked = false;
   const sessionId = words(record.data["sessionId"]);
   notice(draft, record, "fork", `Forked here from another session, at its record ${at}.`, { tone: "info", sessionId });
 }
