@@ -21,6 +21,7 @@ class Clients:
         self.answers = {}  # acknowledged: by what was shown, the session
         self.seen = {}  # what each stream was told, by its number: seq and data in order
         self.over = False
+        self.moves = 0  # how much was seen and acknowledged
         self._count = 0
 
     async def begin(self, count):
@@ -54,7 +55,16 @@ class Clients:
             status, body = await self.ask("POST", path, chat, **{"Idempotency-Key": key})
             assert status == 202, body
             self.prompts[key] = session_id, chat["prompt"], body["turn"]
+            self.moves += 1
             await asyncio.sleep(0.2)
+
+    async def moved(self, count, seconds=20.0):
+        """Until so much more was seen; or for so long."""
+        end = self.moves + count
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self.moves < end:  # noqa: ASYNC110 - the moment is meant, not an event
+                    await asyncio.sleep(0.001)
 
     async def say_yes(self):
         """An answer to every question, for ever."""
@@ -67,6 +77,7 @@ class Clients:
                 assert status in (200, 409, 410, 404), found
                 if status == 200:
                     self.answers[one["shown"]] = one["sessionId"]
+                    self.moves += 1
             await asyncio.sleep(0.02)
 
     async def follow(self, name, session_id):
@@ -83,6 +94,7 @@ class Clients:
                         if "data" in block and block.get("event") not in ("resync", "stopping"):
                             data = json.loads(block["data"])
                             seen.append((data["seq"], data["data"]))
+                            self.moves += 1
                         last = int(block.get("id", last))
             await asyncio.sleep(_AGAIN)
 

@@ -1,15 +1,21 @@
-"""kill -9 of a whole server under load: nothing acknowledged is lost, and nothing is done twice."""
+"""kill -9 of a whole server under load: nothing acknowledged is lost, and nothing is done twice.
+
+It is the real `bridle serve`, with real commands that each leave a file; only the model is played,
+by a server of its own that is never killed.
+"""
 
 import asyncio
 import json
+import os
 import random
+import secrets
 import socket
 import sys
 from collections import Counter
-from pathlib import Path
 
+import aiohttp
 import pytest
-from chaos_clients import Clients
+from chaos_clients import TOKEN, Clients
 
 from bridle.events import (
     ApprovalAnswered,
@@ -21,10 +27,33 @@ from bridle.events import (
 )
 from bridle.stores.reading import SessionFolder
 from bridle.stores.verify import verify
+from bridle.testing import FakeAnthropic
 from rig import SOAK, seeds
 
-PROGRAM = str(Path(__file__).with_name("chaos_program.py"))
 SESSIONS = 3
+RULE = "allow: shell(mktemp effects/*)"  # a folder is another thing, so that somebody is asked
+
+
+def model(body):
+    """Two commands that may run, one that asks, and some words; then the turn is over."""
+    messages = body["messages"]
+    newest = max(at for at, one in enumerate(messages) if _is_prompt(one))
+    step = sum(one["role"] == "assistant" for one in messages[newest:])
+    if step >= 2:
+        return {"text": "That is all that there was to do here. " * 4, "pause": 0.002}
+    names = [f"toolu_{secrets.token_hex(8)}" for _ in range(2 - step)]
+    lines = [f"mktemp {'-d ' if step else ''}effects/{one}.XXXXXX" for one in names]
+    calls = [
+        {"name": "shell", "arguments": {"command": line}, "id": name}
+        for name, line in zip(names, lines, strict=True)
+    ]
+    return {"text": "Some words first.", "calls": calls, "pause": 0.002}
+
+
+def _is_prompt(message):
+    said = message["content"]
+    kinds = [one["type"] for one in said] if isinstance(said, list) else ["text"]
+    return message["role"] == "user" and "tool_result" not in kinds
 
 
 def free_port():
@@ -33,12 +62,29 @@ def free_port():
         return found.getsockname()[1]
 
 
-async def started(folder, port):
+async def started(folder, port, url):
+    """The command, up."""
+    token = TOKEN["Authorization"].removeprefix("Bearer ")
+    words = ["serve", "--port", port, "--token", token, "--workspace", folder / "work"]
+    words += ["--model", "anthropic/claude-x", "--base-url", url, "--rule", RULE]
+    home = {"HOME": str(folder), "BRIDLE_STATE": str(folder / "state"), "PATH": os.environ["PATH"]}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, PROGRAM, str(folder), str(port), stdout=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "bridle", *map(str, words)),
+        env=home | {"ANTHROPIC_API_KEY": "sk-none"},
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+        cwd=folder,
     )
-    assert await process.stdout.readline() == b"up\n"
-    return process
+    async with aiohttp.ClientSession() as client:
+        for _ in range(1000):
+            try:
+                async with client.get(f"http://127.0.0.1:{port}/api/health") as answer:
+                    assert answer.status == 200
+                    return process
+            except aiohttp.ClientError:
+                assert process.returncode is None
+                await asyncio.sleep(0.02)
+    raise AssertionError("the server did not start")
 
 
 async def killed(process):
@@ -48,9 +94,18 @@ async def killed(process):
 
 async def story(folder):
     """Kills at seeded moments, and then the time that is needed to come to an end."""
+    (folder / "work" / "effects").mkdir(parents=True)
+    vendor = await FakeAnthropic(model).start()
+    try:
+        return await killing(folder, vendor.url)
+    finally:
+        await vendor.stop()
+
+
+async def killing(folder, url):
     port = free_port()
     clients = Clients(port)
-    process = await started(folder, port)
+    process = await started(folder, port, url)
     await clients.begin(SESSIONS)
     talking = [asyncio.ensure_future(clients.talk(one)) for one in clients.sessions]
     answering = asyncio.ensure_future(clients.say_yes())
@@ -60,9 +115,9 @@ async def story(folder):
         for number in range(2)
     ]
     for seed in seeds(100):
-        await asyncio.sleep(random.Random(seed).uniform(0.02, 0.7))
+        await clients.moved(random.Random(seed).randint(1, 400))
         await killed(process)
-        process = await started(folder, port)
+        process = await started(folder, port, url)
     clients.over = True
     await asyncio.gather(*talking)
     await at_rest(clients, folder)
@@ -78,7 +133,7 @@ async def story(folder):
 
 async def at_rest(clients, folder):
     """Until every prompt that was received has had its turn."""
-    async with asyncio.timeout(300 if SOAK else 45):
+    async with asyncio.timeout(600 if SOAK else 120):
         while any(has_work(logged(folder, one)) for one in clients.sessions):  # noqa: ASYNC110 - logs tell nobody
             await asyncio.sleep(0.1)
 
@@ -106,7 +161,7 @@ def of(records, kind):
     return [one for one in records if isinstance(one.event, kind)]
 
 
-@pytest.mark.timeout(900 if SOAK else 120)
+@pytest.mark.timeout(1800 if SOAK else 300)
 def test_after_any_kill_nothing_acknowledged_is_lost_and_no_call_ran_twice(tmp_path):
     clients = asyncio.run(story(tmp_path))
     logs = {name: logged(tmp_path, name) for name in clients.sessions}
@@ -141,7 +196,8 @@ def check_answers(clients, name, records):
 
 def check_effects(folder, logs):
     """No call has had its effect twice; those with a good result have had it, unbegun ones not."""
-    lines = (folder / "effects").read_text().splitlines()
+    left = (folder / "work" / "effects").iterdir()
+    lines = [one.name.partition(".")[0] for one in left]
     every = [one.event for records in logs.values() for one in records]
     begun = {one.call_id for one in every if isinstance(one, CallIntended)}
     outputs = [one.output for one in every if isinstance(one, ToolResultEvent)]

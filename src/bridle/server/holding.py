@@ -59,6 +59,11 @@ class Holding:
                 return found
         return None
 
+    def has(self, session_id: str) -> bool:
+        """Was it taken up here, and so found to be ours, and is it still open?"""
+        session = self._mine.get(session_id)
+        return session is not None and not session.is_closed
+
     def open(self) -> tuple[Session, ...]:
         """All of them, tasks too."""
         return tuple(one for engine in self._engines.open() for one in engine.sessions())
@@ -82,7 +87,7 @@ class Holding:
                 and wanted is not None
                 and wanted != self._wanted.get(session_id)
             ):
-                await self._engines.engine(wanted, session_id)  # where there is none, it stays open
+                await self._engines.engine(wanted)  # where there is none, it stays open
                 await self._part(session)
                 session = None
             if session is None:
@@ -161,7 +166,7 @@ class Holding:
         if wanted is None:
             engine, wanted = await self._as_before(session_id)
         else:
-            engine = await self._engines.engine(wanted, session_id)
+            engine = await self._engines.engine(wanted)
         self.check_taking()
         before = await asyncio.to_thread(carried, self._ground.folder.path(session_id))
         session = await engine.session(session_id)
@@ -178,12 +183,12 @@ class Holding:
         """The engine that fits how the session was carried last, as far as there is one."""
         before: Earlier = await asyncio.to_thread(earlier, self._ground, session_id)
         usual = Wanted(before.workspace)
-        engine = await self._engines.engine(usual, session_id)
+        engine = await self._engines.engine(usual)
         wanted = before.wanted(engine)
         if wanted == usual:
             return engine, usual
         try:
-            return await self._engines.engine(wanted, session_id), wanted
+            return await self._engines.engine(wanted), wanted
         except ConfigError as error:
             log.warning("session %s goes on as usual: %s", session_id, error.message)
             return engine, usual
@@ -236,15 +241,14 @@ class Holding:
         over = False
         while not over:
             over = True
-            async with aclosing(engine.subscribe()) as told:
+            async with aclosing(engine.subscribe("sessions")) as told:
                 async for one in told:
-                    if one.topic == "sessions":
-                        self._mark(one.session_id, one.name)
-                        self._tell(one.session_id, one.name)
-                    elif one.name == "resync":
+                    if one.name == "resync":
                         over = False
-                    else:
-                        self._touch(one.session_id)
+                        continue
+                    self._touch(one.session_id)
+                    self._mark(one.session_id, one.name)
+                    self._tell(one.session_id, one.name)
 
 
 async def _over(session: Session) -> None:
