@@ -1,14 +1,19 @@
 """AG-UI over plain HTTP: roles, refusals, retries, sessions that others hold, the server's end."""
 
 import asyncio
+import importlib.util
 import json
+import subprocess
 import sys
+from contextlib import aclosing
 
 import pytest
 
 from bridle.events import PromptReceived, TurnEnded
 from bridle.promises.provider import ProviderInfo
+from bridle.server.agui import agui_routes, running
 from bridle.tools.function import tool
+from bridle.tools.task import TaskTool
 from rig import call, run, until
 from server.rig_server import Running, server, write_note
 
@@ -208,3 +213,58 @@ def test_a_question_outlives_the_server_and_is_answered_by_the_next_run(tmp_path
     results = [one["content"] for one in events if one["type"] == "TOOL_CALL_RESULT"]
     assert results == ["wrote hi"]
     assert events[-1]["type"] == "RUN_FINISHED"
+
+
+def test_a_question_of_a_task_is_an_interrupt_of_the_run_and_answered_there(tmp_path):
+    """The child asks, the parent's run waits; with the answer both go on."""
+    delegate = call("task", description="note it", prompt="write a note")
+    replies = [delegate, NOTE, "The child is done.", "Done."]
+
+    async def story():
+        async with server(tmp_path, replies, write_note, TaskTool()) as there:
+            first = await ran(there)
+            (asked,) = first[-1]["outcome"]["interrupts"]
+            session = first[1]["snapshot"]["sessionId"]
+            resume = [{"interruptId": asked["id"], "status": "resolved", "payload": True}]
+            return session, asked, await ran(there, say="", run_id="r2", resume=resume)
+
+    session, asked, events = run(story())
+    assert not asked["id"].startswith(session)
+    assert asked["metadata"]["asked"]["call"]["name"] == "write_note"
+    said = [one["delta"] for one in events if one["type"] == "TEXT_MESSAGE_CONTENT"]
+    assert "".join(said) == "Done."
+    assert events[-1]["type"] == "RUN_FINISHED"
+    assert "outcome" not in events[-1]
+
+
+def test_a_run_that_is_silent_says_that_it_is_still_there(monkeypatch):
+    monkeypatch.setattr(running, "QUIET", 0.01)
+
+    async def story():
+        heard = asyncio.Event()
+
+        async def pieces():
+            await heard.wait()
+            yield b"data: {}\n\n"
+
+        found = []
+        async with aclosing(pieces()) as slow, aclosing(running.spoken(slow)) as spoken:
+            async for piece in spoken:
+                found.append(piece)
+                if len(found) == 2:
+                    heard.set()
+        return found
+
+    found = run(story())
+    assert found[:2] == [b": still here\n\n"] * 2
+    assert found[-1] == b"data: {}\n\n"
+
+
+def test_without_the_library_there_is_no_such_address_and_with_it_nothing_is_loaded_before_a_run(
+    monkeypatch,
+):
+    code = "import sys, bridle.server.app; print([m for m in ('ag_ui', 'acp') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert agui_routes() == ()

@@ -149,7 +149,8 @@ class Conversation:
             offered = ", ".join(self._host.modes)
             raise RequestError(-32602, f"there is no mode {mode!r} here; there are {offered}")
         await self.session.set_mode(found, by=self._host.person)
-        await self._tell_choices()  # nothing is recorded of a session in which nothing was said
+        if not self.session.seq:  # it is recorded, and told, with the first prompt
+            await self._tell_choices()
 
     async def choose_model(self, model: str) -> None:
         """Have that model from the next turn on. Raise `RequestError`."""
