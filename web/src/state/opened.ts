@@ -100,7 +100,10 @@ export class Opened {
   /** The server's log ends before what we have: that is what counts. */
   private cut(data: string): void {
     const after = Number((JSON.parse(data) as { after?: number }).after ?? NaN);
-    if (Number.isInteger(after) && after < this.settled) this.settled = after;
+    if (!Number.isInteger(after) || after >= this.settled) return;
+    this.settled = after;
+    this.drop();
+    this.frame.ask();
   }
 
   private append(record: LogRecord): void {
