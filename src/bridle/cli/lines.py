@@ -5,6 +5,7 @@ The terminal's own line editing is enough: no cursor tricks, so pipes and dumb t
 
 import asyncio
 import os
+import select
 import sys
 
 import click
@@ -37,9 +38,17 @@ class Lines:
         self._held = rest
         if not newline and self.is_terminal:
             self._ended = False  # Ctrl-D ends a question; the next one may be answered
+        self._hand_on()
         if not newline and not line:
             return None
         return line.decode("utf-8", "surrogateescape").removesuffix("\r")
+
+    def _hand_on(self) -> None:
+        """What is left may be enough for one who waits."""
+        if self._waiting and (b"\n" in self._held or self._ended):
+            waiter = self._waiting[-1]
+            if not waiter.done():
+                waiter.set_result(None)
 
     def discard(self) -> None:
         """Forget what a person typed ahead: it was not meant for the next question."""
@@ -60,21 +69,27 @@ class Lines:
             raise click.UsageError(f"a line is longer than {LARGEST:,} bytes")
 
     async def _more(self) -> None:
-        """Until there is something to read and it is ours, and it is read."""
+        """Until something was read and it is ours to look at."""
         loop = asyncio.get_running_loop()
         waiter = loop.create_future()
         self._waiting.append(waiter)
         try:
-            loop.add_reader(self._handle, self._wake)
+            loop.add_reader(self._handle, self._arrived)
             await waiter
         except OSError:  # a plain file or /dev/null: always ready
-            pass
+            self._read()
         finally:
             self._waiting.remove(waiter)
             if not self._waiting:
                 loop.remove_reader(self._handle)
-        self._read()
 
-    def _wake(self) -> None:
-        if not self._waiting[-1].done():
-            self._waiting[-1].set_result(None)
+    def _arrived(self) -> None:
+        """Read, and tell whoever asked last. What came may have been discarded meanwhile."""
+        waiter = self._waiting[-1]
+        if waiter.done() or not select.select([self._handle], [], [], 0)[0]:
+            return
+        try:
+            self._read()
+            waiter.set_result(None)
+        except click.ClickException as error:
+            waiter.set_exception(error)
