@@ -1,7 +1,7 @@
 // The conversation: a long feed of entries, with what helps to move in it.
 
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { ConversationProps, View } from "../state/model.ts";
 import { Announcer } from "./announcer.tsx";
 import { entriesOf, entryAt, estimate, type Entries } from "./entries.ts";
@@ -17,7 +17,8 @@ export function Conversation(props: ConversationProps): JSX.Element {
 
 function Talk(props: ConversationProps): JSX.Element {
   const { view, actions, role, past, loadingOlder, target } = props;
-  const entries = useEntries(view);
+  const [allShown, setAllShown] = useState(false); // also what was taken back
+  const entries = useEntries(view, allShown);
   const feed = useRef<Feed>(null);
   const [folds] = useState(() => new Map<string, boolean>());
   const [stuck, setStuck] = useState(true);
@@ -29,10 +30,13 @@ function Talk(props: ConversationProps): JSX.Element {
   const older = () => {
     if (more && !loadingOlder) void actions.loadOlder();
   };
+  const showTaken = useCallback(() => setAllShown(true), []);
   const entry = (key: string, index: number) => {
     const found = entries.byKey.get(key);
     return found ? (
-      <EntryView entry={found} actions={actions} role={role} past={past} led={leads(entries, index)} marked={marked === key} />
+      <EntryView
+        entry={found} actions={actions} role={role} past={past} led={leads(entries, index)} marked={marked === key} showTaken={showTaken}
+      />
     ) : null;
   };
   return (
@@ -60,10 +64,10 @@ function Talk(props: ConversationProps): JSX.Element {
   );
 }
 
-function useEntries(view: View): Entries {
-  const known = useRef<{ view: View; entries: Entries } | null>(null);
-  if (known.current?.view !== view) {
-    known.current = { view, entries: entriesOf(view, known.current?.entries ?? null) };
+function useEntries(view: View, all: boolean): Entries {
+  const known = useRef<{ view: View; all: boolean; entries: Entries } | null>(null);
+  if (known.current?.view !== view || known.current.all !== all) {
+    known.current = { view, all, entries: entriesOf(view, known.current?.entries ?? null, all) };
   }
   return known.current.entries;
 }
@@ -72,7 +76,7 @@ function useEntries(view: View): Entries {
 function leads(entries: Entries, index: number): boolean {
   for (let at = index - 1; at >= 0; at--) {
     const before = entries.list[at]!;
-    if (before.kind === "thinking" || before.kind === "notice") continue;
+    if (before.kind === "thinking" || before.kind === "notice" || before.kind === "taken") continue;
     return before.kind === "prompt" || before.kind === "account";
   }
   return true;

@@ -21,6 +21,14 @@ test("the account of a turn stands behind its last item, and a running turn has 
   assert.deepEqual(ended.keys, ["p1", "turn-1-1", "p10", "turn-2-10"]);
 });
 
+test("what was taken back is one line, until somebody wants to see it", () => {
+  const gone = (seq: number) => ({ ...prompt(seq), gone: true }) as Item;
+  const items = [prompt(1), gone(10), gone(11), prompt(20)];
+  const turns = [turn(1, 1, 9), turn(2, 10, 12)];
+  assert.deepEqual(entriesOf(view(items, turns), null, false).keys, ["p1", "turn-1-1", "taken-p10", "p20"]);
+  assert.deepEqual(entriesOf(view(items, turns), null, true).keys, ["p1", "turn-1-1", "p10", "p11", "turn-2-10", "p20"]);
+});
+
 test("keys are the same object while only what is said grows", () => {
   const turns = [turn(1, 1, 9)];
   const before = entriesOf(view([prompt(1)], turns), null);

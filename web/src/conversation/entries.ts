@@ -9,7 +9,14 @@ export interface TurnEntry {
   readonly turn: Turn;
 }
 
-export type Entry = Item | TurnEntry;
+/** Entries that a rewind took back, as one line. */
+export interface TakenEntry {
+  readonly kind: "taken";
+  readonly key: string;
+  readonly count: number;
+}
+
+export type Entry = Item | TurnEntry | TakenEntry;
 
 export interface Entries {
   readonly list: readonly Entry[];
@@ -25,8 +32,16 @@ function account(turn: Turn): TurnEntry {
   return found;
 }
 
-/** The entries of a view. Where only the newest items changed, the keys stay the same object. */
-export function entriesOf(view: View, before: Entries | null): Entries {
+/** The entries of a view; `all`: also what was taken back. The keys stay the same object while they may. */
+export function entriesOf(view: View, before: Entries | null, all = true): Entries {
+  const whole = ordered(view);
+  const list = all ? whole : folded(whole);
+  const same = before !== null && sameKeys(before.list, list);
+  const keys = same ? before.keys : list.map((entry) => entry.key);
+  return { list, keys, byKey: new Map(list.map((entry) => [entry.key, entry])) };
+}
+
+function ordered(view: View): Entry[] {
   const list: Entry[] = [];
   const ended = view.turns.filter((turn) => turn.endSeq > 0);
   let next = 0;
@@ -35,9 +50,32 @@ export function entriesOf(view: View, before: Entries | null): Entries {
     list.push(item);
   }
   while (next < ended.length) list.push(account(ended[next++]!));
-  const same = before !== null && sameKeys(before.list, list);
-  const keys = same ? before.keys : list.map((entry) => entry.key);
-  return { list, keys, byKey: new Map(list.map((entry) => [entry.key, entry])) };
+  return list;
+}
+
+/** Each run of what was taken back as one entry; the accounts of its turns go with it. */
+function folded(list: readonly Entry[]): Entry[] {
+  const kept: Entry[] = [];
+  let count = 0;
+  let first = "";
+  list.forEach((entry, at) => {
+    const before = list[at - 1];
+    const after = entry.kind === "account" && count > 0 && before !== undefined && before.kind !== "account";
+    if (isGone(entry) || after) {
+      first ||= entry.key;
+      count += isGone(entry) ? 1 : 0;
+      return;
+    }
+    if (count > 0) kept.push({ kind: "taken", key: `taken-${first}`, count });
+    [count, first] = [0, ""];
+    kept.push(entry);
+  });
+  if (count > 0) kept.push({ kind: "taken", key: `taken-${first}`, count });
+  return kept;
+}
+
+function isGone(entry: Entry): boolean {
+  return entry.kind !== "account" && entry.kind !== "taken" && entry.gone;
 }
 
 function sameKeys(old: readonly Entry[], now: readonly Entry[]): boolean {
@@ -50,7 +88,7 @@ function sameKeys(old: readonly Entry[], now: readonly Entry[]): boolean {
 export function entryAt(list: readonly Entry[], seq: number): Entry | null {
   let found: Entry | null = null;
   for (const entry of list) {
-    if (entry.kind === "account") continue;
+    if (entry.kind === "account" || entry.kind === "taken") continue;
     if (entry.seq > seq) break;
     found = entry;
   }
@@ -68,6 +106,8 @@ export function textOf(entry: Entry): string {
       return callText(entry.call);
     case "notice":
       return `${entry.text} ${entry.hint}`;
+    case "taken":
+      return "";
     case "account":
       return entry.turn.files.map((file) => file.path).join(" ");
   }
@@ -92,6 +132,7 @@ export function estimate(entry: Entry | undefined): number {
     case "call":
       return entry.call.approval?.state === "open" ? 320 : entry.call.diff ? 200 : 52;
     case "notice":
+    case "taken":
       return 44;
     case "account":
       return 40 + (entry.turn.files.length > 0 ? 30 : 0);

@@ -3,10 +3,10 @@
 import type { JSX } from "preact";
 import type { Actions, NoticeItem, PromptItem, Role, TextItem, ThinkingItem } from "../state/model.ts";
 import { neutral, oneLine } from "../text/neutral.ts";
-import { clock, size } from "../text/words.ts";
+import { clock, counted, size } from "../text/words.ts";
 import { Account } from "./account.tsx";
 import { CallCard, MediaNote } from "./call.tsx";
-import type { Entry } from "./entries.ts";
+import type { Entry, TakenEntry } from "./entries.ts";
 import { Fold } from "./folds.tsx";
 import { Markdown } from "./markdown.tsx";
 import { memo } from "./memo.tsx";
@@ -20,12 +20,13 @@ export interface EntryProps {
   readonly past: boolean;
   readonly led: boolean; // does it begin what one speaker says?
   readonly marked: boolean; // was it looked for?
+  readonly showTaken: () => void; // show what was taken back, too
 }
 
 /** What stands in the article of an entry. */
 export const EntryView = memo(function EntryView(props: EntryProps): JSX.Element {
   const { entry, marked } = props;
-  const gone = entry.kind !== "account" && entry.gone ? " gone" : "";
+  const gone = "gone" in entry && entry.gone ? " gone" : "";
   return (
     <div class={`entry-box entry-${entry.kind}${gone}${marked ? " entry-marked" : ""}`}>
       <Inside {...props} />
@@ -46,6 +47,8 @@ function Inside(props: EntryProps): JSX.Element {
       return <CallCard item={entry} actions={actions} role={role} past={past} />;
     case "notice":
       return <Notice item={entry} actions={actions} />;
+    case "taken":
+      return <Taken entry={entry} show={props.showTaken} />;
     case "account":
       return <Account entry={entry} actions={actions} canUndo={!past && drives(role)} />;
   }
@@ -105,6 +108,15 @@ function Thinking({ item }: { item: ThinkingItem }): JSX.Element {
     <Fold id={item.key} class={item.streaming ? "thinking thinking-now" : "thinking"} label={label}>
       {() => <div class="thinking-text">{neutral(item.text)}</div>}
     </Fold>
+  );
+}
+
+function Taken({ entry, show }: { entry: TakenEntry; show: () => void }): JSX.Element {
+  return (
+    <div class="taken">
+      <span id={`who-${entry.key}`}>{counted(entry.count, "entry", "entries")} taken back by a rewind</span>
+      <button type="button" class="quiet" data-grows onClick={show}>Show</button>
+    </div>
   );
 }
 

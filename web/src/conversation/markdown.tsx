@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { copy } from "../state/actions.ts";
 import type { MarkdownProps } from "../state/model.ts";
 import { EMPTY, openFence, split, type Split } from "../text/blocks.ts";
 import { canHighlight } from "../text/highlight.ts";
@@ -75,10 +76,7 @@ function copyCode(event: MouseEvent): void {
   const button = (event.target as Element).closest?.("button.md-copy");
   const code = button?.closest(".md-code")?.querySelector("pre")?.textContent;
   if (!button || code === undefined || code === null) return;
-  void navigator.clipboard?.writeText(code.replace(/\n$/, "")).then(
-    () => flash(button, "Copied"),
-    () => flash(button, "Not copied"),
-  );
+  void copy(code.replace(/\n$/, "")).then((done) => flash(button, done ? "Copied" : "Not copied"));
 }
 
 function flash(button: Element, word: string): void {

@@ -1,0 +1,55 @@
+"""Journeys inside a turn and back out of it: live output, stop, rewind, copy, side by side."""
+
+import os
+
+from playwright.sync_api import expect
+
+from web.stories import say
+
+
+def test_a_command_is_heard_while_it_runs_and_can_be_stopped(serve, window):
+    served = serve([say("", ("shell", {"command": "echo heard; cat gate"})), say("Over.")], {})
+    os.mkfifo(served.workspace / "gate")  # nobody opens it: the command waits
+    me = window(served)
+    me.begin("listen")
+    live = me.page.locator(".output-live")
+    expect(live).to_contain_text("heard")
+    expect(me.page.locator(".call-status")).to_have_text("running")
+    me.page.get_by_role("button", name="Stop").click()
+    expect(me.page.locator(".account-line")).to_contain_text("Interrupted")
+    expect(live).to_have_count(0)
+    me.send("again")
+    expect(me.feed).to_contain_text("Over.")
+    me.is_well()
+
+
+def test_a_rewind_folds_what_it_takes_back_and_keeps_it_to_look_at(serve, window):
+    served = serve([say("First answer."), say("Second answer."), say("Third answer.")])
+    me = window(served, bypass_csp=True)
+    me.begin("one")
+    expect(me.feed).to_contain_text("First answer.")
+    me.send("two")
+    expect(me.feed).to_contain_text("Second answer.")
+    me.page.get_by_role("button", name="What to do with this reply").first.click()
+    me.page.get_by_role("menuitem", name="Rewind to here").click()
+    me.page.get_by_role("dialog").get_by_role("button", name="Rewind").click()
+    expect(me.feed).to_contain_text("2 entries taken back by a rewind")
+    expect(me.feed).not_to_contain_text("Second answer.")
+    me.page.get_by_role("button", name="Show", exact=True).click()
+    expect(me.feed).to_contain_text("Second answer.")
+    assert me.axe() == []
+    me.send("three")
+    expect(me.feed).to_contain_text("Third answer.")
+    me.is_well()
+
+
+def test_code_is_coloured_and_copied_as_it_was_written(serve, window):
+    code = "def total(prices):\n    return sum(prices)  # <b>all</b>"
+    served = serve([say(f"Here:\n\n```python\n{code}\n```\n")])
+    me = window(served, permissions=["clipboard-read", "clipboard-write"])
+    me.begin("code, please")
+    expect(me.page.locator(".md-code .hljs-keyword").first).to_have_text("def")
+    me.page.get_by_role("button", name="Copy the python block").click()
+    expect(me.page.locator(".md-copy")).to_have_text("Copied")
+    assert me.page.evaluate("navigator.clipboard.readText()") == code
+    assert me.page.locator(".md-code b").count() == 0
