@@ -1,0 +1,172 @@
+"""`bridle run --detach`, `ps`, `attach ID`, `stop`: sessions in the background."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from cli_program import Program
+
+SHELL = {"calls": [{"name": "shell", "arguments": {"command": "echo made > made.txt"}}]}
+SLEEP = {"calls": [{"name": "shell", "arguments": {"command": "sleep 600"}}]}
+ALLOW = ("--rule", "allow: shell(sleep *)")
+
+
+@pytest.fixture
+def background(bridle: Program):
+    """The program; whatever it left in the background is ended."""
+    try:
+        yield bridle
+    finally:
+        for pid in pids(bridle):
+            os.kill(pid, signal.SIGKILL)
+
+
+def pids(bridle: Program) -> list[int]:
+    """The supervisors that run."""
+    found = []
+    for lock in bridle.state.glob("background/*/lock"):
+        pid = lock.read_text() or "0"
+        with suppress(OSError):
+            if b"bridle.cli.supervisor" in Path("/proc", pid, "cmdline").read_bytes():
+                found.append(int(pid))
+    return found
+
+
+def detach(bridle: Program, *arguments: str, **environ: str) -> str:
+    done = bridle.run("run", "--detach", *arguments, **environ)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def ps(bridle: Program, *arguments: str):
+    return json.loads(bridle.run("ps", "--json", *arguments).stdout)
+
+
+def until(bridle: Program, wanted, *arguments: str):
+    """What `ps` says, once it says that."""
+    for _ in range(100):
+        found = ps(bridle, *arguments)
+        if wanted(found):
+            return found
+    raise AssertionError(found)
+
+
+def states(found) -> list[str]:
+    return [one["state"] for one in found]
+
+
+def test_a_prompt_in_the_background_is_done_without_us_and_the_process_goes_when_idle(background):
+    background.environ["BRIDLE_BACKGROUND_IDLE"] = "0.5"
+    session = detach(background, "-m", background.script("Done."), "hi")
+    [one] = until(background, lambda found: states(found) == ["done"], "--all")
+    assert (one["id"], one["title"], one["background"]) == (session, "hi", True)
+    assert one["workspace"] == str(background.workspace)
+    while pids(background):
+        pass
+    assert background.run("ps").stdout.startswith("Nothing runs.")
+    assert not list(background.state.glob("background/*/socket"))
+
+
+def test_what_is_kept_for_it_is_private_and_has_no_key_in_it(background):
+    key = "sk-ant-not-a-real-key-but-long-enough-000000"
+    background.environ["ANTHROPIC_API_KEY"] = key
+    detach(background, "-m", background.script("Done."), "hi")
+    folder = background.state / "background"
+    for one in folder.rglob("*"):
+        kind = stat.S_IMODE(one.stat().st_mode)
+        assert kind == (0o700 if one.is_dir() else 0o600), one
+        assert one.is_socket() or one.is_dir() or key.encode() not in one.read_bytes()
+
+
+def test_a_question_waits_and_is_answered_by_whoever_attaches(background):
+    session = detach(background, "-m", background.script(SHELL, "Made."), "make it")
+    [one] = until(background, lambda found: states(found) == ["waiting"])
+    assert (one["waiting"], one["id"]) == (1, session)
+    assert "asks 1" in background.run("ps").stdout
+    with background.terminal("attach", session.rpartition("-")[2]) as terminal:
+        terminal.expect("make it")
+        terminal.expect("$ echo made > made.txt")
+        terminal.expect("[y/a/r/N] ")
+        terminal.type("y\n")
+        terminal.expect("Made.")
+        terminal.expect("❯ ")
+        terminal.type("\x04")
+        assert terminal.end()[0] == 0
+    assert (background.workspace / "made.txt").read_text() == "made\n"
+
+
+def test_a_stop_ends_the_turn_and_what_is_queued_and_keeps_the_session(background):
+    model = background.script(SLEEP, SLEEP, "Done.")
+    session = detach(background, "-m", model, *ALLOW, "sleep")
+    until(background, lambda found: states(found) == ["running"])
+    assert detach(background, "-m", model, *ALLOW, "--resume", session, "and again") == session
+    done = background.run("stop", session)
+    assert (done.returncode, f"{session} is stopped" in done.stdout) == (0, True)
+    assert ps(background) == []
+    log = background.logs()[0].read_text().splitlines()
+    ends = [json.loads(line)["data"] for line in log if '"turn_end"' in line]
+    assert {one["reason"] for one in ends} == {"interrupted"}
+
+
+def test_killed_with_9_it_is_said_and_the_next_command_takes_it_up(background):
+    background.environ["BRIDLE_MODEL"] = background.script(SHELL, "Made.")
+    session = detach(background, "make it")
+    until(background, lambda found: states(found) == ["waiting"])
+    running = detach(background, "-m", background.script(SLEEP, name="b"), *ALLOW, "sleep")
+    until(background, lambda found: sorted(states(found)) == ["running", "waiting"])
+    for pid in pids(background):
+        os.kill(pid, signal.SIGKILL)
+    while pids(background):
+        pass
+    found = {one["id"]: one for one in ps(background)}
+    assert (found[session]["state"], found[session]["holder"]) == ("waiting", "")
+    assert (found[running]["state"], found[running]["holder"]) == ("cut off", "")
+    assert "has ended while it was at work" in background.run("ps").stdout
+    with background.terminal("attach", session) as terminal:
+        terminal.expect("[y/a/r/N] ")
+        terminal.type("n\n")
+        terminal.expect("the answer was no")
+    stopped = background.run("stop", "--all")
+    assert (stopped.returncode, ps(background)) == (0, [])
+    while pids(background):
+        pass
+
+
+def test_two_at_once_start_one_process_and_another_environment_another(background):
+    model = background.script("Done.", loop=True)
+    command = background.command("run", "--detach", "-m", model, "hi")
+    rest = {"cwd": background.workspace, "env": background.environ, "text": True}
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **rest)
+        for _ in range(2)
+    ]
+    said = [one.communicate(timeout=30) for one in both]
+    assert [one.returncode for one in both] == [0, 0], said
+    assert len({out for out, _ in said}) == 2
+    assert len(pids(background)) == 1
+    detach(background, "-m", model, "hi", ANTHROPIC_API_KEY="another-key-that-is-long")
+    assert len(pids(background)) == 2
+    detach(background, "-m", model, "--max-cost", "1", "hi")
+    assert len(pids(background)) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "--detach", "--json", "hi"], "--json is for a run that is waited for"),
+        (["run", "--detach", "--on-ask", "park", "hi"], "--on-ask is for a run"),
+        (["run", "--detach", "-m", "nobody/x", "hi"], "nobody"),
+        (["stop"], "say which session"),
+        (["stop", "2020"], "there is no session '2020'"),
+    ],
+)
+def test_what_cannot_be_is_said_and_starts_nothing(background, arguments, said):
+    done = background.run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert pids(background) == []

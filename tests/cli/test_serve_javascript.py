@@ -1,0 +1,92 @@
+"""The JavaScript client of the examples, against the real server (A12)."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli_program import Program
+from serve_program import served
+
+CLIENT = Path(__file__).parents[2] / "examples" / "http_client.mjs"
+SHELL = {"calls": [{"name": "shell", "arguments": {"command": "echo made > made.txt"}}]}
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node here")
+
+SPLIT = """
+import { blocks } from %s;
+const text =
+  ": hi\\r\\n\\r\\nid: 1\\r\\nevent: a\\r\\ndata: x\\r\\ndata: y\\r\\n\\r\\n" +
+  "id: 2\\n\\ndata: z\\n\\n";
+const wanted = JSON.stringify([
+  { id: "1", event: "a", data: "x\\ny" }, { id: "2", event: "message" },
+  { event: "message", data: "z" },
+]);
+for (let size = 1; size < 40; size += 1) {
+  const chunks = text.match(new RegExp(`[^]{1,${size}}`, "g"));
+  const found = [];
+  for await (const block of blocks(chunks)) found.push(block);
+  if (JSON.stringify(found) !== wanted) throw new Error(`${size}: ${JSON.stringify(found)}`);
+}
+"""
+
+
+def test_its_parser_takes_any_chunking():
+    """(A12)"""
+    program = SPLIT % json.dumps(CLIENT.as_uri())
+    command = ["node", "--input-type=module", "-e", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_it_talks_answers_and_takes_a_session_up_again(bridle: Program):
+    """(A12) Creates and resumes sessions, parses SSE, answers approvals, works as a REPL."""
+    with served(bridle, "-m", bridle.script("Hello.", SHELL, "Made.", "Again.")) as server:
+        environ = {**os.environ, "BRIDLE_TOKEN": server.token}
+        first = talk([server.url], environ, [("> ", "hi"), ("Hello.", ""), ("> ", "make it")])
+        first.read_until("allow? [y/N] ")
+        first.type("y")
+        first.read_until("allowed by me")
+        first.read_until("Made.")
+        assert first.leave() == 0
+        assert (bridle.workspace / "made.txt").read_text() == "made\n"
+        [line] = server.ask("GET", "/api/sessions")["sessions"]
+        second = talk([server.url, line["id"]], environ, [("> ", "more"), ("Again.", "")])
+        assert second.leave() == 0
+
+
+class Talk:
+    """The client in pipes."""
+
+    def __init__(self, arguments, environ):
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            ["node", str(CLIENT), *arguments], stdin=pipe, stdout=pipe, stderr=pipe, env=environ
+        )
+        self._seen = b""
+
+    def read_until(self, text):
+        while text.encode() not in self._seen:
+            data = os.read(self._process.stdout.fileno(), 4096)
+            assert data, (self._seen, self._process.stderr.read())
+            self._seen += data
+        self._seen = self._seen.partition(text.encode())[2]
+
+    def type(self, line):
+        self._process.stdin.write(f"{line}\n".encode())
+        self._process.stdin.flush()
+
+    def leave(self):
+        self._process.communicate(timeout=30)
+        return self._process.returncode
+
+
+def talk(arguments, environ, lines):
+    found = Talk(arguments, environ)
+    for expected, line in lines:
+        found.read_until(expected)
+        if line:
+            found.type(line)
+    return found
