@@ -53,3 +53,39 @@ def test_code_is_coloured_and_copied_as_it_was_written(serve, window):
     expect(me.page.locator(".md-copy")).to_have_text("Copied")
     assert me.page.evaluate("navigator.clipboard.readText()") == code
     assert me.page.locator(".md-code b").count() == 0
+
+
+def test_who_scrolls_up_stays_there_while_it_streams_and_follows_again_when_they_want(
+    serve, window
+):
+    lines = "\n\n".join(f"Line {number} of many." for number in range(150))
+    served = serve([say(lines, pause=0.03, chunk=20)])
+    me = window(served)
+    me.begin("say a lot")
+    feed = me.page.locator(".feed")
+    expect(me.feed).to_contain_text("Line 40 of many.")
+    feed.hover()
+    me.page.mouse.wheel(0, -500)
+    follow = me.page.get_by_role("button", name="Follow")
+    expect(follow).to_be_visible()
+    here = feed.evaluate("one => one.scrollTop")
+    expect(me.feed).to_contain_text("Line 80 of many.")
+    assert feed.evaluate("one => one.scrollTop") == here
+    follow.click()
+    expect(me.feed).to_contain_text("Line 149 of many.")
+    expect(me.page.locator(".account-line")).to_be_in_viewport()
+    expect(me.page.locator(".newest")).to_have_count(0)
+
+
+def test_work_that_is_handed_on_is_a_card_that_leads_to_its_session(serve, window):
+    task = ("task", {"prompt": "Look for other baskets", "description": "Look around"})
+    served = serve([say("", task), say("I am the child: there are none."), say("None, it says.")])
+    me = window(served)
+    parent = me.begin("have somebody look")
+    expect(me.feed).to_contain_text("None, it says.")
+    me.feed.get_by_role("button", name="Child session").click()
+    expect(me.feed).to_contain_text("I am the child: there are none.")
+    assert me.session != parent
+    me.page.go_back()
+    expect(me.feed).to_contain_text("None, it says.")
+    me.is_well()

@@ -99,12 +99,17 @@ export function MediaNote({ media }: { media: Media }): JSX.Element {
   return <p class="note">{`${media.type === "image" ? "Picture" : "File"}: ${name}${size ? `, ${size} KB` : ""}`}</p>;
 }
 
+/** Is it another agent than our own loop? */
+function isOther(agent: string): boolean {
+  return agent !== "" && agent !== "loop";
+}
+
 function ChildLine({ child, actions }: { child: Child; actions: Actions }): JSX.Element {
   const used = [child.tokens ? counted(child.tokens, "token") : "", child.cost ? money(child.cost) : ""].filter(Boolean);
   return (
     <button type="button" class={`child child-${child.state}`} onClick={() => actions.openSession(child.sessionId)}>
       <span class="child-mark" aria-hidden="true">↳</span>
-      <span>Child session{child.agent ? ` of ${oneLine(child.agent, 40)}` : ""}: {childWords(child)}</span>
+      <span>Child session{isOther(child.agent) ? ` of ${oneLine(child.agent, 40)}` : ""}: {childWords(child)}</span>
       {used.length > 0 && <span class="child-used">{used.join(" · ")}</span>}
       <span class="child-go">Open</span>
     </button>
