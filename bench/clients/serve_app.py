@@ -40,7 +40,7 @@ from bridle.stores.reading import SessionFolder
 from bridle.workspace.paths import Workspace
 
 SENTENCE = "The function returns the value when the index is out of range."
-REPLY = to_reply({"text": SENTENCE, "chunk": len(SENTENCE)})  # it is not the stream that is measured
+REPLY = to_reply({"text": SENTENCE, "chunk": len(SENTENCE)})  # one piece: no stream is measured
 PARTS = (Text(SENTENCE),)
 PADDING = "x" * 60
 
