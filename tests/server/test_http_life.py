@@ -4,6 +4,7 @@ import asyncio
 import stat
 import subprocess
 import sys
+from contextlib import aclosing
 
 import aiohttp
 import pytest
@@ -12,7 +13,7 @@ from rig_server import server, write_note
 
 from bridle.errors import ConfigError
 from bridle.server.hosting import bound, bound_unix
-from rig import call, run
+from rig import Thing, call, run
 
 
 def test_a_stop_tells_the_streams_parks_the_question_and_takes_nothing_new(tmp_path):
@@ -22,6 +23,8 @@ def test_a_stop_tells_the_streams_parks_the_question_and_takes_nothing_new(tmp_p
             path = f"/api/sessions/{await there.made()}"
             await there.post(f"{path}/chat", {"prompt": "go"})
             await there.until(f"{path}/stream", lambda e: e.name == "approval_required")
+            while len(there.room.streams):  # that one is over, but the server may not know it yet
+                assert (await there.get("/api/ready")).status == 200
             watching = asyncio.ensure_future(there.until(f"{path}/stream", ends))
             listening = asyncio.ensure_future(there.until("/api/events", ends))
             while len(there.room.streams) < 2:
@@ -45,6 +48,28 @@ def test_a_stop_tells_the_streams_parks_the_question_and_takes_nothing_new(tmp_p
 
 def ends(event):
     return event.name == "stopping"
+
+
+def test_a_turn_that_would_never_end_is_interrupted_and_its_watcher_sees_how_it_ended(tmp_path):
+    async def never(arguments, context):
+        await asyncio.Event().wait()
+
+    async def work():
+        async with server(tmp_path, [call("thing")], Thing(never)) as there:
+            path = f"/api/sessions/{await there.made()}"
+            await there.post(f"{path}/chat", {"prompt": "go"})
+            found, stopping = [], None
+            async with aclosing(there.events(f"{path}/stream")) as events, asyncio.timeout(20):
+                async for event in events:
+                    found.append(event)
+                    if event.data.get("data", {}).get("type") == "intent":
+                        stopping = asyncio.ensure_future(there.serving.stop(10))
+                await stopping
+            *_, ended, told = found
+            assert (ended.name, ended.data["data"]["reason"]) == ("error", "interrupted")
+            assert told.name == "stopping"
+
+    run(work())
 
 
 def test_while_it_stops_verbs_are_503_and_reading_still_works(tmp_path):
