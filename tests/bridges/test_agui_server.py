@@ -197,7 +197,10 @@ def test_a_session_that_another_process_holds_is_driven_there_and_told_from_its_
 def test_a_question_outlives_the_server_and_is_answered_by_the_next_run(tmp_path):
     async def first():
         async with server(tmp_path, [NOTE], write_note) as there:
-            return (await ran(there))[-1]["outcome"]["interrupts"]
+            asked = (await ran(there))[-1]["outcome"]["interrupts"]
+            again = (await ran(there, say="", run_id="again"))[-1]["outcome"]["interrupts"]
+            assert again == asked  # a front end that was loaded anew is told what is asked
+            return asked
 
     async def second(asked):
         async with server(tmp_path, ["Done."], write_note) as there:

@@ -60,7 +60,8 @@ async def begin(sessions: Sessions, threads: Threads, given: Given, by: str) -> 
         if given.answers:
             return Begun(before, await _answer(sessions, before.id, given.answers, by))
         if before.state in ("running", "waiting"):
-            return Begun(before, before.seq)
+            asked = [one.seq - 1 for one in before.pending]  # it is told again what is asked
+            return Begun(before, min(asked, default=before.seq))
         raise BadRequest(
             "there is nothing to run: the newest message is not the person's",
             hint="Send a message, or answers to interrupts.",
