@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -75,10 +76,13 @@ async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
     room = room_of(flags, setup.settings, door, affordable(Limits()))
     with bound(host, flags["port"]) as listening, logged(server_folder() / LOG):
         port = listening.getsockname()[1]
-        serving = Serving(Application(room, Names(port, host, flags["allowed"])), listening)
+        names = Names(port, host, flags["allowed"])
+        serving = Serving(Application(room, names), listening)
         await serving.start()
         base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         announce(setup, base, f"{base}/#code={door.code()}", model, flags["workspaces"])
+        if flags["open_browser"]:
+            await asyncio.to_thread(webbrowser.open, f"{base}/#code={door.code()}")
         return await stopped(serving, room)
 
 
