@@ -1,7 +1,7 @@
 // The account of a turn: how it ended, what it took, and which files it changed.
 
 import type { JSX } from "preact";
-import type { Actions, FileChange, Todo } from "../state/model.ts";
+import type { Actions, FileChange } from "../state/model.ts";
 import { oneLine } from "../text/neutral.ts";
 import { counted, duration, money } from "../text/words.ts";
 import type { TurnEntry } from "./entries.ts";
@@ -49,31 +49,12 @@ export function Account({ entry, actions, canUndo }: { entry: TurnEntry; actions
 const HOW = { added: "new", changed: "changed", deleted: "deleted" } as const;
 
 /** Files and what became of them. */
-export function FileList({ files }: { files: readonly FileChange[] }): JSX.Element {
+function FileList({ files }: { files: readonly FileChange[] }): JSX.Element {
   return (
     <ul class="files">
       {files.map((file) => (
         <li key={file.path}>
           <span class={`how how-${file.how}`}>{HOW[file.how]}</span> <code>{oneLine(file.path, 300)}</code>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-const MARKS = { pending: "○", in_progress: "◐", completed: "●" } as const;
-const SPOKEN = { pending: "to do: ", in_progress: "in progress: ", completed: "done: " } as const;
-
-/** The todo list of the model. */
-export function Todos({ todos }: { todos: readonly Todo[] }): JSX.Element | null {
-  if (todos.length === 0) return null;
-  return (
-    <ul class="todos">
-      {todos.map((todo, at) => (
-        <li key={at} class={`todo todo-${todo.status}`}>
-          <span aria-hidden="true">{MARKS[todo.status]}</span>
-          <span class="unseen">{SPOKEN[todo.status]}</span>
-          <span>{oneLine(todo.content, 400)}</span>
         </li>
       ))}
     </ul>

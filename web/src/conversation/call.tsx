@@ -83,7 +83,7 @@ function Body({ item, asks }: { item: CallItem; asks: boolean }): JSX.Element {
 }
 
 /** A command, every character of it. */
-export function Command({ text }: { text: string }): JSX.Element {
+function Command({ text }: { text: string }): JSX.Element {
   return (
     <pre class="command" tabIndex={0} role="group" aria-label="Command">
       <span class="command-sign" aria-hidden="true">$ </span>

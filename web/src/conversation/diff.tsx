@@ -16,7 +16,7 @@ const MOST_ROWS = 400;
 const SIGNS = { same: " ", gone: "-", new: "+", note: "" } as const;
 const SPOKEN = { same: "", gone: "removed: ", new: "added: ", note: "" } as const;
 
-export const shape = signal<Shape>(remembered());
+const shape = signal<Shape>(remembered());
 const narrow = window.matchMedia("(max-width: 760px)");
 const isNarrow = signal(narrow.matches);
 narrow.addEventListener("change", () => (isNarrow.value = narrow.matches));

@@ -246,7 +246,7 @@ export class Feed extends Component<FeedProps> {
         class="feed" ref={this.scroller} onScroll={this.scrolled} onClickCapture={this.clicked}
         onFocusIn={this.focused} onFocusOut={this.blurred} onKeyDown={this.pressed}
       >
-        <div class="feed-room" role="feed" aria-label={label} aria-busy={busy}>
+        <div class="feed-room" {...(keys.length > 0 ? { role: "feed", "aria-label": label, "aria-busy": busy } : {})}>
           {this.shown().map((place) => {
             const key = keys[place]!;
             return (

@@ -9,6 +9,5 @@ import "./questions.css";
 export { ApprovalCard } from "./approval.tsx";
 export { Conversation } from "./conversation.tsx";
 export { Diff } from "./diff.tsx";
-export { FileList, Todos } from "./account.tsx";
 export { Markdown } from "./markdown.tsx";
 export { Timeline } from "./timeline.tsx";

@@ -34,15 +34,3 @@ function load(): void {
     () => (asked = false), // offline for a moment: the next code block asks again
   );
 }
-
-const BY_ENDING: Record<string, string> = {
-  py: "python", pyi: "python", js: "javascript", mjs: "javascript", jsx: "javascript", ts: "typescript",
-  tsx: "typescript", sh: "bash", bash: "bash", json: "json", jsonl: "json", yaml: "yaml", yml: "yaml",
-  md: "markdown", html: "xml", xml: "xml", svg: "xml", css: "css", sql: "sql", rs: "rust", go: "go",
-  diff: "diff", patch: "diff", toml: "ini", ini: "ini", cfg: "ini",
-};
-
-/** The language of a file by its name, or "". */
-export function languageOf(path: string): string {
-  return BY_ENDING[path.split(".").pop()?.toLowerCase() ?? ""] ?? "";
-}
