@@ -12,6 +12,7 @@ import secrets
 import socket
 import sys
 from collections import Counter
+from contextlib import suppress
 
 import aiohttp
 import pytest
@@ -57,9 +58,12 @@ def _is_prompt(message):
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    """A port that nobody is given by chance while the server is down: below those."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with socket.socket() as trying, suppress(OSError):
+            trying.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 async def started(folder, port, url):
@@ -68,13 +72,14 @@ async def started(folder, port, url):
     words = ["serve", "--port", port, "--token", token, "--workspace", folder / "work"]
     words += ["--model", "anthropic/claude-x", "--base-url", url, "--rule", RULE]
     home = {"HOME": str(folder), "BRIDLE_STATE": str(folder / "state"), "PATH": os.environ["PATH"]}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bridle", *map(str, words)),
-        env=home | {"ANTHROPIC_API_KEY": "sk-none"},
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-        cwd=folder,
-    )
+    with (folder / "said").open("ab") as said:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "bridle", *map(str, words)),
+            env=home | {"ANTHROPIC_API_KEY": "sk-none"},
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=said,
+            cwd=folder,
+        )
     async with aiohttp.ClientSession() as client:
         for _ in range(1000):
             try:
@@ -82,7 +87,7 @@ async def started(folder, port, url):
                     assert answer.status == 200
                     return process
             except aiohttp.ClientError:
-                assert process.returncode is None
+                assert process.returncode is None, (folder / "said").read_text()
                 await asyncio.sleep(0.02)
     raise AssertionError("the server did not start")
 
