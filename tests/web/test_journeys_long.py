@@ -102,6 +102,9 @@ def test_the_timeline_shows_the_session_as_it_was_and_comes_back(long, window):
     expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^turn {turns - 1}, prompt: "))
     expect(me.feed).not_to_contain_text(f"Prompt {turns}:")
     expect(me.page.locator("#composer")).to_have_count(0)  # the past cannot be changed
+    slider.click(position={"x": 4, "y": 12})  # the first of what is loaded
+    expect(me.feed).not_to_contain_text(f"Prompt {turns - 1}:")
+    expect(me.feed.locator("article").first).to_be_visible()
     me.page.get_by_role("button", name="Back to now").click()
     expect(me.feed).to_contain_text(f"Module {turns} is sound.")
     me.send("and one more")
