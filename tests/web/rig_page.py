@@ -7,12 +7,13 @@ went elsewhere. Playwright keeps an event loop while it runs, so each file start
 
 import json
 import os
+import random
 import re
 import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
@@ -29,9 +30,12 @@ expect.set_options(timeout=SLOW)
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    """A port that nobody is given by chance while the server is down: below those."""
+    for port in random.sample(range(20_000, 32_000), 100):
+        with socket.socket() as trying, suppress(OSError):
+            trying.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 class Served:
