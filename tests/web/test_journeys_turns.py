@@ -4,7 +4,7 @@ import os
 
 from playwright.sync_api import expect
 
-from web.stories import say
+from web.stories import FILES, LAST, MEND, PROMPT, say
 
 
 def test_a_command_is_heard_while_it_runs_and_can_be_stopped(serve, window):
@@ -88,4 +88,22 @@ def test_work_that_is_handed_on_is_a_card_that_leads_to_its_session(serve, windo
     assert me.session != parent
     me.page.go_back()
     expect(me.feed).to_contain_text("None, it says.")
+    me.is_well()
+
+
+def test_a_question_of_the_past_is_shown_and_cannot_be_answered_there(serve, window):
+    served = serve(MEND, FILES)
+    me = window(served)
+    me.begin(PROMPT)
+    me.question("edit").get_by_role("button", name="Yes, once").click()
+    expect(me.feed).to_contain_text(LAST)
+    me.page.get_by_role("button", name="Timeline").click()
+    slider = me.page.get_by_role("slider", name="Timeline")
+    while "question" not in slider.get_attribute("aria-valuetext"):
+        before = slider.get_attribute("aria-valuetext")
+        slider.press("ArrowLeft")
+        expect(slider).not_to_have_attribute("aria-valuetext", before)
+    expect(me.feed).to_contain_text("Go back to now to answer")
+    expect(me.question().locator("td.row-new mark")).to_have_text("100")
+    expect(me.question().get_by_role("button", name="Yes")).to_have_count(0)
     me.is_well()

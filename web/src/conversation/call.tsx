@@ -2,12 +2,13 @@
 
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Actions, Call, CallItem, Child, Media, Role } from "../state/model.ts";
+import type { Actions, Approval, Call, CallItem, Child, Media, Role } from "../state/model.ts";
 import { rowsIn, changesOf } from "./changes.ts";
 import { neutral, oneLine } from "../text/neutral.ts";
 import { counted, money } from "../text/words.ts";
 import { ApprovalCard, Answered } from "./approval.tsx";
 import { FileDiffs } from "./diff.tsx";
+import { Facts } from "./facts.tsx";
 import { Fold, useFold } from "./folds.tsx";
 import { Markdown } from "./markdown.tsx";
 import { Output } from "./output.tsx";
@@ -39,13 +40,24 @@ export function CallCard({ item, actions, role, past }: CallProps): JSX.Element 
       {call.children.map((child) => (
         <ChildLine key={child.sessionId} child={child} actions={actions} />
       ))}
-      {asks && call.approval && <ApprovalCard approval={call.approval} actions={actions} role={past ? "watch" : role} />}
+      {asks && call.approval && !past && <ApprovalCard approval={call.approval} actions={actions} role={role} />}
+      {asks && call.approval && past && <AskedThen approval={call.approval} />}
       {!asks && call.approval && <Answered approval={call.approval} />}
       {call.status === "running" && (
         <Output id={item.key} text={call.output} end live cut={call.outputCut} label={`What ${call.name} says`} />
       )}
       {open && <Body item={item} asks={asks} />}
     </div>
+  );
+}
+
+/** A question as it stood: what was asked then is answered now, or has been. */
+function AskedThen({ approval }: { approval: Approval }): JSX.Element {
+  return (
+    <section class="question" aria-label="A question of that time">
+      <Facts approval={approval} compact={false} />
+      <p class="note">It waited for an answer here. Go back to now to answer what still waits.</p>
+    </section>
   );
 }
 
