@@ -5,7 +5,6 @@ kept. Where that does not work, nothing is changed, and they are told to write i
 """
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from bridle.config.marked import composed, read_text, says_something
 from bridle.config.policy import parse_rules
 from bridle.errors import ConfigError
 from bridle.policy import Rule, read_rule
+from bridle.workspace.replacing import replace_file
 
 _LONGEST = 200  # characters of a comment
 
@@ -29,7 +29,7 @@ def add_rule(path: Path, words: str, note: str = "", where: str = "") -> Rule:
     try:
         with _alone(path):
             if (after := with_rule(path, words, note, where)) is not None:
-                _replace(path, after)
+                replace_file(path, after.encode())
     except OSError as error:
         raise ConfigError(
             f"{path}: the rule cannot be written: {error.strerror}",
@@ -106,18 +106,3 @@ def _alone(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _replace(path: Path, text: str) -> None:
-    """In one step, and private; a link stays a link, and nothing is left where it fails."""
-    real = Path(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(prefix=".policy-", dir=real.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(real)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -5,8 +5,6 @@ kept. Where that does not work, nothing is changed, and they are told to write i
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 from bridle.config.marked import composed, read_text, says_something
 from bridle.config.mcp import ServerSettings, check_name, servers_in
 from bridle.errors import ConfigError
+from bridle.workspace.replacing import replace_file
 
 _Told = tuple[Any, ...]
 _NOTHING: tuple[Any, ...] = (None, {}, {"servers": None}, {"servers": {}})
@@ -54,7 +53,7 @@ def _change(path: Path, name: str, change: Callable[[str], str], wanted: _Told |
         hint = "Write it there yourself, below `mcp:` and `servers:`."
         raise ConfigError(f"{path}: there is no place for this server in it", hint=hint)
     try:
-        _replace(path, after)
+        replace_file(path, after.encode())
     except OSError as error:
         raise ConfigError(
             f"{path}: it cannot be written: {error.strerror}",
@@ -188,19 +187,3 @@ def _end(node: Any) -> int:
     if node.id == "sequence" and node.value and not node.flow_style:
         return _end(node.value[-1])
     return int(node.end_mark.line)
-
-
-def _replace(path: Path, text: str) -> None:
-    """In one step, and private; a link stays a link, and nothing is left where it fails."""
-    real = Path(os.path.realpath(path))
-    real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".config-", dir=real.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(real)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

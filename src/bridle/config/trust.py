@@ -8,7 +8,6 @@ Files are read inside the folder alone, whatever links they are.
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from bridle.errors import ConfigError, ToolError
+from bridle.workspace.replacing import replace_file
 
 POLICY = ".bridle/policy.yaml"
 HOOKS = ".bridle/hooks.yaml"
@@ -139,7 +139,8 @@ class Trust:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 folders = self._folders()
                 yield folders
-                _replace(self._file, json.dumps({"format": 1, "folders": folders}, indent=1))
+                said = json.dumps({"format": 1, "folders": folders}, indent=1)
+                replace_file(self._file, said.encode())
             finally:
                 os.close(lock)
         except OSError as error:
@@ -234,16 +235,3 @@ def _size(root: str | os.PathLike[str], name: str) -> int:
         return Path(root, name).stat().st_size
     except OSError:
         return 0
-
-
-def _replace(path: Path, text: str) -> None:
-    handle, name = tempfile.mkstemp(prefix=".trust-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

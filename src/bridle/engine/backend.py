@@ -8,7 +8,6 @@ is the business of its session (agent_session.py) and of the one gate (agent_cal
 import asyncio
 import inspect
 import logging
-from collections.abc import Coroutine
 from contextlib import suppress
 from math import isfinite
 from typing import Any
@@ -24,6 +23,7 @@ from bridle.engine.history import History
 from bridle.engine.loop import Ending
 from bridle.engine.sources import renew
 from bridle.engine.turn import Turn
+from bridle.engine.unbroken import to_its_end
 from bridle.errors import AgentError, BudgetReached
 from bridle.events import AgentResponded, TraceEvent, UsageReported
 from bridle.messages import ToolCall, ToolOutput
@@ -96,9 +96,9 @@ class _Run:
         except asyncio.CancelledError:
             self._caller.end(_STOPPED)
             with suppress(Exception):  # whoever stops it wants to hear nothing else
-                await _to_its_end(self._wind_up(running))
+                await to_its_end(self._wind_up(running))
             raise
-        return await _to_its_end(self._wind_up(running))
+        return await to_its_end(self._wind_up(running))
 
     async def _prompt(self) -> str:
         """What the agent is to do. One that goes on is told what came of its calls."""
@@ -235,20 +235,6 @@ def _forget(running: "asyncio.Task[Any]") -> None:
     _given_up.discard(running)
     if not running.cancelled():
         running.exception()  # nobody else will ask
-
-
-async def _to_its_end(work: Coroutine[Any, Any, Ending]) -> Ending:
-    """Wait for it, which has limits of its own; a cancel meanwhile is heard when it is over."""
-    task, cancelled = asyncio.ensure_future(work), False
-    while not task.done():
-        try:
-            await asyncio.wait((task,))
-        except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
-        task.exception()  # who was cancelled hears nothing else
-        raise asyncio.CancelledError
-    return task.result()
 
 
 def _told(history: History) -> str:

@@ -6,13 +6,14 @@ of the session and who keeps the day's account are handed in.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Iterator
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from bridle.engine.limits import Ledger
 from bridle.engine.limits import Limits as Limits
+from bridle.engine.unbroken import to_its_end
 from bridle.errors import BudgetReached
 from bridle.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.day import Day
@@ -195,12 +196,12 @@ class Budget:
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
-            await _to_its_end(self._take_back(work))
+            await to_its_end(self._take_back(work))
             raise
 
     async def settle(self, settled: Callable[[], Awaitable[None]]) -> None:
         """The call is over: when its use is on disk, the day's account goes by the log again."""
-        await _to_its_end(self._settle(settled))
+        await to_its_end(self._settle(settled))
 
     def spend(self, usage: Usage, cost: float | None, model: str = "") -> None:
         """A model call used this. Where there are no figures, what it was to read stands for it."""
@@ -336,17 +337,6 @@ class Budget:
                 hint="Use a model with a known price and a server that counts, or drop the limit.",
             )
         return price
-
-
-async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for it. Whoever is cancelled meanwhile does not stop it."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        task.exception()  # who was cancelled hears nothing else
-        raise
 
 
 def _dearest(price: Price) -> float:

@@ -5,6 +5,8 @@ them. Another agent spends without asking: its part is cut off beforehand, half 
 where nobody said how much.
 """
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from bridle.engine.budget import Budget, Limits
@@ -58,22 +60,25 @@ def _calls(budget: Budget) -> float | None:
 
 
 def _tokens(budget: Budget) -> float | None:
-    found = []
-    for one in budget.levels():
-        used = one.tokens + one.set_aside[0]
-        if one.limits.tokens:
-            found.append(one.limits.tokens - used)
-        if one.limits.session_tokens:
-            found.append(one.limits.session_tokens - one.before.tokens - used)
-    return min(found, default=None)
+    return _left(
+        (limits.tokens, limits.session_tokens, one.before.tokens, one.tokens + one.set_aside[0])
+        for one in budget.levels()
+        for limits in (one.limits,)
+    )
 
 
 def _money(budget: Budget) -> float | None:
-    found = []
-    for one in budget.levels():
-        used = one.money + one.set_aside[1]
-        if one.limits.money:
-            found.append(one.limits.money - used)
-        if one.limits.session_money:
-            found.append(one.limits.session_money - one.before.cost - used)
+    return _left(
+        (limits.money, limits.session_money, one.before.cost, one.money + one.set_aside[1])
+        for one in budget.levels()
+        for limits in (one.limits,)
+    )
+
+
+def _left(levels: Iterable[tuple[float, float, float, float]]) -> float | None:
+    """The least that any level leaves: of its turn's limit, and of its session's; 0 is none."""
+    found: list[float] = []
+    for of_turn, of_session, before, used in levels:
+        found += [of_turn - used] if of_turn else []
+        found += [of_session - before - used] if of_session else []
     return min(found, default=None)

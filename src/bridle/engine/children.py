@@ -7,7 +7,6 @@ carving.py, and what the parent hears of it in overhearing.py.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from bridle.engine.overhearing import Overhearing
 from bridle.engine.parent import Parent, Tree
 from bridle.engine.parts import Parts
 from bridle.engine.turn import Emit, Turn
+from bridle.engine.unbroken import to_its_end
 from bridle.errors import AgentError, ToolError
 from bridle.events import ChildEnded, ChildOf, ChildStarted, ModeChanged, Reason, TitleChanged
 from bridle.promises.child import SAME, Outcome, Task
@@ -213,17 +213,3 @@ async def _shut_down(agent: "BaseAgent") -> None:
         await asyncio.wait_for(agent.shutdown(), _FAREWELL)
     except Exception:  # it is somebody else's, and the task is over all the same
         log.warning("the agent of a task could not be shut down", exc_info=True)
-
-
-async def to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for it, which has limits of its own; a cancel meanwhile is heard when it is over."""
-    task, cancelled = asyncio.ensure_future(work), False
-    while not task.done():
-        try:
-            await asyncio.wait((task,))
-        except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
-        task.exception()  # who was cancelled hears nothing else
-        raise asyncio.CancelledError
-    task.result()

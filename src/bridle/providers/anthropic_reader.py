@@ -11,10 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bridle.errors import AgentError
 from bridle.events import (
     ModelEvent,
-    ResponseCompleted,
     StopReason,
     TextDelta,
     ThinkingDelta,
@@ -24,12 +22,12 @@ from bridle.events import (
     TraceEvent,
     UsageReported,
 )
-from bridle.messages import Message, Part, Text, Thinking, ToolCall
+from bridle.messages import Part, Text, Thinking, ToolCall
 from bridle.providers.anthropic_script import API
 from bridle.providers.faults import by_word
-from bridle.providers.reading import Unreadable, call_of, cut_short, trace_of, without_cut
+from bridle.providers.reading import Unreadable, call_of, trace_of
+from bridle.providers.reply import Reply
 from bridle.providers.sse import ServerEvent
-from bridle.providers.wire import Headers
 from bridle.usage import Usage
 
 _EMPTY = Text("")
@@ -158,23 +156,14 @@ class _Open:
         self.part: Part | None = None
 
 
-class MessagesReader:
+class MessagesReader(Reply):
     """Reads one reply. `remarks` are told at its beginning."""
 
     def __init__(self, model: str, remarks: Sequence[ModelEvent] = ()) -> None:
-        self.over = False
-        self.failure: AgentError | None = None
-        self._remarks = remarks
-        self._asked = model
-        self._model = model
-        self._request_id = ""
+        super().__init__(model, remarks)
         self._blocks: dict[int, _Open] = {}
         self._usage = Usage()
         self._ending = _Ending()
-
-    def begin(self, headers: Headers) -> None:
-        """Keep the vendor's number for the request."""
-        self._request_id = headers.get("request-id") or headers.get("x-request-id") or ""
 
     def feed(self, events: list[ServerEvent]) -> list[ModelEvent]:
         """What these events say."""
@@ -199,12 +188,6 @@ class MessagesReader:
                 if self.over:
                     break
         return out
-
-    def finish(self) -> list[ModelEvent]:
-        """The stream is at its end without a `message_stop`."""
-        self.over = True
-        self.failure = cut_short(self._request_id)
-        return []
 
     def _grow(self, event: _Delta, out: list[ModelEvent]) -> None:
         delta = event.delta
@@ -234,9 +217,8 @@ class MessagesReader:
         self._ending = event.delta if event.delta.stop_reason else self._ending
         self._count(event.usage, out)
 
-    def _fail(self, event: _Error, data: bytes, out: list[ModelEvent]) -> None:
-        self.over = True
-        self.failure = by_word(event.error, self._request_id)
+    def _break(self, event: _Error, data: bytes, out: list[ModelEvent]) -> None:
+        self._fail(by_word(event.error, self._request_id))
 
     def _start(self, event: _Start, data: bytes, out: list[ModelEvent]) -> None:
         block = event.content_block
@@ -308,13 +290,10 @@ class MessagesReader:
         word = self._ending.stop_reason or ""
         calls = any(isinstance(part, ToolCall) for part in parts)
         reason = _STOPS.get(word, "tool_use" if calls else "complete")
-        message = Message("assistant", without_cut(parts, reason))
         detail = self._ending.stop_details
         if detail and detail.explanation:
             word = f"{word}: {detail.explanation}"
-        out.append(
-            ResponseCompleted(reason, message, self._usage, self._model, self._request_id, word)
-        )
+        out.append(self._whole(reason, parts, self._usage, word))
 
 
 _ADVANCES: dict[type, Callable[[MessagesReader, Any, bytes, list[ModelEvent]], None]] = {
@@ -323,7 +302,7 @@ _ADVANCES: dict[type, Callable[[MessagesReader, Any, bytes, list[ModelEvent]], N
     _MessageStart: MessagesReader._begin,
     _MessageDelta: MessagesReader._near_end,
     _MessageStop: MessagesReader._complete,
-    _Error: MessagesReader._fail,
+    _Error: MessagesReader._break,
 }
 """Everything but a delta, and a ping, which says nothing."""
 

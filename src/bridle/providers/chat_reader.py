@@ -10,10 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bridle.errors import AgentError
 from bridle.events import (
     ModelEvent,
-    ResponseCompleted,
     StopReason,
     TextDelta,
     ThinkingDelta,
@@ -22,21 +20,19 @@ from bridle.events import (
     ToolCallStarted,
     UsageReported,
 )
-from bridle.messages import Message, Part, Text, Thinking, ToolCall
+from bridle.messages import Part, Text, Thinking, ToolCall
 from bridle.providers.chat_script import API
 from bridle.providers.faults import by_word
 from bridle.providers.reading import (
     Unreadable,
     call_of,
-    cut_short,
     parse_arguments,
     parse_error,
     trace_of,
-    without_cut,
 )
+from bridle.providers.reply import Reply
 from bridle.providers.sse import ServerEvent
 from bridle.providers.text_calls import TextCalls, new_call_id
-from bridle.providers.wire import Headers
 from bridle.usage import Usage
 
 _STOPS: dict[str, StopReason] = {
@@ -111,15 +107,11 @@ class _Growing:
         self.told = 0  # pieces that were yielded; none are before the name has come
 
 
-class ChatReader:
+class ChatReader(Reply):
     """Reads one reply. `tools` are the names that a call in the text may have."""
 
     def __init__(self, model: str, tools: frozenset[str] = frozenset()) -> None:
-        self.over = False
-        self.failure: AgentError | None = None
-        self._asked = model
-        self._model = model
-        self._request_id = ""
+        super().__init__(model)
         self._text: list[str] = []
         self._thoughts: dict[str, list[str]] = {}
         self._calls: list[_Growing] = []
@@ -128,10 +120,6 @@ class ChatReader:
         self._usage: Usage | None = None
         self._finish = ""
         self._refused = False
-
-    def begin(self, headers: Headers) -> None:
-        """Keep the server's number for the request."""
-        self._request_id = headers.get("x-request-id") or headers.get("request-id") or ""
 
     def feed(self, events: list[ServerEvent]) -> list[ModelEvent]:
         """What these events say."""
@@ -156,15 +144,13 @@ class ChatReader:
         if self._finish:
             self._complete(out)
         else:
-            self.over = True
-            self.failure = cut_short(self._request_id)
+            out += super().finish()
         return out
 
     def _read(self, chunk: _Chunk, data: bytes, out: list[ModelEvent]) -> None:
         self._model = chunk.model or self._model
         if chunk.error is not None:
-            self.over = True
-            self.failure = by_word(chunk.error, self._request_id)
+            self._fail(by_word(chunk.error, self._request_id))
         elif chunk.choices:
             choice = chunk.choices[0]
             if choice.delta is not None:
@@ -228,9 +214,7 @@ class ChatReader:
             out.append(UsageReported(self._usage, self._model))
         reason = self._reason(bool(calls))
         usage = self._usage or Usage(input_has_cache=True)
-        message = Message("assistant", without_cut([*self._spoken(), *calls], reason))
-        word = self._finish
-        out.append(ResponseCompleted(reason, message, usage, self._model, self._request_id, word))
+        out.append(self._whole(reason, [*self._spoken(), *calls], usage, self._finish))
 
     def _watched(self, watch: TextCalls, out: list[ModelEvent]) -> tuple[ToolCall, ...]:
         """The end of the text: shown, or the calls that it was, where no other was made."""

@@ -10,10 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bridle.errors import AgentError
 from bridle.events import (
     ModelEvent,
-    ResponseCompleted,
     StopReason,
     TextDelta,
     ThinkingDelta,
@@ -22,12 +20,12 @@ from bridle.events import (
     TraceEvent,
     UsageReported,
 )
-from bridle.messages import Message, Part, Text, Thinking, ToolCall
+from bridle.messages import Part, Text, Thinking, ToolCall
 from bridle.providers.faults import by_word
 from bridle.providers.openai_script import API
-from bridle.providers.reading import Unreadable, call_of, cut_short, trace_of, without_cut
+from bridle.providers.reading import Unreadable, call_of, trace_of
+from bridle.providers.reply import Reply
 from bridle.providers.sse import ServerEvent
-from bridle.providers.wire import Headers
 from bridle.usage import Usage
 
 # Said again by what comes with them or after them.
@@ -186,22 +184,13 @@ class _Open:
         self.part: Part | None = None
 
 
-class ResponsesReader:
+class ResponsesReader(Reply):
     """Reads one reply. `remarks` are told at its beginning."""
 
     def __init__(self, model: str, remarks: Sequence[ModelEvent] = ()) -> None:
-        self.over = False
-        self.failure: AgentError | None = None
-        self._remarks = remarks
-        self._asked = model
-        self._model = model
-        self._request_id = ""
+        super().__init__(model, remarks)
         self._items: dict[int, _Open] = {}
         self._refused = False
-
-    def begin(self, headers: Headers) -> None:
-        """Keep the vendor's number for the request."""
-        self._request_id = headers.get("x-request-id") or headers.get("request-id") or ""
 
     def feed(self, events: list[ServerEvent]) -> list[ModelEvent]:
         """What these events say."""
@@ -221,12 +210,6 @@ class ResponsesReader:
                 if self.over:
                     break
         return out
-
-    def finish(self) -> list[ModelEvent]:
-        """The stream is at its end, and no last event has come."""
-        self.over = True
-        self.failure = cut_short(self._request_id)
-        return []
 
     def _item(self, index: int) -> _Open:
         found = self._items.get(index)
@@ -261,9 +244,8 @@ class ResponsesReader:
     def _turn(self, event: _Tagged, out: list[ModelEvent]) -> None:
         """The response as a whole began, or is over."""
         if isinstance(event, _Error):
-            self.over = True
             told = event.error or {"code": event.code, "message": event.message}
-            self.failure = by_word(told, self._request_id)
+            self._fail(by_word(told, self._request_id))
         elif isinstance(event, _Created | _InProgress):
             out += self._remarks
             self._remarks = ()
@@ -275,7 +257,7 @@ class ResponsesReader:
             if event.response.usage is not None:
                 out.append(UsageReported(usage, self._model))
             if isinstance(event, _Failed):
-                self.failure = by_word(event.response.error, self._request_id)
+                self._fail(by_word(event.response.error, self._request_id))
             else:
                 self._complete(event.response, usage, out)
 
@@ -343,8 +325,7 @@ class ResponsesReader:
         else:
             calls = any(isinstance(part, ToolCall) for part in parts)
             reason = "tool_use" if calls else "complete"
-        message = Message("assistant", without_cut(parts, reason))
-        out.append(ResponseCompleted(reason, message, usage, self._model, self._request_id, word))
+        out.append(self._whole(reason, parts, usage, word))
 
     def _part(self, found: _Open) -> Part | None:
         """The item's part; text of an item that was never settled counts too."""

@@ -83,7 +83,8 @@ class LogFile:
         self._kept: list[bytes] = []  # written, not durable
         self._lost = False  # a sync failed: what was kept has to be written again
         self._made = False  # here, and not by somebody before
-        self._path, self._mark = "", (0, 0)  # where it lies, and which file that is
+        self._path = ""  # where it lies
+        self._mark: tuple[int, int] | None = None  # which file that is, once somebody looked
 
     def make(self, session_id: str) -> None:
         """A new file, private and locked, in a folder of its own."""
@@ -101,7 +102,7 @@ class LogFile:
                 with suppress(OSError):
                     os.rmdir(path)  # noqa: PTH106 - no Path where logs are made
             raise
-        self._belong(handle, path)
+        self.handle, self._path = handle, f"{path}/{NAME}"
         self._made = True
         if self._syncs:
             self._folder, self.fresh = folder, True
@@ -127,11 +128,6 @@ class LogFile:
             self._disk.close(handle)
             raise
         return handle
-
-    def _belong(self, handle: int, folder: str) -> None:
-        info = os.fstat(handle)
-        self.handle, self._path = handle, f"{folder}/{NAME}"
-        self._mark = (info.st_dev, info.st_ino)
 
     def write(self, data: bytes, cuts: Sequence[int] = ()) -> None:
         """Hand bytes to the kernel. When it fails nothing is counted: it can be tried again.
@@ -189,7 +185,10 @@ class LogFile:
             info = self._disk.find(self._path)
         except (FileNotFoundError, NotADirectoryError):
             raise OSError(errno.ENOENT, DELETED) from None
-        if (info.st_dev, info.st_ino) != self._mark:
+        found = info.st_dev, info.st_ino
+        if self._mark is None:  # made a moment ago, and looked at for the first time
+            self._mark = found
+        elif found != self._mark:
             raise OSError(errno.ESTALE, REPLACED)
 
     def _sync_file(self) -> None:
@@ -220,8 +219,10 @@ class LogFile:
             self._disk.sync_folder(folder)
             sync_path(self._disk, self.ground.path)
             self.ground.settle()
-        self._belong(handle, f"{self.ground.path}/{session_id}")
+        self.handle, self._path = handle, f"{self.ground.path}/{session_id}/{NAME}"
         self.end = end
+        info = self._disk.look(handle)
+        self._mark = (info.st_dev, info.st_ino)
 
     def close(self) -> None:
         """Let the file and its lock go. One that got no line, for want of room, is not left."""

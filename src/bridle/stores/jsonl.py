@@ -26,6 +26,7 @@ _T = TypeVar("_T")
 
 _TICK = 0.2  # seconds between two looks at the bell, while somebody listens
 _PAUSE = 0.25  # how long lines wait for company when nobody watches and nobody waits
+_LONGEST = 1.0  # ... where there are many such logs: a millisecond for each
 
 
 class JsonlStore(SessionFolder):
@@ -45,6 +46,7 @@ class JsonlStore(SessionFolder):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._urgent: dict[JsonlLog, None] = {}  # somebody waits, or watches
         self.patient: dict[JsonlLog, None] = {}  # nobody does: it can wait a moment
+        self._pause = _PAUSE
         self._bell = inbox.Bell(self.folder)
         self._ring: Callable[[], None] | None = None
         self._tick: asyncio.TimerHandle | None = None
@@ -120,7 +122,7 @@ class JsonlStore(SessionFolder):
             self._urgent[log] = None
         else:
             if not self.patient:
-                loop.call_later(_PAUSE, self._flush_patient)
+                loop.call_later(self._pause, self._flush_patient)
             self.patient[log] = None
 
     def _flush_urgent(self) -> None:
@@ -129,6 +131,7 @@ class JsonlStore(SessionFolder):
 
     def _flush_patient(self) -> None:
         logs, self.patient = self.patient, {}
+        self._pause = min(max(_PAUSE, len(logs) / 1000), _LONGEST)
         self._hand_over(logs)
 
     def _hand_over(self, logs: Iterable[JsonlLog]) -> None:

@@ -12,28 +12,27 @@ Without pytest: `await check_provider(FakeAnthropic, lambda server: Mine(…))`.
 a server of its own overrides `setting`. `lacks` names the cases that its API has no words for.
 """
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from bridle.promises.provider import Provider
 from bridle.testing import fault_cases, reply_cases
-from bridle.testing.bench import KEY, Setting, Stage, serve
+from bridle.testing.bench import KEY, Stage, serve
+from bridle.testing.cases import Case, Cases, run_cases
 from bridle.testing.script import WireScriptable
 from bridle.testing.server import FakeServer
 
 __all__ = ["CASES", "KEY", "ProviderConformance", "Stage", "check_provider"]
 
-Case = Callable[[Setting], Coroutine[Any, Any, None]]
 CASES: dict[str, Case] = {case.__name__: case for case in (*reply_cases.CASES, *fault_cases.CASES)}
 
 
-class ProviderConformance:
+class ProviderConformance(Cases):
     """Every case as a test. Subclass it, say `fake` and `provider_for`."""
 
     fake: ClassVar[type[FakeServer]]
-    lacks: ClassVar[frozenset[str]] = frozenset()
+    cases = CASES
 
     def provider_for(self, server: FakeServer) -> Provider:
         """The provider under test, pointed at this server, with `KEY` as its key."""
@@ -45,25 +44,6 @@ class ProviderConformance:
         async with serve(self.fake, self.provider_for)(*script) as stage:
             yield stage
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if unknown := cls.lacks - CASES.keys():
-            raise TypeError(f"{cls.__name__} lacks cases that do not exist: {sorted(unknown)}")
-        for name in cls.lacks:
-            setattr(cls, f"test_{name}", None)
-
-
-def _as_test(case: Case) -> Callable[[ProviderConformance], None]:
-    def test(self: ProviderConformance) -> None:
-        asyncio.run(case(self.setting))
-
-    test.__doc__ = case.__doc__
-    return test
-
-
-for _name, _case in CASES.items():
-    setattr(ProviderConformance, f"test_{_name}", _as_test(_case))
-
 
 async def check_provider(
     fake: type[FakeServer],
@@ -72,16 +52,4 @@ async def check_provider(
     lacks: Iterable[str] = (),
 ) -> list[str]:
     """Run every case; the names of those that ran. All that failed is in one AssertionError."""
-    left_out = set(lacks)
-    ran = [name for name in CASES if name not in left_out]
-    failed = []
-    for name in ran:
-        try:
-            await CASES[name](serve(fake, provider_for))
-        except AssertionError as error:
-            failed.append(f"{name}: {error}")
-        except Exception as error:  # the provider under test may raise anything
-            failed.append(f"{name}: {error!r} was raised")
-    if failed:
-        raise AssertionError("\n".join([f"{len(failed)} of {len(ran)} cases failed", *failed]))
-    return ran
+    return await run_cases(CASES, lambda: serve(fake, provider_for), lacks)

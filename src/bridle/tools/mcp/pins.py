@@ -5,7 +5,6 @@ that was never seen. What cannot be written is told once, and costs the memory o
 """
 
 import logging
-import os
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -14,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from bridle.tools.mcp.definition import Definition
+from bridle.workspace.replacing import replace_file
 
 log = logging.getLogger(__name__)
 _LARGEST = 64 * 1024 * 1024
@@ -63,8 +63,7 @@ class Pins:
         if self._path is None:
             return
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _replace(self._path, msgspec.json.encode(found))
+            replace_file(self._path, msgspec.json.encode(found))
         except OSError as error:
             log.warning("what is known of MCP server %s cannot be kept: %s", self._server, error)
 
@@ -73,18 +72,3 @@ class Pins:
         if self._path is not None:
             with suppress(OSError):
                 self._path.unlink()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    import tempfile  # it loads much, and a run that pins nothing needs none of it
-
-    handle, name = tempfile.mkstemp(prefix=".pins-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
