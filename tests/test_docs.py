@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from asyncio.subprocess import PIPE
@@ -134,13 +135,26 @@ def test_every_command_of_the_readme_runs(tmp_path):
     blocks = [block for _, block in fenced(ROOT / "README.md")]
     lines = [line for block in blocks for line in re.findall(r"^bridle [^\n#]+", block, re.M)]
     assert len(lines) >= 3
-    for line in lines:
-        command = [sys.executable, "-m", "bridle", *shlex.split(line)[1:]]
-        done = subprocess.run(
-            command, env=environ, cwd=tmp_path, capture_output=True, timeout=60, check=False
-        )
-        assert done.returncode == 0, (line, done.stderr)
-        assert done.stdout
+    for words in (*(shlex.split(line)[1:] for line in lines), ["stop", "--all"]):
+        command = [sys.executable, "-m", "bridle", *words]
+        if words == ["serve"]:
+            code, said = served([*command, "--port", "0"], environ, tmp_path)
+        else:
+            done = subprocess.run(
+                command, env=environ, cwd=tmp_path, capture_output=True, timeout=60, check=False
+            )
+            code, said = done.returncode, done.stdout
+        assert code == 0, words
+        assert said
+
+
+def served(command, environ, folder):
+    """A command that runs until somebody stops it: its exit code, and its first lines."""
+    with subprocess.Popen(command, env=environ, cwd=folder, stdout=subprocess.PIPE) as process:
+        said = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        said += process.stdout.read()
+    return process.returncode, said
 
 
 def test_the_program_of_the_readme_runs_against_a_vendor(tmp_path):

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,14 +80,26 @@ async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
         serving = Serving(Application(room, names), listening)
         await serving.start()
         base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        announce(setup, base, f"{base}/#code={door.code()}", model, flags["workspaces"])
-        if flags["open_browser"]:
-            await asyncio.to_thread(webbrowser.open, f"{base}/#code={door.code()}")
-        return await stopped(serving, room)
+
+        def begun() -> None:
+            announce(setup, base, f"{base}/#code={door.code()}", model, flags["workspaces"])
+            if flags["open_browser"]:
+                entrance = f"{base}/#code={door.code()}"
+                asyncio.get_running_loop().run_in_executor(None, webbrowser.open, entrance)
+
+        return await stopped(serving, room, begun=begun)
 
 
-async def stopped(serving: "Serving", room: "Room", idle: "asyncio.Event | None" = None) -> int:
-    """Until a signal comes (or nothing is left to do), and everything is settled."""
+async def stopped(
+    serving: "Serving",
+    room: "Room",
+    idle: "asyncio.Event | None" = None,
+    begun: Callable[[], None] = lambda: None,
+) -> int:
+    """Until a signal comes (or nothing is left to do), and everything is settled.
+
+    `begun` is called once signals are heard, so that whoever is told that it runs can stop it.
+    """
     asked = idle or asyncio.Event()
     again = False
 
@@ -99,6 +111,7 @@ async def stopped(serving: "Serving", room: "Room", idle: "asyncio.Event | None"
         asked.set()
 
     with on_signals(pulled, signal.SIGINT, *ENDING):
+        begun()
         ended = asyncio.ensure_future(serving.ended())
         waiting = asyncio.ensure_future(asked.wait())
         try:
