@@ -1,14 +1,33 @@
 """What else can be done to a session over the server: forked, rewound, undone, bounded, deleted."""
 
 import pytest
-from sessions_rig import ASKS, HOLDS, Held, asked, ended, made, refused, serving, spoken, yes
+from sessions_rig import (
+    ASKS,
+    HOLDS,
+    Held,
+    asked,
+    ended,
+    made,
+    opening,
+    refused,
+    serving,
+    spoken,
+    yes,
+)
 
 from bridle.errors import ConfigError, SessionBusy, SessionError, UnknownSession
 from bridle.events import ModeChanged, TraceEvent, Undone
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
+from bridle.server.looking import fuzzy
 from bridle.server.opening import Engines
-from bridle.server.refusals import ApprovalChanged, BadRequest, NotFound, UnknownWorkspace
+from bridle.server.refusals import (
+    ApprovalChanged,
+    BadRequest,
+    NotFound,
+    OtherWorkspace,
+    UnknownWorkspace,
+)
 from bridle.server.sessions import Sessions
 from bridle.server.views import (
     Change,
@@ -214,22 +233,55 @@ def test_another_model_carries_the_session_from_then_on(tmp_path):
     run(story())
 
 
-def test_a_session_is_resumed_in_another_folder_of_the_server(tmp_path):
+def test_a_session_stays_in_its_folder_while_that_is_there(tmp_path):
+    """(A10) Another one is refused in words, and taken where its own is gone."""
+
     async def story():
         other = tmp_path / "other"
         other.mkdir()
-        async with serving(tmp_path, ["one", "two"]) as first:
-            name = await made(first)
-            await spoken(first, name)
         folders = (str(tmp_path / "work"), str(other))
         async with serving(tmp_path, ["one", "two"], workspaces=folders) as sessions:
-            await sessions.resume(name, Resume(str(other)), "ann")
-            assert sessions.opened(name)._parts.workspace.root == str(other)
+            name = await made(sessions)
+            await spoken(sessions, name)
+            no = await refused(sessions.resume(name, Resume(str(other)), "ann"), OtherWorkspace)
+            assert (no.status_code, no.code) == (409, "other_workspace")
+            assert no.message == f"session {name} works in {folders[0]!r}, and stays there"
             await refused(sessions.resume(name, Resume(str(tmp_path)), "ann"), UnknownWorkspace)
             second = await sessions.create(NewSession(str(other)), "ann")
-            assert second.workspace == str(other)
             listed = await sessions.list(workspace=str(other))
             assert [one.id for one in listed.sessions] == [second.id]
+        (tmp_path / "work").rename(tmp_path / "elsewhere")
+        sessions = Sessions(
+            SessionFolder(str(tmp_path / "state")),
+            Engines(opening(str(tmp_path / "state"), ["two"])),
+            folders,
+        )
+        await sessions.start()
+        await refused(sessions.resume(name, Resume(), "ann"), UnknownWorkspace)
+        moved = await sessions.resume(name, Resume(str(other)), "ann")
+        assert moved.workspace == str(other)
+        assert sessions.opened(name)._parts.workspace.root == str(other)
+        await sessions.stop(5)
+
+    run(story())
+
+
+def test_resuming_a_session_in_its_own_folder_keeps_its_model(tmp_path):
+    """(A10) What is left out is as it was, in the process that had it and in the next."""
+
+    async def story():
+        models = {"usual": ["never"], "other": ["one", "two", "three"]}
+        sessions = built(tmp_path, models)
+        await sessions.start()
+        name = (await sessions.create(NewSession(model="other"), "ann")).id
+        own = Resume((await sessions.view(name)).workspace)
+        assert (await sessions.resume(name, own, "ann")).model == "scripted/other"
+        await spoken(sessions, name)
+        await sessions.stop(5)
+        sessions = built(tmp_path, models)
+        await sessions.start()
+        assert (await sessions.resume(name, own, "ann")).model == "scripted/other"
+        await sessions.stop(5)
 
     run(story())
 
@@ -248,6 +300,13 @@ def test_files_are_found_by_a_few_letters_and_ignored_ones_are_not(tmp_path):
             assert len((await sessions.files(name, "", 2)).paths) == 2
 
     run(story())
+
+
+def test_letters_that_nearly_fit_cost_no_more_than_others():
+    """A path is gone through once, however often its letters repeat."""
+    assert fuzzy("a" * 99 + "z")("a" * 5000 + ".txt") is None
+    assert fuzzy("abc")("xx/a-b--c.txt") == (3, 6, 13)
+    assert fuzzy("xc")("xx/a-b--c.txt") == (3, 9, 13)
 
 
 def test_a_rule_is_shown_with_what_it_would_have_covered(tmp_path):

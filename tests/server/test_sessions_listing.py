@@ -171,3 +171,35 @@ def test_records_come_as_the_log_has_them_from_either_end(tmp_path):
             ]
 
     run(story())
+
+
+def test_a_page_of_records_ends_where_they_have_become_large(tmp_path):
+    """At least one comes, however large; nothing is left out between two pages."""
+
+    async def story():
+        async with serving(tmp_path, ["ok"] * 3) as sessions:
+            name = await made(sessions)
+            for letter in "abc":
+                await spoken(sessions, name, letter * 2_500_000)
+            await sessions.opened(name).begin()
+            last = sessions.opened(name).seq
+            pages, after = [], 0
+            while not pages or after:
+                page = await sessions.records(name, after, limit=1000)
+                pages.append([bytes(one) for one in page.records])
+                after = page.next
+            sizes = [sum(map(len, page)) for page in pages]
+            assert all(
+                size <= 4 << 20 or len(page) == 1 for size, page in zip(sizes, pages, strict=True)
+            )
+            assert len(pages) > 3
+            back, before = [], last + 1
+            while before > 1:
+                page = [bytes(one) for one in (await sessions.records(name, before=before)).records]
+                assert sum(map(len, page)) <= 4 << 20 or len(page) == 1
+                back = page + back
+                before -= len(page)
+            assert back == [line for page in pages for line in page]
+            assert len(back) == last
+
+    run(story())

@@ -57,6 +57,11 @@ class Upkeep:
         )
 
     @property
+    def workspace(self) -> str:
+        """The folder that it works in."""
+        return self._parts.workspace.root
+
+    @property
     def window(self) -> int | None:
         """How many tokens the model can read at a time; None where that is not known."""
         return self._parts.provider.info.context_window
@@ -89,8 +94,16 @@ class Upkeep:
         self._change_mode(mode, "me", "")
 
     async def set_mode(self, mode: Mode, *, by: str = "me", reason: str = "") -> None:
-        """Have this mode from the next call on, and come back when that is on disk."""
+        """Have this mode from the next call on, and come back when that is on disk.
+
+        It is recorded also where it is the engine's own: another engine may have another one.
+        """
+        if mode == self.mode and mode != self._history.mode:
+            self.preface(ModeChanged(mode, by, reason))
+            self._history.mode = mode
         self._change_mode(mode, by, reason)
+        if any(isinstance(one, ModeChanged) for one in self._opening):
+            self._open()
         await self._log.settled()
 
     def _change_mode(self, mode: Mode, by: str, reason: str) -> None:

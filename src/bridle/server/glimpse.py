@@ -24,6 +24,7 @@ class Glimpse:
         self.seq = 0
         self.reason = ""
         self.model = ""
+        self.workspace = ""  # where it worked last
         self.begun = False  # did the records that were read say who carries it?
 
     @property
@@ -39,7 +40,7 @@ class Glimpse:
         if isinstance(event, TurnEnded):
             self.reason = event.reason
         elif isinstance(event, SessionStarted):
-            self.begun, self.model = True, event.model
+            self.begun, self.model, self.workspace = True, event.model, event.workspace
         elif isinstance(event, TraceEvent) and event.kind == "settings":
             self.model = str((event.detail or {}).get("model", "")) or self.model
 
@@ -49,7 +50,8 @@ def glimpse(folder: SessionFolder, session_id: str) -> Glimpse:
     seen = Glimpse()
     seen.seq = tell(folder, session_id, seen.apply)
     if not seen.begun:  # it was read from a checkpoint on
-        seen.model = seen.model or carried(folder.path(session_id)).model
+        last = carried(folder.path(session_id))
+        seen.model, seen.workspace = seen.model or last.model, last.workspace
     if not seen.reason and seen.history.turn:
         seen.reason = reason_of(folder, session_id)
     return seen

@@ -18,8 +18,9 @@ from bridle.errors import AgentError, ConfigError, SessionBusy, SessionClosed
 from bridle.server.bounds import kept_limits
 from bridle.server.ground import Ground
 from bridle.server.marking import Marks
+from bridle.server.offering import Offer
 from bridle.server.opening import Engines, Wanted
-from bridle.server.refusals import ServerStopping
+from bridle.server.refusals import ForbiddenChoice, ServerStopping
 from bridle.server.wanting import Earlier, earlier
 from bridle.stores.carrier import carried
 
@@ -34,11 +35,12 @@ class Holding:
     """Takes sessions up, lends them out, lets them go."""
 
     def __init__(
-        self, ground: Ground, engines: Engines, tell: Tell, rest: float, face: str
+        self, ground: Ground, engines: Engines, tell: Tell, rest: float, face: str, offer: Offer
     ) -> None:
         self._ground = ground
         self._engines = engines
         self._tell = tell
+        self.offer = offer
         self.face = face  # what is said to have carried the sessions of a server
         self._rest = rest  # seconds without anything, after which a session is let go
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -129,6 +131,7 @@ class Holding:
                     await session.expire()
             elif now - self._since.get(session_id, now) >= self._patience(session):
                 await self._let_rest(session_id)
+        await self._engines.sweep()
 
     async def close(self, seconds: float) -> None:
         """Close everything: what waits for a person is parked, the rest is interrupted."""
@@ -164,34 +167,33 @@ class Holding:
     async def _take(self, session_id: str, wanted: Wanted | None) -> Session:
         wanted = wanted or self._wanted.get(session_id)
         if wanted is None:
-            engine, wanted = await self._as_before(session_id)
-        else:
-            engine = await self._engines.engine(wanted)
+            before = await asyncio.to_thread(earlier, self._ground, session_id)
+            wanted = await self.as_before(before)
+        engine = await self._engines.engine(wanted)
         self.check_taking()
-        before = await asyncio.to_thread(carried, self._ground.folder.path(session_id))
+        last = await asyncio.to_thread(carried, self._ground.folder.path(session_id))
         session = await engine.session(session_id)
         self._keep(session, wanted)
         limits = await asyncio.to_thread(kept_limits, self._ground.folder, session)
         if limits is not None:
             session.bound(limits)
-        if before.face == self.face and not session.history.parent:
+        if last.face == self.face and not session.history.parent:
             session.promise()
             await go_on(session)  # what a server has accepted is done, whatever it is taken up for
         return session
 
-    async def _as_before(self, session_id: str) -> tuple[Engine, Wanted]:
-        """The engine that fits how the session was carried last, as far as there is one."""
-        before: Earlier = await asyncio.to_thread(earlier, self._ground, session_id)
+    async def as_before(self, before: Earlier) -> Wanted:
+        """What fits how a session was carried last, as far as that can be had."""
         usual = Wanted(before.workspace)
-        engine = await self._engines.engine(usual)
-        wanted = before.wanted(engine)
-        if wanted == usual:
-            return engine, usual
+        wanted = before.wanted(await self._engines.engine(usual))
+        self.offer.check_agent(wanted.agent)  # whoever began it, over HTTP no other is started
         try:
-            return await self._engines.engine(wanted), wanted
-        except ConfigError as error:
-            log.warning("session %s goes on as usual: %s", session_id, error.message)
-            return engine, usual
+            self.offer.check_model(wanted.provider, wanted.model, wanted.agent)
+            await self._engines.engine(wanted)
+        except (ConfigError, ForbiddenChoice) as error:
+            log.warning("%s cannot be had, and goes on as usual: %s", before.who, error.message)
+            return usual
+        return wanted
 
     def _keep(self, session: Session, wanted: Wanted) -> None:
         self._mine[session.id] = session

@@ -4,9 +4,9 @@ Nothing is changed and nothing is taken up. Everything that blocks runs in a thr
 """
 
 import asyncio
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from heapq import nsmallest
+from time import monotonic
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.refusals import BadRequest
 from bridle.server.views import Hit, Hits, Paths, RulePreview
+from bridle.server.wanting import earlier
 from bridle.stores.glance import looked, places
 from bridle.stores.search import search
 from bridle.workspace.paths import Workspace
@@ -28,6 +29,8 @@ from bridle.workspace.tree import Tree
 _FILES, _HITS = 200, 200  # at the most
 _ENTRIES = 50_000  # names of a workspace that are looked at
 _LETTERS = 100  # of a query
+_SECONDS = 2.0  # that a workspace is looked through; what was found until then is shown
+Rank = tuple[int, int, int]
 
 
 class Looking:
@@ -40,7 +43,9 @@ class Looking:
     async def files(self, session_id: str, query: str, limit: int) -> Paths:
         """Files of the session's workspace whose names have these letters, in this order."""
         most = min(max(1, limit), _FILES)
-        return await asyncio.to_thread(self._files, session_id, query[:_LETTERS], most)
+        session = self._holding.opened(session_id)
+        root = session.workspace if session is not None else ""
+        return await asyncio.to_thread(self._files, session_id, root, query[:_LETTERS], most)
 
     async def preview_rule(self, session_id: str, rule: str) -> RulePreview:
         """Past calls that a rule would have covered. Raise `BadRequest` for what is no rule."""
@@ -52,11 +57,11 @@ class Looking:
             raise BadRequest("there is nothing to look for", hint="Say some words: ?q=…")
         return await asyncio.to_thread(self._found, words, min(max(1, limit), _HITS))
 
-    def _files(self, session_id: str, query: str, limit: int) -> Paths:
-        _, head = self._ground.known(session_id)
-        every = Tree(Workspace(self._ground.workspace(head.workspace)), most=_ENTRIES)
-        wanted = fuzzy(query)
-        ranked = ((place, path) for path in every if (place := wanted(path)) is not None)
+    def _files(self, session_id: str, root: str, query: str, limit: int) -> Paths:
+        self._ground.known(session_id)
+        root = root or earlier(self._ground, session_id).workspace
+        every = Tree(Workspace(root), most=_ENTRIES)
+        ranked = _ranked(every, fuzzy(query), monotonic() + _SECONDS)
         return Paths(tuple(path for _, path in nsmallest(limit, ranked)))
 
     def _previewed(self, session_id: str, rule: str) -> RulePreview:
@@ -76,13 +81,12 @@ class Looking:
         return Hits(tuple(Hit(*one) for one in found))
 
 
-def fuzzy(query: str) -> Callable[[str], tuple[int, int, int] | None]:
+def fuzzy(query: str) -> Callable[[str], Rank | None]:
     """How well a path fits these letters: the lower the better; None where it does not."""
-    letters = [one for one in query.casefold() if not one.isspace()]
-    pattern = re.compile(".*?".join(map(re.escape, letters)), re.DOTALL)
+    letters = "".join(query.casefold().split())
     words = query.casefold().strip()
 
-    def rank(path: str) -> tuple[int, int, int] | None:
+    def rank(path: str) -> Rank | None:
         low = path.casefold()
         if not letters:
             return path.count("/"), len(path), 0
@@ -91,12 +95,33 @@ def fuzzy(query: str) -> Callable[[str], tuple[int, int, int] | None]:
             return 0 if name.startswith(words) else 1, len(path), 0
         if words in low:
             return 2, len(path), 0
-        found = pattern.search(name) or pattern.search(low)
-        if found is None:
-            return None
-        return 3, found.end() - found.start(), len(path)
+        length = _stretch(name, letters) or _stretch(low, letters)
+        return (3, length, len(path)) if length else None
 
     return rank
+
+
+def _stretch(text: str, letters: str) -> int:
+    """How long the first stretch with these letters in this order is; 0: there is none.
+
+    Each letter is taken where it comes next, so that no text is gone through twice.
+    """
+    start = at = text.find(letters[0])
+    for letter in letters[1:]:
+        if at < 0:
+            return 0
+        at = text.find(letter, at + 1)
+    return at + 1 - start if at >= 0 else 0
+
+
+def _ranked(
+    paths: Iterable[str], wanted: Callable[[str], Rank | None], end: float
+) -> Iterator[tuple[Rank, str]]:
+    for path in paths:
+        if (place := wanted(path)) is not None:
+            yield place, path
+        if monotonic() > end:
+            return
 
 
 def _words(call: ToolCall) -> str:

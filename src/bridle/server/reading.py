@@ -1,10 +1,13 @@
 """What a session's log holds, for those who read: records as they stand, and whole copies.
 
-Nothing is taken up, and nothing is held whole. Everything that blocks runs in a thread.
+Nothing is taken up, and nothing is held whole: a page ends where its records have become large, and
+only a few are read at once. Everything that blocks runs in a thread.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator
+from itertools import takewhile
 
 from msgspec import Raw
 
@@ -17,9 +20,12 @@ from bridle.stores.copying import export_lines, head_of
 from bridle.stores.markdown import to_markdown
 
 _MOST = 1000  # records at a time
+_BYTES = 4 << 20  # of records at a time; one that is larger comes alone
+_AT_ONCE = 4  # pages that are read at the same time
 _PIECE = 1 << 16  # bytes of a copy at a time
 _BLOCK = 1 << 20  # bytes of a log at a time
 FORMS = ("jsonl", "markdown")
+Line = tuple[int, bytes]  # a record: its number, and its line without the hash
 
 
 class Reading:
@@ -27,27 +33,27 @@ class Reading:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
+        self._turn = asyncio.Semaphore(_AT_ONCE)
 
     async def records(self, session_id: str, after: int, before: int, limit: int) -> Records:
         """Those after a record, or the last ones before one. Raise `UnknownSession`."""
         if min(after, before) < 0 or limit < 1:
             raise BadRequest("`after`, `before` and `limit` are numbers of records, and not less")
-        return await asyncio.to_thread(self._records, session_id, after, before, min(limit, _MOST))
+        most = min(limit, _MOST)
+        async with self._turn:
+            return await asyncio.to_thread(self._records, session_id, after, before, most)
 
     def _records(self, session_id: str, after: int, before: int, limit: int) -> Records:
         self._ground.known(session_id)
         last = head_of(self._ground.folder, session_id).seq
         if before:
             after = max(after, min(before, last + 1) - 1 - limit)
-        found: list[tuple[int, bytes]] = []
-        for seq, line in self._lines(session_id, after):
-            if (before and seq >= before) or len(found) == limit:
-                break
-            found.append((seq, line))
+        lines = self._lines(session_id, after)
+        found = _last(lines, before) if before else _first(lines, limit)
         end = found[-1][0] if found else last
         return Records(tuple(Raw(line) for _, line in found), end if end < last else 0, last)
 
-    def _lines(self, session_id: str, after: int) -> Iterator[tuple[int, bytes]]:
+    def _lines(self, session_id: str, after: int) -> Iterator[Line]:
         """The records after a number, each as a line without its hash."""
         with self._ground.folder.reader(session_id, after, _BLOCK) as reader:
             while lines := reader.raw():
@@ -68,6 +74,30 @@ class Reading:
         summary = SessionSummary(*head[:8])
         for text in to_markdown(summary, self._ground.folder.read(session_id)):
             yield text.encode("utf-8", "backslashreplace")
+
+
+def _first(lines: Iterable[Line], limit: int) -> list[Line]:
+    """As many as may come at a time, at least one."""
+    found: list[Line] = []
+    size = 0
+    for seq, line in lines:
+        size += len(line)
+        if len(found) == limit or (found and size > _BYTES):
+            break
+        found.append((seq, line))
+    return found
+
+
+def _last(lines: Iterable[Line], before: int) -> list[Line]:
+    """The last ones before a record, as many as may come at a time, at least one."""
+    found: deque[Line] = deque()
+    size = 0
+    for seq, line in takewhile(lambda one: one[0] < before, lines):
+        found.append((seq, line))
+        size += len(line)
+        while size > _BYTES and len(found) > 1:
+            size -= len(found.popleft()[1])
+    return list(found)
 
 
 async def _pieces(lines: Iterator[bytes]) -> AsyncIterator[bytes]:

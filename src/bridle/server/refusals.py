@@ -5,6 +5,10 @@ SessionError
     ├── ServerStopping         503  server_stopping
     ├── Unavailable            503  unavailable          posted to who holds it; no outcome seen yet
     ├── UnknownWorkspace       403  unknown_workspace
+    ├── ForbiddenChoice        403  forbidden_choice     an agent or a model that is not offered
+    ├── OtherWorkspace         409  other_workspace
+    ├── QueueFull              429  queue_full
+    ├── PromptBegun            409  prompt_begun
     ├── BadRequest             400  invalid_request
     ├── ApprovalTaken          409  approval_answered    `more` has who won: by, allowed
     ├── ApprovalChanged        409  approval_changed
@@ -53,6 +57,37 @@ class UnknownWorkspace(Refusal):
     status_code = 403
     code = "unknown_workspace"
     hint = "GET /api/workspaces lists the folders that this server works in."
+
+
+class ForbiddenChoice(Refusal):
+    """An agent or a model that the server was not started with."""
+
+    status_code = 403
+    code = "forbidden_choice"
+
+
+class OtherWorkspace(Refusal):
+    """A session was to go on in another folder than its own, which is there."""
+
+    status_code = 409
+    code = "other_workspace"
+    hint = "Leave workspacePath out, or begin a session in the other folder."
+
+
+class QueueFull(Refusal):
+    """As many prompts wait in the session as may."""
+
+    status_code = 429
+    code = "queue_full"
+    hint = "Wait until some have had their turns, or take some back."
+
+
+class PromptBegun(Refusal):
+    """The prompt has had its turn, or has it."""
+
+    status_code = 409
+    code = "prompt_begun"
+    hint = "Interrupt the turn, if it is still running."
 
 
 class BadRequest(Refusal):

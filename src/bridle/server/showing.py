@@ -45,7 +45,7 @@ def of_open(session: Session, place: Place, head: Glance, reason: str) -> Sessio
     return SessionView(
         id=session.id,
         title=session.title,
-        workspace=head.workspace,
+        workspace=session.workspace,
         model=session.model,
         agent=session.agent or LOOP,
         mode=session.mode,
@@ -72,7 +72,7 @@ def of_log(seen: Glimpse, place: Place, head: Glance, holder: str) -> SessionVie
     return SessionView(
         id=place.id,
         title=history.title or head.title,
-        workspace=head.workspace,
+        workspace=seen.workspace or head.workspace,
         model=seen.model or head.model,
         agent=seen.agent,
         mode=history.mode,

@@ -8,9 +8,11 @@ import asyncio
 from typing import Any
 
 from bridle.engine.engine import new_id
+from bridle.engine.history import as_of
 from bridle.engine.session import Session
 from bridle.errors import SessionLocked
 from bridle.events import ModeChanged, TitleChanged, TraceEvent
+from bridle.policy import Mode
 from bridle.promises.store import Letter, Record
 from bridle.runtime.posting import new_letter
 from bridle.server.bounds import narrowed
@@ -46,7 +48,7 @@ class Verbs:
         session = await self._holding.begin(
             Wanted(root, wanted.provider, wanted.model, wanted.agent)
         )
-        if wanted.mode is not None and wanted.mode != session.mode:
+        if wanted.mode is not None:
             session.preface(ModeChanged(wanted.mode, by, "as it was begun"))
             session.history.mode = wanted.mode
         if title:
@@ -124,6 +126,12 @@ class Verbs:
         self._tell(name, "changed")
         return name
 
+    async def mode_at(self, session_id: str, at: int) -> Mode | None:
+        """The mode of its own that it had at a record; auto ends with a process, and is none."""
+        await asyncio.to_thread(self._ground.known, session_id)
+        then = await asyncio.to_thread(lambda: as_of(self._ground.folder.read(session_id), at))
+        return None if then.mode in ("", "auto") else then.mode
+
     async def delete(self, session_id: str) -> None:
         """Remove it for good. Raise `SessionBusy`, `SessionLocked`."""
         self._holding.check_taking()
@@ -144,11 +152,10 @@ class Verbs:
         if not workspace and not given:
             return None
         await asyncio.to_thread(self._ground.known, session_id)
-        if workspace:
-            root = await asyncio.to_thread(self._ground.workspace, workspace)
-        else:
-            root = (await asyncio.to_thread(earlier, self._ground, session_id)).workspace
-        return Wanted(root, **given)
+        before = await asyncio.to_thread(earlier, self._ground, session_id, workspace)
+        if given:
+            return Wanted(before.workspace, **given)
+        return await self._holding.as_before(before) if before.moved else None
 
     async def _stop(self, session: Session, by: str) -> None:
         """A tool that does not let go is not waited for here."""

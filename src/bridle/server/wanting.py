@@ -12,17 +12,26 @@ from bridle.engine.engine import Engine
 from bridle.runtime.agents import LOOP, is_agent
 from bridle.server.ground import Ground
 from bridle.server.opening import Wanted
-from bridle.server.refusals import UnknownWorkspace
+from bridle.server.refusals import OtherWorkspace, UnknownWorkspace
 from bridle.stores.carrier import carried
 from bridle.stores.copying import is_imported
 
 
 class Earlier(Struct, frozen=True):
-    """Where a session worked, and who carried it; `model` is as the log has it."""
+    """Where a session works, and who carried it; `model` is as the log has it.
+
+    `moved`: it is to have this folder because its own is not here.
+    """
 
     workspace: str
     model: str = ""
     agent: str = ""
+    moved: bool = False
+
+    @property
+    def who(self) -> str:
+        """Who carried it, in words."""
+        return self.agent or self.model
 
     def wanted(self, usual: Engine) -> Wanted:
         """What to ask for, where this is how sessions usually go on there."""
@@ -35,22 +44,37 @@ class Earlier(Struct, frozen=True):
         return Wanted(self.workspace, provider, model, LOOP if agent is not None else "")
 
 
-def earlier(ground: Ground, session_id: str) -> Earlier:
-    """How that session was carried last. Raise `UnknownSession`, `UnknownWorkspace`."""
+def earlier(ground: Ground, session_id: str, path: str = "") -> Earlier:
+    """How that session was carried last. Raise `UnknownSession`, `UnknownWorkspace`.
+
+    A `path` is the folder that it is to work in. One whose own folder is there stays in it, because
+    what it read, changed and was allowed is of that folder: raise `OtherWorkspace`.
+    """
     _, head = ground.known(session_id)
+    wanted = ground.workspace(path) if path else ""
     if is_imported(ground.folder, session_id):
+        if wanted:
+            return Earlier(wanted, moved=True)
         raise UnknownWorkspace(
             f"session {session_id} was brought in from elsewhere, and has no folder here yet",
             hint="Resume it with the workspacePath that it is to work in.",
         )
     found = carried(ground.folder.path(session_id))
-    there = found.workspace if ground.allows(found.workspace) else ""
-    workspace = there if there and Path(there).is_dir() else head.workspace
-    if not workspace or not Path(workspace).is_dir():
+    own = _own(ground, found.workspace, head.workspace)
+    if not own and not wanted:
         raise UnknownWorkspace(
-            f"the folder {workspace!r} of session {session_id} is not there",
+            f"the folder {head.workspace!r} of session {session_id} is not there",
             hint="If it was moved, resume the session with its workspacePath.",
         )
+    if own and wanted not in ("", own):
+        raise OtherWorkspace(f"session {session_id} works in {own!r}, and stays there")
     named = found.agent if is_agent(found.agent) else found.model
     agent = named if is_agent(named) else ""
-    return Earlier(str(Path(workspace).resolve()), "" if agent else found.model, agent)
+    return Earlier(own or wanted, "" if agent else found.model, agent, not own)
+
+
+def _own(ground: Ground, newest: str, first: str) -> str:
+    """The folder of a session, where it is there."""
+    allowed = newest if ground.allows(newest) else ""
+    places = (Path(one) for one in (allowed, first) if one)
+    return next((str(one.resolve()) for one in places if one.is_dir()), "")

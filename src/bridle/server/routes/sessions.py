@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 from litestar import delete, get, patch, post
 from litestar.params import JSONBody, QueryParameter
 
+from bridle.server.offering import check_choice, check_mode
 from bridle.server.problems import refused
 from bridle.server.room import Room
-from bridle.server.routes.declared import Asking, Count, Here, Id, Words, check_role, needs
+from bridle.server.routes.declared import Asking, Count, Here, Id, Words, needs
 from bridle.server.views import (
     Change,
     Fork,
@@ -36,12 +37,11 @@ async def listed(
     return await room.sessions.list(words, limit, cursor, workspace, wanted)
 
 
-@post("/api/sessions", opt=needs("drive", "unknown_workspace", "unavailable"))
+@post("/api/sessions", opt=needs("drive", "unknown_workspace", "forbidden_choice", "unavailable"))
 async def create(request: Asking, room: Here, data: JSONBody[NewSession] = _AS_EVER) -> SessionView:
     """Begin a session; its first record is on disk when this answers (A10)."""
     _room_for_one(room)
-    if data.mode == "auto":
-        check_role(request, "admin", "A session in which nothing is asked")
+    check_choice(room.sessions.offer, request.user, data)
     return await room.sessions.create(data, request.user.name)
 
 
@@ -53,14 +53,13 @@ async def shown(session_id: Id, room: Here) -> SessionDetail:
 
 @patch(
     "/api/sessions/{session_id:str}",
-    opt=needs("drive", "session_busy", "session_locked", "unavailable"),
+    opt=needs("drive", "forbidden_choice", "session_busy", "session_locked", "unavailable"),
 )
 async def changed(
     session_id: Id, data: JSONBody[Change], request: Asking, room: Here
 ) -> SessionDetail:
-    """Another title, tags, mode, model or agent; the mode auto needs the role admin."""
-    if data.mode == "auto":
-        check_role(request, "admin", "A session in which nothing is asked")
+    """Another title, tags, mode, model or agent; a mode wider than the server's needs the role admin."""
+    check_choice(room.sessions.offer, request.user, data)
     return await room.sessions.change(session_id, data, request.user.name)
 
 
@@ -76,7 +75,14 @@ async def removed(session_id: Id, request: Asking, room: Here) -> None:
 @post(
     "/api/sessions/{session_id:str}/resume",
     status_code=200,
-    opt=needs("drive", "unknown_workspace", "session_busy", "session_locked", "unavailable"),
+    opt=needs(
+        "drive",
+        "unknown_workspace",
+        "other_workspace",
+        "session_busy",
+        "session_locked",
+        "unavailable",
+    ),
 )
 async def resumed(
     session_id: Id,
@@ -86,6 +92,7 @@ async def resumed(
 ) -> SessionView:
     """Take a session up; what was left behind goes on (A10)."""
     _room_for_one(room)
+    check_choice(room.sessions.offer, request.user, data)
     return await room.sessions.resume(session_id, data, request.user.name)
 
 
@@ -98,6 +105,10 @@ async def forked(
 ) -> SessionView:
     """A new session with the conversation up to a record."""
     _room_for_one(room)
+    if data.at is not None:  # it may have been in a mode then that it has no longer
+        then = await room.sessions.mode_at(session_id, data.at)
+        if then != (await room.sessions.view(session_id)).mode:
+            check_mode(room.sessions.offer, request.user, then)
     return await room.sessions.fork(session_id, data, request.user.name)
 
 
