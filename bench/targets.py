@@ -119,6 +119,9 @@ def judge_server(taken: Samples) -> list[Verdict]:
         limit("1,000 streams, memory of the server", "stream_mb", 300, "MB"),
         limit("`POST /chat`, times a bare handler with fdatasync", "chat_times", 0.4, "x", True),
         limit("`POST /chat`, prompts that were refused", "chat_refused", 0, ""),
+        limit("the page's first load, packed", "page_kb", 120, "KB"),
+        limit("the page, until one can type", "page_usable", 1000, "ms"),
+        limit("a frame while one types and 200 words/s come, 95 of 100", "page_frame", 16, "ms"),
     ]
 
 

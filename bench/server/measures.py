@@ -18,4 +18,9 @@ def server(yard: Yard) -> Sample:
     return yard.client("serve_measure", yard.state, yard.folder / "workspace", *words)
 
 
-SERVER = (Lasting("server", server, 3, 1),)
+def page(yard: Yard) -> Sample:
+    """The page in a browser: its first load, and typing while a reply streams in."""
+    return yard.own("page_measure", yard.state, yard.folder / "workspace", 5 if yard.quick else 15)
+
+
+SERVER = (Lasting("server", server, 3, 1), Lasting("page", page, 3, 1))

@@ -4,7 +4,7 @@ from bench.measures import Figure, key
 from bench.section import Section
 from bench.server.measures import CLIENTS, PER_S, SERVER, SESSIONS, WORKERS
 
-NAME = SERVER[0].name
+NAME, PAGE = (one.name for one in SERVER)
 WATCHED = f"{CLIENTS:,} streams of {SESSIONS} sessions, {PER_S} records/s each"
 FIGURES = (
     Figure("stream_p99", f"{WATCHED}: 99 of 100 there within", NAME, key("p99_ms")),
@@ -25,5 +25,11 @@ FIGURES = (
     Figure("bare_cpu", "CPU of a bare request", NAME, key("bare_cpu_ms")),
     Figure("chat_load", "CPU of the load, a second", NAME, key("chat_load_cpu"), "s"),
     Figure("chat_refused", "prompts that were refused", NAME, key("chat_refused"), ""),
+    Figure("page_kb", "the page's first load, packed", PAGE, key("load_kb"), "KB"),
+    Figure("page_usable", "... until one can type", PAGE, key("usable_ms")),
+    Figure("page_frame", "typing while 200 words/s come: 95 of 100 frames", PAGE, key("work_p95")),
+    Figure("page_frame_99", "99 of 100 frames", PAGE, key("work_p99")),
+    Figure("page_frame_worst", "the worst frame", PAGE, key("work_worst")),
+    Figure("page_gap", "from frame to frame, 95 of 100", PAGE, key("gap_p95")),
 )
 SECTION = Section("The server", FIGURES)

@@ -7,6 +7,7 @@ own: a small client (`clients/`), or the real command. Ours alone, so that there
 import os
 import resource
 import shutil
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -50,6 +51,11 @@ class Yard:
         started = time.monotonic()
         found = self._outcome([str(OURS.python), str(script), *map(str, words)])
         return found | {"started_at": started}
+
+    def own(self, name: str, *words: object) -> Sample:
+        """Run a client with the interpreter of the benchmark itself: it needs a browser."""
+        script = HERE / "clients" / f"{name}.py"
+        return self._outcome([sys.executable, str(script), *map(str, words)])
 
     def command(self, *words: str) -> Sample:
         """Run `bridle` itself: what it said, its wall ms and its CPU ms."""
