@@ -95,6 +95,7 @@ def test_the_names_in_the_log_are_pinned():
     assert recorded >= {
         "session_start",
         "user_prompt",
+        "prompt_withdrawn",
         "message:user",
         "message:assistant",
         "message:tool",

@@ -15,6 +15,7 @@ from bridle.events import (
     FilesChanged,
     GrantRevoked,
     ModeChanged,
+    PromptWithdrawn,
     ToolCallReady,
     TraceEvent,
     Undone,
@@ -47,6 +48,7 @@ MANY = tuple(FileChange(f"{number}.py") for number in range(8))
             ["  ◆ the mode is ask from here on: the plan was agreed"],
         ),
         (GrantRevoked("g", "ann"), ["  ✗ a yes for the session was taken back by ann"]),
+        (PromptWithdrawn(7, 2, "ann"), ["  ✗ a prompt that waited was taken back by ann"]),
         (GrantRevoked(), ["  ✗ every yes for the session was taken back"]),
     ],
 )

@@ -15,6 +15,7 @@ from bridle.events import (
     MessageAdded,
     ModeChanged,
     PromptReceived,
+    PromptWithdrawn,
     Repaired,
     ResponseCompleted,
     Rewound,
@@ -216,6 +217,8 @@ plain = st.sampled_from(
         ModeChanged("plan"),
         ModeChanged("auto"),
         GrantRevoked(),
+        PromptWithdrawn(2, 1),
+        PromptWithdrawn(9, 3),
         SessionStarted("s", resumed=True),
         ResponseCompleted("error"),
     ]

@@ -27,6 +27,7 @@ ROLE = {  # whose role each of the others needs
         ("GET", "/api/sessions"),
         ("GET", "/api/sessions/{session_id:str}"),
         ("GET", "/api/sessions/{session_id:str}/stream"),
+        ("GET", "/api/workspaces/files"),
         ("GET", "/api/events"),
         ("GET", "/api/sessions/{session_id:str}/records"),
         ("GET", "/api/sessions/{session_id:str}/history"),
@@ -53,6 +54,7 @@ ROLE = {  # whose role each of the others needs
         ("POST", "/api/sessions/{session_id:str}/resume"),
         ("POST", "/api/sessions/{session_id:str}/chat"),
         ("POST", "/api/sessions/{session_id:str}/interrupt"),
+        ("DELETE", "/api/sessions/{session_id:str}/queue/{prompt:int}"),
         ("POST", "/api/sessions/{session_id:str}/fork"),
         ("POST", "/api/sessions/{session_id:str}/rewind"),
         ("POST", "/api/sessions/{session_id:str}/compact"),
@@ -76,6 +78,7 @@ def walked(there):
 
 
 def _filled(path):
+    path = path.replace("{prompt:int}", "7")
     for name in ("{session_id:str}", "{call_id:str}", "{grant:str}", "{name:path}"):
         path = path.replace(name, "x")
     return path

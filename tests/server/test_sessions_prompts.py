@@ -7,8 +7,15 @@ import pytest
 from sessions_rig import HOLDS, Held, ended, made, refused, serving, spoken
 
 from bridle.errors import EmptyPrompt, SessionBusy, UnknownSession
-from bridle.events import MessageAdded, PromptReceived, SessionStarted
-from bridle.server.refusals import IdempotencyConflict, ServerStopping, UnknownWorkspace
+from bridle.events import MessageAdded, PromptReceived, PromptWithdrawn, SessionStarted
+from bridle.server.refusals import (
+    IdempotencyConflict,
+    NotFound,
+    PromptBegun,
+    QueueFull,
+    ServerStopping,
+    UnknownWorkspace,
+)
 from bridle.server.views import Chat, ChatAccepted, NewSession, SessionView
 from bridle.stores.disk import Disk
 from bridle.stores.jsonl import JsonlStore
@@ -246,3 +253,67 @@ def test_a_server_that_stops_takes_nothing_new(tmp_path):
             assert isinstance(await sessions.view(name), SessionView)  # what only reads goes on
 
     run(story())
+
+
+def test_a_prompt_that_waits_can_be_taken_back_and_one_that_has_begun_cannot(tmp_path):
+    async def story():
+        hold = Held()
+        async with serving(tmp_path, [HOLDS, "one", "three"], hold) as sessions:
+            name = await made(sessions)
+            await sessions.send(name, Chat("first"), "ann")
+            await hold.begun.wait()
+            for words in ("second", "third"):
+                await sessions.send(name, Chat(words, queue=True), "ann")
+            session = sessions.opened(name)
+            first, *_ = (one.seq for one in sessions.folder.read(name) if _is_prompt(one))
+            second, third = (one.seq for one in (await sessions.detail(name)).queued)
+            await sessions.withdraw(name, second, "bob")
+            assert [one.seq for one in (await sessions.detail(name)).queued] == [third]
+            assert (await session.wait(2)).reason == "interrupted"
+            for late in (first, second):
+                no = await refused(sessions.withdraw(name, late, "bob"), PromptBegun)
+                assert (no.status_code, no.code) == (409, "prompt_begun")
+            await refused(sessions.withdraw(name, 1, "bob"), NotFound)
+            await refused(sessions.withdraw(name, 999, "bob"), NotFound)
+            hold.free.set()
+            assert await ended(sessions, name, 3) == "done"
+            said = [one.content for one in (await sessions.history(name)).messages]
+            assert [one for one in said if one in ("first", "second", "third")] == [
+                "first",
+                "third",
+            ]
+            records = [one.event for one in sessions.folder.read(name)]
+            gone = [one for one in records if isinstance(one, PromptWithdrawn)]
+            assert gone == [PromptWithdrawn(second, 2, "bob")]
+
+    run(story())
+
+
+def test_only_so_many_prompts_wait_and_the_next_is_refused(tmp_path):
+    """What has a key and was accepted is still the same turn."""
+
+    async def story():
+        hold = Held()
+        async with serving(tmp_path, [HOLDS], hold) as sessions:
+            name = await made(sessions)
+            await sessions.send(name, Chat("first"), "ann")
+            await hold.begun.wait()
+            for number in range(99):
+                await sessions.send(name, Chat(str(number), queue=True), "ann")
+            last = await sessions.send(name, Chat("last", queue=True), "ann", "key")
+            no = await refused(sessions.send(name, Chat("x", queue=True), "ann"), QueueFull)
+            assert (no.status_code, no.code) == (429, "queue_full")
+            assert no.message == "100 prompts wait already, and no more may; nothing was sent"
+            assert await sessions.send(name, Chat("last", queue=True), "ann", "key") == last
+            queued = (await sessions.detail(name)).queued
+            for one in queued:
+                await sessions.withdraw(name, one.seq, "ann")
+            for letter in "abc":
+                await sessions.send(name, Chat(letter * 9_000_000, queue=True), "ann")
+            await refused(sessions.send(name, Chat("x", queue=True), "ann"), QueueFull)
+
+    run(story())
+
+
+def _is_prompt(record):
+    return isinstance(record.event, PromptReceived)

@@ -17,6 +17,7 @@ from bridle.events import (
     Forked,
     GrantRevoked,
     ModeChanged,
+    PromptWithdrawn,
     Repaired,
     Rewound,
     TurnParked,
@@ -87,6 +88,8 @@ def _held(event: Event, paint: Paint) -> list[str]:
         case GrantRevoked():
             what = "a yes for the session was" if event.grant else "every yes for the session was"
             return [_line("✗", f"{what} taken back{_by(event.by)}", paint)]
+        case PromptWithdrawn():
+            return [_line("✗", f"a prompt that waited was taken back{_by(event.by)}", paint)]
         case UnknownEvent():
             kind = one_line(str(event.data.get("type", "")))[:40] or "no name"
             return [paint.dim(f"  · a record of a kind that this version does not know: {kind}")]

@@ -4,7 +4,7 @@ from typing import cast, get_args
 
 from bridle.engine.history import History
 from bridle.errors import AgentError, Kind
-from bridle.events import MessageAdded, ResponseCompleted, TurnEnded
+from bridle.events import MessageAdded, PromptWithdrawn, ResponseCompleted, TurnEnded
 from bridle.promises.session import TurnResult
 from bridle.promises.store import Record
 
@@ -31,6 +31,9 @@ class Endings:
                 self._text = message.content if message is not None else ""
             case TurnEnded() as end:
                 self.results[end.turn] = self._result(end, history)
+            case PromptWithdrawn(turn=turn) if not _is_to_come(history, turn):
+                gone = TurnResult("", "interrupted", self._id, turn, "the prompt was taken back")
+                self.results.setdefault(turn, gone)
             case _:
                 pass
 
@@ -40,3 +43,7 @@ class Endings:
             error = AgentError(cast("Kind", end.error_kind), end.detail, hint=end.hint)
         used = history.metrics.since(self._before)
         return TurnResult(self._text, end.reason, self._id, end.turn, end.detail, error, used)
+
+
+def _is_to_come(history: History, turn: int) -> bool:
+    return turn == history.running or any(one.turn == turn for one in history.waiting.values())

@@ -27,6 +27,7 @@ from bridle.events import (
     MessageAdded,
     ModeChanged,
     PromptReceived,
+    PromptWithdrawn,
     ResponseCompleted,
     Rewound,
     SessionStarted,
@@ -62,10 +63,9 @@ class History(Permissions):
 
     def __init__(self) -> None:
         super().__init__()
-        self.title = ""
+        self.title = self.workspace = ""
         self.parent = ""  # the session that began this one as its child
         self.tags: tuple[str, ...] = ()
-        self.workspace = ""
         self.turn = 0  # the newest that was given a number
         self.running = 0  # the turn that has begun and not ended
         self.parked = False
@@ -199,6 +199,9 @@ class History(Permissions):
         self.title = self.title or " ".join(event.content.split())[:80]
         self._done(event.letter)
 
+    def _withdrawn(self, record: Record, event: PromptWithdrawn) -> None:
+        self.waiting.pop(event.prompt, None)
+
     def _message(self, record: Record, event: MessageAdded) -> None:
         prompt = self.waiting.pop(event.prompt, None)
         if prompt is not None:
@@ -308,13 +311,10 @@ class History(Permissions):
         """What was asked, allowed, sent or paid there is not this session's."""
         self._close()
         self._idle()
-        self.lost.clear()
-        self.waiting.clear()
-        self.grants.clear()
-        self.times.clear()
         self.mode = self.parent = ""
-        self.letters.clear()
-        self.attached.clear()
+        theirs: tuple[dict[Any, Any], ...] = (self.lost, self.waiting, self.grants, self.times)
+        for table in (*theirs, self.letters, self.attached):
+            table.clear()
         self.metrics = ExecutionMetrics(context_tokens=self.metrics.context_tokens)
 
     def _rewound(self, record: Record, event: Rewound) -> None:
@@ -345,8 +345,7 @@ class History(Permissions):
         self.before, self.steps = event.before, event.steps
         self.waiting = dict(event.waiting)
         self._summed(record, event)
-        self.letters = dict.fromkeys(event.letters)
-        self.parent = event.parent
+        self.letters, self.parent = dict.fromkeys(event.letters), event.parent
         self.attached = {one.agent: one for one in event.attached}
         if (reply := event.opened) is not None:
             self._open, self._ours = reply, True
@@ -362,6 +361,7 @@ def _dated(message: Message, record: Record) -> Message:
 _FOLDS: dict[type, Callable[[History, Record, Any], None]] = {
     SessionStarted: History._start,
     PromptReceived: History._prompt,
+    PromptWithdrawn: History._withdrawn,
     MessageAdded: History._message,
     ResponseCompleted: History._reply,
     ToolResultEvent: History._result,

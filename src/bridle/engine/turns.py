@@ -148,6 +148,12 @@ class Turns:
         self.begin(turn)
         return turn
 
+    def withdraw(self, turn: int) -> None:
+        """Nobody need wait for a turn whose prompt was taken back, where it has no other."""
+        others = any(one.turn == turn for one in self._history.waiting.values())
+        if turn != self.current and not others:
+            self._settle_result(turn, Ending("interrupted", "the prompt was taken back"), None)
+
     async def stop(self, detail: dict[str, str]) -> bool:
         """End the turn that runs, and come back when it has ended: was that recorded?"""
         if self._aside is not None:

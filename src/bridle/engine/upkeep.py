@@ -19,6 +19,7 @@ from bridle.events import (
     Grant,
     GrantRevoked,
     ModeChanged,
+    PromptWithdrawn,
     Rewound,
     TagsChanged,
     TitleChanged,
@@ -27,6 +28,7 @@ from bridle.events import (
 from bridle.messages import ToolCall
 from bridle.policy import MODES, Mode, read_rule
 from bridle.promises.provider import Provider, RequestConfig
+from bridle.promises.session import Answer
 from bridle.promises.store import Log
 from bridle.promises.tool import Tool
 
@@ -150,6 +152,39 @@ class Upkeep:
         past = [(call, tools[call.name]) for call in calls if call.name in tools]
         judged = ((call, facts_of(call, tool, ground)) for call, tool in past)
         return preview(read_rule(rule), judged)
+
+    def check_rule(self, shown: str, answer: Answer) -> None:
+        """Raise `SessionError` where the rule of a yes does not allow what is asked about."""
+        from bridle.engine.approvals import is_sound
+        from bridle.engine.facts import facts_of
+        from bridle.engine.proposal import preview
+
+        asked, rule = self._history.pending.get(shown), answer.rule
+        if not (rule and answer.allowed and is_sound(answer)) or asked is None or asked.lasting:
+            return
+        if rule == asked.proposal:
+            return
+        call, tool = asked.call, self._parts.tools.get(asked.call.name)
+        if tool is not None:
+            facts = facts_of(call, tool, self._parts.ground, cwd=asked.cwd)
+            if preview(read_rule(rule), [(call, facts)]):
+                return
+        raise SessionError(
+            f"the rule {rule!r} would not allow what is asked about",
+            hint="Take the rule that is proposed, or one that covers this call; or allow it once.",
+        )
+
+    async def withdraw(self, prompt: int, *, by: str = "me") -> None:
+        """Take back a prompt that waits, by the number of its record: it gets no turn."""
+        if (waits := self._history.waiting.get(prompt)) is None:
+            raise SessionError(
+                f"session {self.id} has no prompt {prompt} that waits",
+                hint="It has had its turn, or was taken back.",
+            )
+        try:
+            await self.note(PromptWithdrawn(prompt, waits.turn, by))
+        finally:
+            self._turns.withdraw(waits.turn)
 
     async def rewind(self, to: int, *, by: str = "me") -> None:
         """Make the conversation again what it was at record `to`; 0 is empty. A record, no more.

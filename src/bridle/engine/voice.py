@@ -8,10 +8,10 @@ import logging
 import threading
 from collections.abc import Callable
 
-from bridle.events import ApprovalAnswered, Event, GrantRevoked, ModeChanged
+from bridle.events import ApprovalAnswered, Event, GrantRevoked, ModeChanged, PromptWithdrawn
 
 log = logging.getLogger(__name__)
-_PERSONAL = frozenset({ApprovalAnswered, GrantRevoked, ModeChanged})
+_PERSONAL = frozenset({ApprovalAnswered, GrantRevoked, ModeChanged, PromptWithdrawn})
 
 
 class Voice:

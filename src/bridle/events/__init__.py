@@ -102,6 +102,17 @@ class PromptReceived(Recorded, frozen=True, tag="user_prompt"):
     letter: str = ""
 
 
+class PromptWithdrawn(Recorded, frozen=True, tag="prompt_withdrawn"):
+    """A prompt that waited was taken back before its turn began; no model will read it.
+
+    `prompt` is the number of the record in which it was received, `turn` the one it was given.
+    """
+
+    prompt: int
+    turn: int = 0
+    by: str = "me"
+
+
 class MessageAdded(Recorded, frozen=True, tag="message:user"):
     """A message that no model wrote entered the conversation: a prompt, or history brought in.
 

@@ -10,6 +10,7 @@ from hashlib import blake2b
 import msgspec
 from msgspec import Struct
 
+from bridle.engine.history import History
 from bridle.engine.session import Session
 from bridle.errors import EmptyPrompt, SessionBusy, SessionLocked
 from bridle.events import PromptReceived, When
@@ -21,12 +22,19 @@ from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.posting import Posting, Refused
-from bridle.server.refusals import IdempotencyConflict, Unavailable
+from bridle.server.refusals import (
+    IdempotencyConflict,
+    NotFound,
+    PromptBegun,
+    QueueFull,
+    Unavailable,
+)
 from bridle.server.views import Chat, ChatAccepted
 from bridle.stores.finding import found
 from bridle.stores.inbox import letters
 
 _KEY, _BODY = 24, 16  # hex digits
+_WAITING, _WAITING_BYTES = 100, 20_000_000  # prompts that may wait in a session
 _KEPT = 256  # letters that a session remembers; older ones are looked for in its log
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -74,6 +82,20 @@ class Sending:
         turn = await (self._once(parcel) if key else self._deliver(parcel))
         return ChatAccepted(session_id, turn)
 
+    async def withdraw(self, session_id: str, prompt: int, by: str) -> None:
+        """Take back a prompt that waits. Raise `PromptBegun`, `NotFound`, `SessionLocked`."""
+        async with self._holding.use(session_id) as session:
+            if prompt not in session.history.waiting:
+                raise await asyncio.to_thread(self._not_waiting, session_id, prompt)
+            await session.withdraw(prompt, by=by)
+
+    def _not_waiting(self, session_id: str, prompt: int) -> PromptBegun | NotFound:
+        """In a thread: why it cannot be taken back."""
+        found = next(self._ground.folder.read(session_id, prompt - 1), None)
+        if found is None or found.seq != prompt or not isinstance(found.event, PromptReceived):
+            return NotFound(f"record {prompt} of session {session_id} is no prompt")
+        return PromptBegun(f"prompt {prompt} waits no more: it has begun, or was taken back")
+
     async def _once(self, parcel: Parcel) -> int:
         """Those who send the same while it is under way get the same turn."""
         place = parcel.session_id, parcel.key
@@ -104,6 +126,8 @@ class Sending:
             turn = await asyncio.to_thread(self._earlier, parcel)
             if turn:
                 return turn
+        if session.is_busy:
+            _check_room(session.history)
         return await session.send(
             parcel.prompt, when=parcel.when, by=parcel.by, letter=parcel.letter
         )
@@ -122,8 +146,7 @@ class Sending:
         """Send it to who holds the session, as a letter."""
         if parcel.letter and (turn := await asyncio.to_thread(self._earlier, parcel)):
             return turn
-        if parcel.when == "idle":
-            await asyncio.to_thread(self._check_idle, parcel.session_id)
+        await asyncio.to_thread(self._check_there, parcel)
         waits = await asyncio.to_thread(self._posted, parcel)
         new = f"{parcel.letter}-{new_letter()[:8]}" if parcel.letter else new_letter()
         letter = Letter(
@@ -156,16 +179,30 @@ class Sending:
                 return one.id
         return ""
 
-    def _check_idle(self, session_id: str) -> None:
-        history = glimpse(self._ground.folder, session_id).history
-        if history.running:
-            raise SessionBusy(f"session {session_id} is busy with turn {history.running}")
+    def _check_there(self, parcel: Parcel) -> None:
+        history = glimpse(self._ground.folder, parcel.session_id).history
+        if history.running and parcel.when == "idle":
+            raise SessionBusy(f"session {parcel.session_id} is busy with turn {history.running}")
+        _check_room(history)
 
 
 def _letter(by: str, key: str, chat: Chat) -> str:
     who = blake2b(f"{by}\0{key}".encode("utf-8", "backslashreplace"), digest_size=_KEY // 2)
     what = blake2b(_encode(chat), digest_size=_BODY // 2)
     return who.hexdigest() + what.hexdigest()
+
+
+def _check_room(history: History) -> None:
+    """Raise `QueueFull` where no more prompts may wait."""
+    waiting = history.waiting.values()
+    if len(waiting) >= _WAITING:
+        raise QueueFull(f"{len(waiting)} prompts wait already, and no more may; nothing was sent")
+    if sum(map(_size, waiting)) >= _WAITING_BYTES:
+        raise QueueFull("the prompts that wait are very large together; nothing was sent")
+
+
+def _size(prompt: PromptReceived) -> int:
+    return len(prompt.content) + sum(len(getattr(one, "data", "")) for one in prompt.parts)
 
 
 def _any(known: dict[str, None], key: str) -> bool:

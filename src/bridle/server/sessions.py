@@ -16,6 +16,7 @@ from bridle.server.holding import Holding, Tell
 from bridle.server.listing import Asked, Listing
 from bridle.server.looking import Looking
 from bridle.server.noticing import Noticing
+from bridle.server.offering import Offer
 from bridle.server.opening import Engines
 from bridle.server.posting import Posting
 from bridle.server.reading import Reading
@@ -53,6 +54,7 @@ from bridle.stores.reading import SessionFolder
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
+    from bridle.policy import Mode
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +66,7 @@ class Sessions:
     """Everything that can be asked of sessions. `workspaces` None: any folder.
 
     A session that rests for `rest` seconds is let go. Another process has `wait` seconds to do what
-    it is handed. `face` is what engines say of themselves: what it left behind is recovered.
+    it is handed. What its `offer.face` left behind is recovered.
     """
 
     def __init__(
@@ -75,16 +77,17 @@ class Sessions:
         *,
         rest: float = _REST,
         wait: float = _WAIT,
-        face: str = "server",
+        offer: Offer | None = None,
     ) -> None:
         self.folder = folder
+        self.offer = offer or Offer()  # what may be chosen, where somebody else than the user asks
         self.engines = engines
         self._tellers: dict[Tell, bool] = {}  # and whether they want to hear of others' doings
         self._tasks: list[asyncio.Task[None]] = []
         self._rest = rest
         self._ground = Ground(folder, workspaces)
         self.workspaces = self._ground.workspaces
-        self._holding = Holding(self._ground, engines, self._tell, rest, face)
+        self._holding = Holding(self._ground, engines, self._tell, rest, self.offer)
         self._listing = Listing(self._ground, self._holding)
         self._detailing = Detailing(self._ground, self._holding, engines, self._listing)
         self._reading = Reading(self._ground)
@@ -169,11 +172,19 @@ class Sessions:
         """A prompt, accepted once it is on disk. The same key and prompt again: the same turn."""
         return await self._sending.send(session_id, chat, by, key)
 
+    async def withdraw(self, session_id: str, prompt: int, by: str) -> None:
+        """Take back a prompt that waits, by its record. Raise `PromptBegun`, `NotFound`."""
+        await self._sending.withdraw(session_id, prompt, by)
+
     async def answer(
         self, session_id: str, call_id: str, answer: ApprovalAnswer, by: str
     ) -> ApprovalOutcome:
         """Settle a question. Raise `ApprovalTaken`, `ApprovalChanged`, `ApprovalExpired`."""
         return await self._answering.answer(session_id, call_id, answer, by)
+
+    async def proposal(self, session_id: str, call_id: str, shown: str) -> str:
+        """The rule that a question proposes; empty where it proposes none, or there is none."""
+        return await self._answering.proposal(session_id, call_id, shown)
 
     async def interrupt(self, session_id: str, by: str) -> None:
         """End the turn that runs or is parked; nothing to end is no error."""
@@ -196,6 +207,10 @@ class Sessions:
     async def fork(self, session_id: str, fork: Fork, by: str) -> SessionView:
         """A new session with its conversation up to a record."""
         return await self.view(await self._verbs.fork(session_id, fork.at))
+
+    async def mode_at(self, session_id: str, at: int) -> "Mode | None":
+        """The mode that its conversation had at a record, where it had one of its own."""
+        return await self._verbs.mode_at(session_id, at)
 
     async def rewind(self, session_id: str, rewind: Rewind, by: str) -> SessionDetail:
         """Make the conversation again what it was at a record."""
@@ -235,6 +250,10 @@ class Sessions:
     async def files(self, session_id: str, query: str = "", limit: int = 50) -> Paths:
         """Files of its workspace that match, the best first."""
         return await self._looking.files(session_id, query, limit)
+
+    async def workspace_files(self, workspace: str, query: str = "", limit: int = 50) -> Paths:
+        """Files of a workspace that match, the best first; nothing is the first workspace."""
+        return await self._looking.workspace_files(workspace, query, limit)
 
     async def preview_rule(self, session_id: str, rule: str) -> RulePreview:
         """Past calls that a rule would have covered."""

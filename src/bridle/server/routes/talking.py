@@ -1,16 +1,15 @@
 """The verbs and the streams: say something, answer a question, stop it, watch."""
 
-from collections.abc import Callable
 from typing import Annotated
 
-from litestar import get, post
-from litestar.params import HeaderParameter, JSONBody
+from litestar import delete, get, post
+from litestar.params import FromPath, HeaderParameter, JSONBody
 from litestar.types import ASGIApp
 from msgspec import Struct
 
 from bridle.server.flowing import EVENTS, Flow
-from bridle.server.room import Room
-from bridle.server.routes.declared import Asking, Here, Id, Seq, check_role, needs
+from bridle.server.offering import check_rule
+from bridle.server.routes.declared import Asking, Here, Id, Seq, check_role, lasting, needs
 from bridle.server.views import (
     ApprovalAnswer,
     ApprovalOutcome,
@@ -33,7 +32,7 @@ class Interrupted(Struct, frozen=True, rename="camel"):
 @post(
     "/api/sessions/{session_id:str}/chat",
     status_code=202,
-    opt=needs("drive", *_VERB, "idempotency_conflict"),
+    opt=needs("drive", *_VERB, "idempotency_conflict", "queue_full"),
 )
 async def chat(
     session_id: Id,
@@ -52,9 +51,18 @@ async def chat(
 
 @post("/api/sessions/{session_id:str}/interrupt", status_code=202, opt=needs("drive", *_VERB))
 async def interrupt(session_id: Id, request: Asking, room: Here) -> Interrupted:
-    """End the turn that runs; the session is usable right after."""
+    """End the turn that runs; of the prompts that wait, the next begins right after."""
     await room.sessions.interrupt(session_id, request.user.name)
     return Interrupted(session_id)
+
+
+@delete(
+    "/api/sessions/{session_id:str}/queue/{prompt:int}",
+    opt=needs("drive", "not_found", "prompt_begun", "session_locked", "unavailable"),
+)
+async def withdrawn(session_id: Id, prompt: FromPath[int], request: Asking, room: Here) -> None:
+    """Take back a prompt that waits, by the number of its record (`queued` of the session)."""
+    await room.sessions.withdraw(session_id, prompt, request.user.name)
 
 
 @post(
@@ -76,6 +84,8 @@ async def answered(
     """Answer a question; the first answer wins, and this says whose that was (A10, A11)."""
     if data.scope == "rule":
         check_role(request, "drive", "An answer that becomes a rule")
+        proposal = await room.sessions.proposal(session_id, call_id, data.shown)
+        check_rule(request.user, data.rule, proposal)
     return await room.sessions.answer(session_id, call_id, data, request.user.name)
 
 
@@ -100,7 +110,7 @@ async def stream(
 ) -> ASGIApp:
     """A session's records as server-sent events: those after a number, then live (A10)."""
     pieces = room.streams.session(session_id, int(last or after), request.user.name)
-    return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds, _watches(request, room))
+    return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds, lasting(request, room))
 
 
 @get(
@@ -110,13 +120,7 @@ async def stream(
 async def events(request: Asking, room: Here) -> ASGIApp:
     """What changes in all sessions, as server-sent events: their lines, and open questions."""
     pieces = room.streams.events(request.user.name)
-    return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds, _watches(request, room))
+    return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds, lasting(request, room))
 
 
-def _watches(request: Asking, room: Room) -> Callable[[], bool]:
-    """Whether they still may: a token that is revoked ends the streams of its name, too."""
-    name = request.user.name
-    return lambda: room.door.tokens.named(name) is not None
-
-
-ROUTES = (chat, interrupt, answered, pending, stream, events)
+ROUTES = (chat, interrupt, withdrawn, answered, pending, stream, events)
