@@ -1,5 +1,6 @@
 """Coming in over a real server: tokens, one-time codes, cookies, names, the page's own files."""
 
+import asyncio
 from contextlib import aclosing
 
 from msgspec.structs import replace
@@ -18,9 +19,10 @@ def cookie_of(answer):
 
 
 async def signed_in(there):
+    """The headers of a page that is signed in."""
     answer = await there.post("/api/login", {"code": there.room.door.code()}, token="")
-    assert answer.status == 204
-    return cookie_of(answer)[0]
+    assert answer.status == 200
+    return {"Cookie": cookie_of(answer)[0], "X-Bridle-Key": answer.body["key"]}
 
 
 def test_health_needs_no_token_and_everything_else_does(tmp_path):
@@ -47,8 +49,9 @@ def test_a_code_signs_a_browser_in_once_and_the_cookie_is_for_this_page_alone(tm
         async with server(tmp_path) as there:
             code = there.room.door.code()
             answer = await there.post("/api/login", {"code": code}, token="")
-            assert (answer.status, answer.body) == (204, b"")
+            assert (answer.status, set(answer.body)) == (200, {"key"})
             value, how = cookie_of(answer)
+            assert value.startswith(f"bridle_{there.port}=")
             assert [one.lower() for one in how] == [
                 "httponly",
                 "max-age=2592000",
@@ -57,8 +60,54 @@ def test_a_code_signs_a_browser_in_once_and_the_cookie_is_for_this_page_alone(tm
             ]
             again = await there.post("/api/login", {"code": code}, token="")
             assert (again.status, again.code) == (401, "no_token")
-            me = await there.get("/api/me", token="", headers={"Cookie": value})
+            halves = {"Cookie": value, "X-Bridle-Key": answer.body["key"]}
+            me = await there.get("/api/me", token="", headers=halves)
             assert (me.status, me.body["name"]) == (200, "me")
+            for half in halves:  # whoever sits on another port of the host gets the cookie alone
+                alone = await there.get("/api/me", token="", headers={half: halves[half]})
+                assert (alone.status, alone.code) == (401, "no_token"), half
+
+    run(work())
+
+
+def test_signing_in_takes_a_code_or_a_token_by_its_name_and_the_right_one_always(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            door = there.room.door
+            cases = [
+                ({"code": there.token}, 401),
+                ({"token": door.code()}, 401),
+                ({}, 400),
+                ({"code": door.code(), "token": there.token}, 400),
+                ({"code": door.code(), "only": "ann"}, 409),
+                ({"token": there.token}, 200),
+                ({"code": door.code(), "only": "me"}, 200),
+            ]
+            guess = {"code": "guess"}
+            guesses = [there.post("/api/login", guess, token="") for _ in range(60)]
+            assert {one.status for one in await asyncio.gather(*guesses)} == {401, 429}
+            cases = [(body, {401, 429} if status == 401 else {status}) for body, status in cases]
+            for body, statuses in cases:
+                assert (await there.post("/api/login", body, token="")).status in statuses, body
+
+    run(work())
+
+
+def test_signing_out_ends_the_streams_of_that_sign_in_at_once_and_no_others(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            path = f"/api/sessions/{await there.made()}/stream"
+            one, two = await signed_in(there), await signed_in(there)
+            async with (
+                aclosing(there.events(path, token="", headers=one)) as mine,
+                aclosing(there.events(path, token="", headers=two)) as others,
+            ):
+                await anext(mine)
+                await anext(others)
+                out = one | {"Origin": there.url}
+                assert (await there.post("/api/logout", token="", headers=out)).status == 204
+                assert [event async for event in mine] == []
+                assert len(there.room.streams) == 1
 
     run(work())
 
@@ -66,7 +115,7 @@ def test_a_code_signs_a_browser_in_once_and_the_cookie_is_for_this_page_alone(tm
 def test_with_a_cookie_whatever_changes_something_needs_our_own_origin(tmp_path):
     async def work():
         async with server(tmp_path) as there:
-            cookie = {"Cookie": await signed_in(there)}
+            cookie = await signed_in(there)
             ours = cookie | {"Origin": there.url}
             bare = await there.post("/api/sessions", {}, token="", headers=cookie)
             assert (bare.status, bare.code) == (403, "wrong_origin")
@@ -83,9 +132,10 @@ def test_with_a_cookie_whatever_changes_something_needs_our_own_origin(tmp_path)
 def test_a_restart_signs_nobody_out(tmp_path):
     async def work():
         async with server(tmp_path) as there:
-            cookie = await signed_in(there)
+            halves, port = await signed_in(there), there.port
         async with server(tmp_path) as there:
-            answer = await there.get("/api/me", token="", headers={"Cookie": cookie})
+            halves["Cookie"] = halves["Cookie"].replace(str(port), str(there.port))
+            answer = await there.get("/api/me", token="", headers=halves)
             assert answer.status == 200
 
     run(work())
@@ -122,19 +172,26 @@ def test_a_revoked_token_ends_the_streams_of_its_name_and_no_others(tmp_path):
 def test_two_of_a_header_that_says_who_asks_are_none(tmp_path):
     async def work():
         async with server(tmp_path) as there:
-            mine, cookie = f"Authorization: Bearer {there.token}", await signed_in(there)
+            mine, halves = f"Authorization: Bearer {there.token}", await signed_in(there)
+            cookie, key = halves["Cookie"], f"X-Bridle-Key: {halves['X-Bridle-Key']}"
             cases = {
                 401: [
                     [mine, "Authorization: Bearer x"],
                     ["Authorization: Basic eDp5"],
                     [f"Authorization: Bearer{there.token}"],
-                    [f"Cookie: {cookie}", "Authorization: Bearer x"],
-                    [f"Cookie: {cookie}", f"Cookie: {cookie}x"],
-                    ["Cookie: bridle_session="],
-                    ['Cookie: bridle_session="\\'],
+                    [f"Cookie: {cookie}", key, "Authorization: Bearer x"],
+                    [f"Cookie: {cookie}", f"Cookie: {cookie}x", key],
+                    [f"Cookie: {cookie}", key, key],
+                    [f"Cookie: {cookie}", f"{key}x"],
+                    [f"Cookie: bridle_{there.port}=", key],
+                    [f'Cookie: bridle_{there.port}="\\', key],
                 ],
                 421: [[mine, "Host: evil.example"]],
-                200: [[mine], [f"authorization:  bearer   {there.token}  "], [f"Cookie: {cookie}"]],
+                200: [
+                    [mine],
+                    [f"authorization:  bearer   {there.token}  "],
+                    [f"Cookie: {cookie}", key],
+                ],
             }
             for status, headers in cases.items():
                 for more in headers:

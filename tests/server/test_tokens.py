@@ -8,7 +8,7 @@ import pytest
 from bridle.errors import ConfigError
 from bridle.server.caller import Caller, may
 from bridle.server.problems import Refused
-from bridle.server.signing_in import CODE_SECONDS, SIGNED_IN_SECONDS, Door
+from bridle.server.signing_in import CODE_SECONDS, EACH, SIGNED_IN_SECONDS, Door
 from bridle.server.tokens import Tokens, hashed
 
 
@@ -116,22 +116,45 @@ def test_each_role_may_what_those_before_it_may():
     }
 
 
-def refused(door, code, address="here"):
+def refused(ask, *given):
     with pytest.raises(Refused) as caught:
-        door.sign_in(code, address)
+        ask(*given)
     return caught.value.problem.code
 
 
 def test_a_code_is_good_once_and_not_for_long(tmp_path):
-    clock = Clock()
-    door = Door(Tokens(tmp_path), clock)
+    steady = Clock()
+    door = Door(Tokens(tmp_path), steady=steady)
     code = door.code()
-    cookie = door.sign_in(code)
-    assert door.signed_in(cookie) == Caller("me", "admin")
-    assert refused(door, code) == "no_token"
+    assert door.signed_in(*door.sign_in(code)) == Caller("me", "admin")
+    assert refused(door.sign_in, code) == "no_token"
     late = door.code()
-    clock.now += CODE_SECONDS + 1
-    assert refused(door, late) == "no_token"
+    steady.now += CODE_SECONDS + 1
+    assert refused(door.sign_in, late) == "no_token"
+
+
+def test_a_code_is_no_token_and_a_token_is_no_code(tmp_path):
+    door = Door(Tokens(tmp_path))
+    code = door.code()
+    assert refused(door.sign_in_by_token, code) == "no_token"
+    assert refused(door.sign_in, door.tokens.own) == "no_token"
+    assert door.signed_in(*door.sign_in_by_token(door.tokens.own)) == Caller("me", "admin")
+    assert door.sign_in(code)
+
+
+def test_a_code_of_somebody_else_is_not_used_where_only_ones_own_will_do(tmp_path):
+    door = Door(Tokens(tmp_path))
+    door.tokens.add("ann", "drive")
+    code = door.code("ann")
+    assert refused(door.sign_in, code, "me") == "other_name"
+    assert door.signed_in(*door.sign_in(code, "ann")) == Caller("ann", "drive")
+
+
+def test_a_sign_in_needs_both_of_its_halves_and_no_other_ones(tmp_path):
+    door = Door(Tokens(tmp_path))
+    one, two = door.sign_in(door.code()), door.sign_in(door.code())
+    for cookie, key in ((one.cookie, ""), ("", one.key), (one.cookie, two.key), one[::-1]):
+        assert door.signed_in(cookie, key) is None
 
 
 def test_a_sign_in_survives_a_restart_as_a_hash_and_ends_with_signing_out_or_its_time(tmp_path):
@@ -139,36 +162,79 @@ def test_a_sign_in_survives_a_restart_as_a_hash_and_ends_with_signing_out_or_its
     door = Door(Tokens(tmp_path), clock)
     one, two = door.sign_in(door.code()), door.sign_in(door.code())
     kept = (tmp_path / "sign-ins.json").read_text()
-    assert one not in kept and two not in kept and mode(tmp_path / "sign-ins.json") == 0o600
+    assert not [half for half in (*one, *two) if half in kept]
+    assert mode(tmp_path / "sign-ins.json") == mode(tmp_path / "sign-ins.lock") == 0o600
     again = Door(Tokens(tmp_path), clock)
-    assert again.signed_in(one) == Caller("me", "admin")
-    again.sign_out(one)
-    assert again.signed_in(one) is None and again.signed_in(two) is not None
-    assert Door(Tokens(tmp_path), clock).signed_in(one) is None
+    assert again.signed_in(*one) == Caller("me", "admin")
+    again.sign_out(one.cookie)
+    assert again.signed_in(*one) is None and again.signed_in(*two) is not None
+    assert Door(Tokens(tmp_path), clock).signed_in(*one) is None
     clock.now += SIGNED_IN_SECONDS + 1
-    assert again.signed_in(two) is None
+    assert again.signed_in(*two) is None
 
 
-def test_a_sign_in_is_worth_what_the_token_of_its_name_is_worth_now(tmp_path):
+def test_two_servers_of_one_folder_do_not_undo_each_others_sign_ins_and_outs(tmp_path):
+    a, b = Door(Tokens(tmp_path)), Door(Tokens(tmp_path))
+    mine, theirs = a.sign_in(a.code()), b.sign_in(b.code())
+    assert a.signed_in(*theirs) and b.signed_in(*mine)
+    a.sign_out(mine.cookie)
+    assert b.signed_in(*mine) is None
+    more = b.sign_in(b.code())
+    again = Door(Tokens(tmp_path))
+    found = [again.signed_in(*one) is not None for one in (mine, theirs, more)]
+    assert found == [False, True, True]
+
+
+def test_a_sign_in_belongs_to_one_token_and_a_name_that_comes_back_does_not_revive_it(tmp_path):
     tokens = Tokens(tmp_path)
     door = Door(tokens)
-    cookie = door.sign_in(tokens.add("ann", "drive"))
-    assert door.signed_in(cookie) == Caller("ann", "drive")
+    halves, code = door.sign_in_by_token(tokens.add("ann", "drive")), door.code("ann")
+    assert door.signed_in(*halves) == Caller("ann", "drive")
     tokens.revoke("ann")
-    assert door.signed_in(cookie) is None
-    tokens.add("ann", "watch")
-    assert door.signed_in(cookie) == Caller("ann", "watch")
+    assert door.signed_in(*halves) is None
+    tokens.add("ann", "drive")
+    assert door.signed_in(*halves) is None
+    assert refused(door.sign_in, code) == "no_token"
 
 
-def test_whoever_guesses_is_made_to_wait_and_nobody_else_is(tmp_path):
+def test_another_role_or_another_token_of_the_owner_ends_the_sign_ins_of_before(tmp_path):
+    tokens = Tokens(tmp_path)
+    door = Door(tokens)
+    ann, me = door.sign_in_by_token(tokens.add("ann", "watch")), door.sign_in(door.code())
+    file = tmp_path / "tokens.jsonl"
+    file.write_text(file.read_text().replace("watch", "admin"))
+    assert door.signed_in(*ann) is None and door.signed_in(*me) is not None
+    (tmp_path / "token").unlink()
+    assert Door(Tokens(tmp_path)).signed_in(*me) is None
+
+
+def test_whoever_signs_in_without_end_ends_no_sign_in_but_their_own(tmp_path):
+    door = Door(Tokens(tmp_path))
+    mine, token = door.sign_in(door.code()), door.tokens.add("wat", "watch")
+    theirs = [door.sign_in_by_token(token) for _ in range(EACH + 2)]
+    assert door.signed_in(*mine) is not None
+    assert [door.signed_in(*one) is not None for one in theirs] == [False] * 2 + [True] * EACH
+
+
+def test_whoever_guesses_is_told_to_wait_and_the_right_one_always_passes(tmp_path):
+    steady = Clock()
+    door = Door(Tokens(tmp_path), steady=steady)
+    said = [refused(door.sign_in, "guess") for _ in range(22)]
+    assert said == ["no_token"] * 20 + ["rate_limited"] * 2
+    assert refused(door.sign_in_by_token, "guess") == "rate_limited"
+    assert door.sign_in(door.code()) and door.sign_in_by_token(door.tokens.own)
+    steady.now += 1
+    assert refused(door.sign_in, "guess") == "no_token"
+
+
+def test_a_clock_that_goes_back_locks_nobody_out(tmp_path):
     clock = Clock()
     door = Door(Tokens(tmp_path), clock)
-    said = [refused(door, "guess", "there") for _ in range(12)]
-    assert said == ["no_token"] * 10 + ["rate_limited"] * 2
-    assert refused(door, door.code(), "there") == "rate_limited"  # nothing is even looked at
-    assert refused(door, "guess", "elsewhere") == "no_token"
-    clock.now += 31
-    assert refused(door, "guess", "there") == "no_token"
+    halves, code = door.sign_in(door.code()), door.code()
+    assert refused(door.sign_in, "guess") == "no_token"
+    clock.now -= 86_400
+    assert refused(door.sign_in, "guess") == "no_token"
+    assert door.signed_in(*halves) and door.sign_in(code)
 
 
 def test_sign_ins_that_cannot_be_read_refuse_to_start_with_what_to_do(tmp_path):

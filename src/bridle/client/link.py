@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import aiohttp
-from msgspec import json
+from msgspec import Struct, json
 
 from bridle.client.blocks import Block, Blocks
 from bridle.client.faults import broken, refusal, unreachable
@@ -24,6 +24,12 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _GONE = (aiohttp.ClientError, OSError, TimeoutError)
 
 
+class _SignedIn(Struct, frozen=True):
+    """The half of a sign-in that is not in the cookie."""
+
+    key: str
+
+
 class Link:
     """One server. `url` is http://…, https://… or unix:///path/of/a/socket; `name`, for people."""
 
@@ -36,7 +42,8 @@ class Link:
     async def login(self, code: str) -> None:
         """Sign in with a one-time code instead of a token."""
         self._headers["Origin"] = self._base  # a cookie alone is no word of ours
-        await self.ask("POST", "/api/login", {"code": code})
+        found = json.decode(await self.ask("POST", "/api/login", {"code": code}), type=_SignedIn)
+        self._headers["X-Bridle-Key"] = found.key
 
     async def ask(
         self,

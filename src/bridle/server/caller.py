@@ -1,5 +1,7 @@
 """Who asks, and what they may. No HTTP and no tokens here."""
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
 from bridle.server.views import ROLES, Role
@@ -12,6 +14,21 @@ class Caller(Struct, frozen=True):
 
     name: str
     role: Role
+
+
+class Stay:
+    """Whether an answer that lasts may go on: a token may be revoked, somebody may sign out.
+
+    `still` is asked now and then; what is in `leavers` is called once a sign-in has ended.
+    """
+
+    def __init__(
+        self,
+        still: Callable[[], bool] = lambda: True,
+        leavers: set[Callable[[], object]] | None = None,
+    ) -> None:
+        self.still = still
+        self.leavers: set[Callable[[], object]] = set() if leavers is None else leavers
 
 
 def may(caller: Caller, role: Role) -> bool:

@@ -5,10 +5,11 @@ a status. When the client goes, the pieces end; one that does not read for too l
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, cast
 
 from bridle.server.asgi import Receive, Send
+from bridle.server.caller import Stay
 
 ABORT = "bridle.abort"  # in the scope: what cuts the connection, where the server can do that
 _LOOK = 10.0  # seconds between two looks at whether it may go on
@@ -31,13 +32,13 @@ class Flow:
         first: bytes,
         head: Head,
         patience: float,
-        still: Callable[[], bool],
+        stay: Stay,
     ) -> None:
         self._pieces = pieces
         self._first = first
         self._head = head
         self._patience = patience
-        self._still = still
+        self._stay = stay
         self._since: float | None = None  # when the piece that is being sent was handed over
 
     @classmethod
@@ -46,26 +47,29 @@ class Flow:
         pieces: AsyncIterator[bytes],
         head: Head,
         patience: float,
-        still: Callable[[], bool] = lambda: True,
+        stay: Stay | None = None,
     ) -> "Flow":
         """A flow whose first piece has come; a client has so many seconds to take each.
 
-        `still` says whether it may go on; it is asked now and then.
+        `stay` says whether it may go on; it is asked now and then, and may end it at once.
         """
-        return cls(pieces, await anext(pieces, b""), head, patience, still)
+        return cls(pieces, await anext(pieces, b""), head, patience, stay or Stay())
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Send it, until it ends, the client goes, or may not have it any more."""
         sending = asyncio.create_task(self._send(send))
         going = asyncio.create_task(_gone(receive))
         both = {sending, going}
+        leave = sending.cancel
+        self._stay.leavers.add(leave)
         try:
             while await self._lasts(both):
                 if self._stuck():
                     scope.get(ABORT, _nothing)()
-            if sending.done():
+            if sending.done() and not sending.cancelled():
                 sending.result()
         finally:
+            self._stay.leavers.discard(leave)
             for task in both:
                 task.cancel()
             await asyncio.wait(both)
@@ -77,7 +81,7 @@ class Flow:
         """Wait for its end, but not for ever; is there more to come?"""
         every = min(_LOOK, self._patience)
         done, _ = await asyncio.wait(both, timeout=every, return_when=asyncio.FIRST_COMPLETED)
-        return not done and self._still()
+        return not done and self._stay.still()
 
     def _stuck(self) -> bool:
         """Does the client not read? Looked at now and then: a clock for each piece would cost."""

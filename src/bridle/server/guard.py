@@ -11,11 +11,13 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Protocol
 
 from bridle.server.asgi import App, Pairs, Receive, Scope, Send, only, say, values
-from bridle.server.caller import Caller
+from bridle.server.caller import Caller, Stay
 from bridle.server.problems import Problem, problem
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-COOKIE = "bridle_session"
+COOKIE = "bridle.cookie"  # in the scope: how our cookie is called
+STAY = "bridle.stay"  # in the scope: how long whoever asked may be answered
+KEY = b"x-bridle-key"  # the half of a sign-in that a page has; browsers send cookies anywhere
 SAFE = ("GET", "HEAD", "OPTIONS")
 _CHALLENGE = ((b"www-authenticate", b'Bearer realm="bridle"'),)
 
@@ -33,6 +35,7 @@ class Names:
         if port == 80:
             self._hosts |= {name.encode() for name in own}
         self._allowed = {name.lower().encode() for name in allowed}
+        self.cookie = f"bridle_{port}" if port else "bridle"  # ports of a host share their cookies
 
     def host(self, headers: Pairs) -> bool:
         """Does it come under one of our names, and one alone?"""
@@ -58,13 +61,15 @@ class Knows(Protocol):
     """Who knows the tokens and the sign-ins."""
 
     def caller(self, token: str) -> Caller | None: ...
-    def signed_in(self, cookie: str) -> Caller | None: ...
+    def signed_in(self, cookie: str, key: str) -> Caller | None: ...
+    def leavers(self, cookie: str) -> set[Callable[[], object]]: ...
 
 
 class Guard:
     """Refuses a wrong Host (421), a wrong Origin (403), and who is not known (401).
 
-    `free` says which paths need no token. Who asks is put into the scope as its `user`.
+    `free` says which paths need no token. Who asks is put into the scope as its `user`, and for how
+    long they may be answered as `STAY`.
     """
 
     def __init__(self, app: App, names: Names, tokens: Knows, free: Callable[[str], bool]) -> None:
@@ -80,6 +85,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         if scope["type"] == "http":
+            scope[COOKIE] = self._names.cookie
             headers = scope["headers"]
             refusal = elsewhere(self._names, headers) or self._unknown(scope, headers)
             if refusal is not None:
@@ -89,24 +95,35 @@ class Guard:
 
     def _unknown(self, scope: Scope, headers: Pairs) -> Problem | None:
         """Put into the scope who asks; a problem where that is not known and has to be."""
-        caller, by_cookie = self._caller(headers)
+        if values(headers, b"authorization"):
+            return self._by_token(scope, bearer(headers))
+        return self._by_cookie(scope, headers)
+
+    def _by_token(self, scope: Scope, token: str) -> Problem | None:
+        caller = self._tokens.caller(token) if token else None
         if caller is None:
             return None if self._free(scope["path"]) else who()
-        if by_cookie and scope["method"] not in SAFE and not values(headers, b"origin"):
+        scope["user"] = caller
+        scope[STAY] = Stay(lambda: self._tokens.caller(token) == caller)
+        return None
+
+    def _by_cookie(self, scope: Scope, headers: Pairs) -> Problem | None:
+        cookie = cookie_of(headers, self._names.cookie)
+        key = (only(headers, KEY) or b"").decode("latin-1")
+        caller = self._tokens.signed_in(cookie, key) if cookie and key else None
+        if caller is None:
+            return None if self._free(scope["path"]) else who()
+        if scope["method"] not in SAFE and not values(headers, b"origin"):
             return problem(
                 "wrong_origin",
                 "A browser that is signed in has to say which page it asks from.",
                 "Send the Origin header, or a token instead of the cookie.",
             )
         scope["user"] = caller
+        scope[STAY] = Stay(
+            lambda: self._tokens.signed_in(cookie, key) == caller, self._tokens.leavers(cookie)
+        )
         return None
-
-    def _caller(self, headers: Pairs) -> tuple[Caller | None, bool]:
-        if values(headers, b"authorization"):
-            token = bearer(headers)
-            return (self._tokens.caller(token) if token else None), False
-        cookie = cookie_of(headers)
-        return (self._tokens.signed_in(cookie) if cookie else None), True
 
 
 def elsewhere(names: Names, headers: Pairs) -> Problem | None:
@@ -132,10 +149,10 @@ def bearer(headers: Pairs) -> str:
     return token.strip().decode("latin-1") if kind.lower() == b"bearer" else ""
 
 
-def cookie_of(headers: Pairs) -> str:
+def cookie_of(headers: Pairs, name: str) -> str:
     """What our cookie says; empty where it is not there, or there twice."""
     found = [_cookies(value) for value in values(headers, b"cookie")]
-    ours = [cookies[COOKIE].value for cookies in found if COOKIE in cookies]
+    ours = [cookies[name].value for cookies in found if name in cookies]
     return ours[0] if len(ours) == 1 else ""
 
 

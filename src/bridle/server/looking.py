@@ -47,6 +47,12 @@ class Looking:
         root = session.workspace if session is not None else ""
         return await asyncio.to_thread(self._files, session_id, root, query[:_LETTERS], most)
 
+    async def workspace_files(self, workspace: str, query: str, limit: int) -> Paths:
+        """The same before there is a session. Raise `UnknownWorkspace`."""
+        root = self._ground.workspace(workspace)
+        most = min(max(1, limit), _FILES)
+        return await asyncio.to_thread(_matching, root, query[:_LETTERS], most)
+
     async def preview_rule(self, session_id: str, rule: str) -> RulePreview:
         """Past calls that a rule would have covered. Raise `BadRequest` for what is no rule."""
         return await asyncio.to_thread(self._previewed, session_id, rule)
@@ -60,9 +66,7 @@ class Looking:
     def _files(self, session_id: str, root: str, query: str, limit: int) -> Paths:
         self._ground.known(session_id)
         root = root or earlier(self._ground, session_id).workspace
-        every = Tree(Workspace(root), most=_ENTRIES)
-        ranked = _ranked(every, fuzzy(query), monotonic() + _SECONDS)
-        return Paths(tuple(path for _, path in nsmallest(limit, ranked)))
+        return _matching(root, query, limit)
 
     def _previewed(self, session_id: str, rule: str) -> RulePreview:
         _, head = self._ground.known(session_id)
@@ -79,6 +83,12 @@ class Looking:
         hits = search(self._ground.folder, words, sessions=set(ours), limit=limit)
         found = ((one.session_id, one.seq, heads[one.session_id].title, one.text) for one in hits)
         return Hits(tuple(Hit(*one) for one in found))
+
+
+def _matching(root: str, query: str, limit: int) -> Paths:
+    every = Tree(Workspace(root), most=_ENTRIES)
+    ranked = _ranked(every, fuzzy(query), monotonic() + _SECONDS)
+    return Paths(tuple(path for _, path in nsmallest(limit, ranked)))
 
 
 def fuzzy(query: str) -> Callable[[str], Rank | None]:

@@ -6,9 +6,10 @@ is written down twice, and a test compares it with what goes over the wire.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import msgspec
+from litestar import Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import ParameterKwarg
 from litestar.typing import FieldDefinition
@@ -34,10 +35,16 @@ _ALWAYS = (  # what the guard, the limits and the connection say before a route 
 )
 _BODY = ("invalid_json", "unsupported_media")
 _SESSION = ("unknown_session", "store_failed")
-_SECURITY: list[Schema] = [{"token": []}, {"cookie": []}]
+_SECURITY: list[Schema] = [{"token": []}, {"cookie": [], "key": []}]
 _SCHEMES: Schema = {
     "token": {"type": "http", "scheme": "bearer"},
-    "cookie": {"type": "apiKey", "in": "cookie", "name": "bridle_session"},
+    "cookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "bridle_8420",
+        "description": "The number is the server's port. It counts together with the key alone.",
+    },
+    "key": {"type": "apiKey", "in": "header", "name": "X-Bridle-Key"},
 }
 
 Route = tuple[str, str, HTTPRouteHandler, Declared]
@@ -160,7 +167,10 @@ def _content(handler: HTTPRouteHandler, declared: Declared) -> Schema:
 
 
 def _answer(handler: HTTPRouteHandler) -> Any:
-    return handler.parsed_fn_signature.return_type.annotation
+    found = handler.parsed_fn_signature.return_type.annotation
+    if get_origin(found) is Response and get_args(found)[0] is not type(None):
+        return get_args(found)[0]  # with headers of its own
+    return found
 
 
 def _ref(kind: Any) -> Schema:

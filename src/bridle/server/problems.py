@@ -36,6 +36,7 @@ CODES: dict[str, tuple[int, str]] = {
     "session_busy": (409, "A turn is running"),
     "session_locked": (409, "Another process holds the session"),
     "other_workspace": (409, "The session belongs to another folder"),
+    "other_name": (409, "The code is somebody else's"),
     "prompt_begun": (409, "The prompt waits no more"),
     "approval_answered": (409, "Somebody has answered already"),
     "approval_changed": (409, "That is not what is asked now"),

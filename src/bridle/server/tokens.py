@@ -25,6 +25,14 @@ from bridle.server.views import ROLES, Role
 OWN_FILE = "token"
 NAMED_FILE = "tokens.jsonl"
 
+RESERVED = frozenset(  # who the log says it was where it was nobody's token
+    (
+        *("agent", "approver", "close", "engine", "expiry", "grant", "hook", "hooks", OWNER),
+        *("model", "nobody", "plan", "policy", "recovery", "replay", "rule", "server", "session"),
+        *("system", "task", "then", "tool", "user"),
+    )
+)
+
 _log = logging.getLogger("bridle.server")
 
 
@@ -67,6 +75,14 @@ class Tokens:
         self._look()
         return next((Caller(one.name, one.role) for one in self._named if one.name == name), None)
 
+    def stamp(self, name: str) -> str:
+        """What tells the token that somebody has now, in its role, from any other; or nothing."""
+        if name == OWNER:
+            return hashed(f"{OWNER} admin {hashed(self.own)}")
+        self._look()
+        found = (f"{one.name} {one.role} {one.hash}" for one in self._named if one.name == name)
+        return next(map(hashed, found), "")
+
     def list(self) -> tuple[NamedToken, ...]:
         """The named ones."""
         self._refresh()
@@ -79,7 +95,8 @@ class Tokens:
         if not _is_name(name) or self.named(name) is not None:
             raise ConfigError(
                 f"{name!r} cannot be the name of a new token",
-                hint="Use letters, digits, '-', '_', '.' or '@', and a name that is not in use.",
+                hint="Use letters, digits, '-', '_', '.' or '@', and a name that is not in use "
+                "and that means nothing else in a log (expiry, grant, hook, task …).",
             )
         token = secrets.token_urlsafe(32)
         self._keep((*self._named, NamedToken(name, role, hashed(token))))
@@ -177,8 +194,9 @@ def _decoded(content: bytes, path: Path) -> tuple[NamedToken, ...]:
             one = msgspec.convert(_line(line.strip()), NamedToken)
         except (msgspec.ValidationError, ValueError) as error:
             raise _bad(path, number, str(error)) from error
-        if not _is_name(one.name) or one.name in found or one.name == OWNER:
-            raise _bad(path, number, f"{one.name!r} is no name, or stands there twice")
+        if not _is_name(one.name) or one.name in found:
+            why = "is no name, means something else in a log, or stands there twice"
+            raise _bad(path, number, f"{one.name!r} {why}")
         found[one.name] = one
     return tuple(found.values())
 
@@ -204,4 +222,6 @@ def _bad(path: Path, number: int, why: str) -> ConfigError:
 
 
 def _is_name(name: str) -> bool:
+    if name.casefold() in RESERVED:
+        return False
     return 0 < len(name) <= 64 and all(one.isalnum() or one in "-_.@" for one in name)

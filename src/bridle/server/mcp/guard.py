@@ -4,6 +4,8 @@ An ASGI wrapper around the whole application. A page in a browser cannot pass: i
 its own Origin, or by another Host, and it does not know the token.
 """
 
+from collections.abc import Callable
+
 from bridle.server.asgi import App
 from bridle.server.caller import OWNER, Caller
 from bridle.server.guard import Guard, Names, same
@@ -24,6 +26,10 @@ class _One:
         """Its owner."""
         return Caller(OWNER, "admin") if same(token, self._token) else None
 
-    def signed_in(self, cookie: str) -> Caller | None:
+    def signed_in(self, cookie: str, key: str) -> Caller | None:
         """Nobody."""
         return None
+
+    def leavers(self, cookie: str) -> set[Callable[[], object]]:
+        """Nobody leaves."""
+        return set()

@@ -13,7 +13,8 @@ from litestar.routes import HTTPRoute
 from msgspec import Struct
 
 from bridle.errors import ConfigError
-from bridle.server.caller import Caller, may
+from bridle.server.caller import Caller, Stay, may
+from bridle.server.guard import STAY
 from bridle.server.problems import refused
 from bridle.server.room import Room
 from bridle.server.views import Role
@@ -56,6 +57,12 @@ def check_role(request: Asking, role: Role, what: str) -> None:
             f"{what} needs the role {role}; {request.user.name} has {request.user.role}.",
             "Ask whoever runs the server for a token with that role.",
         )
+
+
+def lasting(request: Asking, room: Room) -> Stay:
+    """How long they may be answered: a token may be revoked, somebody may sign out."""
+    found: Stay = request.scope[STAY]  # type: ignore[literal-required] # the guard's own
+    return found
 
 
 def declared(handler: BaseRouteHandler) -> Declared:

@@ -7,7 +7,7 @@ from litestar.params import JSONBody, QueryParameter
 from litestar.types import ASGIApp
 
 from bridle.server.flowing import Flow
-from bridle.server.routes.declared import Count, Here, Id, Seq, needs
+from bridle.server.routes.declared import Asking, Count, Here, Id, Seq, Words, lasting, needs
 from bridle.server.views import HistoryView, Hits, Paths, Records, RulePreview, RuleWanted
 
 Form = Literal["jsonl", "markdown"]
@@ -36,7 +36,10 @@ async def history(session_id: Id, room: Here) -> HistoryView:
     opt=needs("watch", media="application/x-ndjson, text/markdown", shape="file"),
 )
 async def export(
-    session_id: Id, room: Here, form: Annotated[Form, QueryParameter(name="format")] = "jsonl"
+    session_id: Id,
+    request: Asking,
+    room: Here,
+    form: Annotated[Form, QueryParameter(name="format")] = "jsonl",
 ) -> ASGIApp:
     """The session as a file to keep."""
     media, ending = _FORMS[form]
@@ -44,7 +47,7 @@ async def export(
     name = "".join(one for one in session_id if one.isascii() and (one.isalnum() or one in "-_"))
     kept = b'attachment; filename="%b.%b"' % (name[:100].encode(), ending.encode())
     head = [(b"content-type", media), (b"content-disposition", kept)]
-    return await Flow.begun(pieces, head, room.limits.stalled_seconds)
+    return await Flow.begun(pieces, head, room.limits.stalled_seconds, lasting(request, room))
 
 
 @get("/api/sessions/{session_id:str}/files", opt=needs("watch"))
@@ -78,4 +81,15 @@ async def search(
     return await room.sessions.search(words, limit)
 
 
-ROUTES = (records, history, export, files, preview_rule, search)
+@get("/api/workspaces/files", opt=needs("watch", "unknown_workspace"))
+async def workspace_files(
+    room: Here,
+    workspace: Words = "",
+    words: Annotated[str, QueryParameter(name="query", max_length=1_000)] = "",
+    limit: Count = 50,
+) -> Paths:
+    """Files of a folder that the server works in, before there is a session in it."""
+    return await room.sessions.workspace_files(workspace, words, limit)
+
+
+ROUTES = (records, history, export, files, workspace_files, preview_rule, search)
