@@ -213,7 +213,7 @@ def test_a_rule_holds_for_the_session_and_is_handed_on_to_be_learnt():
     async def story():
         replies = [call("thing", what=one) for one in "abc"] + ["ok"]
         done = []
-        rest = {"approver": person, "learn": learnt.append}
+        rest = {"approver": person, "learn": lambda rule, by: learnt.append(rule)}
         async with make_engine(replies, changing(done), **rest) as engine:
             session = await engine.session()
             await session.wait(await session.send("go"))
@@ -237,7 +237,7 @@ def test_an_answer_with_a_rule_that_allows_nothing_is_no_answer(rule):
 
 
 def test_a_face_that_cannot_keep_a_rule_does_not_stop_the_call():
-    def broken(rule):
+    def broken(rule, by):
         raise OSError("read-only")
 
     count, done, _, _, _ = run(same_call(Person(Answer(True, "rule")), learn=broken))

@@ -149,7 +149,8 @@ def test_a_yes_to_a_guard_is_for_once_whatever_it_says(tmp_path):
     done, person = [], Person(Answer(True, "rule", rule="allow: write"))
     script = [call("write", path=".env"), call("write", path=".env"), "ok"]
     learnt = []
-    work = story(tmp_path, script, person, files(done, "write"), learn=learnt.append)
+    learn = {"learn": lambda rule, by: learnt.append(rule)}
+    work = story(tmp_path, script, person, files(done, "write"), **learn)
     engine, session = run(work)
     assert (len(person.asked), len(done), learnt) == (2, 2, [])
     assert [one.scope for one in events(engine, session.id, ApprovalAnswered)] == ["once", "once"]

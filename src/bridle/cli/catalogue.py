@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from bridle.config import KEY_VARIABLES, Settings
 from bridle.providers.catalogue import models
 from bridle.runtime.adapters import find_key
-from bridle.runtime.agents import usable_agents
+from bridle.runtime.agents import Usable, usable_agents
 from bridle.runtime.choosing import find_provider, local_servers
+from bridle.server.offering import Offer
 from bridle.server.views import Choices, Named
 
 
 class Menu:
     """Models and agents of this machine; the default is what the server was started with."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, offer: Offer) -> None:
         self._settings = settings
+        self._offer = offer
 
     async def models(self) -> Choices:
         """The default, those of local servers, and the catalogue's."""
@@ -30,14 +32,21 @@ class Menu:
         usual = find_provider(self._settings).name
         yield Named(usual, default=True)
         for name, _, model in local_servers():
-            if (label := f"{name}/{model}") != usual:
+            if (label := f"{name}/{model}") != usual and self._may(name):
                 yield Named(label, label="on this machine")
         for info in models():
-            if info.label != usual:
+            if info.label != usual and self._may(info.name):
                 yield Named(info.label, why_not=self._lacks(info.name))
 
+    def _may(self, vendor: str) -> bool:
+        return self._offer.free or vendor in self._offer.vendors
+
     def _carriers(self) -> Iterator[Named]:
-        for one in usable_agents():
+        known = {one.name: one for one in usable_agents()}
+        if not self._offer.free:  # those that were named by who started the server, and no others
+            offered = self._offer.agents
+            known = {name: known.get(name) or Usable(name, "as named", True) for name in offered}
+        for one in known.values():
             why = "" if one.good else f"{one.found}. {one.lacks}".strip()
             yield Named(one.name, one.found, one.name == (self._settings.agent or "loop"), why)
 

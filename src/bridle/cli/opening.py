@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 FACE = "server"
 
 
-def opening(flags: dict[str, Any]) -> "Opening":
+def opening(flags: dict[str, Any], face: str = FACE) -> "Opening":
     """Engines as these flags say, for whatever folder, model and agent is wanted."""
 
     def opened(wanted: "Wanted", session_id: str) -> "Engine":
         try:
             setup = Setup({**flags, **_chosen(wanted, session_id)})
-            return setup.engine(setup.provider(), None, FACE, on_ask="wait")
+            return setup.engine(setup.provider(), None, face, on_ask="wait")
         except click.ClickException as error:
             message, _, hint = error.format_message().partition("\n")
             raise ConfigError(message, error, hint=hint) from error

@@ -44,6 +44,13 @@ _UNFIT = (
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
     help="A folder that may be worked on; may be given again. Default: the current one.",
 )
+@click.option(
+    "--offer-agent",
+    "offered",
+    metavar="NAME",
+    multiple=True,
+    help='Another agent that may be chosen, such as acp:"gemini --acp"; may be given again.',
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",

@@ -19,11 +19,13 @@ import click
 
 from bridle import __version__
 from bridle.cli.failure import INTERRUPTED
-from bridle.cli.opening import opening
+from bridle.cli.offer import offer_of
+from bridle.cli.opening import FACE, opening
 from bridle.cli.render import one_line
 from bridle.cli.serve import server_folder
 from bridle.cli.setup import Setup
 from bridle.cli.style import paint_for
+from bridle.cli.supervising import identity
 from bridle.cli.turn import ENDING, on_signals, run
 from bridle.config import Settings, state_folder
 from bridle.errors import ConfigError, MissingExtra
@@ -31,6 +33,7 @@ from bridle.stores.reading import SessionFolder
 
 if TYPE_CHECKING:
     from bridle.server.limits import Limits
+    from bridle.server.offering import Offer
     from bridle.server.room import Room
     from bridle.server.serving import Serving
     from bridle.server.signing_in import Door
@@ -39,6 +42,10 @@ _DEADLINE = 10.0  # seconds that an orderly stop may take
 _SHORTEST = 16  # characters of a token
 _NEEDED = ("litestar", "uvicorn", "httptools")
 LOG = "log"
+_REACH = (  # who comes in, and where; what turns do is the same
+    *("host", "port", "allowed", "token", "token_file", "show_token", "open_browser"),
+    *("workspace", "workspaces", "offered"),
+)
 
 
 def serve(flags: dict[str, Any]) -> int:
@@ -73,7 +80,8 @@ async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
     door = door_of(flags)
     from bridle.server.limits import Limits
 
-    room = room_of(flags, setup.settings, door, affordable(Limits()))
+    offer = offer_of(setup, flags["offered"], _face(flags))
+    room = room_of(flags, setup.settings, door, affordable(Limits()), offer)
     with bound(host, flags["port"]) as listening, logged(server_folder() / LOG):
         port = listening.getsockname()[1]
         names = Names(port, host, flags["allowed"])
@@ -146,7 +154,19 @@ def door_of(flags: dict[str, Any]) -> "Door":
     return Door(Tokens(server_folder(), own, Path(named) if named else None))
 
 
-def room_of(flags: dict[str, Any], settings: Settings, door: "Door", limits: "Limits") -> "Room":
+def _face(flags: dict[str, Any]) -> str:
+    """The name in which this server carries sessions: one with other rules has another."""
+    deciding = {name: value for name, value in flags.items() if name not in _REACH}
+    return f"{FACE}:{identity(deciding, os.environ)}"
+
+
+def room_of(
+    flags: dict[str, Any],
+    settings: Settings,
+    door: "Door",
+    limits: "Limits",
+    offer: "Offer",
+) -> "Room":
     """Sessions and streams for the folders that the flags name; None names all of them."""
     from bridle.cli.catalogue import Menu
     from bridle.server.opening import Engines
@@ -157,9 +177,10 @@ def room_of(flags: dict[str, Any], settings: Settings, door: "Door", limits: "Li
     folders = flags["workspaces"]
     known = None if folders is None else tuple(os.path.realpath(one) for one in folders)
     folder = SessionFolder(state_folder(os.environ))
-    sessions = Sessions(folder, Engines(opening(flags)), known)
+    engines = Engines(opening(flags, offer.face))
+    sessions = Sessions(folder, engines, known, offer=offer)
     streams = Streams(sessions, most=limits.streams)
-    return Room(sessions, streams, door, limits, Menu(settings))
+    return Room(sessions, streams, door, limits, Menu(settings, offer))
 
 
 def check_installed() -> None:

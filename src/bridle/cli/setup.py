@@ -174,8 +174,8 @@ class Setup:
             options["instructions"] = told
         return build_engine(provider, workspace=self.workspace, **options)
 
-    def _learn(self, words: str) -> None:
-        _learn(words, os.path.realpath(self.workspace))
+    def _learn(self, words: str, by: str) -> None:
+        _learn(words, by, os.path.realpath(self.workspace))
 
     def other(self, name: str) -> Provider:
         """Another model: of the same vendor with the same key, else with what fits its own."""
@@ -288,7 +288,7 @@ def _rules(workspace: Path, given: tuple[str, ...]) -> tuple[Rule, ...]:
     return standing.rules + said
 
 
-def _learn(words: str, root: str) -> None:
+def _learn(words: str, by: str, root: str) -> None:
     """A rule that was made of an answer is the person's own from now on, or they are told why not.
 
     It is for the workspace that the question came from, and holds for this session in any case.
@@ -300,7 +300,8 @@ def _learn(words: str, root: str) -> None:
 
     today = datetime.now().astimezone().date()
     try:
-        note = f"from an answer by {person()}, {today}"
+        who = person() if by in ("", "me", "approver") else by
+        note = f"from an answer by {who}, {today}"
         add_rule(policy_file(os.environ), words, note, root)
     except ConfigError as error:
         said = f"the rule holds for this session, but was not written: {error.message}"

@@ -115,15 +115,18 @@ def supervisors() -> list[Supervisor]:
 
 def supervisor_for(flags: Mapping[str, Any], environ: Mapping[str, str]) -> Supervisor:
     """The one for these flags in this environment."""
-    folder = background_folder()
-    key = _secret(folder / "secret")
-    deciding = {name: value for name, value in environ.items() if _DECIDING.fullmatch(name)}
-    said = json.dumps([deciding, dict(flags)], sort_keys=True, default=str).encode()
-    name = hashlib.blake2b(said, digest_size=6, key=key).hexdigest()
-    found = Supervisor(folder / name)
+    found = Supervisor(background_folder() / identity(flags, environ))
     found.folder.mkdir(mode=0o700, exist_ok=True)
     _write(found.folder / "flags.json", json.dumps(dict(flags)).encode())
     return found
+
+
+def identity(flags: Mapping[str, Any], environ: Mapping[str, str]) -> str:
+    """A digest of what decides how turns are run: what one has accepted is for its like alone."""
+    key = _secret(background_folder() / "secret")
+    deciding = {name: value for name, value in environ.items() if _DECIDING.fullmatch(name)}
+    said = json.dumps([deciding, dict(flags)], sort_keys=True, default=str).encode()
+    return hashlib.blake2b(said, digest_size=6, key=key).hexdigest()
 
 
 async def ensure(supervisor: Supervisor) -> None:

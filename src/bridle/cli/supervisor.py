@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bridle.cli.failure import report
+from bridle.cli.opening import FACE
 from bridle.cli.options import to_settings
 from bridle.cli.serving import logged, room_of, stopped
 from bridle.cli.supervising import Supervisor
@@ -47,14 +48,16 @@ async def _serve(supervisor: Supervisor) -> int:
     from bridle.server.guard import Names
     from bridle.server.hosting import bound_unix
     from bridle.server.limits import Limits
+    from bridle.server.offering import Offer
     from bridle.server.serving import Serving, affordable
     from bridle.server.signing_in import Door
     from bridle.server.tokens import Tokens
 
     flags: dict[str, Any] = {**supervisor.flags(), "workspaces": None}
     door = Door(Tokens(supervisor.folder))
+    offer = Offer(face=f"{FACE}:{supervisor.name}")  # whoever calls is the user
     settings = load_settings(to_settings(flags)).settings
-    room = room_of(flags, settings, door, affordable(Limits()))
+    room = room_of(flags, settings, door, affordable(Limits()), offer)
     path = supervisor.socket
     with bound_unix(path) as listening, logged(supervisor.folder / "log"):
         serving = Serving(Application(room, Names(None)), listening)

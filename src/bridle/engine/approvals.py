@@ -152,7 +152,7 @@ class Approvals:
             log.debug("the approver broke", exc_info=True)
             return Answer(False, word=f"the approver broke: {error!r}")
         if isinstance(said, Answer):
-            return said if _is_sound(said) else Answer(False, word=f"{said!r} is no answer")
+            return said if is_sound(said) else Answer(False, word=f"{said!r} is no answer")
         return Answer(said is True)
 
     def answer(
@@ -171,7 +171,7 @@ class Approvals:
         said = Answer(answer) if isinstance(answer, bool) else answer
         if not isinstance(said, Answer):
             raise SessionError(f"{answer!r} is no answer", hint="Say True, False or an Answer.")
-        if not _is_sound(said):
+        if not is_sound(said):
             raise SessionError(
                 f"{said!r} is no answer",
                 hint=f"`allowed` is True or False, `scope` one of {', '.join(_SCOPES)}, "
@@ -232,7 +232,7 @@ class Approvals:
         self._emit(ApprovalAnswered(asked.call.id, *said, rule, until))
         if rule and self._parts.learn is not None:
             try:
-                self._parts.learn(rule)
+                self._parts.learn(rule, by)
             except Exception:  # it is the face's, and the rule holds for the session all the same
                 log.warning("the rule %s could not be kept", rule, exc_info=True)
         return answer
@@ -255,7 +255,8 @@ def _extent(asked: ApprovalAsked, answer: Answer) -> tuple[Scope, str]:
     return "rule", answer.rule or asked.proposal
 
 
-def _is_sound(answer: Answer) -> bool:
+def is_sound(answer: Answer) -> bool:
+    """Are its words of the kinds that they are to be?"""
     return isinstance(answer.allowed, bool) and answer.scope in _SCOPES and _is_rule(answer.rule)
 
 

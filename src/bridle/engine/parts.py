@@ -52,7 +52,8 @@ class Parts(Struct):
     by, `judge` the person's own policy engine, which has `judge_seconds` before it counts as a no;
     `hooks` and `keeper` stand around every effect.
     `sandbox` is the level that commands would run at (empty: none), or what knows it. A yes for
-    the session ends after `ask_grant_seconds`; a rule that a person made of one goes to `learn`.
+    the session ends after `ask_grant_seconds`; a rule that a person made of one goes to `learn`,
+    with who it was.
     `agent` carries the turns in the place of our own loop; `agents` makes one of its name, for
     child sessions (None: our loop). `translate` reads the names and arguments of well-known agents'
     tools as ours, for a root, and tells the way back for arguments. `sources` have tools that come
@@ -87,7 +88,7 @@ class Parts(Struct):
     hooks: "Hooks | None" = None
     keeper: "Keeper | None" = None
     sandbox: "str | Confining" = ""
-    learn: Callable[[str], None] | None = None
+    learn: Callable[[str, str], None] | None = None
     agent: "BaseAgent | None" = None
     agents: "Callable[[str], BaseAgent | None] | None" = None
     translate: Translate | None = None

@@ -223,6 +223,8 @@ class Session(Upkeep):
     ) -> None:
         """Settle a pending approval; the first answer wins. A parked turn goes on with the last."""
         self._check_open()
+        if isinstance(answer, Answer) and answer.scope == "rule":
+            self.check_rule(shown, answer)
         try:
             self._turns.approvals().answer(call_id, answer, shown, by, letter, at)
         finally:  # also one that came too late may have settled the last question: as a no

@@ -5,7 +5,10 @@ delays, errors and cut streams that the script asks for. Knows no network and no
 """
 
 import asyncio
+import errno
+import os
 import re
+import stat
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
@@ -277,7 +280,7 @@ def _camel(name: str) -> str:
 def _read(path: Path) -> _File:
     shape = 'A scripted file looks like {"replies": [{"text": "…"}, …]}.'
     try:
-        raw = path.read_bytes()
+        raw = _content(path)
     except OSError as error:
         reason = error.strerror or str(error)
         hint = "Check the name of the file."
@@ -290,6 +293,14 @@ def _read(path: Path) -> _File:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         message = f"{path}, {_position(raw, error)}: {error}"
         raise ConfigError(message, error, hint=shape) from error
+
+
+def _content(path: Path) -> bytes:
+    """What is in the file; a pipe or a device, which may never end, is none."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        return file.read()
 
 
 def _position(raw: bytes, error: Exception) -> str:

@@ -56,8 +56,8 @@ class EngineOptions(TypedDict, total=False):
     both are for the built-in tools. `undo=False` keeps nothing of what turns change, nor does a
     store of your own without a `state`. `agent` carries the turns in the place of our own loop: its
     name (`claude-code`, `acp:COMMAND`, `loop`) or any object of the shape of `BaseAgent`; it needs
-    no provider. A yes for the session ends after `ask_grant_seconds`; a
-    rule made of a yes is handed to `learn`, in its words. `sources` have tools that come and go:
+    no provider. A yes for the session ends after `ask_grant_seconds`; a rule made of a yes is
+    handed to `learn`, in its words, with who made it. `sources` have tools that come and go:
     `bridle.runtime.mcp.mcp_sources(folder)` are the MCP servers that the person has set up.
     `telemetry` sends OpenTelemetry spans: True, False, or a tracer provider of your own; left out,
     where the process has a provider or the environment (`OTEL_…`) names an exporter. They carry
@@ -77,7 +77,7 @@ class EngineOptions(TypedDict, total=False):
     on_ask: OnAsk
     ask_seconds: float
     ask_grant_seconds: float
-    learn: Callable[[str], None]
+    learn: Callable[[str, str], None]
     limits: Limits
     config: RequestConfig
     system: str

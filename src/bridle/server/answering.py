@@ -5,6 +5,7 @@ The first answer wins, and everybody else is told whose it was. What is told is 
 
 import asyncio
 
+from bridle.engine.approvals import EXPIRED
 from bridle.engine.session import Session
 from bridle.errors import SessionClosed, SessionError, SessionLocked, UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, GrantRevoked
@@ -107,6 +108,12 @@ class Answering:
         except Refused as refused:
             raise NotFound(refused.message) from None
 
+    async def proposal(self, session_id: str, call_id: str, shown: str) -> str:
+        """The rule that a question proposes; empty where there is none."""
+        await asyncio.to_thread(self._ground.known, session_id)
+        asked, _ = await asyncio.to_thread(self._answers, session_id, call_id)
+        return asked[shown].proposal if shown in asked else ""
+
     def _answers(
         self, session_id: str, call_id: str
     ) -> tuple[dict[str, ApprovalAsked], dict[str, ApprovalAnswered]]:
@@ -155,7 +162,7 @@ async def _revoke(session: Session, grant: str, by: str) -> None:
 
 
 def _taken(said: ApprovalAnswered) -> ApprovalTaken | ApprovalExpired:
-    if said.by == _EXPIRY:
+    if said.by == _EXPIRY and not said.allowed and said.word == EXPIRED.word:
         return ApprovalExpired(
             f"the question about call {said.call_id} has expired, which counts as a no"
         )

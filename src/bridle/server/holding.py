@@ -35,13 +35,13 @@ class Holding:
     """Takes sessions up, lends them out, lets them go."""
 
     def __init__(
-        self, ground: Ground, engines: Engines, tell: Tell, rest: float, face: str, offer: Offer
+        self, ground: Ground, engines: Engines, tell: Tell, rest: float, offer: Offer
     ) -> None:
         self._ground = ground
         self._engines = engines
         self._tell = tell
         self.offer = offer
-        self.face = face  # what is said to have carried the sessions of a server
+        self.face = offer.face  # what is said to have carried the sessions of a server
         self._rest = rest  # seconds without anything, after which a session is let go
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._mine: dict[str, Session] = {}  # taken up or begun here; tasks belong to their turns

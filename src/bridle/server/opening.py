@@ -5,6 +5,7 @@ read by whoever starts the server. What is made here is closed here.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
@@ -12,7 +13,13 @@ from msgspec import Struct
 
 from bridle.engine.engine import Engine
 from bridle.errors import AgentError
-from bridle.server.refusals import ServerStopping
+from bridle.server.refusals import ServerStopping, Unavailable
+
+log = logging.getLogger(__name__)
+
+_IDLE = 600.0  # seconds after which an engine without sessions is closed
+_RECENT = 10.0  # seconds in which whoever asked for one may still be about to use it
+_MOST = 64  # engines at a time
 
 
 class Wanted(Struct, frozen=True):
@@ -34,6 +41,7 @@ class Engines:
         self._opening = opening
         self._making: dict[Wanted, asyncio.Task[Engine]] = {}
         self._engines: dict[Wanted, Engine] = {}
+        self._used: dict[Wanted, float] = {}  # when somebody last asked for it, in the loop's time
         self._closed = False
         self.on_made: Callable[[Engine], None] = lambda engine: None
 
@@ -41,8 +49,11 @@ class Engines:
         """The engine for that, made when it is first needed. Raise `ConfigError`."""
         if self._closed:
             raise ServerStopping("the server is being stopped")
+        self._used[wanted] = asyncio.get_running_loop().time()
         if (found := self._engines.get(wanted)) is not None:
             return found
+        if wanted not in self._making:
+            await self._make_room()
         making = self._making.get(wanted)
         if making is None:
             making = self._making[wanted] = asyncio.ensure_future(self._make(wanted, session_id))
@@ -54,9 +65,33 @@ class Engines:
 
     def _made(self, wanted: Wanted, done: "asyncio.Task[Engine]") -> None:
         self._making.pop(wanted, None)
+        if done.cancelled() or done.exception() is not None:
+            self._used.pop(wanted, None)
         if not done.cancelled() and done.exception() is None:
             self._engines[wanted] = done.result()
             self.on_made(done.result())
+
+    async def sweep(self, idle: float = _IDLE) -> None:
+        """Close those that nobody has asked for so long, and that have no session."""
+        now = asyncio.get_running_loop().time()
+        for wanted, engine in list(self._engines.items()):
+            if now - self._used.get(wanted, now) >= idle and not engine.sessions():
+                del self._engines[wanted], self._used[wanted]
+                failed: list[AgentError] = []
+                await _close(engine, failed)
+                for error in failed:
+                    log.warning("an engine could not be closed: %s", error.message)
+
+    async def _make_room(self) -> None:
+        """Raise `Unavailable` where there are as many as may be, and all are in use."""
+        if len(self._engines) + len(self._making) < _MOST:
+            return
+        await self.sweep(_RECENT)
+        if len(self._engines) + len(self._making) >= _MOST:
+            raise Unavailable(
+                f"{_MOST} choices of folder, model and agent are in use, and there may be no more",
+                hint="Wait until some sessions rest, or choose as another session has.",
+            )
 
     def open(self) -> tuple[Engine, ...]:
         """Those that there are."""

@@ -130,7 +130,7 @@ class Verbs:
         """The mode of its own that it had at a record; auto ends with a process, and is none."""
         await asyncio.to_thread(self._ground.known, session_id)
         then = await asyncio.to_thread(lambda: as_of(self._ground.folder.read(session_id), at))
-        return None if then.mode in ("", "auto") else then.mode
+        return then.mode if then.mode and then.mode != "auto" else None
 
     async def delete(self, session_id: str) -> None:
         """Remove it for good. Raise `SessionBusy`, `SessionLocked`."""

@@ -101,7 +101,7 @@ function Permission(props: ApprovalCardProps & AnswerProps): JSX.Element {
   return (
     <>
       <Facts approval={approval} compact={compact} />
-      {form === "rule" && <RuleForm approval={approval} actions={actions} blocked={blocked} say={say} back={back} />}
+      {form === "rule" && <RuleForm approval={approval} actions={actions} own={role === "admin"} blocked={blocked} say={say} back={back} />}
       {form === "word" && (
         <WordForm label="No, and what to do instead" button="No, with these words" blocked={blocked} back={back} say={(word) => say({ allowed: false, word })} />
       )}

@@ -1,4 +1,4 @@
-// A yes as a rule: the rule can be changed, and shows which past calls it would have covered.
+// A yes as a rule: it shows which past calls it would have covered. An admin can change it.
 
 import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
@@ -10,6 +10,7 @@ import type { Say } from "./choice.tsx";
 interface RuleFormProps {
   readonly approval: Approval;
   readonly actions: Actions;
+  readonly own: boolean; // may it be another one than the one that is proposed?
   readonly blocked: boolean;
   readonly say: Say;
   readonly back: () => void;
@@ -21,7 +22,7 @@ const LISTED = 6;
 type Preview = readonly string[] | null | "asking";
 
 /** The rule, its preview, and the button that makes it. */
-export function RuleForm({ approval, actions, blocked, say, back }: RuleFormProps): JSX.Element {
+export function RuleForm({ approval, actions, own, blocked, say, back }: RuleFormProps): JSX.Element {
   const [rule, setRule] = useState(approval.asked.proposal ?? "");
   const covered = usePreview(approval.sessionId, rule, actions);
   const id = useId();
@@ -41,9 +42,10 @@ export function RuleForm({ approval, actions, blocked, say, back }: RuleFormProp
     <div class="word">
       <label for={id}>The rule, from now on, in this folder</label>
       <input
-        id={id} ref={field} class="rule-field" value={rule} spellcheck={false} autocomplete="off"
+        id={id} ref={field} class="rule-field" value={rule} spellcheck={false} autocomplete="off" readOnly={!own}
         onInput={(event) => setRule(event.currentTarget.value)} onKeyDown={pressed}
       />
+      {!own && <p class="note">Another rule than this one needs the role admin.</p>}
       <Covered covered={covered} />
       <div class="answers">
         <button type="button" class="choice choice-main" disabled={blocked || !rule.trim()} onClick={send}>Allow, and keep the rule</button>

@@ -13,13 +13,17 @@ from litestar.types import ASGIApp
 from msgspec import Struct
 
 from bridle.server.agui.threads import Threads
+from bridle.server.caller import Caller
 from bridle.server.flowing import EVENTS, Flow
+from bridle.server.offering import check_choice, check_rule
 from bridle.server.problems import refused
-from bridle.server.routes.declared import Asking, Here, needs
+from bridle.server.room import Room
+from bridle.server.routes.declared import Asking, Here, lasting, needs
 
 _MOST = 500  # runs at a time: each has a turn
 _REFUSES = (
-    *("unknown_session", "unknown_workspace", "unknown_approval", "session_busy"),
+    *("unknown_session", "unknown_workspace", "forbidden_choice", "unknown_approval"),
+    "session_busy",
     *("session_locked", "approval_changed", "approval_expired", "idempotency_conflict"),
     *("too_many_streams", "store_failed", "unavailable"),
 )
@@ -61,12 +65,22 @@ def routes() -> tuple[HTTPRouteHandler, ...]:
         if len(running) >= _MOST:
             raise refused("too_many_streams", f"{_MOST} runs are under way.", "Try again later.")
         by = request.user.name
+        check_choice(room.sessions.offer, request.user, given.new)
+        await _check_rules(room, request.user, given.answers)
         begun = await runs.begin(room.sessions, threads, given, by)
         run = runs.Run(room.sessions, given, begun, by)
         pieces = _counted(run.pieces(), running)
-        return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds)
+        return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds, lasting(request, room))
 
     return (agui,)
+
+
+async def _check_rules(room: Room, caller: Caller, answers: Any) -> None:
+    """Raise `Refused` for an answer with a rule that they may not make."""
+    for one in answers:
+        if one.answer.scope == "rule":
+            asked = one.session_id, one.call_id, one.answer.shown
+            check_rule(caller, one.answer.rule, await room.sessions.proposal(*asked))
 
 
 async def _counted(pieces: Any, running: set[object]) -> Any:

@@ -58,7 +58,7 @@ async def shown(session_id: Id, room: Here) -> SessionDetail:
 async def changed(
     session_id: Id, data: JSONBody[Change], request: Asking, room: Here
 ) -> SessionDetail:
-    """Another title, tags, mode, model or agent; a mode wider than the server's needs the role admin."""
+    """Another title, tags, mode, model or agent; a mode wider than the server's needs an admin."""
     check_choice(room.sessions.offer, request.user, data)
     return await room.sessions.change(session_id, data, request.user.name)
 
@@ -79,6 +79,7 @@ async def removed(session_id: Id, request: Asking, room: Here) -> None:
         "drive",
         "unknown_workspace",
         "other_workspace",
+        "forbidden_choice",
         "session_busy",
         "session_locked",
         "unavailable",

@@ -1,0 +1,39 @@
+"""What a server offers to those who have a token: what the person who starts it has chosen.
+
+A model's vendor is offered where there is a key of its own, or none is needed. Where one key or
+one address is for everything, it is the server's own vendor's: no other host gets to see it.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from bridle.cli.setup import Setup
+from bridle.config import KEY_VARIABLES, Settings
+from bridle.runtime.adapters import LOCAL
+from bridle.runtime.agents import CLAUDE, LOOP, check_agent, usable_agents
+
+if TYPE_CHECKING:
+    from bridle.server.offering import Offer
+
+_NONE = "offline"  # it needs nobody
+
+
+def offer_of(setup: Setup, agents: Iterable[str], face: str) -> "Offer":
+    """The server's own agent and model, our loop, Claude Code where it is, and what was named."""
+    from bridle.server.offering import Offer
+
+    settings = setup.settings
+    there = [one.name for one in usable_agents() if one.name == CLAUDE and one.good]
+    named = dict.fromkeys((setup.agent, LOOP, *there, *map(check_agent, agents)))
+    vendors = frozenset(_vendors(settings, os.environ))
+    return Offer(False, tuple(named), vendors, settings.name, settings.mode, face)
+
+
+def _vendors(settings: Settings, environ: Mapping[str, str]) -> Iterable[str]:
+    own = settings.vendor
+    yield from (name for name in (own, _NONE) if name and name != "scripted")
+    general = settings.api_key or settings.base_url or environ.get("BRIDLE_API_KEY")
+    if not general:
+        yield from (name for name, key in KEY_VARIABLES.items() if environ.get(key, "").strip())
+        yield from LOCAL
