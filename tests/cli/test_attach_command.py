@@ -1,10 +1,13 @@
 """`bridle attach`: the REPL on a session of a server, unchanged (A12)."""
 
 import json
+import socket
+import threading
+from contextlib import suppress
 
 import pytest
 from cli_program import Program
-from serve_program import served
+from serve_program import PATIENCE, served
 
 SHELL = {"calls": [{"name": "shell", "arguments": {"command": "echo made > made.txt"}}]}
 
@@ -108,7 +111,8 @@ def test_in_a_pipe_each_line_is_a_prompt_and_a_question_is_left_to_others(bridle
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["http://127.0.0.1:1"], 1, "nobody listens there"),
+        (["http://127.0.0.1:1", "--token", "a-token-of-mine"], 1, "nobody listens there"),
+        (["http://127.0.0.1:1"], 2, "your token was not sent there"),
         (["ftp://127.0.0.1"], 2, "is no address of a server"),
         (["nothing-like-it"], 2, "there is no session 'nothing-like-it'"),
         (["here", "there"], 2, "'here' is no URL"),
@@ -120,6 +124,28 @@ def test_what_cannot_be_attached_to_is_said_in_a_sentence(bridle: Program, argum
     assert (done.returncode, done.stdout) == (code, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_our_token_goes_to_no_port_that_somebody_else_has(bridle: Program):
+    with served(bridle, "-m", "offline") as server:
+        assert bridle.run("attach", server.url.replace("127.0.0.1", "localhost")).returncode == 0
+        server.process.kill()  # what it left behind proves nothing
+        server.process.wait()
+    heard = []
+    with socket.create_server(("127.0.0.1", int(server.url.rpartition(":")[2]))) as listening:
+        listening.settimeout(PATIENCE)
+
+        def listen():
+            with suppress(OSError), listening.accept()[0] as other:
+                heard.append(other.recv(65_536))
+
+        thread = threading.Thread(target=listen)
+        thread.start()
+        done = bridle.run("attach", server.url)
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    assert (done.returncode, heard) == (2, [])
+    assert "your token was not sent there" in done.stderr
 
 
 def test_a_wrong_token_and_a_session_that_is_not_there_are_said(bridle: Program):

@@ -1,9 +1,13 @@
 """`bridle serve`: what it says, what it keeps private, how it stops (A10)."""
 
 import json
+import os
+import re
 import stat
 import urllib.error
 import urllib.request
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from cli_program import Program
@@ -42,7 +46,8 @@ def test_nothing_secret_is_said_or_logged_and_what_is_kept_is_private(bridle: Pr
     assert "started" in log and "stopped" in log
     assert server.token not in log and code not in log
     modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in folder.iterdir()}
-    assert modes == {"token": 0o600, "log": 0o600}
+    assert modes == {"token": 0o600, "log": 0o600, "ports": 0o700}
+    assert list((folder / "ports").iterdir()) == []
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert bridle.run("serve", "--show-token").stdout == f"{server.token}\n"
 
@@ -57,6 +62,24 @@ def test_the_printed_address_signs_in_once(bridle: Program):
         assert again.value.code == 401
         again.value.close()
         first.close()
+
+
+def test_the_browser_is_opened_without_the_code_among_its_arguments(bridle: Program, tmp_path):
+    told = tmp_path / "told"
+    os.mkfifo(told)
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {told}\n')
+    browser.chmod(0o700)
+    bridle.environ["BROWSER"] = str(browser)
+    with served(bridle, "-m", "offline", "--open-browser") as server:
+        [argument] = told.read_text().splitlines()
+        file = Path(unquote(urlsplit(argument).path))
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        code = re.search(r'url=[^"#]+#code=([\w-]+)', file.read_text())[1]
+        assert code not in argument and code not in server.said
+        sign_in(server.url, code).close()
+        assert server.stop() == (0, "")
+    assert not file.exists()
 
 
 def sign_in(url: str, code: str):

@@ -22,12 +22,12 @@ from bridle.cli.serve import server_folder
 from bridle.cli.serving import check_installed
 from bridle.cli.talk import Repl
 from bridle.cli.turn import ENDING, on_signals
+from bridle.cli.whereabouts import own_address
 from bridle.client import Client, RemoteSession
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAsked
 
 VARIABLE = "BRIDLE_TOKEN"
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 async def attach(url: str, session: str, flags: dict[str, Any]) -> int:
@@ -36,7 +36,8 @@ async def attach(url: str, session: str, flags: dict[str, Any]) -> int:
     named = parts.fragment.removeprefix("/s/").partition("@")[0] if "/s/" in parts.fragment else ""
     screen = _screen(flags)
     teller = Teller(screen)
-    async with Client(url, token_for(url, flags), tell=teller) as client:
+    url, token = known(url, flags)
+    async with Client(url, token, tell=teller) as client:
         opened = await _opened(client, session or unquote(named), watch=flags["watch"])
         if opened.is_watched:
             return await watch(opened.session, screen)
@@ -116,19 +117,27 @@ async def _see(session: RemoteSession, screen: Screen) -> None:
                 screen.line(screen.paint.dim(words))
 
 
-def token_for(url: str, flags: dict[str, Any]) -> str:
-    """The token that was given, or our own where the server is on this machine."""
+def known(url: str, flags: dict[str, Any]) -> tuple[str, str]:
+    """The address, and the token that was given, or our own where the server is ours.
+
+    Raise `ConfigError` where there is none to send: ours goes to no port that anybody may have.
+    """
     if flags["token"]:
-        return str(flags["token"])
+        return url, str(flags["token"])
     if flags["token_file"]:
-        return _first_line(Path(flags["token_file"]))
+        return url, _first_line(Path(flags["token_file"]))
     if given := os.environ.get(VARIABLE):
-        return given
+        return url, given
     parts = urlsplit(url)
-    if "code" in parse_qs(parts.fragment) or parts.hostname not in _LOOPBACK:
-        return ""
-    own = server_folder() / "token"
-    return _first_line(own) if own.exists() else ""
+    if "code" in parse_qs(parts.fragment) or parts.scheme not in ("http", "https"):
+        return url, ""
+    if address := own_address(server_folder(), url):
+        return address, _first_line(server_folder() / "token")
+    raise ConfigError(
+        f"no server of yours is known to listen at {parts.scheme}://{parts.netloc}, "
+        "so your token was not sent there",
+        hint=f"Start `bridle serve`, use the address that it prints, or give a token: {VARIABLE}.",
+    )
 
 
 def _first_line(path: Path) -> str:

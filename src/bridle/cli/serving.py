@@ -8,9 +8,8 @@ import logging
 import os
 import signal
 import sys
-import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bridle import __version__
+from bridle.cli.browsing import entrance_file
 from bridle.cli.failure import INTERRUPTED
 from bridle.cli.offer import offer_of
 from bridle.cli.opening import FACE, opening
@@ -27,6 +27,7 @@ from bridle.cli.setup import Setup
 from bridle.cli.style import paint_for
 from bridle.cli.supervising import identity
 from bridle.cli.turn import ENDING, on_signals, run
+from bridle.cli.whereabouts import recorded
 from bridle.config import Settings, state_folder
 from bridle.errors import ConfigError, MissingExtra
 from bridle.stores.reading import SessionFolder
@@ -83,30 +84,35 @@ async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
     offer = offer_of(setup, flags["offered"], _face(flags))
     room = room_of(flags, setup.settings, door, affordable(Limits()), offer)
     with bound(host, flags["port"]) as listening, logged(server_folder() / LOG):
-        port = listening.getsockname()[1]
+        address, port = listening.getsockname()[:2]
         names = Names(port, host, flags["allowed"])
         serving = Serving(Application(room, names), listening)
         await serving.start()
         base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
-        def begun() -> None:
-            announce(setup, base, f"{base}/#code={door.code()}", model, flags["workspaces"])
-            if flags["open_browser"]:
-                entrance = f"{base}/#code={door.code()}"
-                asyncio.get_running_loop().run_in_executor(None, webbrowser.open, entrance)
+        @contextmanager
+        def running() -> Iterator[None]:
+            folder = server_folder()
+            with recorded(folder, address, port), entrance_file(folder, port) as show:
+                announce(setup, base, f"{base}/#code={door.code()}", model, flags["workspaces"])
+                if flags["open_browser"]:
+                    entrance = f"{base}/#code={door.code()}"
+                    asyncio.get_running_loop().run_in_executor(None, show, entrance)
+                yield
 
-        return await stopped(serving, room, begun=begun)
+        return await stopped(serving, room, running=running)
 
 
 async def stopped(
     serving: "Serving",
     room: "Room",
     idle: "asyncio.Event | None" = None,
-    begun: Callable[[], None] = lambda: None,
+    running: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> int:
     """Until a signal comes (or nothing is left to do), and everything is settled.
 
-    `begun` is called once signals are heard, so that whoever is told that it runs can stop it.
+    `running` is entered once signals are heard, so that whoever is told that it runs can stop it,
+    and left while it still listens.
     """
     asked = idle or asyncio.Event()
     again = False
@@ -119,11 +125,11 @@ async def stopped(
         asked.set()
 
     with on_signals(pulled, signal.SIGINT, *ENDING):
-        begun()
         ended = asyncio.ensure_future(serving.ended())
         waiting = asyncio.ensure_future(asked.wait())
         try:
-            await asyncio.wait([ended, waiting], return_when=asyncio.FIRST_COMPLETED)
+            with running():
+                await asyncio.wait([ended, waiting], return_when=asyncio.FIRST_COMPLETED)
         finally:
             if again and sys.stderr.isatty():
                 click.echo("\nstopping; Ctrl-C again stops at once", err=True)
