@@ -153,8 +153,9 @@ def room_of(tmp_path, replies, tools, limits, parts):
     for one in (folder, workspace):
         one.mkdir(exist_ok=True)
     replies = replies if callable(replies) else list(replies)
+    offer = parts.pop("offer", None)
     engines = Engines(opening(replies, *tools, folder=folder, face="server", **parts))
-    sessions = Sessions(SessionFolder(folder), engines, (str(workspace),))
+    sessions = Sessions(SessionFolder(folder), engines, (str(workspace),), offer=offer)
     streams = Streams(sessions, most=limits.streams)
     return Room(sessions, streams, Door(Tokens(tmp_path / "server")), limits)
 

@@ -18,7 +18,7 @@ from bridle.cli.failure import report
 from bridle.cli.opening import FACE
 from bridle.cli.options import to_settings
 from bridle.cli.serving import logged, room_of, stopped
-from bridle.cli.supervising import Supervisor
+from bridle.cli.supervising import Supervisor, identity
 from bridle.cli.turn import run
 from bridle.config import load_settings
 
@@ -55,7 +55,8 @@ async def _serve(supervisor: Supervisor) -> int:
 
     flags: dict[str, Any] = {**supervisor.flags(), "workspaces": None}
     door = Door(Tokens(supervisor.folder))
-    offer = Offer(face=f"{FACE}:{supervisor.name}")  # whoever calls is the user
+    who = identity(supervisor.flags(), os.environ)  # its own, whoever has started it
+    offer = Offer(face=f"{FACE}:{who}")  # whoever calls is the user: everything may be chosen
     settings = load_settings(to_settings(flags)).settings
     room = room_of(flags, settings, door, affordable(Limits()), offer)
     path = supervisor.socket

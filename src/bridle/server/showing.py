@@ -75,7 +75,7 @@ def of_log(seen: Glimpse, place: Place, head: Glance, holder: str) -> SessionVie
         workspace=seen.workspace or head.workspace,
         model=seen.model or head.model,
         agent=seen.agent,
-        mode=history.mode,
+        mode=history.mode if holder or history.mode != "auto" else "",  # it ended with its process
         state=state,
         reason=reason,
         waiting=len(history.pending),
