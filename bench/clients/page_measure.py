@@ -1,4 +1,4 @@
-"""The page in a browser: its first load, and typing while a reply streams in. Prints a line of JSON.
+"""The page in a browser: its first load, and typing while a reply streams in. Says it as JSON.
 
     page_measure.py STATE WORKSPACE SECONDS
 
