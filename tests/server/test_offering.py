@@ -18,6 +18,7 @@ from bridle.server.refusals import ForbiddenChoice, Unavailable
 from bridle.server.sessions import Sessions
 from bridle.server.views import Change, Chat, Resume
 from bridle.stores.reading import SessionFolder
+from bridle.tools.exit_plan_mode import ExitPlanMode
 from rig import call, run
 
 OFFER = Offer(
@@ -155,6 +156,27 @@ def test_a_rule_of_ones_own_is_an_admin_s_and_covers_what_is_asked(tmp_path):
             yes = await there.post(path, said | {"rule": question["asked"]["proposal"]}, token=ann)
             assert yes.status == 200
             assert learnt == [(question["asked"]["proposal"], "ann")]
+
+    run(work())
+
+
+def test_where_the_server_only_plans_a_plan_is_agreed_to_by_an_admin(tmp_path):
+    plan = call("exit_plan_mode", plan="do it")
+    how = {"offer": Offer(free=False, mode="plan"), "mode": "plan"}
+
+    async def work():
+        async with server(tmp_path, [plan, "ok"], ExitPlanMode(), **how) as there:
+            ann = there.room.door.tokens.add("ann", "drive")
+            name = await there.made()
+            await there.post(f"/api/sessions/{name}/chat", {"prompt": "go"})
+            found = []
+            while not found:
+                found = (await there.get("/api/approvals")).body["approvals"]
+            path = f"/api/sessions/{name}/approvals/{found[0]['callId']}"
+            said = {"allowed": True, "shown": found[0]["shown"]}
+            no = await there.post(path, said, token=ann)
+            assert (no.status, no.code) == (403, "forbidden_role")
+            assert (await there.post(path, said)).status == 200
 
     run(work())
 

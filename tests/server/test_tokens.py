@@ -61,7 +61,9 @@ def test_named_tokens_are_kept_as_hashes_alone_and_can_be_revoked_by_another_pro
         tokens.revoke("ann")
 
 
-@pytest.mark.parametrize("name", ["", "me", "ann", "a b", "a\nb", "x" * 65, "../x", "expiry", "Grant", "hook"])
+@pytest.mark.parametrize(
+    "name", ["", "me", "ann", "a b", "a\nb", "x" * 65, "../x", "expiry", "Grant", "hook"]
+)
 def test_a_name_is_a_word_that_nobody_has(tmp_path, name):
     tokens = Tokens(tmp_path)
     tokens.add("ann", "watch")

@@ -108,11 +108,11 @@ class Answering:
         except Refused as refused:
             raise NotFound(refused.message) from None
 
-    async def proposal(self, session_id: str, call_id: str, shown: str) -> str:
-        """The rule that a question proposes; empty where there is none."""
+    async def question(self, session_id: str, call_id: str, shown: str) -> ApprovalAsked | None:
+        """What was asked there, if it was."""
         await asyncio.to_thread(self._ground.known, session_id)
         asked, _ = await asyncio.to_thread(self._answers, session_id, call_id)
-        return asked[shown].proposal if shown in asked else ""
+        return asked.get(shown)
 
     def _answers(
         self, session_id: str, call_id: str

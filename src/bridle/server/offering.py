@@ -17,7 +17,10 @@ from bridle.server.problems import refused
 from bridle.server.refusals import ForbiddenChoice
 
 if TYPE_CHECKING:
-    from bridle.server.views import Change, NewSession, Resume
+    from bridle.events import ApprovalAsked
+    from bridle.server.views import ApprovalAnswer, Change, NewSession, Resume
+
+PLAN = "exit_plan_mode"
 
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.\-\[\]]{0,99}", re.ASCII)  # a model as Claude Code names it
 
@@ -83,8 +86,22 @@ def check_mode(offer: Offer, caller: Caller, mode: Mode | None) -> None:
     )
 
 
-def check_rule(caller: Caller, rule: str, proposal: str) -> None:
-    """Raise `Refused` for a rule of one's own, unless an admin makes it."""
+def is_weighty(offer: Offer, answer: "ApprovalAnswer") -> bool:
+    """Could it be more than a yes to one call, so that the question has to be looked at?"""
+    return answer.allowed and (answer.scope == "rule" or offer.mode == "plan")
+
+
+def check_answer(
+    offer: Offer, caller: Caller, answer: "ApprovalAnswer", asked: "ApprovalAsked | None"
+) -> None:
+    """Raise `Refused` for a yes that reaches further than they may: a rule, a wider mode."""
+    if asked is not None and asked.call.name == PLAN and answer.allowed:
+        check_mode(offer, caller, "ask")  # a plan that is agreed to ends the mode plan
+    if answer.scope == "rule" and answer.allowed:
+        _check_rule(caller, answer.rule, asked.proposal if asked is not None else "")
+
+
+def _check_rule(caller: Caller, rule: str, proposal: str) -> None:
     if rule and rule != proposal and not may(caller, "admin"):
         raise refused(
             "forbidden_role",

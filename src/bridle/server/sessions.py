@@ -54,6 +54,7 @@ from bridle.stores.reading import SessionFolder
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
+    from bridle.events import ApprovalAsked
     from bridle.policy import Mode
 
 log = logging.getLogger(__name__)
@@ -182,9 +183,9 @@ class Sessions:
         """Settle a question. Raise `ApprovalTaken`, `ApprovalChanged`, `ApprovalExpired`."""
         return await self._answering.answer(session_id, call_id, answer, by)
 
-    async def proposal(self, session_id: str, call_id: str, shown: str) -> str:
-        """The rule that a question proposes; empty where it proposes none, or there is none."""
-        return await self._answering.proposal(session_id, call_id, shown)
+    async def question(self, session_id: str, call_id: str, shown: str) -> "ApprovalAsked | None":
+        """What was asked there, if it was."""
+        return await self._answering.question(session_id, call_id, shown)
 
     async def interrupt(self, session_id: str, by: str) -> None:
         """End the turn that runs or is parked; nothing to end is no error."""

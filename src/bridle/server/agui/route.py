@@ -13,12 +13,10 @@ from litestar.types import ASGIApp
 from msgspec import Struct
 
 from bridle.server.agui.threads import Threads
-from bridle.server.caller import Caller
 from bridle.server.flowing import EVENTS, Flow
-from bridle.server.offering import check_choice, check_rule
+from bridle.server.offering import check_choice
 from bridle.server.problems import refused
-from bridle.server.room import Room
-from bridle.server.routes.declared import Asking, Here, lasting, needs
+from bridle.server.routes.declared import Asking, Here, check_reach, lasting, needs
 
 _MOST = 500  # runs at a time: each has a turn
 _REFUSES = (
@@ -66,21 +64,15 @@ def routes() -> tuple[HTTPRouteHandler, ...]:
             raise refused("too_many_streams", f"{_MOST} runs are under way.", "Try again later.")
         by = request.user.name
         check_choice(room.sessions.offer, request.user, given.new)
-        await _check_rules(room, request.user, given.answers)
+        for one in given.answers:
+            place = one.session_id, one.call_id
+            await check_reach(room, request.user, place, one.answer)
         begun = await runs.begin(room.sessions, threads, given, by)
         run = runs.Run(room.sessions, given, begun, by)
         pieces = _counted(run.pieces(), running)
         return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds, lasting(request, room))
 
     return (agui,)
-
-
-async def _check_rules(room: Room, caller: Caller, answers: Any) -> None:
-    """Raise `Refused` for an answer with a rule that they may not make."""
-    for one in answers:
-        if one.answer.scope == "rule":
-            asked = one.session_id, one.call_id, one.answer.shown
-            check_rule(caller, one.answer.rule, await room.sessions.proposal(*asked))
 
 
 async def _counted(pieces: Any, running: set[object]) -> Any:

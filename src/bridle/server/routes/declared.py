@@ -15,9 +15,10 @@ from msgspec import Struct
 from bridle.errors import ConfigError
 from bridle.server.caller import Caller, Stay, may
 from bridle.server.guard import STAY
+from bridle.server.offering import check_answer, is_weighty
 from bridle.server.problems import refused
 from bridle.server.room import Room
-from bridle.server.views import Role
+from bridle.server.views import ApprovalAnswer, Role
 
 KEY = "bridle"
 LARGEST = 2**53 - 1  # what every client's numbers can hold
@@ -57,6 +58,15 @@ def check_role(request: Asking, role: Role, what: str) -> None:
             f"{what} needs the role {role}; {request.user.name} has {request.user.role}.",
             "Ask whoever runs the server for a token with that role.",
         )
+
+
+async def check_reach(
+    room: Room, caller: Caller, place: tuple[str, str], answer: ApprovalAnswer
+) -> None:
+    """Raise `Refused` where an answer, there, reaches further than they may."""
+    offer = room.sessions.offer
+    if is_weighty(offer, answer):
+        check_answer(offer, caller, answer, await room.sessions.question(*place, answer.shown))
 
 
 def lasting(request: Asking, room: Room) -> Stay:

@@ -8,8 +8,16 @@ from litestar.types import ASGIApp
 from msgspec import Struct
 
 from bridle.server.flowing import EVENTS, Flow
-from bridle.server.offering import check_rule
-from bridle.server.routes.declared import Asking, Here, Id, Seq, check_role, lasting, needs
+from bridle.server.routes.declared import (
+    Asking,
+    Here,
+    Id,
+    Seq,
+    check_reach,
+    check_role,
+    lasting,
+    needs,
+)
 from bridle.server.views import (
     ApprovalAnswer,
     ApprovalOutcome,
@@ -84,8 +92,7 @@ async def answered(
     """Answer a question; the first answer wins, and this says whose that was (A10, A11)."""
     if data.scope == "rule":
         check_role(request, "drive", "An answer that becomes a rule")
-        proposal = await room.sessions.proposal(session_id, call_id, data.shown)
-        check_rule(request.user, data.rule, proposal)
+    await check_reach(room, request.user, (session_id, call_id), data)
     return await room.sessions.answer(session_id, call_id, data, request.user.name)
 
 
