@@ -137,6 +137,19 @@ def test_killed_with_9_it_is_said_and_the_next_command_takes_it_up(background):
         pass
 
 
+def test_one_who_is_attached_when_it_is_killed_with_9_goes_on(background):
+    background.environ["BRIDLE_MODEL"] = background.script("Made.", "Again.")
+    session = detach(background, "make it")
+    with background.terminal("attach", session) as terminal:
+        terminal.expect("Made.")
+        for pid in pids(background):
+            os.kill(pid, signal.SIGKILL)
+        terminal.expect("connected again")
+        terminal.type("and now?\n")
+        terminal.expect("Made.")  # the script of a new process begins anew
+    assert len(pids(background)) == 1
+
+
 def test_two_at_once_start_one_process_and_another_environment_another(background):
     model = background.script("Done.", loop=True)
     command = background.command("run", "--detach", "-m", model, "hi")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from rig_raw import answered, closed, connected, head, said
 from rig_server import LIMITS, server
+from sessions_rig import HOLDS, Held
 
 from bridle.errors import ConfigError
 from bridle.server.limits import Limits, Meter, too_deep
@@ -137,7 +138,26 @@ def test_too_many_requests_in_one_name_are_429_and_another_name_goes_on(tmp_path
             assert [one.status for one in found] == [200] * 5 + [429]
             last = found[-1]
             assert (last.code, last.headers["retry-after"]) == ("rate_limited", "2")
+            assert last.body["hint"] == "Try again in 2 seconds."
             assert (await there.get("/api/me", token=other)).status == 200
+
+    run(work())
+
+
+def test_what_does_not_fit_or_cannot_be_now_is_said_in_words_of_the_api(tmp_path):
+    async def work():
+        async with server(tmp_path, [HOLDS], Held()) as there:
+            found = await there.get("/api/search?q=%20")
+            assert (found.status, "regex" in found.body["detail"]) == (400, False)
+            path = f"/api/sessions/{await there.made()}"
+            assert (await there.post(f"{path}/chat", {"prompt": "one"})).status == 202
+            busy = await there.post(f"{path}/chat", {"prompt": "two"})
+            assert (busy.code, '"queue": true' in busy.body["hint"]) == ("session_busy", True)
+            gone = await there.call("DELETE", path)
+            assert (gone.code, "queue" in gone.body["hint"]) == ("session_busy", False)
+            for page in ("/", "/api/metrics"):
+                kind = (await there.get(page)).headers["content-type"]
+                assert kind.count("charset") == 1
 
     run(work())
 

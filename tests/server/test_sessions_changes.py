@@ -144,6 +144,9 @@ def test_limits_can_become_narrower_and_stay_so_after_a_restart(tmp_path):
             await refused(sessions.set_budget(name, LimitsView(tokens=-1), "ann"), SessionError)
             assert (await sessions.budget(name)).limits.steps == 5
         async with serving(tmp_path, [ASKS] * 9) as sessions:
+            shut = await sessions.detail(name)
+            assert (shut.holder, shut.limits.steps, shut.limits.tokens) == ("", 5, 1000)
+            assert (shut.mode, (await sessions.list()).sessions[0].mode) == ("ask", "ask")
             await sessions.resume(name, Resume(), "ann")
             assert (await sessions.budget(name)).limits.steps == 5
 
@@ -228,6 +231,9 @@ def test_another_model_carries_the_session_from_then_on(tmp_path):
         await sessions.start()
         await spoken(sessions, name)
         assert (await sessions.view(name)).model == "scripted/usual"
+        warned = [one for one in told(sessions, name, TraceEvent) if one.kind == "model_replaced"]
+        words = "scripted/other, which carried the session, cannot be had: there is no model other"
+        assert [one.detail for one in warned] == [{"model": "scripted/usual", "message": words}]
         await sessions.stop(5)
 
     run(story())

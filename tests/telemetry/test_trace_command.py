@@ -197,6 +197,15 @@ def test_a_line_is_never_wider_than_the_terminal_and_a_bar_never_leaves_its_colu
     assert ("━" in row) == (width >= 100)
 
 
+def test_a_label_that_was_cut_leaves_its_row_in_the_columns():
+    lines = Lines(Paint(False), 80)
+    ends = set()
+    for label in ("x", "x" * 40, "x" * 200):
+        span = Span("tool", label, start=0, end=1000)
+        ends.add(lines.row(Branch(span, ""), 0, Scale(0, 1000)).index("1.0s") + 4)
+    assert ends == {lines.head().index("time") + 4}
+
+
 def test_a_bar_shows_where_in_its_turn_something_was():
     scale = Scale(1000, 9000)
     bars = [

@@ -36,6 +36,7 @@ NAME = "the background process"
 _LONGEST = 100  # bytes of a socket's path, on every system
 _PATIENCE = 30.0  # seconds until one that was started has to answer
 _EVERY = 0.05
+_LOOK, _TRIES = 0.5, 10  # seconds between two looks at one that may be gone; starts of it
 _MOST = 500  # background sessions that are remembered as such
 
 
@@ -153,11 +154,28 @@ async def ensure(supervisor: Supervisor) -> None:
 async def supervised(
     session_id: str, tell: Callable[[str], None] | None = None
 ) -> AsyncIterator[Client]:
-    """A client of whoever carries that session, or is to carry it from now on."""
+    """A client of whoever carries that session, or is to carry it from now on.
+
+    Should that process be killed meanwhile, it is started again, as the next command would.
+    """
     supervisor = carrier_of(session_id) or supervisor_for({}, os.environ)
     await ensure(supervisor)
     async with supervisor.client(tell) as client:
-        yield client
+        tending = asyncio.ensure_future(_tend(supervisor))
+        try:
+            yield client
+        finally:
+            tending.cancel()
+            await asyncio.wait([tending])
+
+
+async def _tend(supervisor: Supervisor) -> None:
+    """Start it again where it was killed. One that ends by itself takes its socket away first."""
+    for _ in range(_TRIES):
+        while supervisor.pid or not supervisor.socket.exists():  # noqa: ASYNC110 - nobody tells us
+            await asyncio.sleep(_LOOK)
+        with suppress(AgentError):
+            await ensure(supervisor)
 
 
 def carrier_of(session_id: str) -> Supervisor | None:

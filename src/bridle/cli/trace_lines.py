@@ -89,7 +89,7 @@ class Lines:
         return self._paint.bold(name) if span.kind == "turn" else name
 
     def _columns(self, name: str, took: int, time: str, bar: str, used: ExecutionMetrics) -> str:
-        line = name + " " * max(1, self._room - took) + f"{time:>{_TIME}}"
+        line = name + " " * max(0, self._room - took) + f"{time:>{_TIME}}"
         if self._bars:
             line += " " + (self._paint.cyan(bar) if bar.strip() else " " * _BAR)
         if self._figures and used.invocations:

@@ -95,7 +95,7 @@ def broken(where: str, problem: BaseException) -> Unreachable:
     )
 
 
-def unreachable(where: str, problem: BaseException) -> Unreachable:
+def unreachable(where: str, problem: BaseException, hint: str = "") -> Unreachable:
     """No connection, or one that broke."""
     found = getattr(problem, "os_error", problem)  # as aiohttp keeps it
     why = getattr(found, "strerror", None) or str(found) or type(found).__name__
@@ -106,5 +106,5 @@ def unreachable(where: str, problem: BaseException) -> Unreachable:
     return Unreachable(
         f"{where} cannot be reached: {why}",
         problem,
-        hint="Is it running (`bridle serve`), and is the address right?",
+        hint=hint or "Is it running (`bridle serve`), and is the address right?",
     )

@@ -21,6 +21,7 @@ _SILENCE = 45.0  # seconds: a stream says something every fifteen
 _LARGEST = 64 * 1024 * 1024  # bytes of an answer
 _ERROR = 64 * 1024
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_AGAIN = "What was accepted is kept; `bridle attach ID` starts it again."  # it is our own process
 _GONE = (aiohttp.ClientError, OSError, TimeoutError)
 
 
@@ -36,6 +37,7 @@ class Link:
     def __init__(self, url: str, token: str = "", name: str = "") -> None:
         self.url, self._base, self._socket = _taken_apart(url)
         self.where = name or f"the server at {self.url}"
+        self._advice = _AGAIN if self._socket else ""
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._session: aiohttp.ClientSession | None = None
 
@@ -68,7 +70,7 @@ class Link:
                     raise refusal(answer.status, data, answer.headers.get("Retry-After", ""))
                 return data
         except _GONE as problem:
-            raise unreachable(self.where, problem) from problem
+            raise unreachable(self.where, problem, self._advice) from problem
 
     async def stream(
         self, path: str, query: Mapping[str, Any], last: str = ""
@@ -98,7 +100,7 @@ class Link:
         except (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError) as problem:
             raise broken(self.where, problem) from problem
         except _GONE as problem:
-            raise unreachable(self.where, problem) from problem
+            raise unreachable(self.where, problem, self._advice) from problem
 
     async def close(self) -> None:
         """Let go of all connections."""

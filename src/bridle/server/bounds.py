@@ -7,7 +7,6 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from bridle.engine.limits import Limits
-from bridle.engine.session import Session
 from bridle.events import TraceEvent
 from bridle.server.views import LimitsView
 from bridle.stores.finding import found
@@ -29,17 +28,17 @@ def narrowed(limits: Limits, wanted: LimitsView) -> Limits:
     return replace(limits, **given)
 
 
-def kept_limits(folder: SessionFolder, session: Session) -> Limits | None:
-    """The limits that somebody has set for a session, as its log has them; None: nobody has."""
-    for record in found(folder, session.id, _KIND):
+def kept_limits(folder: SessionFolder, session_id: str, usual: Limits) -> Limits:
+    """The limits of a session: the usual ones, and where its log has narrower ones, those."""
+    for record in found(folder, session_id, _KIND):
         event = record.event
         if isinstance(event, TraceEvent) and event.kind == "limits":
             try:
                 kept = msgspec.convert((event.detail or {}).get("limits"), Limits)
             except (msgspec.ValidationError, AttributeError):
-                return None
-            return _narrower(session.limits, kept)
-    return None
+                return usual
+            return _narrower(usual, kept)
+    return usual
 
 
 def _narrower(ours: Limits, kept: Limits) -> Limits:

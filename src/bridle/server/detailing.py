@@ -13,7 +13,7 @@ from bridle.engine.history import History
 from bridle.engine.limits import Limits
 from bridle.engine.session import Session
 from bridle.errors import AgentError
-from bridle.server.bounds import to_view
+from bridle.server.bounds import kept_limits, to_view
 from bridle.server.glimpse import Glimpse, glimpse
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
@@ -39,14 +39,15 @@ class Detailing:
         session = self._holding.opened(session_id)
         view, questions, history = await asyncio.to_thread(self._looked, session_id, session)
         engine = await self._usual(view.workspace)
+        limits = await asyncio.to_thread(self._limits, session_id, session, engine)
         return SessionDetail(
-            **asdict(view),
+            **asdict(view) | {"mode": view.mode or (engine.parts.mode if engine else "")},
             todos=history.todos,
             pending=questions,
             queued=queued(history),
             metrics=history.metrics,
             context=context(history, _window(session, engine, view.model)),
-            limits=to_view(_limits(session, engine)),
+            limits=to_view(limits),
             grants=granted(history, _lasting(engine)),
             children=await asyncio.to_thread(self._listing.children, session_id),
         )
@@ -89,6 +90,13 @@ class Detailing:
             return view, questions, session.history
         return view, questions, glimpse(self._ground.folder, session_id).history
 
+    def _limits(self, session_id: str, session: Session | None, engine: Engine | None) -> Limits:
+        """In a thread: those that hold, or would if the session were taken up."""
+        if session is not None:
+            return session.limits
+        usual = engine.parts.limits if engine is not None else Limits()
+        return kept_limits(self._ground.folder, session_id, usual)
+
     async def _usual(self, workspace: str) -> Engine | None:
         """The engine that sessions of a folder usually have; None where there can be none."""
         try:
@@ -102,12 +110,6 @@ def _window(session: Session | None, engine: Engine | None, model: str) -> int |
         return session.window
     info = engine.provider.info if engine is not None else None
     return info.context_window if info is not None and info.label == model else None
-
-
-def _limits(session: Session | None, engine: Engine | None) -> Limits:
-    if session is not None:
-        return session.limits
-    return engine.parts.limits if engine is not None else Limits()
 
 
 def _lasting(engine: Engine | None) -> float:

@@ -15,6 +15,7 @@ from bridle.engine.engine import Engine
 from bridle.engine.grants import seconds_at
 from bridle.engine.session import Session
 from bridle.errors import AgentError, ConfigError, SessionBusy, SessionClosed
+from bridle.events import TraceEvent
 from bridle.server.bounds import kept_limits
 from bridle.server.ground import Ground
 from bridle.server.marking import Marks
@@ -165,25 +166,36 @@ class Holding:
         return self._locks.setdefault(session_id, asyncio.Lock())
 
     async def _take(self, session_id: str, wanted: Wanted | None) -> Session:
-        wanted = wanted or self._wanted.get(session_id)
+        wanted, why = wanted or self._wanted.get(session_id), ""
         if wanted is None:
             before = await asyncio.to_thread(earlier, self._ground, session_id)
-            wanted = await self.as_before(before)
+            wanted, why = await self.as_before(before)
         engine = await self._engines.engine(wanted)
         self.check_taking()
         last = await asyncio.to_thread(carried, self._ground.folder.path(session_id))
         session = await engine.session(session_id)
         self._keep(session, wanted)
-        limits = await asyncio.to_thread(kept_limits, self._ground.folder, session)
-        if limits is not None:
-            session.bound(limits)
+        if why:
+            session.preface(TraceEvent("model_replaced", {"model": session.model, "message": why}))
+        folder, usual = self._ground.folder, session.limits
+        session.bound(await asyncio.to_thread(kept_limits, folder, session_id, usual))
         if last.face == self.face and not session.history.parent:
             session.promise()
             await go_on(session)  # what a server has accepted is done, whatever it is taken up for
         return session
 
-    async def as_before(self, before: Earlier) -> Wanted:
-        """What fits how a session was carried last, as far as that can be had."""
+    async def usual_mode(self, workspace: str) -> str:
+        """The mode of sessions there that have none of their own; empty where nobody knows."""
+        wanted = Wanted(workspace)
+        if workspace not in (self._ground.workspaces or ()) and not self._engines.has(wanted):
+            return ""  # for a look at a session of any folder, nothing is started
+        try:
+            return (await self._engines.engine(wanted)).parts.mode
+        except AgentError:
+            return ""
+
+    async def as_before(self, before: Earlier) -> tuple[Wanted, str]:
+        """What fits how a session was carried last; why not, where that cannot be had."""
         usual = Wanted(before.workspace)
         wanted = before.wanted(await self._engines.engine(usual))
         self.offer.check_agent(wanted.agent)  # whoever began it, over HTTP no other is started
@@ -191,9 +203,10 @@ class Holding:
             self.offer.check_model(wanted.provider, wanted.model, wanted.agent)
             await self._engines.engine(wanted)
         except (ConfigError, ForbiddenChoice) as error:
-            log.warning("%s cannot be had, and goes on as usual: %s", before.who, error.message)
-            return usual
-        return wanted
+            why = f"{before.who}, which carried the session, cannot be had: {error.message}"
+            log.warning("%s", why)
+            return usual, why
+        return wanted, ""
 
     def _keep(self, session: Session, wanted: Wanted) -> None:
         self._mine[session.id] = session

@@ -4,6 +4,7 @@
 they come, whatever they announced) and hands on only what is small, whole JSON.
 """
 
+import math
 import re
 import time
 from collections.abc import Callable
@@ -99,8 +100,8 @@ class Bounded:
             raise refused(
                 "rate_limited",
                 f"More than {self._limits.rate:g} requests a second came in your name.",
-                f"Try again in {seconds:.1f} seconds.",
-                ((b"retry-after", b"%d" % (int(seconds) + 1)),),
+                f"Try again in {_whole(seconds)}.",
+                ((b"retry-after", b"%d" % math.ceil(seconds)),),
             )
 
     def _address(self, scope: Scope) -> None:
@@ -137,6 +138,12 @@ async def read(receive: Receive, limit: int) -> bytes | None:
         pieces.append(piece)
         if not message.get("more_body", False):
             return b"".join(pieces)
+
+
+def _whole(seconds: float) -> str:
+    """A wait in whole seconds, at least one."""
+    count = math.ceil(seconds)
+    return "a second" if count == 1 else f"{count} seconds"
 
 
 def _too_large(what: str, size: int, limit: int) -> Refused:

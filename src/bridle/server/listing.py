@@ -56,11 +56,18 @@ class Listing:
             )
         after = _place_of(asked.cursor)
         here = {one.id: one for one in self._holding.open()}
-        return await asyncio.to_thread(self._page, asked, after, here)
+        found = await asyncio.to_thread(self._page, asked, after, here)
+        silent = {one.workspace for one in found.sessions if not one.mode}
+        modes = {one: await self._holding.usual_mode(one) for one in silent}
+        shown = (replace(one, mode=one.mode or modes[one.workspace]) for one in found.sessions)
+        return replace(found, sessions=tuple(shown)) if any(modes.values()) else found
 
     async def view(self, session_id: str) -> SessionView:
         """One in a line. Raise `UnknownSession`."""
-        return await asyncio.to_thread(self.look, session_id, self._holding.opened(session_id))
+        view = await asyncio.to_thread(self.look, session_id, self._holding.opened(session_id))
+        if view.mode:
+            return view
+        return replace(view, mode=await self._holding.usual_mode(view.workspace))
 
     async def pending(self) -> tuple[PendingView, ...]:
         """The open questions of all sessions, the oldest first."""

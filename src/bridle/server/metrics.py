@@ -16,7 +16,7 @@ from bridle import __version__
 if TYPE_CHECKING:
     from bridle.engine.session import Session
 
-MEDIA = "text/plain; version=0.0.4; charset=utf-8"
+MEDIA = "text/plain; version=0.0.4"  # the charset is said by whoever sends it
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 

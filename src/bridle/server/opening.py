@@ -93,6 +93,10 @@ class Engines:
                 hint="Wait until some sessions rest, or choose as another session has.",
             )
 
+    def has(self, wanted: Wanted) -> bool:
+        """Is there one for that already?"""
+        return wanted in self._engines
+
     def open(self) -> tuple[Engine, ...]:
         """Those that there are."""
         return tuple(self._engines.values())

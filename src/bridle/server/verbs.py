@@ -155,7 +155,7 @@ class Verbs:
         before = await asyncio.to_thread(earlier, self._ground, session_id, workspace)
         if given:
             return Wanted(before.workspace, **given)
-        return await self._holding.as_before(before) if before.moved else None
+        return (await self._holding.as_before(before))[0] if before.moved else None
 
     async def _stop(self, session: Session, by: str) -> None:
         """A tool that does not let go is not waited for here."""

@@ -10,7 +10,9 @@ from litestar.exceptions import (
     ValidationException,
 )
 from litestar.typing import FieldDefinition
+from msgspec.structs import replace
 
+from bridle.errors import SessionBusy
 from bridle.server import problems
 from bridle.server.problems import MEDIA, Problem, Refused
 
@@ -18,6 +20,8 @@ from bridle.server.problems import MEDIA, Problem, Refused
 def told(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """The answer to a request that failed."""
     found = _known(request, error) if isinstance(error, HTTPException) else problems.of(error)
+    if isinstance(error, SessionBusy) and found.hint == SessionBusy.hint:
+        found = replace(found, hint=_BUSY_CHAT if request.url.path.endswith("/chat") else _BUSY)
     headers = {"retry-after": "5"} if found.status == 429 else {}
     if isinstance(error, MethodNotAllowedException):
         headers = dict(error.headers or {})
@@ -40,6 +44,8 @@ def _known(request: Request[Any, Any, Any], error: HTTPException) -> Problem:
     return problems.broken(error)
 
 
+_BUSY_CHAT = 'Wait for it, interrupt it, or send the prompt with "queue": true.'
+_BUSY = "Wait for it, or interrupt it, and try again."
 _WHERE = "GET /api/openapi.json has every address and what it takes."
 
 
@@ -50,9 +56,15 @@ def _misfit(request: Request[Any, Any, Any], error: ValidationException) -> Prob
     if "data" in found:
         return problems.problem("invalid_json", "There is no body.", "Send one whole JSON value.")
     known = request.route_handler.parsed_fn_signature.parameters
-    reasons = [f"{_name(known.get(key), key)}: {said}" for key, said in found.items()]
+    reasons = [f"{_name(known.get(key), key)}: {_said(why)}" for key, why in found.items()]
     detail = f"The request does not fit: {'; '.join(reasons)}." if reasons else f"{error.detail}."
     return problems.problem("invalid_request", detail, _WHERE)
+
+
+def _said(why: str) -> str:
+    """A reason in words; nobody has to read the pattern that something was to match."""
+    why, pattern, _ = why.partition(" matching regex ")
+    return f"{why} of another form" if pattern else why
 
 
 def _name(parameter: FieldDefinition | None, key: str) -> str:
