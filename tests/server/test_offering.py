@@ -222,6 +222,8 @@ def test_what_one_server_has_accepted_another_with_other_rules_leaves_alone(tmp_
         prompts = [json.loads(line)["data"] for line in kept.splitlines()]
         assert sum(one["type"] == "user_prompt" for one in prompts) == 2
         folder, place = SessionFolder(tmp_path / "state"), (str(tmp_path / "work"),)
+        mark = tmp_path / "state" / "serving" / name
+        mark.touch()  # as a kill leaves it
         for face, count in (("server:other", 0), ("server", 1)):
             made_ = []
             parts = {"face": face, "made": made_}
@@ -232,6 +234,7 @@ def test_what_one_server_has_accepted_another_with_other_rules_leaves_alone(tmp_
             await other.recovered()
             assert (len(made_) > 0, face) == (bool(count), face)
             await other.stop(5.0)
+            assert (mark.exists(), face) == (not count, face)
         assert log.read_bytes() != kept
         assert [
             one.event.by for one in folder.read(name) if isinstance(one.event, PromptReceived)

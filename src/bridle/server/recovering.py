@@ -1,8 +1,8 @@
 """What a server left behind that was killed: found, taken up, said in the logs, and gone on with.
 
 Where to look is known from the marks of the sessions that were open, and, should the power have
-failed, from which logs are the newest. Only sessions that a server carried last are touched; what
-another program left is its own to take up again.
+failed, from which logs are the newest. Only sessions that this server's like carried last are
+touched: what another program left, or a server with other rules, is its own to take up again.
 """
 
 import asyncio
@@ -59,8 +59,15 @@ class Recovering:
         for session_id in sorted({*marked, *newest}):
             if self._is_left(session_id):
                 yield session_id
-            elif session_id in marked and self._holding.opened(session_id) is None:
+            elif session_id in marked and self._is_done_with(session_id):
                 self._marks.remove(session_id)
+
+    def _is_done_with(self, session_id: str) -> bool:
+        """Is its mark of no use? Another server's is its own to look at."""
+        if self._holding.opened(session_id) is not None:
+            return False
+        face = carried(self._ground.folder.path(session_id)).face
+        return face in ("", self._holding.face)
 
     def _is_left(self, session_id: str) -> bool:
         try:
