@@ -138,7 +138,8 @@ async function main() {
   });
   terminal.on("close", () => process.exit(0));
   for (;;) {
-    const prompt = (await terminal.question("\n> ")).trim();
+    say("\n\n"); // readline clears the line that it asks on
+    const prompt = (await terminal.question("> ")).trim();
     if (!prompt) continue;
     try {
       const key = { "idempotency-key": randomUUID() };

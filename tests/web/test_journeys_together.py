@@ -13,8 +13,8 @@ def with_token(window, served, name, role):
     """Somebody else's window, signed in with a token of their own."""
     other = window(served, signed_in=False)
     other.page.goto(served.url)
-    other.page.get_by_label("Code or token").fill(served.token(name, role))
-    other.page.get_by_role("button", name="Sign in").click()
+    other.page.get_by_label("Token", exact=True).fill(served.token(name, role))
+    other.page.get_by_role("button", name="Sign in with the token").click()
     expect(other.page.get_by_role("navigation", name="Sessions")).to_be_visible()
     return other
 

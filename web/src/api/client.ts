@@ -12,6 +12,7 @@ import type {
   Todo,
   When,
 } from "../state/model.ts";
+import { keepKey, signed } from "./key.ts";
 import { noAnswer, toProblem } from "./problem.ts";
 
 export interface Me {
@@ -87,6 +88,9 @@ export interface NewSession extends Omit<SessionChange, "tags"> {
   readonly workspacePath?: string;
 }
 
+/** `only`: a code of somebody else is not used. */
+export type SigningIn = { readonly code: string; readonly only?: string } | { readonly token: string };
+
 type Query = Readonly<Record<string, string | number | undefined>>;
 
 interface Ask {
@@ -105,7 +109,7 @@ export function address(path: string, query: Query = {}): string {
 }
 
 async function ask(path: string, how: Ask = {}): Promise<Response> {
-  const headers: Record<string, string> = { Accept: "application/json", ...how.headers };
+  const headers: Record<string, string> = { Accept: "application/json", ...signed(), ...how.headers };
   const init: RequestInit = { method: how.method ?? "GET", headers, credentials: "same-origin", cache: "no-store" };
   if (how.body !== undefined) {
     headers["Content-Type"] = "application/json";
@@ -126,8 +130,9 @@ async function json<T>(path: string, how: Ask = {}): Promise<T> {
 const of = (id: string, rest = ""): string => `/api/sessions/${encodeURIComponent(id)}${rest}`;
 
 export const api = {
-  login: (code: string) => ask("/api/login", { method: "POST", body: { code } }),
-  logout: () => ask("/api/logout", { method: "POST" }),
+  login: (how: SigningIn) =>
+    json<{ key: string }>("/api/login", { method: "POST", body: how }).then((found) => keepKey(found.key)),
+  logout: () => ask("/api/logout", { method: "POST" }).then(() => keepKey("")),
   me: () => json<Me>("/api/me"),
   sessions: (query: Query) => json<SessionList>("/api/sessions", { query }),
   create: (wanted: NewSession) => json<SessionLine>("/api/sessions", { method: "POST", body: wanted }),
@@ -158,6 +163,8 @@ export const api = {
   revoke: (id: string, grant: string) => ask(of(id, `/grants/${encodeURIComponent(grant)}`), { method: "DELETE" }),
   files: (id: string, query: string, signal: AbortSignal) =>
     json<{ paths: readonly string[] }>(of(id, "/files"), { query: { query, limit: 20 }, signal }),
+  workspaceFiles: (workspace: string, query: string, signal: AbortSignal) =>
+    json<{ paths: readonly string[] }>("/api/workspaces/files", { query: { workspace, query, limit: 20 }, signal }),
   previewRule: (id: string, rule: string) =>
     json<{ calls: readonly string[] }>(of(id, "/preview-rule"), { method: "POST", body: { rule } }),
   approvals: () => json<{ approvals: readonly Pending[] }>("/api/approvals"),
@@ -166,6 +173,7 @@ export const api = {
   models: () => json<{ choices: readonly Choice[] }>("/api/models"),
   agents: () => json<{ choices: readonly Choice[] }>("/api/agents"),
   workspaces: () => json<{ choices: readonly Choice[] }>("/api/workspaces"),
-  exportUrl: (id: string, format: "jsonl" | "markdown") => address(of(id, "/export"), { format }),
+  exported: async (id: string, format: "jsonl" | "markdown") =>
+    (await ask(of(id, "/export"), { query: { format }, headers: { Accept: "*/*" } })).blob(),
   streamUrl: (id: string, after: number) => address(of(id, "/stream"), { after }),
 };

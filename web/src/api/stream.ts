@@ -5,6 +5,7 @@
 // A browser has six connections for a server, over all its tabs: a stream that nobody looks at rests
 // after a while and is taken up, without a word, when somebody does.
 
+import { signed } from "./key.ts";
 import { Problem, noAnswer, toProblem } from "./problem.ts";
 import { type SseEvent, SseParser } from "./sse.ts";
 
@@ -91,7 +92,7 @@ export class Stream {
   }
 
   private async read(control: AbortController): Promise<void> {
-    const headers = { Accept: "text/event-stream" };
+    const headers = { Accept: "text/event-stream", ...signed() };
     const answer = await fetch(this.watching.url(), { headers, signal: control.signal, cache: "no-store" });
     if (!answer.ok || !answer.body) throw await toProblem(answer);
     this.tries = 0;

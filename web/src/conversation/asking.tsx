@@ -1,9 +1,10 @@
 // A question of the model's own (`ask_user`), with its options.
 
 import type { JSX } from "preact";
-import { neutral } from "../text/neutral.ts";
 import { useKeys } from "./armed.ts";
+import { Exact } from "./bytes.tsx";
 import { Choice, type AnswerProps } from "./choice.tsx";
+import { More } from "./facts.tsx";
 import { WordForm } from "./word.tsx";
 
 /** The question; every option is a button and a number, other words are welcome unless they are not. */
@@ -16,12 +17,13 @@ export function Asking({ approval, say, blocked, box }: AnswerProps): JSX.Elemen
   useKeys(box, { ...Object.fromEntries(keys), n: blocked ? undefined : () => say({ allowed: false }) });
   return (
     <>
-      <p class="asking">{neutral(String(given["question"] ?? ""))}</p>
+      <p class="asking"><Exact text={String(given["question"] ?? "")} /></p>
+      <More call={given} told={["question", "options", "free_text"]} />
       {options.length > 0 && (
         <div class="options">
           {options.map((option, at) => (
             <Choice key={at} keyName={String(at + 1)} main={at === 0} blocked={blocked} act={() => choose(option)}>
-              {neutral(option)}
+              <Exact text={option} />
             </Choice>
           ))}
         </div>

@@ -77,6 +77,12 @@ function Rest({ entries }: { entries: [string, unknown][] }): JSX.Element {
   );
 }
 
+/** Arguments that a question of its own kind does not show otherwise. */
+export function More({ call, told }: { call: Readonly<Record<string, unknown>>; told: readonly string[] }): JSX.Element | null {
+  const rest = Object.entries(call).filter(([name]) => !told.includes(name));
+  return rest.length > 0 ? <Rest entries={rest} /> : null;
+}
+
 function Understood({ asked }: { asked: Asked }): JSX.Element | null {
   const commands = asked.commands ?? [];
   const paths = asked.paths ?? [];

@@ -1,12 +1,13 @@
 // Markdown on the page: finished blocks are rendered once, the last one while it grows.
 
 import type { JSX } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { copy } from "../state/actions.ts";
 import type { MarkdownProps } from "../state/model.ts";
 import { EMPTY, openFence, split, type Split } from "../text/blocks.ts";
 import { canHighlight } from "../text/highlight.ts";
-import { forgetBlocks, renderBlock, renderGrowing } from "../text/markdown.ts";
+import { forgetBlocks, renderBlock, renderGrowing, renderWhole } from "../text/markdown.ts";
+import { Exact } from "./bytes.tsx";
 import { memo } from "./memo.tsx";
 
 const BUSY = 6; // milliseconds after which a growing block is rendered more seldom
@@ -27,6 +28,27 @@ export function Markdown({ text, streaming = false }: MarkdownProps): JSX.Elemen
       ))}
       {streaming && <Tail raw={now.tail} defs={now.defs} />}
     </div>
+  );
+}
+
+/** A text that somebody agrees to: nothing of it may be invisible, and it can be seen as it was written. */
+export function Whole({ text }: { text: string }): JSX.Element {
+  const box = useRef<HTMLDivElement>(null);
+  const painted = canHighlight.value;
+  const made = useMemo(() => renderWhole(text), [text, painted]);
+  const [chosen, choose] = useState<boolean | null>(null);
+  const source = chosen ?? !made.all;
+  useLayoutEffect(() => box.current?.replaceChildren(made.nodes.cloneNode(true)), [made, source]);
+  return (
+    <>
+      <div class="plan-head">
+        <span class="faint">{made.all ? "" : "Formatted, parts of this would not show, so it stands here as it was written."}</span>
+        <button type="button" class="button plain small" aria-pressed={source} onClick={() => choose(!source)}>
+          Source
+        </button>
+      </div>
+      {source ? <pre class="plan-source" tabIndex={0}><Exact text={text} /></pre> : <div class="md" ref={box} onClick={copyCode} />}
+    </>
   );
 }
 
@@ -65,7 +87,7 @@ function Tail({ raw, defs }: { raw: string; defs: string }): JSX.Element {
     return (
       <div class="md-block md-code" key="fence">
         <div class="md-head"><span>{fence.language || "text"}</span></div>
-        <pre tabIndex={0}><code>{fence.code}</code></pre>
+        <pre tabIndex={0}><code><Exact text={fence.code} /></code></pre>
       </div>
     );
   }

@@ -4,12 +4,13 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { useKeys } from "./armed.ts";
 import { Choice, type AnswerProps } from "./choice.tsx";
-import { Markdown } from "./markdown.tsx";
+import { More } from "./facts.tsx";
+import { Whole } from "./markdown.tsx";
 import { WordForm } from "./word.tsx";
 
 type Form = "" | "go" | "stay";
 
-/** The plan as the Markdown that it is, and what can be said to it. */
+/** The plan whole, as the Markdown that it is, and what can be said to it. */
 export function Plan({ approval, say, blocked, box }: AnswerProps): JSX.Element {
   const [form, setForm] = useState<Form>("");
   const agree = () => say({ allowed: true });
@@ -27,7 +28,8 @@ export function Plan({ approval, say, blocked, box }: AnswerProps): JSX.Element 
   });
   return (
     <>
-      <div class="plan"><Markdown text={String(approval.asked.call.arguments["plan"] ?? "")} /></div>
+      <div class="plan"><Whole text={String(approval.asked.call.arguments["plan"] ?? "")} /></div>
+      <More call={approval.asked.call.arguments} told={["plan"]} />
       {form === "go" && (
         <WordForm label="Agreed, with these changes" button="Agree with changes" blocked={blocked} back={back} say={(word) => say({ allowed: true, word })} />
       )}

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { send, stop } from "../state/actions.ts";
 import type { Queued, View, When } from "../state/model.ts";
 import { may } from "../state/store.ts";
+import { oneLine } from "../text/neutral.ts";
 import { Send, Stop } from "./icons.tsx";
 import { remember } from "./remembered.ts";
 import { useDraft, Writing } from "./Writing.tsx";
@@ -77,8 +78,8 @@ function Waiting({ queued, running }: { queued: readonly Queued[]; running: bool
       {queued.map((one) => (
         <p key={one.seq}>
           <span class="queued-tag">{one.when === "next_step" ? "into the turn" : running ? "queued" : "sent"}</span>
-          <span class="queued-text">{one.prompt}</span>
-          {one.by !== "me" && <span class="faint">{one.by}</span>}
+          <span class="queued-text">{oneLine(one.prompt, 400)}</span>
+          {one.by !== "me" && <span class="faint">{oneLine(one.by, 64)}</span>}
         </p>
       ))}
     </div>

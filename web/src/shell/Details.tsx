@@ -4,6 +4,7 @@ import { actions } from "../state/actions.ts";
 import type { Child, SessionLine, Todo, Turn, View } from "../state/model.ts";
 import { toFragment } from "../state/route.ts";
 import { may, sessions } from "../state/store.ts";
+import { neutral, oneLine } from "../text/neutral.ts";
 import { Check, Close } from "./icons.tsx";
 import { detailsDrawer, detailsOpen } from "./rooms.ts";
 import { count, money, stateWords, thousands, titleOf } from "./words.ts";
@@ -40,7 +41,7 @@ function Todos({ todos }: { todos: readonly Todo[] }) {
               {todo.status === "completed" && <Check />}
             </span>
             <span class="sr">{{ pending: "To do: ", in_progress: "Doing now: ", completed: "Done: " }[todo.status]}</span>
-            <span>{todo.content}</span>
+            <span>{neutral(todo.content)}</span>
           </li>
         ))}
       </ul>
@@ -63,12 +64,12 @@ function Files({ view }: { view: View }) {
       </h2>
       <ul class="changed-files">
         {view.files.slice(0, 200).map((file) => (
-          <li key={file.path} title={`${file.path}: ${file.how}`}>
+          <li key={file.path} title={oneLine(`${file.path}: ${file.how}`, 400)}>
             <span class={`file-how ${file.how}`} aria-label={file.how}>
               {HOW[file.how]}
             </span>
             <span class="path">
-              <bdi>{file.path}</bdi>
+              <bdi>{oneLine(file.path, 400)}</bdi>
             </span>
           </li>
         ))}
@@ -109,7 +110,7 @@ function Kids({ kids }: { kids: readonly Kid[] }) {
           <li key={kid.id}>
             <a href={toFragment(kid.id)}>
               <span class={`dot ${kid.state}`} aria-hidden="true" />
-              <span class="kid-title">{kid.title}</span>
+              <span class="kid-title">{oneLine(kid.title, 200)}</span>
               <span class="faint">
                 {kid.words} · {money(kid.cost)}
               </span>
@@ -139,7 +140,7 @@ function Turns({ view }: { view: View }) {
           <li key={turn.number}>
             <a href={toFragment(view.sessionId, turn.seq)}>
               <span class="turn-number">{turn.number}</span>
-              <span class="turn-prompt">{turn.prompt || "…"}</span>
+              <span class="turn-prompt">{oneLine(turn.prompt, 200) || "…"}</span>
               <span class="faint">
                 {account(turn, view.running)}
               </span>

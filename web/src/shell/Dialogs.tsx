@@ -6,6 +6,7 @@ import { Diff } from "../conversation/index.ts";
 import { closeDialog, dialog } from "../state/dialogs.ts";
 import { opened, saySorry } from "../state/living.ts";
 import type { Children } from "../state/model.ts";
+import { neutral, oneLine } from "../text/neutral.ts";
 import { KEYS } from "./keys.ts";
 import { count } from "./words.ts";
 
@@ -15,7 +16,7 @@ export function Dialogs() {
   if (open.kind === "confirm") {
     return (
       <Frame title={open.title} yes={open.yes} bad={open.bad}>
-        <p>{open.text}</p>
+        <p>{neutral(open.text)}</p>
       </Frame>
     );
   }
@@ -77,18 +78,18 @@ function UndoDialog({ preview }: { preview: UndoPreview }) {
       <p>This puts {files.length === 1 ? "the file" : "these files"} back as before that turn. The conversation stays.</p>
       {clashes.length > 0 && (
         <div class="callout bad">
-          <strong>Changed since, by somebody else:</strong> {clashes.join(", ")}
+          <strong>Changed since, by somebody else:</strong> {neutral(clashes.join(", "))}
         </div>
       )}
       {uncovered.length > 0 && (
         <div class="callout warn">
-          <strong>Not covered by undo:</strong> {uncovered.join("; ")}
+          <strong>Not covered by undo:</strong> {neutral(uncovered.join("; "))}
         </div>
       )}
       {files.map((file) => (
         <section key={file.path} class="undo-file">
           <h3>
-            <span class={`file-how ${file.how ?? "changed"}`}>{file.how ?? "changed"}</span> {file.path}
+            <span class={`file-how ${file.how ?? "changed"}`}>{file.how ?? "changed"}</span> {oneLine(file.path, 400)}
           </h3>
           {file.diff && <Diff diff={file.diff} label={`What undo changes in ${file.path}`} />}
         </section>
@@ -137,8 +138,8 @@ function GrantsDialog() {
         {grants.map((grant) => (
           <li key={grant.id}>
             <span>
-              {grant.what || grant.rule || grant.id}
-              <span class="faint"> said by {grant.by ?? "me"}</span>
+              {neutral(grant.what || grant.rule || grant.id)}
+              <span class="faint"> said by {oneLine(grant.by ?? "me", 64)}</span>
             </span>
             <button type="button" class="button small" onClick={() => revoke(grant.id)}>
               Take back

@@ -2,12 +2,13 @@
 
 import { useRef, useState } from "preact/hooks";
 import { type Choice, type SessionDetail, api } from "../api/client.ts";
-import { actions, change, compact, remove, stop } from "../state/actions.ts";
+import { actions, change, compact, download, remove, stop } from "../state/actions.ts";
 import { show } from "../state/dialogs.ts";
 import { leave } from "../state/living.ts";
 import type { Mode, SessionLine, View } from "../state/model.ts";
 import type { Opened } from "../state/opened.ts";
 import { choices, may, pendings } from "../state/store.ts";
+import { oneLine } from "../text/neutral.ts";
 import { Bell, Clock, List, More, Panel, Pen } from "./icons.tsx";
 import { type Entry, Menu } from "./Menu.tsx";
 import { listOpen, timelineOpen, toggleDetails, toggleTimeline, trayOpen } from "./rooms.ts";
@@ -75,8 +76,8 @@ function entries(line: SessionLine, view: View | null): readonly Entry[] {
     drive && Boolean(view?.running) && { label: "Stop the turn", act: () => void stop(true) },
     { label: timelineOpen.value ? "Hide the timeline" : "Show the timeline", act: toggleTimeline },
     { label: "Todo list, files, children, turns", act: toggleDetails },
-    { label: "Export as Markdown", href: api.exportUrl(line.id, "markdown") },
-    { label: "Export the log (JSONL)", href: api.exportUrl(line.id, "jsonl") },
+    { label: "Export as Markdown", act: () => void download(line.id, "markdown") },
+    { label: "Export the log (JSONL)", act: () => void download(line.id, "jsonl") },
     { label: "Copy the session's id", act: () => void actions.copy(line.id) },
     { label: "Keys…", act: () => void show({ kind: "help" }) },
     { label: "Sign out", act: () => void api.logout().then(() => leave("left"), () => undefined) },
@@ -185,18 +186,18 @@ function Pickers({ line }: { line: SessionLine }) {
           ))}
         </select>
       </label>
-      <span class="workspace" title={line.workspace}>
+      <span class="workspace" title={oneLine(line.workspace, 400)}>
         {folderOf(line.workspace)}
       </span>
-      {line.holder && line.holder !== "here" && <span class="holder">held by {line.holder}</span>}
+      {line.holder && line.holder !== "here" && <span class="holder">held by {oneLine(line.holder, 80)}</span>}
     </div>
   );
 }
 
 function Option({ choice }: { choice: Choice }) {
   return (
-    <option value={choice.name} disabled={Boolean(choice.whyNot)} title={choice.whyNot || choice.label}>
-      {choice.name.startsWith("/") ? folderOf(choice.name) : choice.name}
+    <option value={choice.name} disabled={Boolean(choice.whyNot)} title={oneLine(choice.whyNot || choice.label, 400)}>
+      {choice.name.startsWith("/") ? folderOf(choice.name) : oneLine(choice.name, 80)}
     </option>
   );
 }
@@ -217,7 +218,7 @@ export function Picker({ label, value, choices: found, off, pick }: PickerProps)
     <label class="picker">
       <span>{label}</span>
       <select value={chosen} disabled={off} onChange={(event) => pick(event.currentTarget.value)}>
-        {!known && <option value={value}>{value || "as the server has it"}</option>}
+        {!known && <option value={value}>{oneLine(value, 80) || "as the server has it"}</option>}
         {found.map((one) => one.whyNot === "" && <Option key={one.name} choice={one} />)}
         {found.some((one) => one.whyNot) && (
           <optgroup label="Not available here">

@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type Hit, api } from "../api/client.ts";
 import { toFragment } from "../state/route.ts";
+import { neutral, oneLine } from "../text/neutral.ts";
 import { listOpen } from "./rooms.ts";
 
 const SHOWN = 3; // of each session, until somebody wants more
@@ -28,10 +29,10 @@ function Group({ found, asked }: { found: readonly Hit[]; asked: string }) {
   const more = found.length - SHOWN;
   return (
     <div class="hit-group">
-      <h3 class="hit-title">{found[0]?.title || "Untitled session"}</h3>
+      <h3 class="hit-title">{oneLine(found[0]?.title ?? "", 200) || "Untitled session"}</h3>
       {found.slice(0, all ? undefined : SHOWN).map((hit) => (
         <a key={hit.seq} class="hit" href={toFragment(hit.sessionId, hit.seq)} onClick={() => (listOpen.value = false)}>
-          <span class="hit-text">{marked(hit.text, asked)}</span>
+          <span class="hit-text">{marked(neutral(hit.text), asked)}</span>
         </a>
       ))}
       {more > 0 && !all && (

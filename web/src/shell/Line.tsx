@@ -1,6 +1,7 @@
 // The thin line that says how the connection is, and the notes at the bottom. They do not chatter.
 
 import { hush, line, toasts } from "../state/store.ts";
+import { neutral } from "../text/neutral.ts";
 import { Close } from "./icons.tsx";
 
 const WORDS = {
@@ -24,7 +25,7 @@ export function Toasts() {
     <div class="toasts" role="status" aria-live="polite">
       {toasts.value.map((toast) => (
         <div class={`toast ${toast.tone}`} key={toast.id}>
-          <span>{toast.text}</span>
+          <span>{neutral(toast.text)}</span>
           <button type="button" class="button plain square small" aria-label="Close this note" onClick={() => hush(toast.id)}>
             <Close />
           </button>

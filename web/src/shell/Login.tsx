@@ -1,12 +1,14 @@
 // Where one stands without being signed in: what happened, and how to get in.
 
 import { useState } from "preact/hooks";
+import type { SigningIn } from "../api/client.ts";
 import { enter, signIn } from "../state/living.ts";
 import { gate } from "../state/store.ts";
 
 const SAID = {
   none: ["Sign in", "This page shows your sessions to you alone."],
   used: ["That code does not work any more", "A code is good once and for a quarter of an hour, so that an address that was seen by others is worth nothing."],
+  wrong: ["That token is wrong", "A token is good until it is withdrawn. Whoever runs the server can give you a new one."],
   expired: ["You were signed out", "The sign-in has expired, or the token was withdrawn. Your sessions go on, and drafts are kept in this browser."],
   left: ["You are signed out", "Your sessions go on without you."],
   silent: ["The server does not answer", "It is tried again every moment; this page comes back by itself."],
@@ -29,41 +31,59 @@ export function Login() {
         <img class="login-mark" src="/favicon.svg" alt="" width="40" height="40" />
         <h1>{title}</h1>
         <p role="status">{text}</p>
-        {state.why === "silent" ? <p class="faint">Is it running? Start it with <code>bridle serve</code>.</p> : <CodeForm />}
+        {state.why === "silent" ? <p class="faint">Is it running? Start it with <code>bridle serve</code>.</p> : <Forms />}
       </div>
     </main>
   );
 }
 
-function CodeForm() {
-  const [code, setCode] = useState("");
+function Forms() {
+  return (
+    <>
+      <p>
+        Run <code>bridle serve</code> and open the address that it prints, or put it here.
+      </p>
+      <Form name="code" label="Address or code" first toHow={(text) => ({ code: toCode(text) })} />
+      <p>Or sign in with a token that somebody gave you.</p>
+      <Form name="token" label="Token" toHow={(text) => ({ token: text.trim() })} />
+    </>
+  );
+}
+
+interface FormProps {
+  readonly name: string;
+  readonly label: string;
+  readonly first?: boolean;
+  readonly toHow: (text: string) => SigningIn;
+}
+
+/** A code and a token are never taken for each other: an address can bring the one, and not the other. */
+function Form({ name, label, first = false, toHow }: FormProps) {
+  const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     setBusy(true);
-    if (await signIn(toCode(code))) await enter();
+    if (await signIn(toHow(text))) await enter();
     setBusy(false);
   };
   return (
     <form onSubmit={(event) => void submit(event)}>
-      <p>
-        Run <code>bridle serve</code> and open the address that it prints, or put the code or a token here.
-      </p>
       <input type="text" name="username" autocomplete="username" hidden readOnly />
       <label class="field">
-        <span>Code or token</span>
+        <span>{label}</span>
         <input
           type="password"
-          name="code"
-          autocomplete="current-password"
+          name={name}
+          autocomplete={name === "token" ? "current-password" : "one-time-code"}
           spellcheck={false}
-          value={code}
-          onInput={(event) => setCode(event.currentTarget.value)}
-          autofocus
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+          autofocus={first}
         />
       </label>
-      <button class="button primary" type="submit" disabled={busy || !code.trim()}>
-        {busy ? "Signing in…" : "Sign in"}
+      <button class={first ? "button primary" : "button"} type="submit" disabled={busy || !text.trim()}>
+        {busy ? "Signing in…" : first ? "Sign in" : "Sign in with the token"}
       </button>
     </form>
   );

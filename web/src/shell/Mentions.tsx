@@ -2,25 +2,27 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { api } from "../api/client.ts";
+import { oneLine } from "../text/neutral.ts";
 
 const NONE: readonly string[] = [];
 
-export function usePaths(sessionId: string, query: string | null): readonly string[] {
+export function usePaths(sessionId: string, workspace: string, query: string | null): readonly string[] {
   const [paths, setPaths] = useState<readonly string[]>(NONE);
   useEffect(() => {
-    if (query === null || !sessionId) {
+    if (query === null) {
       setPaths(NONE);
       return;
     }
     const control = new AbortController();
     const wait = setTimeout(() => {
-      api.files(sessionId, query, control.signal).then((found) => setPaths(found.paths), () => undefined);
+      const found = sessionId ? api.files(sessionId, query, control.signal) : api.workspaceFiles(workspace, query, control.signal);
+      found.then((found) => setPaths(found.paths), () => undefined);
     }, 80);
     return () => {
       clearTimeout(wait);
       control.abort();
     };
-  }, [sessionId, query]);
+  }, [sessionId, workspace, query]);
   return paths;
 }
 
@@ -47,7 +49,7 @@ export function Mentions({ paths, at, pick }: Props) {
             pick(path);
           }}
         >
-          <bdi>{path}</bdi>
+          <bdi>{oneLine(path, 400)}</bdi>
         </li>
       ))}
     </ul>

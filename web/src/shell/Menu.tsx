@@ -6,7 +6,6 @@ import type { Children } from "../state/model.ts";
 export interface Entry {
   readonly label: string;
   readonly act?: () => void;
-  readonly href?: string;
   readonly bad?: boolean;
   readonly off?: boolean;
 }
@@ -63,13 +62,6 @@ export function Menu(props: { label: string; entries: readonly Entry[]; children
 
 function MenuEntry({ entry, close }: { entry: Entry; close: () => void }) {
   const kind = `more-entry${entry.bad ? " bad" : ""}`;
-  if (entry.href) {
-    return (
-      <a class={kind} role="menuitem" tabIndex={-1} href={entry.href} download onClick={close}>
-        {entry.label}
-      </a>
-    );
-  }
   const act = (): void => {
     close();
     entry.act?.();

@@ -7,6 +7,7 @@ import { saySorry } from "../state/living.ts";
 import type { Mode } from "../state/model.ts";
 import { goTo } from "../state/route.ts";
 import { choices, me, may, putLines } from "../state/store.ts";
+import { oneLine } from "../text/neutral.ts";
 import { ListButton, MODES, Picker } from "./Header.tsx";
 import { Send } from "./icons.tsx";
 import { remember } from "./remembered.ts";
@@ -44,9 +45,9 @@ export function Start() {
         {may("drive") ? (
           <>
             <div class="composer-box">
-              <Writing sessionId="" placeholder="Say what shall be done" prompts={() => []} text={text} setText={setText} send={() => void begin()} />
+              <Writing sessionId="" workspace={wanted.workspace} placeholder="Say what shall be done" prompts={() => []} text={text} setText={setText} send={() => void begin()} />
               <div class="composer-row">
-                <span class="hint">Enter begins · Shift+Enter makes a line</span>
+                <span class="hint">Enter begins · Shift+Enter makes a line · @ names a file</span>
                 <button type="button" class="button primary" disabled={!text.trim() || busy} onClick={() => void begin()}>
                   <Send /> {busy ? "Beginning…" : "Begin"}
                 </button>
@@ -58,7 +59,7 @@ export function Start() {
           <p>Choose a session at the left. Your token lets you watch{may("answer") ? " and answer questions" : ""}.</p>
         )}
         <p class="faint">
-          Signed in as {me.value?.name}. Press <kbd>?</kbd> for all keys.
+          Signed in as {oneLine(me.value?.name ?? "", 64)}. Press <kbd>?</kbd> for all keys.
         </p>
       </div>
     </main>

@@ -7,6 +7,7 @@ import { toApproval } from "../state/calls.ts";
 import type { Approval, Pending } from "../state/model.ts";
 import { toFragment } from "../state/route.ts";
 import { pendings, role, sessions } from "../state/store.ts";
+import { oneLine } from "../text/neutral.ts";
 import { Close } from "./icons.tsx";
 import { NotifyOffer } from "./notifying.tsx";
 import { trayOpen } from "./rooms.ts";
@@ -54,7 +55,7 @@ export function Tray() {
 function nameOf(pending: Pending): string {
   const parent = pending.parent && sessions.value.get(pending.parent)?.title;
   const own = pending.sessionTitle || "Untitled session";
-  return parent ? `${parent} › ${own}` : own;
+  return oneLine(parent ? `${parent} › ${own}` : own, 200);
 }
 
 export function approvalOf(pending: Pending): Approval {

@@ -9,6 +9,7 @@ import { Remembered, once, sentBefore } from "./remembered.ts";
 
 interface Props {
   readonly sessionId: string; // "" for one that has not begun
+  readonly workspace?: string; // for one that has not begun; "" is the server's first
   readonly placeholder: string;
   readonly prompts: () => readonly string[]; // what was sent in this session
   readonly text: string;
@@ -33,7 +34,7 @@ export function useDraft(sessionId: string): [string, (text: string) => void] {
   ];
 }
 
-export function Writing({ sessionId, placeholder, prompts, text, setText, send }: Props) {
+export function Writing({ sessionId, workspace = "", placeholder, prompts, text, setText, send }: Props) {
   const field = useRef<HTMLTextAreaElement>(null);
   const past = useRef<Remembered | null>(null);
   const cursor = useRef<number | null>(null);
@@ -41,7 +42,7 @@ export function Writing({ sessionId, placeholder, prompts, text, setText, send }
   const [shut, setShut] = useState(false);
   const [choice, setChoice] = useState(0);
   const mention = useMemo(() => (shut ? null : mentionAt(text, place)), [text, place, shut]);
-  const paths = usePaths(sessionId, mention?.query ?? null);
+  const paths = usePaths(sessionId, workspace, mention?.query ?? null);
   const open = mention !== null && paths.length > 0;
 
   useComposing(field, text, setText);

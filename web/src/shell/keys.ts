@@ -18,6 +18,8 @@ export const KEYS: readonly (readonly [string, readonly Key[]])[] = [
     ["k", "the session before"],
     ["/", "search"],
     ["a", "what waits for you"],
+    ["q", "the question that waits longest"],
+    ["Ctrl+F", "a search in the conversation; again: the browser's"],
     ["g i", "the composer"],
     ["g l", "the list of sessions"],
     ["g c", "the conversation"],

@@ -6,6 +6,7 @@ import { effect, signal } from "@preact/signals";
 import type { Pending } from "../state/model.ts";
 import { goTo } from "../state/route.ts";
 import { currentLine, gate, may, pendings } from "../state/store.ts";
+import { oneLine } from "../text/neutral.ts";
 import { keep, kept } from "./keeping.ts";
 import { titleOf } from "./words.ts";
 
@@ -54,8 +55,8 @@ export function followQuestions(): void {
 
 function notify(pending: Pending): void {
   const what = pending.asked.commands?.[0] ?? pending.asked.paths?.[0] ?? "";
-  const body = `${pending.asked.call.name}${what ? `: ${what}` : ""}`;
-  const note = new Notification(pending.sessionTitle || "A session waits for you", { body, tag: pending.shown });
+  const body = oneLine(`${pending.asked.call.name}${what ? `: ${what}` : ""}`, 200);
+  const note = new Notification(oneLine(pending.sessionTitle, 100) || "A session waits for you", { body, tag: pending.shown });
   note.onclick = () => {
     window.focus();
     goTo(pending.sessionId, pending.seq);

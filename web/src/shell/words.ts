@@ -1,6 +1,7 @@
 // Figures and times as a person reads them. Pure.
 
 import type { SessionLine, State } from "../state/model.ts";
+import { oneLine } from "../text/neutral.ts";
 
 export function money(cost: number, unpriced = 0): string {
   const more = unpriced > 0 ? "+" : "";
@@ -52,17 +53,17 @@ export function stateWords(line: SessionLine): string {
 }
 
 export function titleOf(line: Pick<SessionLine, "title" | "id">): string {
-  return line.title || "Untitled session";
+  return oneLine(line.title, 200) || "Untitled session";
 }
 
 /** The last names of a path: what tells it from others. */
 export function folderOf(path: string): string {
-  return path.split("/").filter(Boolean).slice(-1)[0] ?? path;
+  return oneLine(path.split("/").filter(Boolean).slice(-1)[0] ?? path, 80);
 }
 
 /** A model's name without its vendor's. */
 export function shortModel(name: string): string {
-  return name.slice(name.lastIndexOf("/") + 1);
+  return oneLine(name.slice(name.lastIndexOf("/") + 1), 80);
 }
 
 export function count(number: number, one: string, many = `${one}s`): string {

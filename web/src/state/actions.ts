@@ -134,6 +134,17 @@ export async function compact(id: string): Promise<void> {
   if (await attempt(() => api.compact(id))) say("The conversation was shortened for the model.");
 }
 
+/** The session as a file. By fetch: a link could not say who asks. */
+export async function download(id: string, format: "jsonl" | "markdown"): Promise<void> {
+  await attempt(async () => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(await api.exported(id, format));
+    link.download = `${id}.${format === "markdown" ? "md" : "jsonl"}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  });
+}
+
 function newKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

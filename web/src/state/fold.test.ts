@@ -17,6 +17,11 @@ const ENTERED = { type: "message", role: "user", content: "hello", prompt: 2, tu
 const said = (items: readonly Item[]) => items.map((item) => (item.kind === "call" ? item.call.name : `${item.kind} ${item.text}`));
 const callOf = (items: readonly Item[]) => (items.find((item) => item.kind === "call") as CallItem).call;
 
+test("a prompt that was taken back waits no more", () => {
+  const view = fold("s", log(START, PROMPT, { type: "prompt_withdrawn", prompt: 2, turn: 1 }));
+  assert.deepEqual([view.queued, view.running], [[], 0]);
+});
+
 test("a prompt waits until a message brings it in", () => {
   const before = fold("s", log(START, PROMPT));
   assert.deepEqual([before.queued.map((one) => one.prompt), before.items], [["hello"], []]);

@@ -246,6 +246,8 @@ function leftBehind(draft: Draft): void {
 const RECORDED: Readonly<Record<string, Apply>> = {
   session_start: began,
   user_prompt: replies.queue,
+  prompt_withdrawn: (draft, record) =>
+    void (draft.queued = draft.queued.filter((one) => one.seq !== record.data["prompt"])),
   message,
   intent: calls.intended,
   files: calls.filesChanged,

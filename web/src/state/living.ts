@@ -1,10 +1,12 @@
 // The page's life: signing in, the stream of all sessions, the questions, the session that is open.
 
 import { batch, effect, signal } from "@preact/signals";
-import { api } from "../api/client.ts";
+import { type SigningIn, api } from "../api/client.ts";
 import { Problem } from "../api/problem.ts";
 import type { SseEvent } from "../api/sse.ts";
 import { Stream } from "../api/stream.ts";
+import { oneLine } from "../text/neutral.ts";
+import { confirm } from "./dialogs.ts";
 import type { SessionLine } from "./model.ts";
 import { Opened } from "./opened.ts";
 import { followAddress, takeCode } from "./route.ts";
@@ -16,20 +18,39 @@ let events: Stream | null = null;
 let watch: Watch | null = null;
 
 export async function begin(): Promise<void> {
+  addEventListener("hashchange", () => void come(takeCode()));
   const code = takeCode();
-  if (!code || (await signIn(code))) await enter();
+  if (code) await come(code);
+  else await enter();
+}
+
+/** An address with a code was opened. Nobody who is in becomes somebody else without being asked. */
+async function come(code: string): Promise<void> {
+  if (!code) return;
+  const known = await api.me().catch(() => null);
+  if (!known) {
+    if (await signIn({ code })) await enter();
+    return;
+  }
+  if (gate.value.at !== "in") await enter();
+  const error = await api.login({ code, only: known.name }).catch((problem: unknown) => problem);
+  if (!(error instanceof Problem) || error.code !== "other_name") return; // one that is used up is no news
+  const text = `You are signed in as ${oneLine(known.name, 64)}. The address that was opened signs this browser in as somebody else: what you do then stands under their name.`;
+  if (await confirm("Sign in as somebody else?", text, "Sign in", true)) {
+    if (await signIn({ code })) location.reload();
+  }
 }
 
 /** True: who we are is known now. A code that is used up may belong to one who is in already. */
-export async function signIn(code: string): Promise<boolean> {
+export async function signIn(how: SigningIn): Promise<boolean> {
   try {
-    await api.login(code);
+    await api.login(how);
     return true;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     const known = await api.me().catch(() => null);
     if (known) return true;
-    gate.value = { at: "out", why: error.status === 0 ? "silent" : "used", detail: error.message };
+    gate.value = { at: "out", why: error.status === 0 ? "silent" : "token" in how ? "wrong" : "used", detail: error.message };
     return false;
   }
 }

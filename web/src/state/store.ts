@@ -8,7 +8,7 @@ import type { Pending, Role, SessionLine } from "./model.ts";
 export type Gate =
   | { readonly at: "checking" }
   | { readonly at: "in"; readonly me: Me }
-  | { readonly at: "out"; readonly why: "none" | "used" | "expired" | "left" | "silent"; readonly detail: string };
+  | { readonly at: "out"; readonly why: "none" | "used" | "wrong" | "expired" | "left" | "silent"; readonly detail: string };
 
 export const gate = signal<Gate>({ at: "checking" });
 export const me = computed<Me | null>(() => (gate.value.at === "in" ? gate.value.me : null));

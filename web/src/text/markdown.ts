@@ -3,9 +3,11 @@
 // Nodes are kept for a while by what they were made of: what is scrolled away and back is not
 // parsed again.
 
-import { Marked, type Tokens } from "marked";
+import { Marked, type MarkedExtension, type Tokens } from "marked";
 import { highlighted } from "./highlight.ts";
+import { marked } from "./neutral.ts";
 import { sanitise } from "./sanitise.ts";
+import { tellsAll } from "./whole.ts";
 
 const HARMLESS = /^<\/?(?:br|kbd|sub|sup)\s*\/?>$/i;
 const MOST_KEPT = 600;
@@ -17,8 +19,17 @@ function asText(html: string): string {
   return html.replace(/[&<>"']/g, (char) => escaped[char]!);
 }
 
-const parser = new Marked({
+const shared: MarkedExtension = {
   gfm: true,
+  renderer: {
+    heading({ tokens, depth }: Tokens.Heading) {
+      const level = Math.min(6, depth + 2); // the page has the first two itself
+      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>\n`;
+    },
+  },
+};
+
+const parser = new Marked(shared, {
   renderer: {
     html({ text }: Tokens.HTML | Tokens.Tag) {
       return HARMLESS.test(text.trim()) ? text : asText(text);
@@ -27,15 +38,34 @@ const parser = new Marked({
       const label = `picture: ${text || "without a name"}`;
       return `<a href="${asText(href)}">${asText(label)}</a>`;
     },
-    heading({ tokens, depth }: Tokens.Heading) {
-      const level = Math.min(6, depth + 2); // the page has the first two itself
-      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>\n`;
-    },
     checkbox({ checked }: Tokens.Checkbox) {
       return checked ? "☑ " : "☐ ";
     },
   },
 });
+
+/** For what somebody agrees to: every part of it is shown, also what Markdown leaves out. */
+const open = new Marked(shared, {
+  renderer: {
+    html: ({ text }: Tokens.HTML | Tokens.Tag) => asText(text),
+    def: ({ raw }: Tokens.Def) => `<p>${asText(raw.trim())}</p>\n`,
+    image: ({ raw }: Tokens.Image) => asText(raw),
+    checkbox: ({ checked }: Tokens.Checkbox) => (checked ? "[x] " : "[ ] "),
+    link({ href, title, tokens, raw }: Tokens.Link) {
+      const link = `<a href="${asText(href)}">${this.parser.parseInline(tokens)}</a>`;
+      const more = title ? `${href} "${title}"` : href;
+      return raw.startsWith("[") ? `${link} (${asText(more)})` : link;
+    },
+  },
+});
+
+/** The nodes of a whole text, and whether they say everything that it says. */
+export function renderWhole(text: string): { nodes: DocumentFragment; all: boolean } {
+  const nodes = dressed(sanitise(open.parse(text, { async: false })));
+  const all = tellsAll(text, nodes.textContent ?? "");
+  showHidden(nodes);
+  return { nodes, all };
+}
 
 const kept = new Map<string, DocumentFragment>();
 
@@ -67,10 +97,35 @@ export function forgetBlocks(): void {
 }
 
 function fragmentOf(raw: string, defs: string): DocumentFragment {
-  const fragment = sanitise(parser.parse(defs ? `${raw}\n\n${defs}` : raw, { async: false }));
+  const fragment = dressed(sanitise(parser.parse(defs ? `${raw}\n\n${defs}` : raw, { async: false })));
+  showHidden(fragment);
+  return fragment;
+}
+
+function dressed(fragment: DocumentFragment): DocumentFragment {
   for (const pre of fragment.querySelectorAll("pre")) dressCode(pre);
   for (const table of fragment.querySelectorAll("table")) wrapped(table, "md-table");
   return fragment;
+}
+
+/** What does not show by itself is written out, wherever it came from: entities make such characters, too. */
+function showHidden(fragment: DocumentFragment): void {
+  const walker = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT);
+  const found: Text[] = [];
+  while (walker.nextNode()) found.push(walker.currentNode as Text);
+  for (const node of found) {
+    const pieces = marked(node.data);
+    if (!pieces.some((piece) => piece.escaped)) continue;
+    node.replaceWith(...pieces.map((piece) => (piece.escaped ? mark(piece.text) : piece.text)));
+  }
+}
+
+function mark(text: string): HTMLElement {
+  const made = document.createElement("span");
+  made.className = "escaped";
+  made.title = "a character that does not show by itself";
+  made.textContent = text;
+  return made;
 }
 
 function wrapped(node: HTMLElement, name: string): HTMLElement {
