@@ -57,6 +57,31 @@ def test_it_talks_answers_and_takes_a_session_up_again(bridle: Program):
         assert second.leave() == 0
 
 
+def test_on_a_terminal_the_next_question_erases_nothing_of_a_reply(bridle: Program):
+    with served(bridle, "-m", bridle.script("Hello.")) as server:
+        ours, theirs = os.openpty()
+        environ = {**os.environ, "BRIDLE_TOKEN": server.token, "TERM": "xterm"}
+        line = ["node", str(CLIENT), server.url]
+        process = subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs, env=environ)
+        os.close(theirs)
+        seen = read_from(ours, b"> ")
+        os.write(ours, b"hi\r")
+        seen = read_from(ours, b"Hello.")
+        seen = seen.partition(b"Hello.")[2] + read_from(ours, b"> ")
+        process.kill()
+        process.wait(30)
+        os.close(ours)
+    assert b"\n" in seen.partition(b"\x1b")[0]
+
+
+def read_from(handle, text):
+    """What a terminal shows, until that is among it."""
+    seen = b""
+    while text not in seen:
+        seen += os.read(handle, 4096)
+    return seen
+
+
 class Talk:
     """The client in pipes."""
 
