@@ -66,15 +66,16 @@ def test_a_turn_that_was_cut_off_is_ended_and_the_prompts_behind_it_go_on(tmp_pa
             assert await server.do("send", name, "go", False) == "1"
             assert await server.heard() == "stalling"
             assert await server.do("send", name, "and then", True) == "2"
-        async with serving(tmp_path, ["it is later"]) as sessions:
-            assert await ended(sessions, name, 2) == "done"
+            assert await server.do("send", name, "at last", True) == "3"
+        async with serving(tmp_path, ["it is later", "it is late"]) as sessions:
+            assert await ended(sessions, name, 3) == "done"
             ends = [(one.turn, one.reason) for one in told(sessions, name, TurnEnded)]
-            assert ends == [(1, "interrupted"), (2, "done")]
+            assert ends == [(1, "interrupted"), (2, "done"), (3, "done")]
             said = [one.kind for one in told(sessions, name, TraceEvent)]
             assert "unknown_call" in said  # nobody knows whether it ran, and it is not run again
             assert len(told(sessions, name, ToolResultEvent)) == 1
             entered = [one.message.content for one in told(sessions, name, MessageAdded)]
-            assert entered == ["go", "and then"]
+            assert entered == ["go", "and then", "at last"]
 
     run(story())
 

@@ -317,3 +317,14 @@ def test_only_so_many_prompts_wait_and_the_next_is_refused(tmp_path):
 
 def _is_prompt(record):
     return isinstance(record.event, PromptReceived)
+
+
+def test_a_session_takes_the_next_prompt_in_the_moment_in_which_its_turn_has_ended(tmp_path):
+    """Whoever has read that a turn ended is not told that it runs."""
+
+    async def story():
+        async with serving(tmp_path, ["ok"] * 10) as sessions:
+            name = await made(sessions)
+            assert [await spoken(sessions, name) for _ in range(10)] == list(range(1, 11))
+
+    run(story())
