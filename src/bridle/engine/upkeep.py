@@ -104,8 +104,8 @@ class Upkeep:
             self.preface(ModeChanged(mode, by, reason))
             self._history.mode = mode
         self._change_mode(mode, by, reason)
-        if any(isinstance(one, ModeChanged) for one in self._opening):
-            self._open()
+        if self._log.seq and any(isinstance(one, ModeChanged) for one in self._opening):
+            self._open()  # one of which nothing is recorded has nothing to lose
         await self._log.settled()
 
     def _change_mode(self, mode: Mode, by: str, reason: str) -> None:
