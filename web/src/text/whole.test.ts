@@ -1,3 +1,5 @@
+// Does the comparison find every word that a rendered text leaves out?
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { tellsAll } from "./whole.ts";
