@@ -193,6 +193,7 @@ async def _change(there, path):
     assert (await there.call("DELETE", f"{path}/grants/{grant['id']}")).status == 204
     assert (await there.call("DELETE", f"{path}/grants")).status == 204
     assert (await there.post(f"{path}/undo", {})).code == "not_found"
+    assert (await there.call("DELETE", f"{path}/queue/1")).code == "not_found"
     assert (await there.post(f"{path}/interrupt")).status == 202
     assert (await there.post(f"{path}/fork")).status == 201
     assert (await there.post(f"{path}/rewind", {"to": 0})).status == 200
