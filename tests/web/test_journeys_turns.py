@@ -23,6 +23,24 @@ def test_a_command_is_heard_while_it_runs_and_can_be_stopped(serve, window):
     me.is_well()
 
 
+def test_a_prompt_that_waits_is_shown_and_can_be_taken_back(serve, window):
+    served = serve([say("", ("shell", {"command": "cat gate"})), say("Over.")], {})
+    os.mkfifo(served.workspace / "gate")
+    me = window(served)
+    me.begin("listen")
+    expect(me.page.locator(".call-status")).to_have_text("running")
+    me.send("and then this")
+    me.send("and never that")
+    waiting = me.page.locator(".queued p")
+    expect(waiting).to_have_count(2)
+    waiting.filter(has_text="never").get_by_role("button", name="Take back").click()
+    expect(waiting).to_have_count(1)
+    me.page.get_by_role("button", name="Stop").click()
+    expect(me.feed).to_contain_text("Over.")
+    expect(me.feed).not_to_contain_text("never that")
+    me.is_well()
+
+
 def test_a_rewind_folds_what_it_takes_back_and_keeps_it_to_look_at(serve, window):
     served = serve([say("First answer."), say("Second answer."), say("Third answer.")])
     me = window(served, bypass_csp=True)

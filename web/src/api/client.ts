@@ -146,6 +146,7 @@ export const api = {
       headers: { "Idempotency-Key": key },
     }),
   interrupt: (id: string) => ask(of(id, "/interrupt"), { method: "POST" }),
+  withdraw: (id: string, seq: number) => ask(of(id, `/queue/${seq}`), { method: "DELETE" }),
   answer: (id: string, callId: string, shown: string, answer: AnswerWords) =>
     json<{ allowed: boolean; by: string }>(of(id, `/approvals/${encodeURIComponent(callId)}`), {
       method: "POST",

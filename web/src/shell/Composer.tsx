@@ -1,7 +1,7 @@
 // Where one says what shall be done: send, queue, steer, stop; and what waits already.
 
 import { useState } from "preact/hooks";
-import { send, stop } from "../state/actions.ts";
+import { send, stop, withdraw } from "../state/actions.ts";
 import type { Queued, View, When } from "../state/model.ts";
 import { may } from "../state/store.ts";
 import { oneLine } from "../text/neutral.ts";
@@ -28,7 +28,7 @@ export function Composer({ view, sessionId }: { view: View | null; sessionId: st
   };
   return (
     <section class="composer" aria-label="Your prompt">
-      {view && view.queued.length > 0 && <Waiting queued={view.queued} running={running} />}
+      {view && view.queued.length > 0 && <Waiting sessionId={sessionId} queued={view.queued} running={running} />}
       <div class="composer-box">
         <Writing
           sessionId={sessionId}
@@ -72,7 +72,9 @@ function Hint({ running, sending }: { running: boolean; sending: boolean }) {
   return <span class="hint">{words}</span>;
 }
 
-function Waiting({ queued, running }: { queued: readonly Queued[]; running: boolean }) {
+type WaitingProps = { sessionId: string; queued: readonly Queued[]; running: boolean };
+
+function Waiting({ sessionId, queued, running }: WaitingProps) {
   return (
     <div class="queued" role="group" aria-label={count(queued.length, "prompt waits", "prompts wait")}>
       {queued.map((one) => (
@@ -80,6 +82,11 @@ function Waiting({ queued, running }: { queued: readonly Queued[]; running: bool
           <span class="queued-tag">{one.when === "next_step" ? "into the turn" : running ? "queued" : "sent"}</span>
           <span class="queued-text">{oneLine(one.prompt, 400)}</span>
           {one.by !== "me" && <span class="faint">{oneLine(one.by, 64)}</span>}
+          {one.when !== "next_step" && (
+            <button type="button" class="queued-back" onClick={() => void withdraw(sessionId, one.seq)}>
+              Take back
+            </button>
+          )}
         </p>
       ))}
     </div>

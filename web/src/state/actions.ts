@@ -116,6 +116,11 @@ export async function change(id: string, what: SessionChange): Promise<boolean> 
   return attempt(async () => putLines([await api.change(id, what)]));
 }
 
+/** Takes back a prompt that waits. */
+export function withdraw(sessionId: string, seq: number): Promise<boolean> {
+  return attempt(() => api.withdraw(sessionId, seq));
+}
+
 /** Stops the turn that runs, after a question. */
 export async function stop(ask: boolean): Promise<void> {
   const view = opened.value?.view.value;
