@@ -22,6 +22,7 @@ UNSAID = {  # what a schema cannot say, and is 400 all the same
     "PUT /api/sessions/{id}/budget": "a limit is narrower than the one before",
     "POST /api/sessions/{id}/preview-rule": "a rule has a grammar",
     "GET /api/sessions": "a cursor is one that was given",
+    "POST /api/login": "it is a code or a token, and not both",
 }
 EXAMPLES = 100 if SOAK else 4
 
