@@ -2,7 +2,8 @@
 
 import fcntl
 import json
-import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,22 @@ def locked(bridle: Program) -> Iterator[None]:
         yield
 
 
+def paused(
+    bridle: Program, places: tuple[Path, Path, Path], *words: str
+) -> "subprocess.Popen[str]":
+    """A run that waits before it opens its model's file: places are that file, reached, gate."""
+    program = [sys.executable, str(Path(__file__).with_name("paused_program.py"))]
+    return subprocess.Popen(
+        [*program, *map(str, places), "run", *words, "-m", f"scripted:{places[0]}"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=bridle.workspace,
+        env=bridle.environ,
+    )
+
+
 def test_a_run_whose_holder_ends_before_it_took_the_prompt_goes_on_itself(bridle: Program):
     session = begun(bridle)
     model = bridle.script("Mine.", name="mine")
@@ -52,17 +69,17 @@ def test_a_run_whose_holder_ends_before_it_took_the_prompt_goes_on_itself(bridle
 
 def test_a_run_that_loses_the_race_for_the_lock_hands_its_prompt_on(bridle: Program):
     session = begun(bridle)
-    model = bridle.home / "slow.json"
-    os.mkfifo(model)  # who reads it has seen that nobody holds the session, and has not taken it
-    process = bridle.start("run", "--resume", session, "second", "-m", f"scripted:{model}")
-    with model.open("w") as script:
-        lock = locked(bridle)
-        lock.__enter__()
-        json.dump({"replies": ["Never."]}, script)
-    while not inbox(bridle):
-        assert process.poll() is None
-    lock.__exit__(None, None, None)
+    model = bridle.home / "mine.json"
     model.write_text(json.dumps({"replies": ["Mine."]}))
+    reached, gate = bridle.home / "reached", bridle.home / "gate"
+    # who reads the model's file has seen that nobody holds the session, and has not taken it
+    process = paused(bridle, (model, reached, gate), "--resume", session, "second")
+    while not reached.exists():
+        assert process.poll() is None
+    with locked(bridle):
+        gate.touch()
+        while not inbox(bridle):
+            assert process.poll() is None
     out, err = process.communicate()
     assert (process.returncode, out) == (0, "Mine.\n"), err
     assert prompts(bridle) == ["first", "second"]
