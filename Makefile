@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PARALLEL := --numprocesses=auto --dist=loadfile  # a file's tests stay together
+# Three tests on two cores, since many of them wait for a program; a file's tests stay together.
+PARALLEL := --numprocesses=$(shell echo $$((3 * $$(nproc 2>/dev/null || echo 2) / 2))) --dist=loadfile
 
 .PHONY: help setup demo test check format soak bench system node page clean
 

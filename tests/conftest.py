@@ -1,6 +1,7 @@
 """For every test: no keys, no settings and no home folder of the machine that runs it."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -23,6 +24,8 @@ def isolated(monkeypatch, tmp_path_factory):
         if name.startswith(_OURS) or name.upper() in _PROXIES or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path_factory.getbasetemp() / "home"))
+    if (adapters := sys.modules.get("bridle.runtime.adapters")) is not None:
+        monkeypatch.setattr(adapters, "_handed_in", set())  # keys that other tests made known
 
 
 @pytest.fixture

@@ -91,10 +91,15 @@ def is_valid(messages):
 
 async def until(session, wanted, after=0):
     """The first record for which `wanted(event)` holds."""
-    async with aclosing(session.subscribe(after)) as records:
-        async for record in records:
-            if wanted(record.event):
-                return record
+    seen = []
+    try:
+        async with asyncio.timeout(40), aclosing(session.subscribe(after)) as records:
+            async for record in records:
+                seen.append(record.event)
+                if wanted(record.event):
+                    return record
+    except TimeoutError:
+        raise AssertionError(f"that was not seen in time, but {seen[-20:]}") from None
     raise AssertionError("the session ended before that was seen")
 
 
