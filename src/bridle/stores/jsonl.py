@@ -9,6 +9,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 from bridle.errors import UnknownSession
@@ -19,7 +20,7 @@ from bridle.stores.disk import Disk
 from bridle.stores.file import Ground
 from bridle.stores.held import JsonlLog
 from bridle.stores.reading import SessionFolder
-from bridle.stores.writer import Batch, Writer
+from bridle.stores.writer import Batch, Last, Writer
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -47,6 +48,7 @@ class JsonlStore(SessionFolder):
         self._urgent: dict[JsonlLog, None] = {}  # somebody waits, or watches
         self.patient: dict[JsonlLog, None] = {}  # nobody does: it can wait a moment
         self._pause = _PAUSE
+        self._underway = 0  # handed over to the writer, and not back yet
         self._bell = inbox.Bell(self.folder)
         self._ring: Callable[[], None] | None = None
         self._tick: asyncio.TimerHandle | None = None
@@ -115,11 +117,11 @@ class JsonlStore(SessionFolder):
         """Have the log's lines written: in this round of the event loop, or within a moment."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._loop, self._urgent, self.patient = loop, {}, {}
+            self._loop, self._urgent, self.patient, self._underway = loop, {}, {}, 0
         if now:
-            if not self._urgent:
+            if not self._urgent and not self._underway:
                 loop.call_soon(self._flush_urgent)
-            self._urgent[log] = None
+            self._urgent[log] = None  # while the writer is busy others gather, and go together
         else:
             if not self.patient:
                 loop.call_later(self._pause, self._flush_patient)
@@ -137,7 +139,16 @@ class JsonlStore(SessionFolder):
     def _hand_over(self, logs: Iterable[JsonlLog]) -> None:
         batches: list[Batch] = [batch for log in logs if (batch := log.batch()) is not None]
         if batches:
-            self._writer.put(asyncio.get_running_loop(), batches)
+            self._underway += 1
+            loop = asyncio.get_running_loop()
+            self._writer.put(loop, [*batches, Last(partial(self._back, loop))])
+
+    def _back(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The writer is done with what it was handed: what has gathered meanwhile goes next."""
+        if loop is self._loop:
+            self._underway -= 1
+            if self._urgent and not self._underway:
+                self._flush_urgent()
 
     async def after_all(self, job: Callable[[], None]) -> None:
         """Have the writer do this once everything before it was written."""

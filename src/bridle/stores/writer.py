@@ -89,6 +89,26 @@ class Writer:
         return [(batch, error or found.get(batch.parent)) for batch, error in outcome]
 
 
+class Last:
+    """Stands behind the batches of a group, to say in the event loop that they are all done."""
+
+    parent = ""
+    durable = False
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
+
+    def write(self) -> None:
+        """Nothing."""
+
+    def sync(self) -> None:
+        """Nothing."""
+
+    def done(self, error: OSError | None) -> None:
+        """All before it are done."""
+        self._tell()
+
+
 class _Errand:
     parent = ""
     durable = False
