@@ -67,7 +67,7 @@ def room_of(state: Path, workspace: Path) -> Room:
         place = Workspace(wanted.workspace)
         return Engine(Parts(Endless(), {}, store, place, on_ask="wait", face="server"))
 
-    sessions = Sessions(SessionFolder(state), Engines(opening), (str(workspace),))
+    sessions = Sessions(SessionFolder(state), Engines(opening), (str(workspace),), rest=600.0)
     door = Door(Tokens(state / "server"))
     limits = Limits(rate=0, sessions=4_000)
     return Room(sessions, Streams(sessions, most=limits.streams, each=limits.streams), door, limits)
