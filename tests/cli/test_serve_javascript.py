@@ -2,18 +2,17 @@
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
 from cli_program import Program
 from serve_program import served
+
+from node.rig import node
 
 CLIENT = Path(__file__).parents[2] / "examples" / "http_client.mjs"
 SHELL = {"calls": [{"name": "shell", "arguments": {"command": "echo made > made.txt"}}]}
 
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node here")
 
 SPLIT = """
 import { blocks } from %s;
@@ -36,7 +35,7 @@ for (let size = 1; size < 40; size += 1) {
 def test_its_parser_takes_any_chunking():
     """(A12)"""
     program = SPLIT % json.dumps(CLIENT.as_uri())
-    command = ["node", "--input-type=module", "-e", program]
+    command = [node(), "--input-type=module", "-e", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -61,7 +60,7 @@ def test_on_a_terminal_the_next_question_erases_nothing_of_a_reply(bridle: Progr
     with served(bridle, "-m", bridle.script("Hello.")) as server:
         ours, theirs = os.openpty()
         environ = {**os.environ, "BRIDLE_TOKEN": server.token, "TERM": "xterm"}
-        line = ["node", str(CLIENT), server.url]
+        line = [node(), str(CLIENT), server.url]
         process = subprocess.Popen(line, stdin=theirs, stdout=theirs, stderr=theirs, env=environ)
         os.close(theirs)
         seen = read_from(ours, b"> ")
@@ -88,7 +87,7 @@ class Talk:
     def __init__(self, arguments, environ):
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            ["node", str(CLIENT), *arguments], stdin=pipe, stdout=pipe, stderr=pipe, env=environ
+            [node(), str(CLIENT), *arguments], stdin=pipe, stdout=pipe, stderr=pipe, env=environ
         )
         self._seen = b""
 

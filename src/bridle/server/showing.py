@@ -40,7 +40,7 @@ def state_of(history: History, reason: str, *, held: bool) -> tuple[State, str]:
 
 def of_open(session: Session, place: Place, head: Glance, reason: str) -> SessionView:
     """A session that is open here."""
-    history, used = session.history, session.metrics
+    history = session.history
     state, reason = state_of(history, reason, held=True)
     return SessionView(
         id=session.id,
@@ -51,23 +51,15 @@ def of_open(session: Session, place: Place, head: Glance, reason: str) -> Sessio
         mode=session.mode,
         state=state,
         reason=reason,
-        waiting=len(history.pending),
-        turn=history.turn,
         seq=session.seq,
-        cost=used.cost,
-        unpriced=used.unpriced,
-        tokens=used.tokens,
-        created_at=head.created_at,
-        updated_at=stamp(place.changed),
-        tags=history.tags,
-        parent=history.parent,
+        **_folded(history, place, head),
         holder=HERE,
     )
 
 
 def of_log(seen: Glimpse, place: Place, head: Glance, holder: str) -> SessionView:
     """A session as its log tells it."""
-    history, used = seen.history, seen.history.metrics
+    history = seen.history
     state, reason = state_of(history, seen.reason, held=bool(holder))
     return SessionView(
         id=place.id,
@@ -78,18 +70,26 @@ def of_log(seen: Glimpse, place: Place, head: Glance, holder: str) -> SessionVie
         mode=history.mode if holder or history.mode != "auto" else "",  # it ended with its process
         state=state,
         reason=reason,
-        waiting=len(history.pending),
-        turn=history.turn,
         seq=seen.seq,
-        cost=used.cost,
-        unpriced=used.unpriced,
-        tokens=used.tokens,
-        created_at=head.created_at,
-        updated_at=stamp(place.changed),
-        tags=history.tags,
-        parent=history.parent,
+        **_folded(history, place, head),
         holder=holder,
     )
+
+
+def _folded(history: History, place: Place, head: Glance) -> dict[str, Any]:
+    """What is the same of a session, whoever holds it."""
+    used = history.metrics
+    return {
+        "waiting": len(history.pending),
+        "turn": history.turn,
+        "cost": used.cost,
+        "unpriced": used.unpriced,
+        "tokens": used.tokens,
+        "created_at": head.created_at,
+        "updated_at": stamp(place.changed),
+        "tags": history.tags,
+        "parent": history.parent,
+    }
 
 
 def of_head(place: Place, head: Glance) -> SessionView:

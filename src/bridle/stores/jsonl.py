@@ -20,7 +20,7 @@ from bridle.stores.disk import Disk
 from bridle.stores.file import Ground
 from bridle.stores.held import JsonlLog
 from bridle.stores.reading import SessionFolder
-from bridle.stores.writer import Batch, Last, Writer
+from bridle.stores.writer import Batch, Errand, Writer
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -141,7 +141,7 @@ class JsonlStore(SessionFolder):
         if batches:
             self._underway += 1
             loop = asyncio.get_running_loop()
-            self._writer.put(loop, [*batches, Last(partial(self._back, loop))])
+            self._writer.put(loop, [*batches, Errand(_nothing, partial(self._back, loop))])
 
     def _back(self, loop: asyncio.AbstractEventLoop) -> None:
         """The writer is done with what it was handed: what has gathered meanwhile goes next."""
@@ -155,6 +155,10 @@ class JsonlStore(SessionFolder):
         done = asyncio.get_running_loop().create_future()
         self._writer.run(asyncio.get_running_loop(), job, done)
         await done
+
+
+def _nothing() -> None:
+    pass
 
 
 async def _in_thread(job: Callable[[], _T]) -> _T:

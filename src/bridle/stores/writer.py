@@ -59,7 +59,7 @@ class Writer:
 
     def run(self, loop: "AbstractEventLoop", job: Callable[[], None], done: "Future[None]") -> None:
         """Something else for this thread, after what was handed over before."""
-        self.put(loop, [_Errand(job, done)])
+        self.put(loop, [Errand(job, partial(_settle, done))])
 
     def close(self) -> None:
         """End the thread once everything handed over is written."""
@@ -89,40 +89,27 @@ class Writer:
         return [(batch, error or found.get(batch.parent)) for batch, error in outcome]
 
 
-class Last:
-    """Stands behind the batches of a group, to say in the event loop that they are all done."""
+class Errand:
+    """Something else in the order of the batches. `tell` is called in the event loop after it."""
 
     parent = ""
     durable = False
 
-    def __init__(self, tell: Callable[[], None]) -> None:
+    def __init__(self, job: Callable[[], None], tell: Callable[[], None]) -> None:
+        self.write = job
         self._tell = tell
-
-    def write(self) -> None:
-        """Nothing."""
 
     def sync(self) -> None:
         """Nothing."""
 
     def done(self, error: OSError | None) -> None:
-        """All before it are done."""
+        """It is over, and so is everything before it."""
         self._tell()
 
 
-class _Errand:
-    parent = ""
-    durable = False
-
-    def __init__(self, job: Callable[[], None], done: "Future[None]") -> None:
-        self.write = job
-        self._done = done
-
-    def sync(self) -> None:
-        pass
-
-    def done(self, error: OSError | None) -> None:
-        if not self._done.done():
-            self._done.set_result(None)
+def _settle(done: "Future[None]") -> None:
+    if not done.done():
+        done.set_result(None)
 
 
 def _attempt(write: Callable[[], None]) -> OSError | None:
