@@ -65,10 +65,14 @@ class House:
 
 
 async def until_live(house, session_id, count=1):
-    """Until so many are told of that session live."""
+    """Until so many have read what was before, and wait for what that session says next."""
     feeds = house.streams._feeds
-    while not (found := feeds.get(session_id)) or len(found._places) < count:  # noqa: ASYNC110 - no event
+    while not (found := feeds.get(session_id)) or _waiting(found) < count:  # noqa: ASYNC110 - no event
         await asyncio.sleep(0)
+
+
+def _waiting(feed):
+    return sum(place.watcher._waiter is not None for place in feed._places)
 
 
 def note(number):

@@ -131,6 +131,7 @@ def test_a_session_that_runs_now_is_shown_as_far_as_it_is(tmp_path, monkeypatch,
                 async for _ in session.subscribe():
                     if session.history.pending:
                         break
+            await session._log.settled()
             return told(capsys, session.id)[1]
 
     lines = columns(run(story()))
