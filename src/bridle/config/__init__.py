@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bridle.config.layers import load_settings as load_settings
     from bridle.config.places import config_file as config_file
     from bridle.config.places import state_folder as state_folder
+    from bridle.config.places import state_place as state_place
     from bridle.config.settings import KEY_VARIABLES as KEY_VARIABLES
     from bridle.config.settings import URL_VARIABLES as URL_VARIABLES
     from bridle.config.settings import LimitSettings as LimitSettings
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "layers": ("load_settings",),
-    "places": ("config_file", "state_folder"),
+    "places": ("config_file", "state_folder", "state_place"),
     "settings": (
         "KEY_VARIABLES",
         "URL_VARIABLES",

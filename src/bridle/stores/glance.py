@@ -30,26 +30,22 @@ _WORDING = rb'[^"\\]{200}|[^"\\]*+(?=")|(?:[^"\\]|%b){0,200}' % _ESCAPED  # most
 _OURS = re.compile(
     rb'\{"seq":\d{1,18},"timestamp":"([^"\\]{0,40})","data":\{"type":"session_start"'
 )
-_START = re.compile(
+_START = (
     rb'"data":\{"type":"session_start","sessionId":"[^"\\]*","mode":"[^"\\]*","resumed":\w+,'
     rb'"format":\d+,"workspace":"(%b)","model":"(%b)"' % (_TEXT, _TEXT)
 )
-_PROMPT = re.compile(rb'"data":\{"type":"user_prompt","content":"(%b)' % _WORDING)
-_TITLE = re.compile(rb'"data":\{"type":"title","title":"(%b)"' % _TEXT)
-_TAGS = re.compile(rb'"data":\{"type":"tags"(?:,"tags":(\[[^\]]*\]))?\}')
-_CHILD = re.compile(rb'"data":\{"type":"child_of","parent":"(%b)"' % _TEXT)
-_FORK = re.compile(rb'"data":\{"type":"fork"()')
 
 _DATA, _BEGINNING = b'"data":{"type":"', 96
 _MARK = re.compile(rb'"data":\{"type":"(session_start|user_prompt|title|tags|child_of|fork)"')
-_WANTED = {
+_WANTED = {  # compiled when the first is met: that takes longer than to read a hundred heads
     b"session_start": _START,
-    b"user_prompt": _PROMPT,
-    b"title": _TITLE,
-    b"tags": _TAGS,
-    b"child_of": _CHILD,
-    b"fork": _FORK,
+    b"user_prompt": rb'"data":\{"type":"user_prompt","content":"(%b)' % _WORDING,
+    b"title": rb'"data":\{"type":"title","title":"(%b)"' % _TEXT,
+    b"tags": rb'"data":\{"type":"tags"(?:,"tags":(\[[^\]]*\]))?\}',
+    b"child_of": rb'"data":\{"type":"child_of","parent":"(%b)"' % _TEXT,
+    b"fork": rb'"data":\{"type":"fork"()',
 }
+_compiled: dict[bytes, re.Pattern[bytes]] = {}
 
 
 class Glance(NamedTuple):
@@ -251,12 +247,18 @@ def _marked(mark: re.Match[bytes]) -> re.Match[bytes] | None:
     if head.find(_DATA, line, line + _BEGINNING) != at:
         return None
     end = head.find(b"\n", at)
-    return _WANTED[mark[1]].match(head, at, end if end >= 0 else len(head))
+    return _wanted(mark[1]).match(head, at, end if end >= 0 else len(head))
+
+
+def _wanted(kind: bytes) -> re.Pattern[bytes]:
+    if (pattern := _compiled.get(kind)) is None:
+        pattern = _compiled[kind] = re.compile(_WANTED[kind])
+    return pattern
 
 
 def _beginning(head: bytes) -> str:
     """The first words of the first prompt, which may be longer than the head of its log."""
-    match = _PROMPT.search(head)
+    match = _wanted(b"user_prompt").search(head)
     return _plain(match[1]) if match is not None else ""
 
 

@@ -2,10 +2,13 @@
 
 import os
 from fcntl import LOCK_EX, LOCK_NB, LOCK_SH, flock
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bridle.errors import SessionLocked, UnknownSession
 from bridle.stores.disk import Disk
+
+if TYPE_CHECKING:
+    from pathlib import Path  # a list needs none, and it takes as long to load as a list
 
 _READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
@@ -28,7 +31,7 @@ def _holder(inode: int) -> str:
     return "another process" if pid is None else named(pid)
 
 
-def holder_of(log: Path) -> str:
+def holder_of(log: "Path") -> str:
     """Who holds the session of this log, in words; empty where nobody does.
 
     Looks at the log's lock, and takes it for no longer.
@@ -39,7 +42,7 @@ def holder_of(log: Path) -> str:
     return f"process {pid}" if pid > 0 else "another process"
 
 
-def pid_of(log: Path) -> int | None:
+def pid_of(log: "Path") -> int | None:
     """The process that holds the session of this log; 0: one that cannot be named; None: nobody."""
     try:
         handle = os.open(log, _READING)
@@ -71,7 +74,7 @@ def held() -> dict[tuple[int, int], int]:
 
 def _locks() -> list[list[str]]:
     try:
-        with Path("/proc/locks").open() as file:
+        with open("/proc/locks") as file:  # noqa: PTH123 - see above
             lines = [line.split() for line in file]
     except OSError:
         return []
@@ -98,7 +101,8 @@ def named(pid: int) -> str:
 def _program(pid: int) -> str:
     """What somebody typed, without its arguments: `bridle run`."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes()[:4096].decode("utf-8", "replace")
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - see above
+            words = file.read(4096).decode("utf-8", "replace")
     except OSError:
         return ""
     return program(words.rstrip("\0").split("\0"))

@@ -6,11 +6,13 @@ codec, as lists are.
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from bridle.errors import StoreFailed
 from bridle.stores.placing import entered, place
+
+if TYPE_CHECKING:
+    from pathlib import Path  # for lists: it takes longer to load than a list
 
 _NAME = "label.json"
 _LARGEST = 65536  # bytes
@@ -24,7 +26,7 @@ class Label(NamedTuple):
     tags: tuple[str, ...] = ()
 
 
-def write(folder: Path, title: str, tags: Sequence[str]) -> None:
+def write(folder: "Path", title: str, tags: Sequence[str]) -> None:
     """Keep title and tags in the session's folder. Not synced: the log has them."""
     import json
 
