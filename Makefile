@@ -22,7 +22,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 system: ## install the system packages that tests need, where that is possible
-	@PATH="$(BIN):$$PATH" scripts/system-packages ripgrep bubblewrap chromium
+	@PATH="$(BIN):$$PATH" scripts/system-packages ripgrep bubblewrap chromium tmux zsh fish
 
 node: ## install the npm packages that tests need into .cache/node and .cache/web
 	@scripts/node-packages

@@ -1,0 +1,197 @@
+"""Where sessions live, as a face at a terminal needs it: in this process, or on a server.
+
+The screen and the REPL know this promise alone. `cli/house_here.py` keeps it with an engine of its
+own, `house_there.py` over HTTP. Everything here is a value or a promise; nothing shows anything.
+Text in these values comes from files, models and servers: whoever shows it neutralises it.
+"""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from bridle.events import ApprovalAsked
+from bridle.policy import Mode
+from bridle.promises.session import Answer, Conversation
+
+
+class Listed(Struct, frozen=True, kw_only=True):
+    """A session as the picker shows it. `state`: running, asks, parked, done, idle."""
+
+    id: str
+    title: str = ""
+    workspace: str = ""
+    model: str = ""
+    agent: str = ""
+    state: str = "idle"
+    waiting: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    updated_at: str = ""
+    parent: str = ""
+    holder: str = ""  # who has it open now; empty: nobody
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A place where words were found."""
+
+    session_id: str
+    seq: int
+    title: str = ""
+    text: str = ""
+
+
+class Named(Struct, frozen=True, kw_only=True):
+    """One of several: a model, an agent, a tool, an MCP server, a rule; a word on it; why not."""
+
+    name: str
+    about: str = ""
+    chosen: bool = False
+    why_not: str = ""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A question of any session that waits for a person."""
+
+    session_id: str
+    title: str
+    asked: ApprovalAsked
+    diff: str = ""
+
+
+class Undone(Struct, frozen=True, kw_only=True):
+    """What an undo would do: files with what becomes of each and its diff. `token` names it."""
+
+    turn: int = 0
+    files: tuple[tuple[str, str, str], ...] = ()  # path, how, diff
+    uncovered: tuple[str, ...] = ()
+    clashes: tuple[str, ...] = ()
+    token: str = ""
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """What the status bar says besides model, agent and mode."""
+
+    workspace: str
+    sandbox: str = ""  # the active level, or "none"; empty: not known
+    branch: str = ""
+    server: str = ""  # empty: here
+
+
+class House(Protocol):
+    """One conversation at a time, and everything around it. Raises `AgentError` and nothing else.
+
+    A verb that moves to another session changes `session`; the caller then watches that one. Verbs
+    that cannot be done change nothing.
+    """
+
+    session: Conversation
+
+    async def enter(self) -> None:
+        """Be in the session that was asked for, or in a new one (written at its first prompt)."""
+        ...
+
+    async def leave(self) -> None:
+        """Let everything go; what runs elsewhere goes on."""
+        ...
+
+    @property
+    def is_begun(self) -> bool:
+        """Is there a log of this session yet?"""
+        ...
+
+    @property
+    def began(self) -> int:
+        """From which record on a face shows the session; 0: from its beginning."""
+        ...
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def agent(self) -> str: ...
+    @property
+    def mode(self) -> Mode:
+        """What holds for the next call, also before the first prompt."""
+        ...
+
+    @property
+    def place(self) -> Place: ...
+    @property
+    def window(self) -> int:
+        """The model's context window in tokens; 0: not known."""
+        ...
+
+    async def renew(self) -> None:
+        """A new session, in the mode that the settings say."""
+        ...
+
+    async def resume(self, start: str) -> None:
+        """Another session, by the beginning of its id or of its last part.
+
+        One that another process holds is attached to: watched, answered, steered, stopped.
+        """
+        ...
+
+    async def fork(self, at: int | None) -> None: ...
+    async def rewind(self, turns: int) -> int: ...
+    async def change_model(self, name: str) -> None: ...
+    async def change_agent(self, name: str) -> None: ...
+    async def change_mode(self, mode: Mode) -> None: ...
+    async def sessions(self, query: str = "", limit: int = 200) -> tuple[Listed, ...]: ...
+    async def preview(self, session_id: str, lines: int = 40) -> str:
+        """The end of a session's conversation as plain text."""
+        ...
+
+    async def rename(self, session_id: str, title: str) -> None: ...
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good; one that runs is refused."""
+        ...
+
+    async def search(self, words: str, limit: int = 20) -> tuple[Found, ...]: ...
+    async def export(self, path: Path, form: str, *, force: bool = False) -> tuple[Path, int]:
+        """Write this session to a private file of this machine: where it is, how many bytes."""
+        ...
+
+    async def undo_preview(self, turn: int = 0) -> Undone: ...
+    async def undo(self, shown: Undone) -> None: ...
+    async def models(self) -> tuple[Named, ...]: ...
+    async def agents(self) -> tuple[Named, ...]: ...
+    async def tools(self) -> tuple[Named, ...]: ...
+    async def mcp(self) -> tuple[Named, ...]: ...
+    async def rules(self) -> tuple[Named, ...]:
+        """The rules that hold, the mode, the grants of this session."""
+        ...
+
+    async def budget(self) -> tuple[tuple[str, str, str], ...]:
+        """Limits as name, used, most."""
+        ...
+
+    async def set_budget(self, money: float) -> None: ...
+    async def doctor(self) -> tuple[str, ...]:
+        """What was found on the machine where the sessions live, a line each."""
+        ...
+
+    async def files(self, query: str, limit: int = 50) -> tuple[str, ...]:
+        """Files of the workspace that fit, the best first; what git ignores is left out."""
+        ...
+
+    async def pending(self) -> tuple[Asked, ...]:
+        """The questions of all sessions that wait for an answer, this one's among them."""
+        ...
+
+    async def answer(self, session_id: str, asked: ApprovalAsked, answer: Answer) -> None:
+        """Answer a question of any session; the first answer wins."""
+        ...
+
+    async def preview_rule(self, session_id: str, asked: ApprovalAsked) -> tuple[str, ...]:
+        """The proposed rule, what it would have covered, where it goes: a line each."""
+        ...
+
+    def current(self, asked: ApprovalAsked) -> str | None:
+        """What the file that a call would change holds now; None: not known."""
+        ...
+
+    def news(self) -> AsyncGenerator[None, None]:
+        """Something about the sessions changed: who is shown a list asks again. Never ends."""
+        ...
