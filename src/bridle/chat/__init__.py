@@ -1,0 +1,34 @@
+"""The multi-user chat: many users talk to an agent over their own data, kept apart by construction.
+
+Names are loaded when they are first used: the database and the SDK take a second.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bridle.chat.binding import Binding as Binding
+    from bridle.chat.tools import ToolInfo as ToolInfo
+    from bridle.chat.tools import ToolSource as ToolSource
+
+_HOMES = {
+    "app": ("ChatApp",),
+    "binding": ("Binding",),
+    "data": ("Database",),
+    "profile": ("Profile",),
+    "remote": ("RemoteTools",),
+    "runner": ("AgentRunner",),
+    "service": ("ChatService",),
+    "tasks.server": ("MCPToolServer",),
+    "toolbox": ("Toolbox",),
+    "tools": ("ToolInfo", "ToolSource"),
+    "values": ("AgentContext", "AgentResult", "MessageHistory", "ToolCallRecord"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+__all__ = tuple(sorted(_HOME))
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
