@@ -1,0 +1,83 @@
+"""What makes one assistant: its prompt, its sentences, what it asks about first, its responder.
+
+`AgentRunner` is the same for all of them. The task assistant is the profile in `chat/tasks`; your
+own is another value of this class. Nothing here performs I/O.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bridle.chat.replies import Replies, standard
+from bridle.chat.values import ToolCallRecord
+from bridle.promises.provider import Provider
+
+Records = Sequence[ToolCallRecord]
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What a reply is made of: the user's words, the calls that were made, the sentences."""
+
+    message: str
+    records: tuple[ToolCallRecord, ...]
+    replies: Replies
+    language: str = "en"
+    timezone: str = "UTC"
+
+    def say(self, key: str, **words: object) -> str:
+        """A fixed sentence in the user's language."""
+        return self.replies.say(self.language, key, **words)
+
+
+Tell = Callable[[Telling], str]  # the sentence that the calls come to; empty: the model's own
+
+
+@dataclass(frozen=True)
+class Confirm:
+    """A tool that runs only once the person has confirmed it, in words that code compares.
+
+    `question` and `phrase` are keys of the sentences for one thing, `bulk_phrase` for many. The
+    things are named by the argument `target` (one) or `targets` (a list, which makes it bulk);
+    `title` is the field that a person knows a thing by, and `lookup` the tool whose answer has it,
+    with the things under `items` where that is an object.
+    """
+
+    verb: str = "delete"
+    target: str = "task_id"
+    targets: str = ""
+    title: str = "title"
+    lookup: str = "list_tasks"
+    items: str = "tasks"
+    question: str = "confirm_delete"
+    phrase: str = "phrase_delete"
+    bulk_question: str = "confirm_bulk"
+    bulk_phrase: str = "phrase_bulk"
+
+
+def _nothing(telling: Telling) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One assistant.
+
+    `tell` makes the sentence that the calls of a turn come to; where it gives one, that is the
+    reply, whatever the model said. `confirm` names the tools that need the person's word.
+    `responder` makes the provider that is used when there is no key. `jargon` are words that a
+    reply never holds, beside the usual ones. `titles` are the fields of results whose text is the
+    user's own, so that it is no jargon whatever it says.
+    """
+
+    name: str
+    system_prompt: str
+    replies: Replies = field(default_factory=standard)
+    tell: Tell = _nothing
+    confirm: Mapping[str, Confirm] = field(default_factory=dict)
+    responder: Callable[[], Provider] | None = None
+    jargon: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ("title", "name")
+    longest: int = 500
+    about: str = "what you would like me to do"
+    extra: Mapping[str, Any] = field(default_factory=dict)

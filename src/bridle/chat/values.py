@@ -1,0 +1,149 @@
+"""What goes into a run of the chat agent and what comes out: frozen values, no I/O.
+
+History is data. Who said what is limited to two roles, and calls that stand in it are neither run
+nor believed: they are there to be shown.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+log = logging.getLogger(__name__)
+
+ROLES = ("user", "assistant")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True)
+class MessageHistory:
+    """One message of the conversation so far."""
+
+    role: str
+    content: str
+    timestamp: datetime = field(default_factory=_now)
+    tool_calls: tuple[dict[str, Any], ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise ValueError(f"a message is from 'user' or 'assistant', not from {self.role!r}")
+        if not isinstance(self.content, str):
+            raise TypeError(f"a message's content is text, not {type(self.content).__name__}")
+        object.__setattr__(self, "timestamp", _aware(self.timestamp))
+        if self.tool_calls is not None:
+            object.__setattr__(self, "tool_calls", tuple(dict(one) for one in self.tool_calls))
+
+
+@dataclass(frozen=True)
+class AgentContext:
+    """Who asks, in which conversation, and what was said before (oldest first).
+
+    `turn_id` names the turn: a turn that is tried again under the same name applies nothing twice.
+    Empty, each run is a turn of its own. `timezone` and `language` are the user's; an empty
+    language is the one that the message is written in, as far as that can be told.
+    """
+
+    user_id: str
+    conversation_id: str
+    message_history: tuple[MessageHistory, ...] = ()
+    turn_id: str = ""
+    timezone: str = "UTC"
+    language: str = ""
+    now: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.user_id, str) or not self.user_id:
+            raise ValueError("a context needs the id of the user whose request it is")
+        object.__setattr__(self, "message_history", tuple(self.message_history))
+
+    @classmethod
+    def from_request(
+        cls, user_id: str, conversation_id: str, messages: Sequence[Mapping[str, Any]]
+    ) -> "AgentContext":
+        """The context of a request. What is no message of a user or an assistant is left out."""
+        return cls(user_id, conversation_id, tuple(_messages(messages)))
+
+    def __repr__(self) -> str:
+        """Without the user's id and words, which have no place in a log."""
+        return f"AgentContext(user_id='[redacted]', messages={len(self.message_history)})"
+
+
+@dataclass(frozen=True)
+class ToolCallRecord:
+    """A tool call that was made: the model's parameters, what came back, how long it took."""
+
+    tool_name: str
+    parameters: dict[str, Any]
+    result: dict[str, Any]
+    duration_ms: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Did it do what it was asked for?"""
+        return self.result.get("success") is True
+
+    @property
+    def code(self) -> str:
+        """The code of the error; empty where there is none."""
+        error = self.result.get("error")
+        return str(error.get("code", "")) if isinstance(error, dict) else ""
+
+    @property
+    def data(self) -> Any:
+        """What came back, where it worked."""
+        return self.result.get("data")
+
+
+@dataclass(frozen=True)
+class AgentResult:
+    """What a run came to."""
+
+    success: bool
+    response: str
+    tool_calls: tuple[ToolCallRecord, ...] = ()
+    error: str | None = None
+
+    @property
+    def has_tool_calls(self) -> bool:
+        """Was any tool called?"""
+        return len(self.tool_calls) > 0
+
+
+class TurnTimeout(TimeoutError):
+    """The time of a turn is over. `result` holds what was done until then, and says it."""
+
+    def __init__(self, result: AgentResult) -> None:
+        super().__init__(result.response)
+        self.result = result
+
+    @property
+    def tool_calls(self) -> tuple[ToolCallRecord, ...]:
+        """The calls that were made before the time was over."""
+        return self.result.tool_calls
+
+
+def _messages(given: Iterable[Mapping[str, Any]]) -> Iterable[MessageHistory]:
+    for one in given:
+        role, content = one.get("role"), one.get("content")
+        if role not in ROLES or not isinstance(content, str):
+            log.warning("a message of the history was left out: it is from neither side")
+            continue
+        calls = one.get("tool_calls") if role == "assistant" else None
+        kept = tuple(call for call in calls or () if isinstance(call, Mapping))
+        yield MessageHistory(role, content, _aware(one.get("timestamp")), kept or None)
+
+
+def _aware(moment: Any) -> datetime:
+    """A moment with its zone: one without is UTC, as it always was in databases."""
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError:
+            moment = None
+    if not isinstance(moment, datetime):
+        return _now()
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
