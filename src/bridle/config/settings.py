@@ -59,7 +59,8 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     `undo` says whether what a turn changes is kept to be taken back. `agent` carries the turns:
     `loop` (our own), `claude-code` or `acp:COMMAND`; `agent_env` names the variables that the
     program of an ACP agent may have. `telemetry` says whether OpenTelemetry spans are sent (None:
-    where the environment says so), `telemetry_content` whether they carry what was said.
+    where the environment says so), `telemetry_content` whether they carry what was said. `theme`
+    and `notify` are the terminal's: its colours, and how it calls a person who looks elsewhere.
     """
 
     provider: str = ""
@@ -86,6 +87,7 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     telemetry: bool | None = None
     telemetry_content: bool = False
     theme: Literal["auto", "dark", "light", "plain"] = "auto"
+    notify: Literal["auto", "bell", "osc9", "off"] = "auto"
 
     @property
     def name(self) -> str:

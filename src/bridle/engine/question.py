@@ -46,6 +46,13 @@ class Judged(Struct, frozen=True, gc=False):
         return tuple(dict.fromkeys(act.subject for act in self.facts.acts if not act.is_path))
 
     @property
+    def hosts(self) -> tuple[str, ...]:
+        """Those of the commands that are machines to be reached, and nothing that would be run."""
+        acts = [act for act in self.facts.acts if not act.is_path]
+        run = {act.subject for act in acts if act.names != ("fetch",)}
+        return tuple(one for one in self.commands if one not in run)
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """The files that it would touch."""
         return tuple(dict.fromkeys(act.subject for act in self.facts.acts if act.is_path))
@@ -100,4 +107,5 @@ class Judged(Struct, frozen=True, gc=False):
             group=group,
             lasting=decision.lasting,
             sandbox=self.facts.sandbox,
+            hosts=self.hosts,
         )

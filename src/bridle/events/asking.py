@@ -11,10 +11,11 @@ from bridle.messages import ToolCall
 class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     """A person has to say whether a call may run. `shown` binds the answer to what was shown.
 
-    `commands` are those that were understood, `paths` the files it would touch. `covers` is a class
-    of calls (`builds`) that a yes covers for the session. `proposal` is the narrowest rule that
-    would allow it, `times` how often the like was allowed before. Questions of one step with the
-    same `group` belong together. `lasting`: a yes to it is a yes once. `sandbox`: its level.
+    `commands` are those that were understood, `hosts` those of them that are no commands but
+    machines to be reached, `paths` the files it would touch. `covers` is a class of calls
+    (`builds`) that a yes covers for the session. `proposal` is the narrowest rule that would allow
+    it, `times` how often the like was allowed before. Questions of one step with the same `group`
+    belong together. `lasting`: a yes to it is a yes once. `sandbox`: its level.
     """
 
     call: ToolCall
@@ -31,6 +32,7 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     group: str = ""
     lasting: bool = False
     sandbox: str = ""
+    hosts: tuple[str, ...] = ()
 
 
 class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
