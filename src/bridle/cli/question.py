@@ -6,19 +6,18 @@ question's own.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from bridle.cli.render import counted, one_line, to_json
+from bridle.cli.render import one_line
 from bridle.cli.style import Paint, cells
 from bridle.events import ApprovalAsked
-from bridle.messages import ToolCall
 from bridle.promises.session import Answer
-from bridle.workspace.change import marked, told
-from bridle.workspace.text import neutral
+from bridle.tui import question_words as words
+from bridle.tui.question_words import Line, Sheet
+from bridle.tui.question_words import has_rule as has_rule
 
 _YES = re.compile(r"(?:y|yes)\s*,(.+)", re.IGNORECASE | re.DOTALL)
 _WORDS = 'or words: a no that says what to do instead; "y, …" is a yes with words'
-_COVERED = {"builds": "tests and builds"}
 
 
 def question(
@@ -26,62 +25,43 @@ def question(
 ) -> str:
     """The whole question. `before` is what the file holds now, where the call changes one."""
     head = f"{paint.yellow('?')} {paint.bold(one_line(asked.call.name))}: may this run?"
-    lines = [head, *why(asked, paint, width), *body(asked, paint, width, before)]
-    for part in (history, covered, _rule):
-        lines += part(asked, paint, width)
-    return "\n".join(lines)
+    lines = words.question_lines(asked, Sheet(width, cells), before)
+    return "\n".join([head, *painted(lines, paint)])
+
+
+def painted(lines: Iterable[Line], paint: Paint) -> Iterator[str]:
+    """The lines with their colours."""
+    colours: dict[str, Callable[[str], str]] = {
+        "note": paint.dim,
+        "label": paint.dim,
+        "command": paint.bold,
+        "plus": paint.green,
+        "minus": paint.red,
+        "hunk": paint.cyan,
+    }
+    for line in lines:
+        text = colours.get(line.kind, str)(line.text)
+        yield f"  {paint.dim(line.mark)} {text}" if line.mark else f"  {text}"
 
 
 def why(asked: ApprovalAsked, paint: Paint, width: int) -> Iterator[str]:
     """Why it asks, by which rule, and where it would run."""
-    rule = f" ({asked.rule})" if asked.rule else ""
-    yield from _noted("why: ", (asked.reason or "it always asks") + rule, paint, width)
-    if asked.cwd:
-        yield from _noted("in:  ", asked.cwd, paint, width)
-    if asked.sandbox == "none":
-        yield from _noted("", "it would run without a sandbox", paint, width)
+    return painted(words.why(asked, Sheet(width, cells)), paint)
 
 
 def body(asked: ApprovalAsked, paint: Paint, width: int, before: str | None) -> Iterator[str]:
     """The call itself, then what it was understood to do."""
-    call = asked.call
-    for line in _call(call, before):
-        colour = paint.bold if call.name == "shell" else _colour(line, paint)
-        yield from barred(line, colour, paint, width)
-    if asked.commands and asked.commands != (call.arguments.get("command"),):
-        one = len(asked.commands) == 1
-        label = "understood as:" if one else f"that is {len(asked.commands)} commands:"
-        yield f"  {paint.dim(label)}"
-        for command in asked.commands:
-            yield from barred(command, str, paint, width)
-    if asked.paths and asked.paths != (call.arguments.get("path"),):
-        label = "file:" if len(asked.paths) == 1 else f"{len(asked.paths)} files:"
-        yield from _noted(f"{label} ", ", ".join(asked.paths), paint, width)
+    return painted(words.body(asked, Sheet(width, cells), before), paint)
 
 
 def history(asked: ApprovalAsked, paint: Paint, width: int) -> Iterator[str]:
     """How often the like was allowed."""
-    if asked.times:
-        times = "once" if asked.times == 1 else counted(asked.times, "time")
-        yield from _noted("", f"asked before in this session, and allowed {times}", paint, width)
+    return painted(words.history(asked, Sheet(width, cells)), paint)
 
 
 def covered(asked: ApprovalAsked, paint: Paint, width: int) -> Iterator[str]:
     """What a yes covers besides this call."""
-    if asked.covers and not asked.lasting:
-        what = _COVERED.get(asked.covers, asked.covers)
-        said = f"one yes covers {what} in this folder, for this session"
-        yield from _noted("", said, paint, width)
-
-
-def _rule(asked: ApprovalAsked, paint: Paint, width: int) -> Iterator[str]:
-    if has_rule(asked):
-        yield from _noted("rule: ", f"{asked.proposal}, in this folder", paint, width)
-
-
-def has_rule(asked: ApprovalAsked) -> bool:
-    """Can a rule be made of a yes?"""
-    return bool(asked.proposal) and not asked.lasting
+    return painted(words.covered(asked, Sheet(width, cells)), paint)
 
 
 def choices(asked: ApprovalAsked, width: int = 200) -> str:
@@ -128,50 +108,3 @@ def to_answer(line: str | None) -> Answer:
     if (yes := _YES.fullmatch(said)) is not None and (word := yes[1].strip()):
         return Answer(True, word=word)
     return Answer(False, word=said.removeprefix("n ").removeprefix("no, ").strip())
-
-
-def _call(call: ToolCall, before: str | None) -> Iterator[str]:
-    arguments = dict(call.arguments)
-    if isinstance(command := arguments.get("command"), str) and call.name == "shell":
-        del arguments["command"]
-        yield from marked(command, "$ ")
-    elif (change := told(arguments, before)) is not None:
-        lines, arguments = change
-        yield from lines
-    if arguments:
-        yield to_json(arguments)
-
-
-def barred(line: str, colour: Callable[[str], str], paint: Paint, width: int) -> Iterator[str]:
-    """Text from elsewhere, behind a bar; where it is folded, the bar says so."""
-    first, *rest = folded(neutral(line, keep="\t").expandtabs(4), max(20, width - 6))
-    yield f"  {paint.dim('│')} {colour(first)}"
-    for more in rest:
-        yield f"  {paint.dim('│ ↪')} {colour(more)}"
-
-
-def _noted(label: str, text: str, paint: Paint, width: int) -> Iterator[str]:
-    """A line beside the call; where it is folded, it says so."""
-    first, *rest = folded(label + one_line(text), max(20, width - 4))
-    yield f"  {paint.dim(first)}"
-    for more in rest:
-        yield f"  {paint.dim(f'↪ {more}')}"
-
-
-def folded(line: str, width: int) -> list[str]:
-    """The line in pieces that fit."""
-    if cells(line) <= width:
-        return [line]
-    pieces, room = [""], width
-    for char in line:
-        room -= cells(char)
-        if room < 0:
-            pieces.append("")
-            room = width - cells(char)
-        pieces[-1] += char
-    return pieces
-
-
-def _colour(line: str, paint: Paint) -> Callable[[str], str]:
-    marks = {"+": paint.green, "-": paint.red, "@": paint.cyan}
-    return marks.get(line[:1], str)

@@ -1,0 +1,164 @@
+"""An approval as a person reads it: what, why, the exact command or change, what it would do. Pure.
+
+Every byte that would take effect is shown: nothing is cut, and control characters are visible.
+Long lines are folded here, each with its mark: text that wraps by itself could pretend to be the
+question's own. The screen and the plain terminal both paint these lines; neither is known here.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from bridle.events import ApprovalAsked
+from bridle.messages import ToolCall
+from bridle.workspace.change import marked, told
+from bridle.workspace.text import neutral
+from bridle.workspace.wording import as_json, flat
+
+Columns = Callable[[str], int]  # how many columns a character takes
+_COVERED = {"builds": "tests and builds"}
+_DIFF = {"+": "plus", "-": "minus", "@": "hunk"}
+_PILED = 4  # characters a column: marks that pile up on one letter take no room
+
+
+class Line(NamedTuple):
+    """One line as it stands there. `kind`: note, label, plain, command, plus, minus or hunk.
+
+    `mark` stands before text from elsewhere (`│`), and before what was folded (`↪`).
+    """
+
+    kind: str
+    text: str
+    mark: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The line without its colours."""
+        return f"  {self.mark} {self.text}" if self.mark else f"  {self.text}"
+
+
+class Sheet(NamedTuple):
+    """What lines are written for: how wide it is, and how wide a character is on it."""
+
+    width: int = 200
+    columns: Columns = len
+
+    def folded(self, line: str, margin: int) -> list[str]:
+        """The line in pieces that fit."""
+        width = max(20, self.width - margin)
+        if line.isascii():
+            return [line[at : at + width] for at in range(0, len(line), width)] or [""]
+        pieces: list[list[str]] = [[]]
+        room = width
+        for char in line:
+            room -= (taken := self.columns(char))
+            if room < 0 or len(pieces[-1]) >= _PILED * width:
+                pieces.append([])
+                room = width - taken
+            pieces[-1].append(char)
+        return ["".join(piece) for piece in pieces]
+
+    def barred(self, line: str, kind: str = "plain") -> Iterator[Line]:
+        """Text from elsewhere, behind a bar; where it is folded, the bar says so."""
+        first, *rest = self.folded(neutral(line, keep="\t").expandtabs(4), 6)
+        yield Line(kind, first, "│")
+        for more in rest:
+            yield Line(kind, more, "│ ↪")
+
+    def noted(self, label: str, text: str) -> Iterator[Line]:
+        """A line beside the call; where it is folded, it says so."""
+        first, *rest = self.folded(label + flat(text), 4)
+        yield Line("note", first)
+        for more in rest:
+            yield Line("note", f"↪ {more}")
+
+
+def question_lines(
+    asked: ApprovalAsked, sheet: Sheet, before: str | None = None, diff: str = ""
+) -> list[Line]:
+    """The whole question without its head. `before` is what the file holds now, where known.
+
+    `diff` is the change as a server worked it out: it is shown besides what was asked for.
+    """
+    lines = [*why(asked, sheet)]
+    if diff and before is None:
+        lines.append(Line("label", "the change, as the server sees it:"))
+        for line in diff.removesuffix("\n").split("\n"):
+            lines += sheet.barred(line, _DIFF.get(line[:1], "plain"))
+        lines.append(Line("label", "as it was asked for:"))
+    lines += body(asked, sheet, before)
+    for part in (history, covered, rule):
+        lines += part(asked, sheet)
+    return lines
+
+
+def why(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
+    """Why it asks, by which rule, and where it would run."""
+    by = f" ({asked.rule})" if asked.rule else ""
+    yield from sheet.noted("why: ", (asked.reason or "it always asks") + by)
+    if asked.cwd:
+        yield from sheet.noted("in:  ", asked.cwd)
+    if asked.sandbox == "none":
+        yield from sheet.noted("", "it would run without a sandbox")
+
+
+def body(asked: ApprovalAsked, sheet: Sheet, before: str | None) -> Iterator[Line]:
+    """The call itself, then what it was understood to do."""
+    call = asked.call
+    for line in _call(call, before):
+        kind = "command" if call.name == "shell" else _DIFF.get(line[:1], "plain")
+        yield from sheet.barred(line, kind)
+    yield from effects(asked, sheet)
+
+
+def effects(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
+    """What was found that it would do: commands, files, hosts."""
+    arguments = asked.call.arguments
+    commands = tuple(one for one in asked.commands if one not in asked.hosts)
+    if commands and commands != (arguments.get("command"),):
+        one = len(commands) == 1
+        yield Line("label", "understood as:" if one else f"that is {len(commands)} commands:")
+        for command in commands:
+            yield from sheet.barred(command)
+    if asked.paths and asked.paths != (arguments.get("path"),):
+        label = "file:" if len(asked.paths) == 1 else f"{len(asked.paths)} files:"
+        yield from sheet.noted(f"{label} ", ", ".join(asked.paths))
+    if asked.hosts:
+        label = "host:" if len(asked.hosts) == 1 else f"{len(asked.hosts)} hosts:"
+        yield from sheet.noted(f"{label} ", ", ".join(asked.hosts))
+
+
+def history(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
+    """How often the like was allowed."""
+    if asked.times:
+        times = "once" if asked.times == 1 else f"{asked.times} times"
+        yield from sheet.noted("", f"asked before in this session, and allowed {times}")
+
+
+def covered(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
+    """What a yes covers besides this call."""
+    if asked.covers and not asked.lasting:
+        what = _COVERED.get(asked.covers, asked.covers)
+        yield from sheet.noted("", f"one yes covers {what} in this folder, for this session")
+
+
+def rule(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
+    """The rule that could be made of a yes."""
+    if has_rule(asked):
+        yield from sheet.noted("rule: ", f"{asked.proposal}, in this folder")
+
+
+def has_rule(asked: ApprovalAsked) -> bool:
+    """Can a rule be made of a yes?"""
+    return bool(asked.proposal) and not asked.lasting
+
+
+def _call(call: ToolCall, before: str | None) -> Iterator[str]:
+    arguments = dict(call.arguments)
+    if isinstance(command := arguments.get("command"), str) and call.name == "shell":
+        del arguments["command"]
+        yield from marked(command, "$ ")
+    elif (change := told(arguments, before)) is not None:
+        lines, arguments = change
+        yield from lines
+    if arguments:
+        yield as_json(arguments)
