@@ -1,0 +1,122 @@
+"""Dates as people say them: "tomorrow", "next Friday 5pm", "in 3 days", "end of month".
+
+`understand(text, now)` reads one, in the zone of `now`, and says a day, or a day with a time. What
+could mean two things is not guessed: `Unclear` says what to write instead. Pure; it asks no clock.
+
+Choices that people differ on, made once: "next Friday" is the Friday of the next week (weeks start
+on Monday), "Friday" the first one after today; "next week" is seven days from now; without a year
+it is the next such day. A time that the clocks leave out, or show twice, is not guessed either,
+unless the offset stands beside it.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+
+from bridle.chat.tasks.dates_days import day_of
+from bridle.chat.tasks.dates_spoken import Unclear, unknown
+from bridle.chat.tasks.dates_times import ahead_of, split_time
+
+LONGEST = 100  # characters of a date
+_FILLING = re.compile(r"\b(?:by|due|until|till|before|on|the|at|@|for|about|around)\b|@")
+_ISO = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[t ](\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)\s*(z|utc|[+-]\d{2}:?\d{2})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A day in the user's zone; `moment`, in UTC, where a time was said, too."""
+
+    day: date
+    moment: datetime | None = None
+
+    def to_wire(self) -> str:
+        """ISO 8601: a day, or a moment in UTC."""
+        return self.day.isoformat() if self.moment is None else self.moment.isoformat()
+
+
+def understand(text: str, now: datetime) -> When:
+    """What the words mean, said at `now`. Raise `Unclear`."""
+    if now.tzinfo is None:
+        raise ValueError("dates are understood in a zone")
+    words = _plain(text)
+    if not words:
+        raise Unclear("No date was given.")
+    try:
+        return _understood(words, now, text)
+    except (OverflowError, OSError) as error:  # beyond year 9999
+        raise Unclear("That date is further away than any calendar goes.") from error
+
+
+def _understood(words: str, now: datetime, text: str) -> When:
+    if exact := _ISO.fullmatch(words):
+        return _exact(exact, now)
+    if moment := ahead_of(words, now):  # "in 2 hours": by the clock, not by the calendar
+        return When(moment.astimezone(now.tzinfo).date(), moment.astimezone(UTC))
+    said, rest = split_time(words)
+    rest = " ".join(_FILLING.sub(" ", rest).split())
+    today = now.date()
+    if rest:
+        day = day_of(rest, today)
+        if day is None:
+            raise unknown(text)
+    elif said is None:
+        raise unknown(text)
+    else:
+        day = said.next_day(now)
+    if said is None:
+        return When(day)
+    day, clock = said.on(day)
+    return When(day, _moment(day, clock, now))
+
+
+def _plain(text: str) -> str:
+    """Lower case, digits of any script as 0–9, no punctuation that says nothing."""
+    if len(text) > LONGEST:
+        raise Unclear("That is too long for a date.")
+    shown = unicodedata.normalize("NFKC", text).casefold()
+    digits = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in shown)
+    return " ".join(re.sub(r"[,;!?\"“”()]|\.(?=\s|$)", " ", digits).split())
+
+
+def _exact(found: re.Match[str], now: datetime) -> When:
+    """A moment with its offset: nothing to guess."""
+    offset = "+00:00" if found[3] in ("z", "utc") else found[3]
+    clock = found[2] if found[2].index(":") == 2 else f"0{found[2]}"
+    try:
+        moment = datetime.fromisoformat(f"{found[1]}T{clock}{offset}")
+        day = moment.astimezone(now.tzinfo).date()
+        return When(day, moment.astimezone(UTC))
+    except ValueError as error:
+        raise Unclear("There is no such day or time in the calendar.") from error
+
+
+def _moment(day: date, clock: time, now: datetime) -> datetime:
+    """That time on that day in the zone of `now`; the clocks may leave it out, or show it twice."""
+    first = datetime.combine(day, clock, now.tzinfo)
+    second = first.replace(fold=1)
+    if first.utcoffset() == second.utcoffset():
+        return first.astimezone(UTC)
+    shown = f"{clock:%H:%M}"
+    if first.astimezone(UTC).astimezone(now.tzinfo).replace(tzinfo=None, fold=0) != (
+        first.replace(tzinfo=None)
+    ):
+        raise Unclear(
+            f"The clocks skip {shown} on {day.isoformat()}.",
+            hint="Say an hour earlier or later.",
+        )
+    early, late = (_offset(one) for one in (first, second))
+    raise Unclear(
+        f"The clocks show {shown} twice on {day.isoformat()}.",
+        hint=f"Say which: {day.isoformat()} {shown}{early} or {day.isoformat()} {shown}{late}.",
+    )
+
+
+def _offset(moment: datetime) -> str:
+    said = moment.strftime("%z")
+    return f"{said[:3]}:{said[3:5]}"
+
+
+__all__ = ["Unclear", "When", "understand"]
