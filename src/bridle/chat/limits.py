@@ -1,0 +1,42 @@
+"""How far one turn of the chat may go, and which messages can be answered at all. Plain values."""
+
+import unicodedata
+from dataclasses import dataclass
+
+_PLAIN = "\n\r\t"
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """The limits of one run: calls of tools, seconds in all, characters in and out.
+
+    `confirm_seconds` is how long a question waits for its phrase, `history` how many messages of
+    the conversation the model is shown, `money` what one turn may cost in dollars (0: no limit).
+    """
+
+    tool_calls: int = 10
+    seconds: float = 30.0
+    message: int = 10_000
+    confirm_seconds: float = 300.0
+    history: int = 20
+    money: float = 0.0
+
+
+def lacking(message: object, limits: RunLimits) -> str:
+    """The key of the sentence that says what a message lacks; empty where it can be answered."""
+    if not isinstance(message, str):
+        return "missing_message"
+    if len(message) > limits.message:
+        return "missing_message_long"
+    if not message.isprintable() and any(_is_unreadable(one) for one in message):
+        return "missing_message"
+    return "" if any(_is_visible(one) for one in message) else "missing_message"
+
+
+def _is_unreadable(character: str) -> bool:
+    """Control characters and halves of surrogate pairs; lines and tabs are how people write."""
+    return unicodedata.category(character) in ("Cc", "Cs") and character not in _PLAIN
+
+
+def _is_visible(character: str) -> bool:
+    return not character.isspace() and unicodedata.category(character)[0] not in "CZ"
