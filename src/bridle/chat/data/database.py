@@ -1,0 +1,123 @@
+"""The chat's database: sessions that belong to a user, migrations, and work in a thread.
+
+Everything here blocks, except `work`, which does a piece of it in a worker thread. A failure of
+the database comes out as `Unavailable`, with a sentence for the person who chats.
+"""
+
+import asyncio
+import contextvars
+import logging
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from bridle.chat.data.engines import READS, make_engine, read_url
+from bridle.chat.data.migrating import check, install, upgrade
+from bridle.chat.data.owned import Owned, OwnedSession
+from bridle.chat.refusals import TROUBLE, Unavailable
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class Database:
+    """One database, by URL or by the path of a SQLite file. Any number of processes may share it.
+
+    ```python
+    database = Database("chat.db")
+    database.migrate()
+    with database.owned("ana") as session, session.begin():
+        session.add(Task(title="Buy milk"))
+    ```
+    """
+
+    def __init__(self, url: str, *, pool: int = 8, patience: float = 5.0) -> None:
+        self.url = read_url(url)
+        self.patience = patience
+        self.is_postgres = self.url.get_backend_name() == "postgresql"
+        self.engine = make_engine(self.url, patience=patience, pool=pool, guarded=True)
+        self._reading = self.engine.execution_options(**{READS: True})
+        self._threads = ThreadPoolExecutor(pool, thread_name_prefix="chat-data")
+
+    def __repr__(self) -> str:
+        return f"Database({self.url.render_as_string(hide_password=True)!r})"
+
+    def session_factory(self) -> OwnedSession:
+        """A session of nobody: it sees nothing until `own(user_id)` was called on it."""
+        return OwnedSession(self.engine, expire_on_commit=False)
+
+    def owned(self, user_id: str, *, reads: bool = False) -> OwnedSession:
+        """A session over one user's rows. One that only reads keeps nobody waiting."""
+        engine = self._reading if reads else self.engine
+        return OwnedSession(engine, expire_on_commit=False).own(user_id)
+
+    def now(self, session: OwnedSession) -> float:
+        """The time by which leases are kept: the server's, where machines share one."""
+        if not self.is_postgres:
+            return time.time()
+        asked = text("SELECT extract(epoch FROM clock_timestamp())")
+        return float(session.connection().execute(asked).scalar_one())
+
+    def migrate(self) -> None:
+        """Bring the tables up to date; safe when several processes do it at once."""
+        with self._unguarded() as engine, said():
+            upgrade(engine)
+
+    def check(self) -> None:
+        """Is it there, up to date and guarded? Raise `Unavailable` or `ConfigError`."""
+        with self._unguarded() as engine, said():
+            check(engine)
+
+    def install(self, *tables: type[Owned]) -> None:
+        """Make tables of your own, under the same guard. Columns of old ones stay as they are."""
+        with self._unguarded() as engine, said():
+            install(engine, tables)
+
+    async def work(
+        self, user_id: str, what: Callable[[OwnedSession], T], *, reads: bool = False
+    ) -> T:
+        """Do it in one transaction of that user's, in a worker thread. All of it or nothing."""
+
+        def whole() -> T:
+            with said(), self.owned(user_id, reads=reads) as session, session.begin():
+                return what(session)
+
+        context = contextvars.copy_context()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, context.run, whole)
+
+    def close(self) -> None:
+        """Close every connection and every thread."""
+        self._threads.shutdown(wait=True)
+        self.engine.dispose()
+
+    @contextmanager
+    def _unguarded(self) -> Iterator[Engine]:
+        engine = make_engine(self.url, patience=60.0, pool=1, guarded=False)
+        try:
+            yield engine
+        finally:
+            engine.dispose()
+
+
+@contextmanager
+def said() -> Iterator[None]:
+    """What the database says of its troubles goes to the log; the person reads a sentence."""
+    try:
+        yield
+    except (DBAPIError, PoolTimeout) as error:
+        _log.warning("the chat's database failed: %s", _kind(error))
+        _log.debug("the chat's database failed", exc_info=error)
+        raise Unavailable(TROUBLE, error) from error
+
+
+def _kind(error: SQLAlchemyError) -> str:
+    """What went wrong, without the query and its values: they are the user's."""
+    origin: Any = getattr(error, "orig", None)
+    return type(origin).__name__ if origin is not None else type(error).__name__

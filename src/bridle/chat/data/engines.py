@@ -1,0 +1,109 @@
+"""Connections: how SQLite and PostgreSQL are opened so that both behave alike.
+
+SQLite: one file, write-ahead log, foreign keys, and a transaction that takes its place as writer
+when it begins, so that two of them wait for one another instead of failing half-way.
+PostgreSQL: limits on waiting, and the guarded role for whoever could go past row-level security.
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DisconnectionError
+
+from bridle.chat.data.security import ROLE
+from bridle.errors import ConfigError
+
+READS = "bridle_reads"  # an execution option: this transaction only reads
+_IDLE = 1.0  # seconds after which a connection is tried before it is used
+
+
+def read_url(url: str) -> URL:
+    """The URL of a database, or the path of a SQLite file. Raise `ConfigError`."""
+    if "://" not in url:
+        url = f"sqlite:///{Path(url).expanduser()}"
+    try:
+        found = make_url(url)
+        kind = found.get_backend_name()
+    except ArgumentError as error:
+        raise ConfigError("the database's URL cannot be read", error) from error
+    if kind in ("postgresql", "postgres"):
+        return found.set(drivername="postgresql+psycopg")
+    if kind != "sqlite":
+        raise ConfigError(f"a chat keeps its data in SQLite or PostgreSQL, not in {kind}")
+    if not found.database or found.database == ":memory:":
+        raise ConfigError(
+            "a chat needs a database that other processes can open", hint="Name a file."
+        )
+    return found
+
+
+def make_engine(url: URL, *, patience: float, pool: int, guarded: bool) -> Engine:
+    """An engine; `guarded` ones can never see past their user on PostgreSQL."""
+    if url.get_backend_name() == "sqlite":
+        return _sqlite(url, patience, pool)
+    limits = f"-c statement_timeout={int(patience * 3000)} -c lock_timeout={int(patience * 1000)}"
+    engine = create_engine(
+        url,
+        pool_size=pool,
+        max_overflow=0,
+        pool_timeout=patience,
+        connect_args={"connect_timeout": max(2, int(patience)), "options": limits},
+    )
+    if guarded:
+        event.listen(engine, "connect", _take_role)
+    event.listen(engine, "checkin", _left)
+    event.listen(engine, "checkout", _still_there)
+    return engine
+
+
+def _sqlite(url: URL, patience: float, pool: int) -> Engine:
+    assert url.database is not None
+    Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(
+        url,
+        pool_size=pool,
+        max_overflow=0,
+        pool_timeout=patience * 2,
+        connect_args={"timeout": patience, "check_same_thread": False},
+    )
+
+    def opened(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # transactions are begun below, by ourselves
+        for line in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {line}")
+
+    def begun(connection: Any) -> None:
+        reads = connection.get_execution_options().get(READS)
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+    event.listen(engine, "connect", opened)
+    event.listen(engine, "begin", begun)
+    return engine
+
+
+def _take_role(connection: Any, record: Any) -> None:
+    """Who goes past row-level security takes the role that does not, before any query."""
+    connection.autocommit = True
+    bypasses = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = session_user"
+    row = connection.execute(bypasses).fetchone()
+    if row is None or row[0]:
+        connection.execute(f"SET ROLE {ROLE}")
+    connection.autocommit = False
+
+
+def _left(connection: Any, record: Any) -> None:
+    record.info["left"] = time.monotonic()
+
+
+def _still_there(connection: Any, record: Any, proxy: Any) -> None:
+    """A connection that lay idle is tried first: the server may have been started anew."""
+    if time.monotonic() - record.info.get("left", time.monotonic()) < _IDLE:
+        return
+    try:
+        connection.execute("SELECT 1")
+        connection.rollback()
+    except Exception as error:
+        raise DisconnectionError("the connection is gone") from error

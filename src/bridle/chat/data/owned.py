@@ -1,0 +1,122 @@
+"""Rows that belong to one user, and the session that never shows or writes anybody else's.
+
+A session has one owner for its whole life. Every query that goes through it is scoped to that
+owner's rows, every row it writes has to be the owner's, and a session without an owner sees no
+row at all. What is not a query over mapped classes is refused, since nothing could scope it.
+On PostgreSQL the database checks all of it again (see `security`).
+"""
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from sqlalchemy import ColumnElement, event, false, inspect, text
+from sqlalchemy.orm import ORMExecuteState, UOWTransaction, with_loader_criteria
+from sqlalchemy.orm import Session as _Session
+from sqlalchemy.sql.base import ExecutableOption
+from sqlmodel import Field, Session, SQLModel, col
+
+from bridle.chat.refusals import ForeignRow
+
+LONGEST_USER = 200  # characters of a user's name
+
+
+class Owned(SQLModel):
+    """A table whose rows belong to a user each. Inherit from it with `table=True`."""
+
+    user_id: str = Field(max_length=LONGEST_USER, index=True)
+
+
+class OwnedSession(Session):
+    """A session over the rows of one user; of nobody until `own` was called."""
+
+    owner: str | None = None
+    _scope: tuple[ExecutableOption, ...] | None = None
+
+    @property
+    def scope(self) -> tuple[ExecutableOption, ...]:
+        """What every query of this session is narrowed by; a session of nobody sees nothing."""
+        if self._scope is None:
+            kinds = list(_mapped(Owned))
+            found = [(one, _whose(one, self.owner)) for one in kinds]
+            self._scope = tuple(with_loader_criteria(*one, include_aliases=True) for one in found)
+        return self._scope
+
+    def own(self, user_id: str) -> "OwnedSession":
+        """From here on this session is that user's. Asked for another one, it refuses."""
+        if not user_id or len(user_id) > LONGEST_USER or "\0" in user_id:
+            raise ForeignRow("a session of the database has to belong to a user")
+        if self.owner not in (None, user_id):
+            raise ForeignRow("a session of the database belongs to one user for its whole life")
+        self.owner, self._scope = user_id, None
+        if self.in_transaction():
+            _tell(self)
+        return self
+
+    def bulk_save_objects(self, *_: Any, **__: Any) -> NoReturn:
+        """Refused: it goes past the check of whose rows are written."""
+        raise ForeignRow("rows are added one by one, so that each one's owner can be checked")
+
+    bulk_insert_mappings = bulk_save_objects
+    bulk_update_mappings = bulk_save_objects
+
+
+def _mapped(kind: type[Owned]) -> Iterator[type[Owned]]:
+    """Every table under it, those of an application too."""
+    for one in kind.__subclasses__():
+        if hasattr(one, "__table__"):
+            yield one
+        yield from _mapped(one)
+
+
+def _whose(kind: type[Owned], owner: str | None) -> ColumnElement[bool]:
+    return false() if owner is None else col(kind.user_id) == owner
+
+
+def _tell(session: _Session) -> None:
+    """Tell PostgreSQL, for this transaction only, whose it is."""
+    connection = session.connection()
+    if connection.dialect.name == "postgresql":
+        scope = text("SELECT set_config('app.user_id', :owner, true)")
+        connection.execute(scope, {"owner": getattr(session, "owner", None) or ""})
+
+
+@event.listens_for(OwnedSession, "after_begin")
+def _begun(session: OwnedSession, transaction: Any, connection: Any) -> None:
+    if session.owner is not None and connection.dialect.name == "postgresql":
+        scope = text("SELECT set_config('app.user_id', :owner, true)")
+        connection.execute(scope, {"owner": session.owner})
+
+
+@event.listens_for(OwnedSession, "do_orm_execute")
+def _scope(state: ORMExecuteState) -> None:
+    """Every select, update and delete: of the owner's rows only."""
+    if not state.is_orm_statement or state.is_insert:
+        raise ForeignRow("only queries over mapped classes can be scoped to a user")
+    assert isinstance(state.session, OwnedSession)
+    scoped = state.session.scope
+    state.statement = state.statement.options(*scoped)  # type: ignore[attr-defined]
+
+
+@event.listens_for(OwnedSession, "before_attach")
+def _attached(session: OwnedSession, instance: object) -> None:
+    """A row of somebody else does not even come near."""
+    if not isinstance(instance, Owned):
+        return
+    if session.owner is None:
+        raise ForeignRow("a session of nobody writes no rows")
+    whose = inspect(instance).dict.get("user_id", session.owner)
+    if whose != session.owner:
+        raise ForeignRow("this row belongs to somebody else")
+
+
+@event.listens_for(OwnedSession, "before_flush")
+def _flushed(session: OwnedSession, context: UOWTransaction, instances: Any) -> None:
+    for row in (*session.new, *session.dirty, *session.deleted):
+        if not isinstance(row, Owned):
+            continue
+        known = inspect(row)
+        if known.dict.get("user_id") is None and row in session.new:
+            row.user_id = session.owner or ""
+        before = known.attrs.user_id.history.deleted
+        if row.user_id != session.owner or any(one != session.owner for one in before):
+            raise ForeignRow("this row belongs to somebody else")

@@ -1,0 +1,67 @@
+"""What the chat refuses, and why: one branch each of the tree in `bridle.errors`.
+
+SessionError
+├── UnknownConversation   not there, or not this user's: nobody learns which
+├── MessageRefused        empty, too long, or of characters that nobody can read
+├── KeyReused             the same Idempotency-Key with another message
+└── ForeignRow            code tried to read or write past its user; never a person's fault
+BudgetReached
+├── TooManyMessages       the user's rate; `retry_after` says when     (rate_limit, retryable)
+├── Crowded               too many messages wait for their turn        (rate_limit, retryable)
+└── SpentOut              the user's money; `retry_after` says when    (rate_limit)
+StoreFailed
+└── Unavailable           the database is away                         (retryable)
+
+The message of each is a sentence for the person who chats; details go to the log only.
+"""
+
+from bridle.errors import BudgetReached, SessionError, StoreFailed
+
+TROUBLE = "I'm having a bit of trouble right now. Please try again."
+
+
+class UnknownConversation(SessionError):
+    """There is no such conversation, or it is not this user's."""
+
+    hint = "Leave the conversation out to start a new one."
+
+
+class MessageRefused(SessionError):
+    """The message cannot be answered as it is."""
+
+
+class KeyReused(SessionError):
+    """The same idempotency key came with another message."""
+
+    hint = "Use a new Idempotency-Key for each new message."
+
+
+class ForeignRow(SessionError):
+    """Code tried to reach past its user."""
+
+
+class TooManyMessages(BudgetReached):
+    """The user sends faster than allowed."""
+
+    its = "rate_limit"
+    retryable = True
+
+
+class Crowded(BudgetReached):
+    """Too many messages wait already."""
+
+    its = "rate_limit"
+    retryable = True
+
+
+class SpentOut(BudgetReached):
+    """The user's money for the day is spent."""
+
+    its = "rate_limit"
+
+
+class Unavailable(StoreFailed):
+    """The database is away, or did not answer in time."""
+
+    retryable = True
+    hint = "Nothing was half done. Send the message again with the same Idempotency-Key."
