@@ -1,0 +1,260 @@
+"""Where a prompt is written: lines, what they could be completed to, what was sent before.
+
+Enter sends; Shift+Enter, Ctrl+J or a backslash before Enter make a new line. Nothing is sent from
+here: whoever mounts this hears `Submitted`, and puts the text back with `load` where it failed.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import ClassVar, Literal
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import OptionList, Static, TextArea
+
+from bridle.errors import AgentError
+from bridle.tui.commands import Command
+from bridle.tui.completing import (
+    ASKED,
+    Choice,
+    Wanted,
+    argument_choices,
+    command_choices,
+    file_choices,
+    is_whole,
+    wanted,
+)
+from bridle.tui.completing_list import CompletionList
+from bridle.tui.composer_lines import Lines
+from bridle.tui.finding import fits
+from bridle.tui.history import Drafts, Prompts
+
+Sent = Literal["idle", "queue", "next_step"]
+Files = Callable[[str], Awaitable[Sequence[str]]]
+Arguments = Callable[[str], Awaitable[Sequence[tuple[str, str]]]]
+
+_SOON = 0.06  # seconds without another key before the house is asked
+
+
+class Composer(Vertical):
+    """Lines, the list above them, history and drafts.
+
+    `is_busy` says whether a turn runs: then Enter queues, and Ctrl+S sends to the running turn.
+    """
+
+    DEFAULT_CSS = """
+    Composer { height: auto; background: $background; }
+    Composer > Horizontal { height: auto; border-top: solid $border-blurred; padding: 0 1; }
+    Composer > Horizontal:focus-within { border-top: solid $border; }
+    Composer #sign { width: 2; height: 1; color: $accent; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "steer", "Steer", show=False),
+        Binding("ctrl+r", "search", "Earlier prompts", show=False),
+        Binding("ctrl+g", "editor", "Editor", show=False),
+    ]
+
+    class Submitted(Message):
+        """Enter was pressed on something: the whole text, and when it is to be heard."""
+
+        def __init__(self, text: str, when: Sent) -> None:
+            super().__init__()
+            self.text = text
+            self.when: Sent = when
+
+    class EditorWanted(Message):
+        """The person would rather write in their editor."""
+
+    class SearchWanted(Message):
+        """The person looks for an earlier prompt."""
+
+    def __init__(
+        self,
+        files: Files,
+        arguments: Arguments,
+        own: Callable[[], Sequence[Command]] = tuple,
+        *,
+        prompts: Prompts | None = None,
+        drafts: Drafts | None = None,
+    ) -> None:
+        super().__init__(id="composer")
+        self.is_busy = False
+        self.prompts = prompts or Prompts()
+        self._drafts = drafts or Drafts()
+        self._session = ""
+        self._files, self._arguments, self._own = files, arguments, own
+        self._list = CompletionList()
+        self._lines = Lines("Ask, or / for commands, @ for files")
+        self._want: Wanted | None = None
+        self._shut: Wanted | None = None  # closed with Escape, until the word changes
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """The list, and the lines below it."""
+        yield self._list
+        with Horizontal():
+            yield Static("›", id="sign")
+            yield self._lines
+
+    async def on_mount(self) -> None:
+        """Earlier prompts are read beside."""
+        self.run_worker(asyncio.to_thread(self.prompts.load), group="history")
+
+    @property
+    def text(self) -> str:
+        """What is shown, long pastes folded."""
+        return self._lines.text
+
+    @property
+    def whole(self) -> str:
+        """What would be sent."""
+        return self._lines.pastes.unfold(self._lines.text)
+
+    @property
+    def is_listing(self) -> bool:
+        """Is a list of choices open?"""
+        return self._list.is_open
+
+    def focus(self, scroll_visible: bool = True) -> "Composer":
+        """The keys are for the lines."""
+        self._lines.focus(scroll_visible)
+        return self
+
+    def load(self, text: str) -> None:
+        """Put this in the place of what is there."""
+        self._lines.load_text(self._lines.pastes.fold(text, pasted=False))
+
+    def insert(self, text: str) -> None:
+        """Put this where the cursor is, as if it were pasted."""
+        self._lines.put(self._lines.pastes.fold(text))
+
+    def give_back(self, text: str) -> None:
+        """A text that was not sent after all, before what has been typed since."""
+        later = self.whole
+        self.load(f"{text}\n{later}" if later.strip() else text)
+
+    def enter_session(self, name: str) -> None:
+        """From now on this session's: the other one's draft is kept, this one's comes up."""
+        if name != self._session:
+            self.keep_draft()
+            self._session = name
+            self.load(self._drafts.of(name))
+
+    def keep_draft(self) -> None:
+        """What is here and was not sent, for the next time in this session."""
+        if self._session:
+            self._drafts.keep(self._session, self.whole)
+
+    def action_steer(self) -> None:
+        """Send it to the running turn, or as any other prompt where none runs."""
+        self._submit("next_step" if self.is_busy else "idle")
+
+    def action_search(self) -> None:
+        self.post_message(self.SearchWanted())
+
+    def action_editor(self) -> None:
+        self.post_message(self.EditorWanted())
+
+    def _submit(self, when: Sent) -> None:
+        text = self.whole
+        if not text.strip():
+            return
+        self.prompts.add(text)
+        self._lines.load_text("")
+        self._offer(())
+        self.post_message(self.Submitted(text, when))
+
+    def on_lines_pressed(self, event: Lines.Pressed) -> None:
+        """A key that is not simply text."""
+        event.stop()
+        if self._list.is_open and self._press_in_list(event.key):
+            return
+        if event.key == "enter":
+            self._submit("queue" if self.is_busy else "idle")
+        elif event.key in ("up", "down"):
+            current = self.whole
+            step = self.prompts.older if event.key == "up" else self.prompts.newer
+            if (found := step(current)) is not None:
+                self.load(found)
+
+    def _press_in_list(self, key: str) -> bool:
+        """What the key does to the open list; False: it is not for the list."""
+        if key in ("up", "ctrl+p", "down", "ctrl+n"):
+            self._list.move(-1 if key in ("up", "ctrl+p") else 1)
+        elif key == "escape":
+            self._shut = self._want
+            self._offer(())
+        elif (chosen := self._list.chosen) is not None and self._want is not None:
+            if key == "enter" and is_whole(self._want, chosen.text, self._own()):
+                return False
+            self._accept(chosen)
+        return True
+
+    def _accept(self, choice: Choice) -> None:
+        want = self._want
+        if want is None:
+            return
+        row, column = self._lines.cursor_location
+        space = "" if choice.text.endswith("/") else " "
+        self._offer(())
+        self._lines.replace(
+            choice.text + space, (row, want.start), (row, column), maintain_selection_offset=False
+        )
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """A click on a choice."""
+        event.stop()
+        self._accept(self._list.choose(event.option_index))
+        self._lines.focus()
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """Another text: other choices."""
+        event.stop()
+        self._look()
+
+    def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
+        """Another place: other choices."""
+        event.stop()
+        self._look()
+
+    def _look(self) -> None:
+        row, column = self._lines.cursor_location
+        want = wanted(self._lines.document[row], row, column)
+        if want == self._want:
+            return
+        before, self._want = self._want, want
+        if before is None or want is None or before.kind != want.kind:
+            self._offer(())
+        if self._timer is not None:
+            self._timer.stop()
+        if want is None or not self._lines.selection.is_empty or want == self._shut:
+            self._offer(())
+        elif want.kind == "command":
+            self._offer(command_choices(want.word, self._own()))
+        elif want.kind == "argument" and want.command not in ASKED:
+            self._offer(argument_choices(want))
+        else:
+            self._offer([one for one in self._list.choices if fits(want.word, one.text)])
+            self._timer = self.set_timer(_SOON, lambda: self._ask(want))
+
+    def _ask(self, want: Wanted) -> None:
+        self.run_worker(self._fetch(want), group="completing", exclusive=True)
+
+    async def _fetch(self, want: Wanted) -> None:
+        """Ask the house; what comes too late is dropped."""
+        try:
+            if want.kind == "file":
+                found = file_choices(await self._files(want.word))
+            else:
+                found = argument_choices(want, await self._arguments(want.command))
+        except AgentError:
+            found = ()  # completion is a help, and its absence no news
+        if want == self._want:
+            self._offer(found)
+
+    def _offer(self, choices: Sequence[Choice]) -> None:
+        self._list.offer(choices)
+        self._lines.listing = self._list.is_open

@@ -1,0 +1,114 @@
+"""The lines of the composer: a text area that holds neutral text only, and folds long pastes.
+
+Every way in (keys, paste, undo of a cut, what is loaded) ends in `edit` or `load_text`, and there
+everything that a terminal would obey or a reader would not see is written out.
+"""
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
+
+from bridle.tui.pasting import Pastes, harmless
+
+NEWLINE = ("shift+enter", "ctrl+j", "alt+enter", "ctrl+enter")
+
+
+class Lines(TextArea):
+    """Several lines of a prompt. Knows nothing of sessions, commands or history."""
+
+    DEFAULT_CSS = """
+    Lines {
+        height: auto; min-height: 1; max-height: 10; border: none; padding: 0;
+        background: transparent; scrollbar-size-vertical: 1;
+        &:focus { border: none; }
+        & .text-area--cursor-line { background: transparent; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("alt+left,alt+b", "cursor_word_left", show=False),
+        Binding("alt+right,alt+f", "cursor_word_right", show=False),
+        Binding("alt+backspace", "delete_word_left", show=False),
+    ]
+
+    class Pressed(Message):
+        """A key that the composer decides about: Enter, Tab, Up or Down at an end, Escape."""
+
+        def __init__(self, key: str) -> None:
+            super().__init__()
+            self.key = key
+
+    def __init__(self, placeholder: str = "") -> None:
+        super().__init__(
+            compact=True, highlight_cursor_line=False, placeholder=placeholder, soft_wrap=True
+        )
+        self.pastes = Pastes()
+        self.listing = False  # a list of choices is open: Up, Down, Tab and Escape are for it
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Every change of the text passes here."""
+        edit.text = harmless(edit.text)
+        return super().edit(edit)
+
+    def load_text(self, text: str) -> None:
+        """Another text altogether; the cursor goes to its end."""
+        super().load_text(harmless(text))
+        self.move_cursor(self.document.end)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key in NEWLINE or (event.key == "enter" and self._drop_backslash()):
+            event.stop()
+            event.prevent_default()
+            self._replace_via_keyboard("\n", *self.selection)
+        elif self._is_for_composer(event.key):
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Pressed(event.key))
+        else:
+            await super()._on_key(event)
+
+    def _is_for_composer(self, key: str) -> bool:
+        if key == "enter":
+            return True
+        if self.listing:
+            return key in ("up", "down", "tab", "escape", "ctrl+n", "ctrl+p")
+        if key == "up":
+            return self.navigator.is_first_wrapped_line(self.cursor_location)
+        if key == "down":
+            return self.navigator.is_last_wrapped_line(self.cursor_location)
+        return False
+
+    def _drop_backslash(self) -> bool:
+        """A backslash right before Enter makes a new line; it goes."""
+        row, column = self.cursor_location
+        if not self.selection.is_empty or self.document[row][:column][-1:] != "\\":
+            return False
+        self.delete((row, column - 1), (row, column))
+        return True
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        self.put(self.pastes.fold(event.text))
+
+    def action_paste(self) -> None:
+        """The app's own clipboard."""
+        self.put(self.pastes.fold(self.app.clipboard))
+
+    def put(self, text: str) -> None:
+        """In the place of what is selected, the cursor behind it."""
+        result = self._replace_via_keyboard(text, *self.selection)
+        if result is not None:
+            self.move_cursor(result.end_location)
+
+    def action_delete_left(self) -> None:
+        """A marker goes as a whole."""
+        row, column = self.cursor_location
+        span = self.pastes.marker_at(self.document[row], column)
+        if span is not None and self.selection.is_empty:
+            self.delete((row, span[0]), (row, span[1]), maintain_selection_offset=False)
+        else:
+            super().action_delete_left()

@@ -1,0 +1,159 @@
+"""What was sent before, and what was not sent yet: two private, bounded files of the state folder.
+
+Prompts are one JSON string a line, the newest last; several processes append to the same file.
+Drafts are by session. A file that cannot be read or written costs the history, never the prompt.
+What is read back is text like any other: whoever shows it neutralises it.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bridle.workspace.replacing import replace_file
+
+MOST = 1_000  # prompts
+_LARGEST = 1_000_000  # bytes of the file
+_LONGEST = 100_000  # characters of one prompt that is kept
+_DRAFTS = 50
+
+
+class Prompts:
+    """Earlier prompts, and the place where Up and Down are among them."""
+
+    def __init__(self, state: str | os.PathLike[str] | None = None) -> None:
+        self._file = None if state is None else Path(state, "prompts.jsonl")
+        self._all: list[str] = []
+        self._at = 0  # behind the last: the draft
+        self._shown: dict[int, str] = {}  # what was changed on the way
+
+    def load(self) -> None:
+        """Read what was kept; may be called in a thread before the first use."""
+        if self._file is not None:
+            sent = self._all  # before the reading was over
+            self._all = [*_read(self._file)[-MOST:], *sent]
+        self._at = len(self._all)
+
+    @property
+    def newest_first(self) -> tuple[str, ...]:
+        """Each prompt once, the newest first."""
+        return tuple(dict.fromkeys(reversed(self._all)))
+
+    def add(self, text: str) -> None:
+        """Remember it, and be at the end again; the same twice in a row counts once."""
+        self._shown.clear()
+        if text.strip() and len(text) <= _LONGEST and self._all[-1:] != [text]:
+            self._all = [*self._all, text][-MOST:]
+            if self._file is not None:
+                with suppress(OSError):
+                    _append(self._file, text)
+        self._at = len(self._all)
+
+    def older(self, current: str) -> str | None:
+        """The prompt before the one that is shown; None where there is none."""
+        return self._step(current, -1) if self._at > 0 else None
+
+    def newer(self, current: str) -> str | None:
+        """The one after it, in the end the draft; None where that is shown already."""
+        return self._step(current, 1) if self._at < len(self._all) else None
+
+    def _step(self, current: str, by: int) -> str:
+        """On to another; what was typed into this one waits there until something is sent."""
+        self._shown[self._at] = current
+        self._at += by
+        kept = self._all[self._at] if self._at < len(self._all) else ""
+        return self._shown.get(self._at, kept)
+
+
+class Drafts:
+    """What was typed and not sent, by session, across exits."""
+
+    def __init__(self, state: str | os.PathLike[str] | None = None) -> None:
+        self._file = None if state is None else Path(state, "drafts.json")
+        self._own: dict[str, str] = {}
+
+    def keep(self, session: str, text: str) -> None:
+        """Remember a draft, or forget the one that was sent."""
+        before = self.of(session)
+        self._own[session] = text[:_LONGEST]
+        if self._file is None or before == text:
+            return
+        with suppress(OSError), _alone(self._file):
+            kept = {**_kept(self._file), session: text[:_LONGEST]}
+            kept[session] = kept.pop(session)  # the newest last
+            kept = {name: said for name, said in kept.items() if said.strip()}
+            newest = dict(list(kept.items())[-_DRAFTS:])
+            replace_file(self._file, json.dumps(newest).encode())
+
+    def of(self, session: str) -> str:
+        """The draft of a session; empty where there is none."""
+        if session in self._own or self._file is None:
+            return self._own.get(session, "")
+        return _kept(self._file).get(session, "")
+
+
+def _read(path: Path) -> list[str]:
+    try:
+        with path.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            start = max(file.tell() - _LARGEST, 0)
+            file.seek(start)
+            lines = file.read(_LARGEST).split(b"\n")[1 if start else 0 :]
+    except OSError:
+        return []
+    return [said for line in lines if (said := _said(line))]
+
+
+def _said(line: bytes) -> str:
+    try:
+        found = json.loads(line) if line else ""
+    except (ValueError, RecursionError):
+        return ""
+    return found if isinstance(found, str) else ""
+
+
+def _append(path: Path, text: str) -> None:
+    """One line more; a file that has grown too large is cut to its newer half."""
+    with _alone(path):
+        line = json.dumps(text).encode() + b"\n"
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(handle, line)
+            size = os.fstat(handle).st_size
+        finally:
+            os.close(handle)
+        if size > _LARGEST:
+            kept: list[bytes] = []
+            room = _LARGEST // 2
+            for said in reversed(_read(path)):
+                line = json.dumps(said).encode() + b"\n"
+                room -= len(line)
+                if room < 0 and kept:
+                    break
+                kept.append(line)
+            replace_file(path, b"".join(reversed(kept)))
+
+
+def _kept(path: Path) -> dict[str, str]:
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(10 * _LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {key: said for key, said in found.items() if isinstance(said, str)}
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One process at a time."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
