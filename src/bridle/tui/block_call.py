@@ -1,0 +1,150 @@
+"""Draws a call: one line of what it is and how it came out; unfolded, its output or its diff.
+
+While it runs, the last lines of what it says stand below.
+"""
+
+from typing import Protocol
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+
+from bridle.tui.blocks import Call
+from bridle.tui.blocks_words import changed_lines
+from bridle.tui.clean import clean, clean_line, spaced
+
+Line = list[Segment]
+MARKS = {
+    "writing": ("·", "dim"),
+    "ready": ("·", "dim"),
+    "asked": ("?", "warn"),
+    "running": ("●", "accent"),
+    "done": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "refused": ("✗", "warn"),
+    "unknown": ("?", "bad"),
+}
+_TAIL = 4  # lines of a running tool
+_MOST = 400  # lines of an output that is unfolded
+
+
+class Styles(Protocol):
+    """What the pen has."""
+
+    text: Style
+    bold: Style
+    dim: Style
+    accent: Style
+    added: Style
+    removed: Style
+    tones: dict[str, Style]
+
+
+class CallLines:
+    """Draws calls for one width."""
+
+    def __init__(self, pen: Styles, console: Console, width: int) -> None:
+        self._pen = pen
+        self._console = console
+        self._width = width
+
+    def draw(self, call: Call, *, unfolded: bool) -> list[Line]:
+        """The lines of a call."""
+        lines = [self._head(call)]
+        if unfolded:
+            lines += self._body(call)
+        elif call.state == "running" and call.live:
+            lines += self._tail(call.live)
+        return lines
+
+    def _head(self, call: Call) -> Line:
+        pen = self._pen
+        mark, tone = MARKS[call.state]
+        name = clean_line(call.name, 40)
+        colour = pen.accent if tone == "accent" else pen.tones[tone]
+        room = self._width - 2 - cell_len(name) - 1 - 1
+        outcome = self._outcome(call)
+        shown = _cut(outcome, max(0, min(cell_len(outcome), max(room // 3, room - 44))))
+        left = room - (cell_len(shown) + 3 if shown else 0)
+        subject = _cut(clean_line(call.subject, 400), max(0, left))
+        line = [Segment(f"{mark} ", colour), Segment(name, pen.bold)]
+        if subject:
+            line.append(Segment(f" {subject}", pen.text))
+        if shown and room > 8:
+            style = colour if call.state in ("failed", "refused", "unknown", "asked") else pen.dim
+            line += [Segment(" · ", pen.dim), Segment(shown, style)]
+        return line
+
+    def _outcome(self, call: Call) -> str:
+        if call.state == "writing":
+            return "…"
+        if call.state == "asked":
+            return "waits for your answer"
+        if call.state == "running" or call.state == "ready":
+            return ""
+        if call.diff:
+            added, taken = changed_lines(call.diff)
+            return f"+{added} −{taken}"
+        if call.state == "refused" and call.word:
+            return clean_line(call.word, 300)
+        return clean_line(call.gist, 300)
+
+    def _tail(self, live: str) -> list[Line]:
+        lines = [one for one in clean(live[-4000:]).split("\n") if one.strip()][-_TAIL:]
+        return [self._row(spaced(one), self._pen.dim) for one in lines]
+
+    def _body(self, call: Call) -> list[Line]:
+        lines: list[Line] = []
+        if call.command:
+            lines += self._text(call.command, self._pen.text)
+        if call.word:
+            lines += self._text(call.word, self._pen.tones["warn"])
+        if call.diff:
+            return lines + self._diff(call.diff)
+        text = (call.live if call.is_open else call.result).strip("\n")
+        return lines + (self._text(text, self._pen.dim) if text else [])
+
+    def _text(self, text: str, style: Style) -> list[Line]:
+        room = max(4, self._width - 6)
+        lines: list[Line] = []
+        rows = spaced(clean(text)).split("\n")
+        for row in rows[:_MOST]:
+            for part in Text(row).wrap(self._console, room, no_wrap=False) if row else [Text("")]:
+                lines.append(self._row(part.plain, style))
+        if len(rows) > _MOST:
+            lines.append(self._row(f"… {len(rows) - _MOST:,} more lines", style))
+        return lines
+
+    def _diff(self, diff: str) -> list[Line]:
+        lines: list[Line] = []
+        rows = spaced(clean(diff)).split("\n")
+        for row in rows[:_MOST]:
+            if row.startswith(("---", "+++")) or not row:
+                continue
+            lines.append(self._row(row, self._diff_style(row), fill=row[0] in "+-"))
+        if len(rows) > _MOST:
+            lines.append(self._row(f"… {len(rows) - _MOST:,} more lines", self._pen.dim))
+        return lines
+
+    def _diff_style(self, row: str) -> Style:
+        if row.startswith("+"):
+            return self._pen.added
+        if row.startswith("-"):
+            return self._pen.removed
+        return self._pen.accent if row.startswith("@@") else self._pen.dim
+
+    def _row(self, text: str, style: Style, *, fill: bool = False) -> Line:
+        """One line beside a thin bar."""
+        room = max(1, self._width - 6)
+        shown = _cut(text, room)
+        if fill:
+            shown = set_cell_size(shown, room)
+        return [Segment("  │ ", self._pen.dim), Segment(shown, style)]
+
+
+def _cut(text: str, room: int) -> str:
+    if cell_len(text) <= room:
+        return text
+    return set_cell_size(text, room - 1).rstrip() + "…" if room > 1 else "…"[:room]

@@ -1,0 +1,175 @@
+"""Draws blocks as lines of segments for a width: prompts, thoughts, calls, notices, endings.
+
+Knows Rich and the palette, no widget. Every text passes `clean.py`. Two columns on the left hold
+the marks, so that a reader's eye runs down one edge.
+"""
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+
+from bridle.tui.block_call import CallLines
+from bridle.tui.block_palette import Palette
+from bridle.tui.block_said import Growth
+from bridle.tui.blocks import Block, Call, Ending, Growing, Notice, Prompt, Said, Thought
+from bridle.tui.clean import clean, clean_line, spaced
+
+Line = list[Segment]
+MARGIN = 2
+_PROMPT = 12  # lines of a long prompt that are shown folded
+_WIDEST = 110  # columns of prose: longer lines are hard to read
+
+
+class Pen:
+    """The styles of a palette."""
+
+    def __init__(self, palette: Palette) -> None:
+        self.palette = palette
+        self.text = Style(color=palette.text)
+        self.bold = Style(color=palette.text, bold=True)
+        self.dim = Style(color=palette.dim)
+        self.accent = Style(color=palette.accent)
+        self.tones = {
+            "dim": self.dim,
+            "good": Style(color=palette.good),
+            "warn": Style(color=palette.warn),
+            "bad": Style(color=palette.bad),
+        }
+        self.added = Style(color=palette.good, bgcolor=palette.added)
+        self.removed = Style(color=palette.bad, bgcolor=palette.removed)
+        self.ground = Style(color=palette.text, bgcolor=palette.panel)
+        self.prompt = Style(color=palette.accent, bgcolor=palette.panel, bold=True)
+
+
+def new_console(palette: Palette) -> Console:
+    """Where nothing is printed: it only breaks text into segments."""
+    from io import StringIO
+
+    return Console(
+        file=StringIO(), force_terminal=True, color_system="truecolor", highlight=False, width=80
+    )
+
+
+class Painter:
+    """Draws for one width and one palette; keeps the drawings of answers that grow."""
+
+    def __init__(self, palette: Palette, width: int) -> None:
+        self.pen = Pen(palette)
+        self.width = max(4, width)
+        self.console = new_console(palette)
+        self._themed = False
+        self._growths: dict[int, Growth] = {}
+
+    def forget(self, place: int) -> None:
+        """That block is out of sight."""
+        self._growths.pop(place, None)
+
+    def lines(self, place: int, block: Block, *, unfolded: bool) -> list[Line]:
+        """What is shown of that block."""
+        if isinstance(block, Prompt):
+            return self._prompt(block, unfolded)
+        if isinstance(block, Said):
+            return self._indented(self._grown(place, block))
+        if isinstance(block, Thought):
+            return self._thought(block, unfolded)
+        if isinstance(block, Call):
+            return CallLines(self.pen, self.console, self.width).draw(block, unfolded=unfolded)
+        if isinstance(block, Notice):
+            return self._notice(block)
+        return self._ending(block)
+
+    def _grown(self, place: int, block: Growing) -> list[Line]:
+        if not self._themed:
+            from bridle.tui.markdown_drawn import theme_of
+
+            self.console.push_theme(theme_of(self.pen.palette))
+            self._themed = True
+        if place not in self._growths:
+            width = min(self.width - 2 * MARGIN, _WIDEST)
+            self._growths[place] = Growth(self.console, max(4, width), self.pen.palette)
+        return self._growths[place].lines(block)
+
+    def _indented(self, lines: list[Line]) -> list[Line]:
+        edge = Segment(" " * MARGIN)
+        return [[edge, *line] for line in lines]
+
+    def wrapped(self, text: str, style: Style, mark: str, mark_style: Style) -> list[Line]:
+        """Words behind a mark, wrapped beside it."""
+        room = min(self.width - 2 * MARGIN, _WIDEST)
+        lines = Text(spaced(clean(text)), style).wrap(self.console, max(4, room))
+        drawn: list[Line] = []
+        for number, line in enumerate(lines):
+            edge = Segment(set_cell_size(mark, MARGIN), mark_style) if not number else None
+            segments = [one for one in line.render(self.console) if one.text != "\n"]
+            drawn.append([edge or Segment(" " * MARGIN), *segments])
+        return drawn
+
+    def _prompt(self, block: Prompt, unfolded: bool) -> list[Line]:
+        pen = self.pen
+        text = clean(block.text.strip("\n"))
+        lines = self.wrapped(text, pen.ground, "❯", pen.prompt)
+        if len(lines) > _PROMPT and not unfolded:
+            more = len(lines) - _PROMPT + 1
+            lines = lines[: _PROMPT - 1]
+            lines.append([Segment(" " * MARGIN), Segment(f"… {more} more lines", pen.dim)])
+        if tail := _prompt_tail(block):
+            lines.append([Segment(" " * MARGIN), Segment(tail, pen.dim)])
+        return [self._on_ground(line, pen.ground) for line in lines]
+
+    def _on_ground(self, line: Line, ground: Style) -> Line:
+        """To the right edge, so that a prompt is one bar across the conversation."""
+        shown = [Segment(one.text, ground + (one.style or Style())) for one in line]
+        width = sum(cell_len(one.text) for one in shown)
+        return [*shown, Segment(" " * max(0, self.width - width), ground)]
+
+    def _thought(self, block: Thought, unfolded: bool) -> list[Line]:
+        dim = self.pen.dim + Style(italic=True)
+        text = block.text.strip()
+        if unfolded:
+            return self.wrapped(text, dim, "⋯", self.pen.dim)
+        word = "thought" if block.over else "thinks"
+        room = max(4, min(self.width - 2 * MARGIN, _WIDEST) - len(word) - 2)
+        gist = text if block.over else text[-400:].rpartition("\n")[2]
+        said = f"{word}: {clean_line(gist, room)}" if gist.strip() else word
+        return [[Segment("⋯ ", self.pen.dim), Segment(said, dim)]]
+
+    def _notice(self, block: Notice) -> list[Line]:
+        tone = self.pen.tones[block.tone]
+        text = self.pen.dim if block.tone == "dim" else self.pen.text
+        return self.wrapped(clean_line(block.text, 2000), text, block.mark, tone)
+
+    def _ending(self, block: Ending) -> list[Line]:
+        tone = self.pen.tones[block.tone]
+        lines: list[Line] = []
+        if block.reason:
+            style = tone if block.tone != "dim" else self.pen.dim
+            lines += self.wrapped(clean_line(block.reason, 2000), style, "■", tone)
+        if block.hint:
+            lines += self.wrapped(clean_line(block.hint, 2000), self.pen.dim, "→", self.pen.dim)
+        if block.used:
+            lines += self.wrapped(block.used, self.pen.dim, " ", self.pen.dim)
+        return lines
+
+
+def _prompt_tail(block: Prompt) -> str:
+    said = []
+    if block.attached:
+        said.append("1 attachment" if block.attached == 1 else f"{block.attached} attachments")
+    if block.steers:
+        said.append("while it worked")
+    if block.by != "me":
+        said.append(f"by {clean_line(block.by, 40)}")
+    return " · ".join(said)
+
+
+def gap_before(before: Block | None, block: Block) -> int:
+    """The empty lines between two blocks: calls stand together, the rest has air."""
+    if before is None:
+        return 0
+    if isinstance(block, Call | Notice) and isinstance(before, Call | Notice | Thought):
+        return 0
+    if isinstance(block, Ending) and isinstance(before, Notice):
+        return 0
+    return 1

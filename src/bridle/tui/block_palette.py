@@ -1,0 +1,66 @@
+"""The few colours of the screen, for dark and for light windows. Values; no widget.
+
+A colour means one thing: accent is the person and what is active, good and bad how things came
+out, warn what wants a look. Everything else is text or dim.
+"""
+
+from msgspec import Struct
+
+
+class Palette(Struct, frozen=True):
+    """Colours as #rrggbb; `code` names the highlighter's style."""
+
+    name: str
+    dark: bool
+    background: str
+    surface: str
+    panel: str
+    text: str
+    dim: str
+    accent: str
+    good: str
+    warn: str
+    bad: str
+    added: str
+    removed: str
+    code: str
+
+
+DARK = Palette(
+    name="bridle-dark",
+    dark=True,
+    background="#14161a",
+    surface="#1a1d22",
+    panel="#22262d",
+    text="#d4d8de",
+    dim="#8b929e",
+    accent="#7fb4d6",
+    good="#8bbf86",
+    warn="#d8b26a",
+    bad="#e08080",
+    added="#1b2a20",
+    removed="#2e1f22",
+    code="nord-darker",
+)
+LIGHT = Palette(
+    name="bridle-light",
+    dark=False,
+    background="#fbfaf7",
+    surface="#f4f2ed",
+    panel="#ebe8e1",
+    text="#23262c",
+    dim="#676c75",
+    accent="#1d6a94",
+    good="#3a7a36",
+    warn="#8a5c00",
+    bad="#b0342c",
+    added="#e2f0dd",
+    removed="#f8e2df",
+    code="friendly",
+)
+PALETTES = {one.name: one for one in (DARK, LIGHT)}
+
+
+def palette_of(theme: str, *, dark: bool) -> Palette:
+    """Ours by its name; for a theme from elsewhere, the one that is as dark."""
+    return PALETTES.get(theme) or (DARK if dark else LIGHT)

@@ -1,0 +1,167 @@
+"""Folds records into blocks, one after the other. Pure: no clock, no screen, no file.
+
+`blocks` only grows; `changed` are the places of those that are new or different since somebody
+last looked (`drain`). What is said twice, as deltas and as a whole message, stands once.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from bridle.events import (
+    AgentActivity,
+    Checkpoint,
+    Event,
+    FilesChanged,
+    MessageAdded,
+    ModeChanged,
+    PromptReceived,
+    ResponseCompleted,
+    Rewound,
+    TextDelta,
+    ThinkingDelta,
+    TodosChanged,
+    TurnEnded,
+    UsageReported,
+)
+from bridle.promises.store import Record
+from bridle.tui.blocks import Block, Notice, Prompt
+from bridle.tui.blocks_calls import Calls
+from bridle.tui.blocks_notices import files_notice, notice_of
+from bridle.tui.blocks_reply import Reply
+from bridle.tui.blocks_state import State
+from bridle.tui.blocks_turn import ending_of
+from bridle.usage import ExecutionMetrics
+
+_SPEAKING = ("write", "edit", "apply_patch")  # their results say which files they changed
+
+
+class Fold:
+    """Is fed records, in order. `seq` is the number of the last one."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.changed: set[int] = set()
+        self.state = State()
+        self.seq = 0
+        self._reply = Reply(self.add, self.touch)
+        self._calls = Calls(self.state, self._reply, self.touch)
+        self._acts: dict[type[Event], Callable[[Any, Record], None]] = {
+            TextDelta: self._reply.text,
+            ThinkingDelta: self._reply.thinking,
+            ResponseCompleted: self._replied,
+            PromptReceived: self._prompted,
+            MessageAdded: self._entered,
+            UsageReported: self._used,
+            TodosChanged: self._todos,
+            TurnEnded: self._ended,
+            FilesChanged: self._files,
+            AgentActivity: self._doing,
+            **self._calls.acts,
+        }
+
+    def take(self, record: Record) -> None:
+        """One more record."""
+        self.seq = record.seq
+        event = record.event
+        act = self._acts.get(type(event))
+        if act is not None:
+            act(event, record)
+        else:
+            self._rest(event)
+
+    def drain(self) -> set[int]:
+        """The places that changed; from here on, nothing has."""
+        changed, self.changed = self.changed, set()
+        return changed
+
+    def add(self, block: Block) -> int:
+        """One more block; its place."""
+        self.blocks.append(block)
+        self.changed.add(len(self.blocks) - 1)
+        return len(self.blocks) - 1
+
+    def touch(self, place: int) -> None:
+        """That block is different now."""
+        self.changed.add(place)
+
+    def _rest(self, event: Event) -> None:
+        if isinstance(event, ModeChanged) and (self.state.mode == event.mode or not self.blocks):
+            self.state.mode = event.mode
+            return  # the bar says it
+        if isinstance(event, Checkpoint) and self.blocks:
+            return
+        if isinstance(event, Rewound):
+            self._calls.settle()
+        self.state.take(event)
+        self.tell(notice_of(event))
+
+    def tell(self, notice: Notice | None) -> None:
+        """A line between the others; the same line twice is one."""
+        if notice is not None and (not self.blocks or self.blocks[-1] != notice):
+            self._reply.pause()
+            self.add(notice)
+
+    def _prompted(self, event: PromptReceived, record: Record) -> None:
+        if event.when == "idle":
+            self._begin(event, record.timestamp)
+        else:
+            self.state.waiting[record.seq] = event
+
+    def _entered(self, event: MessageAdded, record: Record) -> None:
+        """A prompt that waited reaches the model."""
+        if (waited := self.state.waiting.pop(event.prompt, None)) is not None:
+            self._begin(waited, record.timestamp)
+
+    def _begin(self, prompt: PromptReceived, now: str) -> None:
+        state = self.state
+        self._reply.pause()
+        attached = sum(type(part).__name__ in ("Image", "File") for part in prompt.parts)
+        steers = prompt.when == "next_step" and state.busy
+        self.add(Prompt(prompt.content, prompt.by, attached, steers))
+        if not steers:
+            state.busy, state.parked, state.spent = True, False, ExecutionMetrics()
+            state.turn = max(state.turn, prompt.turn)
+            state.began = now
+
+    def _replied(self, event: ResponseCompleted, record: Record) -> None:
+        self.state.model = event.model or self.state.model
+        self._reply.complete(event)
+
+    def _used(self, event: UsageReported, record: Record) -> None:
+        state = self.state
+        context = state.used.context_tokens if event.purpose != "turn" else -1
+        state.used = _plus(state.used, event, context)
+        state.spent = _plus(state.spent, event, context)
+
+    def _todos(self, event: TodosChanged, record: Record) -> None:
+        self.state.todos = event.todos
+
+    def _doing(self, event: AgentActivity, record: Record) -> None:
+        self.state.doing = f"{event.tool_name} {event.description}".strip()
+
+    def _files(self, event: FilesChanged, record: Record) -> None:
+        for file in event.files:
+            before = self.state.files.get(file.path)
+            if before == "added" and file.how == "deleted":
+                del self.state.files[file.path]
+            else:
+                self.state.files[file.path] = "added" if before == "added" else file.how
+        told = self._calls.name_of(event.call_id) in _SPEAKING
+        self.tell(files_notice(event, told=told))
+
+    def _ended(self, event: TurnEnded, record: Record) -> None:
+        state = self.state
+        self._reply.pause()
+        self._calls.settle()
+        self.add(ending_of(event, state, record.timestamp))
+        state.busy = state.parked = False
+        state.doing = ""
+        state.asked.clear()
+
+
+def _plus(before: ExecutionMetrics, event: UsageReported, context: int) -> ExecutionMetrics:
+    """One more use; a title's or a task's tokens do not fill this session's context."""
+    from msgspec.structs import replace
+
+    summed = before.plus(event.usage, event.cost)
+    return summed if context < 0 else replace(summed, context_tokens=context)

@@ -1,0 +1,122 @@
+"""What a call is about and how it came out, in one line each. Pure; nothing is neutral yet."""
+
+import re
+from typing import Any
+
+from bridle.messages import ToolCall, ToolOutput
+from bridle.usage import ExecutionMetrics
+from bridle.workspace.wording import as_json
+
+_SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question", "description")
+_TELLING = ("edit", "write")  # their first line says what was done
+_PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
+UNKNOWN = "no result was recorded"  # how the engine begins to say it, without its imports
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def subject_of(call: ToolCall) -> str:
+    """What a call is about: its command, its path, its pattern; else its arguments as JSON."""
+    arguments = call.arguments
+    if isinstance(todos := arguments.get("todos"), list):
+        return counted(len(todos), "item")
+    if isinstance(patch := arguments.get("patch"), str) and (names := _patched(patch)):
+        return names
+    if isinstance(plan := arguments.get("plan"), str) and plan.strip():
+        return plan.strip().partition("\n")[0]
+    for name in (*_SUBJECTS, "prompt"):
+        if isinstance(found := arguments.get(name), str) and found:
+            where = arguments.get("path") if name == "pattern" else None
+            return f"{found} in {where}" if isinstance(where, str) and where else found
+    return as_json(arguments) if arguments else ""
+
+
+def command_of(call: ToolCall) -> str:
+    """A command whose subject line cannot show it whole."""
+    command = call.arguments.get("command")
+    return command if isinstance(command, str) and ("\n" in command or len(command) > 60) else ""
+
+
+def _patched(patch: str) -> str:
+    names = (name.strip() for name in _PATCHED.findall(patch))
+    return ", ".join(dict.fromkeys(name for name in names if name != "/dev/null"))
+
+
+def gist(output: ToolOutput) -> str:
+    """The one line of a result that says most: what went wrong, or the end, or how much came."""
+    lines = [line for line in output.text.splitlines() if line.strip()]
+    if not lines:
+        return "no output"
+    if output.name in _TELLING and not output.is_error:
+        return lines[0].removesuffix(":")
+    if output.name == "shell" and lines[-1].startswith("["):
+        return _command_gist(lines[:-1], lines[-1].strip("[]"), failed=output.is_error)
+    if output.is_error:
+        more = f" (+{counted(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
+        return lines[0] + more
+    return lines[0] if len(lines) == 1 else counted(len(lines), "line")
+
+
+def _command_gist(output: list[str], how: str, *, failed: bool) -> str:
+    last = output[-1].strip() if output else ""
+    if last in ("", "(no output)"):
+        return f"{how} · no output" if failed else "no output"
+    more = f" ({counted(len(output), 'line')})" if len(output) > 1 else ""
+    return f"{how} · {last}{more}" if failed else f"{last}{more}"
+
+
+def diff_of(output: ToolOutput) -> str:
+    """The diff that a result carries for the faces."""
+    found: Any = output.data.get("diff") if isinstance(output.data, dict) else None
+    return found if isinstance(found, str) and not output.is_error else ""
+
+
+def changed_lines(diff: str) -> tuple[int, int]:
+    """How many lines a diff adds and takes away."""
+    added = taken = 0
+    for line in diff.splitlines():
+        if line.startswith("+") and not line.startswith("+++"):
+            added += 1
+        elif line.startswith("-") and not line.startswith("---"):
+            taken += 1
+    return added, taken
+
+
+def money(dollars: float) -> str:
+    """Cents and more with two digits, less with as many as it takes to see something."""
+    if not dollars or dollars >= 0.1:
+        return f"${dollars:.2f}"
+    return f"${dollars:.4f}" if dollars >= 0.0001 else "< $0.0001"
+
+
+def cost_of(metrics: ExecutionMetrics) -> str:
+    """Dollars; what has no known price is said to be unknown, never left out."""
+    if metrics.unpriced and metrics.unpriced >= metrics.invocations:
+        return "cost unknown"
+    said = money(metrics.cost)
+    return f"{said} + unknown" if metrics.unpriced else said
+
+
+def short_number(count: int) -> str:
+    """`812`, `12.4k`, `1.2M`."""
+    if count < 1000:
+        return str(count)
+    if count < 999_950:
+        return f"{count / 1000:.1f}k".replace(".0k", "k")
+    return f"{count / 1_000_000:.1f}M".replace(".0M", "M")
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `12 s`, `3 min 20 s`, `1 h 5 min`."""
+    if seconds < 10:
+        return f"{max(0.0, seconds):.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"

@@ -1,0 +1,165 @@
+"""Draws pieces of markdown as lines of segments, with Rich; code is highlighted.
+
+Imported when the first words come: the parser and the highlighter take their time. HTML is shown as
+it was written, addresses stand beside their links, and what entities unfold to is cleaned again.
+"""
+
+from typing import ClassVar
+
+from markdown_it import MarkdownIt
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import (
+    CodeBlock,
+    Heading,
+    ImageItem,
+    Markdown,
+    MarkdownContext,
+    MarkdownElement,
+    TableElement,
+)
+from rich.padding import Padding
+from rich.segment import Segment
+from rich.style import Style
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text, TextType
+from rich.theme import Theme
+
+from bridle.tui.block_palette import Palette
+from bridle.tui.clean import clean, spaced
+from bridle.tui.markdown import Piece
+
+Line = list[Segment]
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+_LONGEST = 2_000  # characters of a line of code that are highlighted
+
+
+def theme_of(palette: Palette) -> Theme:
+    """How the elements look in these colours."""
+    return Theme(
+        {
+            "markdown.h1": Style(bold=True, underline=True, color=palette.text),
+            "markdown.h2": Style(bold=True, color=palette.text),
+            "markdown.h3": Style(bold=True, color=palette.text),
+            "markdown.h4": Style(italic=True, color=palette.text),
+            "markdown.h5": Style(italic=True, color=palette.dim),
+            "markdown.h6": Style(italic=True, color=palette.dim),
+            "markdown.code": Style(color=palette.accent),
+            "markdown.link": Style(color=palette.accent),
+            "markdown.link_url": Style(color=palette.dim),
+            "markdown.block_quote": Style(color=palette.dim),
+            "markdown.hr": Style(color=palette.panel),
+            "markdown.item.bullet": Style(color=palette.dim),
+            "markdown.item.number": Style(color=palette.dim),
+            "markdown.table.border": Style(color=palette.dim),
+            "markdown.table.header": Style(bold=True),
+            "markdown.list": Style(),
+        }
+    )
+
+
+class _Heading(Heading):
+    """Left, without a frame."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self.text.justify = "left"
+        yield self.text
+
+
+class _Code(CodeBlock):
+    """Code that stands inside a list or a quote."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip()
+        yield Padding(Text(code, style="markdown.code", no_wrap=False), (0, 0, 0, 2))
+
+
+class _Image(ImageItem):
+    """Its words and its address: nothing is loaded."""
+
+    def on_text(self, context: MarkdownContext, text: TextType) -> None:
+        self.text.append(text)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text.assemble("[", self.text, "] ", (self.destination, "markdown.link_url"), end="")
+
+
+class _Table(TableElement):
+    """With thin lines."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, border_style="markdown.table.border")
+        if self.header is not None and self.header.row is not None:
+            for column in self.header.row.cells:
+                table.add_column(column.content, header_style="markdown.table.header")
+        for row in self.body.rows if self.body is not None else ():
+            table.add_row(*[cell.content for cell in row.cells])
+        yield table
+
+
+class _Markdown(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "heading_open": _Heading,
+        "fence": _Code,
+        "code_block": _Code,
+        "image": _Image,
+        "table_open": _Table,
+    }
+
+    def __init__(self, markup: str) -> None:
+        self.markup = markup
+        self.parsed = _PARSER.parse(markup)
+        self.code_theme = self.inline_code_theme = "default"
+        self.justify = None
+        self.style = "none"
+        self.hyperlinks = False
+        self.inline_code_lexer = None
+
+
+def draw_piece(piece: Piece, console: Console, width: int, palette: Palette) -> list[Line]:
+    """The lines of one piece, none wider than that."""
+    if piece.kind == "code":
+        return draw_code(piece.text, piece.language, console, width, palette)
+    drawn = console.render_lines(
+        _Markdown(spaced(piece.text)), console.options.update(width=max(1, width)), pad=False
+    )
+    lines = [_cleaned(line) for line in drawn]
+    while lines and not _has_ink(lines[-1]):
+        lines.pop()
+    while lines and not _has_ink(lines[0]):
+        lines.pop(0)
+    return lines
+
+
+def draw_code(
+    text: str, language: str, console: Console, width: int, palette: Palette
+) -> list[Line]:
+    """Code on a ground of its own."""
+    code = spaced(text)
+    room = max(1, width - 4)
+    ground = Style(bgcolor=palette.surface)
+    lexer = language if len(code) < 200_000 and _is_short(code) else "text"
+    syntax = Syntax(
+        code,
+        lexer or "text",
+        theme=palette.code,
+        background_color=palette.surface,
+        word_wrap=True,
+    )
+    lines = console.render_lines(syntax, console.options.update(width=room), style=ground, pad=True)
+    edge = Segment("  ", ground)
+    return [[edge, *line, edge] for line in lines]
+
+
+def _is_short(code: str) -> bool:
+    return all(len(line) <= _LONGEST for line in code.split("\n"))
+
+
+def _has_ink(line: Line) -> bool:
+    return any(segment.text.strip() for segment in line)
+
+
+def _cleaned(line: Line) -> Line:
+    return [Segment(clean(segment.text), segment.style) for segment in line]
