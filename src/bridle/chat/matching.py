@@ -11,7 +11,9 @@ from difflib import SequenceMatcher
 
 _CLOSE = 0.75  # how alike two words have to be
 _LONGEST = 500
-_SMALL = frozenset("a an and the my me of to for in on at with about task tasks item todo".split())
+_SMALL = frozenset(
+    ("a", "an", "and", "the", "my", "me", "of", "to", "for", "in", "on", "at", "with", "about")
+) | {"task", "tasks", "item", "todo"}
 
 
 def matches(query: str, titles: Sequence[str]) -> list[int]:

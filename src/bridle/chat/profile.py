@@ -39,16 +39,15 @@ class Confirm:
 
     `question` and `phrase` are keys of the sentences for one thing, `bulk_phrase` for many. The
     things are named by the argument `target` (one) or `targets` (a list, which makes it bulk);
-    `title` is the field that a person knows a thing by, and `lookup` the tool whose answer has it,
-    with the things under `items` where that is an object.
+    `lookup` is the tool, called with `looking`, whose answer has their titles, should the turn not
+    have come across them yet.
     """
 
     verb: str = "delete"
     target: str = "task_id"
     targets: str = ""
-    title: str = "title"
-    lookup: str = "list_tasks"
-    items: str = "tasks"
+    lookup: str = ""
+    looking: Mapping[str, Any] = field(default_factory=dict)
     question: str = "confirm_delete"
     phrase: str = "phrase_delete"
     bulk_question: str = "confirm_bulk"
@@ -79,5 +78,3 @@ class Profile:
     jargon: tuple[str, ...] = ()
     titles: tuple[str, ...] = ("title", "name")
     longest: int = 500
-    about: str = "what you would like me to do"
-    extra: Mapping[str, Any] = field(default_factory=dict)

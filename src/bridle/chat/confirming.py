@@ -1,0 +1,122 @@
+"""Questions that wait for a person's exact phrase, and what a message says to them.
+
+Code compares the words; no model is asked. A question belongs to one user in one conversation,
+is answered once, and expires. Where it is kept is `confirming_kept`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Literal
+
+from bridle.chat.profile import Confirm
+from bridle.chat.replies import Replies
+
+Said = Literal["phrase", "yes", "no", ""]
+_YES = frozenset(
+    ("yes", "yep", "yeah", "yup", "sure", "ok", "okay", "confirm", "si", "sí", "vale", "نعم", "أجل")
+)
+_NO = frozenset(
+    ("no", "nope", "cancel", "stop", "never mind", "nevermind", "don't", "do not", "no thanks")
+) | {"forget it", "keep it", "no, cancel", "no, don't", "cancelar", "no gracias", "لا", "إلغاء"}
+_AROUND = " \t\n\r.!'\"“”‘’«»`"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A call that was asked for and has to be confirmed first."""
+
+    tool: str
+    arguments: dict[str, Any]
+    rule: Confirm
+    titles: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was asked: the calls that the phrase stands for, and until when."""
+
+    phrase: str
+    text: str
+    calls: tuple[dict[str, Any], ...]
+    titles: tuple[str, ...] = ()
+    id: str = ""
+    answered_by: str = ""
+    expires_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def is_over(self, now: datetime | None = None) -> bool:
+        """Is it too late to answer?"""
+        return (now or datetime.now(UTC)) >= self.expires_at
+
+
+def question(asked: list[Asked], replies: Replies, language: str) -> Question:
+    """One question for all that was asked for with the same verb; the rest was not asked for."""
+    rule = asked[0].rule
+    together = [one for one in asked if one.rule.verb == rule.verb]
+    count = sum(one.count for one in together)
+    titles = tuple(title for one in together for title in one.titles)
+    bulk = count != 1 or bool(together[0].rule.targets)
+    verb = replies.find(language, f"verb_{rule.verb}") or rule.verb
+    key = rule.bulk_phrase if bulk else rule.phrase
+    phrase = replies.say(language, key, verb=verb, count=count)
+    said = {"phrase": phrase, "verb": verb, "count": count, "title": titles[0] if titles else ""}
+    text = replies.say(language, rule.bulk_question if bulk else rule.question, **said)
+    calls = tuple({"tool": one.tool, "arguments": one.arguments} for one in together)
+    return Question(phrase, text, calls, titles)
+
+
+def what_is_said(message: str, replies: Replies) -> Said:
+    """Could this be an answer to a question? Only then is the database asked whether there is one.
+
+    `phrase` begins as phrases do; whether it is the right one, `confirms` says.
+    """
+    words = bare(message)
+    if len(words) > 100:
+        return ""
+    if words in _NO:
+        return "no"
+    if words in _YES:
+        return "yes"
+    return "phrase" if _openings(replies).match(words) else ""
+
+
+def confirms(message: str, phrase: str) -> bool:
+    """Is it that phrase, word for word? Case, quotes around it and a full stop do not matter."""
+    return bare(message) == bare(phrase)
+
+
+def bare(message: str) -> str:
+    """A short message as it is compared."""
+    return " ".join(message[:400].strip(_AROUND).casefold().split())
+
+
+def _openings(replies: Replies) -> re.Pattern[str]:
+    """«yes», in any language, and then what would be done."""
+    heads, tails = set(), set()
+    for sentences in replies.languages.values():
+        for key, text in sentences.items():
+            head, _, tail = bare(text).partition(" ")
+            if key.startswith("verb_"):
+                tails.add(bare(text))
+            elif key.startswith("phrase_"):
+                heads.add(head)
+                tails.add(tail.partition("{")[0].strip())
+    return _opening(frozenset(heads - {""}), frozenset(tails - {""}))
+
+
+@lru_cache(maxsize=16)
+def _opening(heads: frozenset[str], tails: frozenset[str]) -> re.Pattern[str]:
+    first, then = ("|".join(sorted(map(re.escape, each))) for each in (heads, tails))
+    return re.compile(rf"(?:{first})[ ,]+(?:{then})\b")
+
+
+def targets(rule: Confirm, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ids of the things that a call is about, as text."""
+    many = arguments.get(rule.targets) if rule.targets else None
+    if isinstance(many, list | tuple):
+        return tuple(dict.fromkeys(str(one) for one in many))
+    one = arguments.get(rule.target)
+    return () if one is None else (str(one),)

@@ -1,0 +1,164 @@
+"""One turn of the chat: every call of a tool, bound to its user out of the model's reach.
+
+A `Run` is what the engine's tools reach when the model calls them. It binds who the user is, names
+each change so that it is applied once, keeps the record, and does not let through what a person
+has to confirm first. Knows no provider and no database.
+"""
+
+import logging
+from collections.abc import Iterator
+from time import perf_counter
+from typing import Any
+
+from bridle.chat.binding import Binding
+from bridle.chat.confirming import Asked, targets
+from bridle.chat.guard import Facts
+from bridle.chat.guard_titles import shown
+from bridle.chat.limits import RunLimits
+from bridle.chat.profile import Confirm, Profile
+from bridle.chat.redacting import redacted
+from bridle.chat.tools import ToolInfo, ToolSource, failed
+from bridle.chat.values import AgentContext, ToolCallRecord
+
+log = logging.getLogger(__name__)
+
+_WAITS = "Not done: the person is asked to confirm it first, and answers in the next message."
+_LIMIT = "Not done: no more calls are left in this turn. Say what was done."
+_BROKE = "I'm having a bit of trouble right now. Please try again."
+
+
+class Run:
+    """The calls of one turn."""
+
+    def __init__(
+        self, context: AgentContext, profile: Profile, source: ToolSource, limits: RunLimits
+    ) -> None:
+        self.context = context
+        self.profile = profile
+        self.records: list[ToolCallRecord] = []
+        self.asked: list[Asked] = []
+        self.under_way = ""  # a change that was begun and has not answered
+        self._source = source
+        self._limits = limits
+        self._changes = 0
+        self._titles: dict[str, str] = {}  # of the things that came up, by id
+        self._texts: set[str] = set()
+
+    @property
+    def is_full(self) -> bool:
+        """Are there no calls left?"""
+        return len(self.records) >= self._limits.tool_calls
+
+    async def call(self, info: ToolInfo, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What the model asked for: done, or answered with why not."""
+        rule = self.profile.confirm.get(info.name)
+        if rule is not None and not self.is_full:
+            return await self._ask_first(info, arguments, rule)
+        return await self.apply(info.name, arguments, reads=info.reads)
+
+    async def apply(
+        self, name: str, arguments: dict[str, Any], *, reads: bool = False, operation: str = ""
+    ) -> dict[str, Any]:
+        """Call the tool, for this user and nobody else. A change has a name, and happens once."""
+        if self.is_full:
+            return {"success": False, "error": {"code": "limit", "message": _LIMIT}}
+        if not reads and not operation:
+            operation = f"{self.context.turn_id}:{self._changes}"
+            self._changes += 1
+        self.under_way = "" if reads else name
+        begun = perf_counter()
+        result = await self._called(name, arguments, self._binding(operation))
+        self.under_way = ""
+        self.note(name, arguments, result, int((perf_counter() - begun) * 1000))
+        return result
+
+    async def _called(
+        self, name: str, arguments: dict[str, Any], binding: Binding
+    ) -> dict[str, Any]:
+        try:
+            result = await self._source.call(name, arguments, binding)
+        except Exception as error:  # whoever holds the tools promised not to; a turn goes on
+            log.warning("the tool %s broke: %s", name, type(error).__name__)
+            log.debug("the tool %s broke", name, exc_info=True)
+            return failed("processing_error", _BROKE)
+        if not isinstance(result, dict):
+            return failed("processing_error", _BROKE)
+        return result
+
+    def note(
+        self, name: str, arguments: dict[str, Any], result: dict[str, Any], took: int = 0
+    ) -> None:
+        """Keep what was called with what, and what came back."""
+        kept = redacted(arguments, self.context.user_id)
+        self.records.append(ToolCallRecord(name, kept, result, took))
+        for key, title in _named(result, self.profile.titles):
+            self._texts.add(title)
+            if key:
+                self._titles[key] = title
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%s(%s) took %d ms: %s", name, sorted(kept), took, result.get("success"))
+
+    async def _ask_first(
+        self, info: ToolInfo, arguments: dict[str, Any], rule: Confirm
+    ) -> dict[str, Any]:
+        """Put the call aside for the person's word; things that are not there are not asked of."""
+        wanted = targets(rule, arguments)
+        if not wanted:
+            return await self.apply(info.name, arguments)  # it is refused there, with the reason
+        if any(one not in self._titles for one in wanted) and rule.lookup:
+            await self.apply(rule.lookup, dict(rule.looking), reads=True)
+        known = [one for one in wanted if one in self._titles]
+        if not known:
+            result = failed("not_found", "There is no such thing in this list.")
+            self.note(info.name, arguments, result)
+            return result
+        titles = tuple(shown(self._titles[one]) for one in known)
+        self.asked.append(Asked(info.name, _only(rule, arguments, known), rule, titles, len(known)))
+        result = {"success": False, "error": {"code": "confirmation_required", "message": _WAITS}}
+        self.note(info.name, arguments, result)
+        return result
+
+    def _binding(self, operation: str) -> Binding:
+        context = self.context
+        return Binding(
+            context.user_id,
+            context.conversation_id,
+            operation,
+            context.timezone,
+            context.language or "en",
+            context.now,
+        )
+
+    def facts(self, message: str) -> Facts:
+        """What the guard has to know: the user's own titles, and what must not be said."""
+        spoken = {one for one in self._texts if one}
+        hidden = (self.context.user_id, self.context.conversation_id, self.context.turn_id)
+        kept = tuple(one for one in hidden if len(one) > 3 and one not in message)
+        profile = self.profile
+        ids = frozenset(self._titles)
+        return Facts(frozenset(spoken), ids, kept, profile.jargon, profile.longest)
+
+
+def _only(rule: Confirm, arguments: dict[str, Any], known: list[str]) -> dict[str, Any]:
+    """The call, about the things that are there and were shown, and nothing else."""
+    if not rule.targets or not isinstance(arguments.get(rule.targets), list | tuple):
+        return dict(arguments)
+    kept = [one for one in arguments[rule.targets] if str(one) in known]
+    return {**arguments, rule.targets: kept}
+
+
+def _named(value: Any, fields: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Every thing in a result that has a title, with its id (empty: it has none)."""
+    if depth > 8:
+        return
+    if isinstance(value, dict):
+        key = value.get("id")
+        for field in fields:
+            if isinstance(title := value.get(field), str):
+                yield ("" if key is None else str(key)), title
+                break
+        for inner in value.values():
+            yield from _named(inner, fields, depth + 1)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _named(inner, fields, depth + 1)
