@@ -1,0 +1,124 @@
+"""What goes into a task and what is said of one: texts cleaned, limits, the wire's shape. Pure.
+
+A title is one line without control characters or invisible ones; too long, it is refused, never
+cut: nobody should find half of what they said.
+"""
+
+import re
+import unicodedata
+from datetime import UTC, datetime, time, tzinfo
+from typing import Any
+
+from bridle.chat.data import Task
+from bridle.chat.tasks.dates import Unclear, When, understand
+from bridle.chat.toolbox import ToolFailed
+from bridle.workspace.text import neutral, one_line
+
+TITLE, NOTES, TAG, TAGS = 200, 4_000, 50, 20  # characters; the last: how many
+PRIORITIES = ("Low", "Medium", "High")
+_SYNONYMS = {"low": "Low", "medium": "Medium", "high": "High", "normal": "Medium"}
+_SYNONYMS |= {"med": "Medium", "urgent": "High", "important": "High", "critical": "High"}
+_DROPPED = frozenset({"Cc", "Cs", "Cf", "Co", "Cn", "Zl", "Zp"})
+_JOINERS = "\u200c\u200d"
+_MARKS = re.compile("[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+NO_DUE = frozenset({"none", "no", "never", "no date", "nothing", "clear", "remove"})
+
+
+def cleaned(text: str, *, keep: str = "") -> str:
+    """Without control characters and what nobody sees; `keep` are those that belong there."""
+    kept = "".join(one if _seen(one, keep) else " " if one in "\n\r\t\v\f" else "" for one in text)
+    kept = unicodedata.normalize("NFC", kept)
+    return kept if neutral(kept, keep=keep) == kept else _MARKS.sub("", kept)
+
+
+def _seen(one: str, keep: str) -> bool:
+    return one in keep or one in _JOINERS or unicodedata.category(one) not in _DROPPED
+
+
+def title_of(text: str) -> str:
+    """A title. Raise `ToolFailed`."""
+    found = " ".join(cleaned(text).split())
+    if not found:
+        raise ToolFailed("invalid_input", "A task needs a title.", field="title")
+    return _short(found, TITLE, "title")
+
+
+def notes_of(text: str) -> str:
+    """Notes, which may have lines. Raise `ToolFailed`."""
+    return _short(cleaned(text.replace("\r\n", "\n"), keep="\n").strip(), NOTES, "notes")
+
+
+def tags_of(tags: list[str]) -> list[str]:
+    """Tags: each once, small letters, no #. Raise `ToolFailed`."""
+    found = [" ".join(cleaned(one).split()).lstrip("#").strip().casefold() for one in tags]
+    kept = list(dict.fromkeys(one for one in found if one))
+    if len(kept) > TAGS:
+        raise ToolFailed("invalid_input", f"A task has at most {TAGS} tags.", field="tags")
+    return [_short(one, TAG, "tags") for one in kept]
+
+
+def priority_of(text: str) -> str:
+    """One of the three. Raise `ToolFailed`."""
+    found = _SYNONYMS.get(" ".join(text.casefold().split()).removesuffix(" priority"))
+    if found is None:
+        said = f"'{one_line(text, 40)}' is no priority: it is Low, Medium or High."
+        raise ToolFailed("invalid_priority", said, field="priority")
+    return found
+
+
+def due_of(text: str, now: datetime) -> When | None:
+    """When it is due, in the zone of `now`; nothing where the words take it away."""
+    if " ".join(text.casefold().split()) in NO_DUE:
+        return None
+    try:
+        return understand(text, now)
+    except Unclear as error:
+        raise ToolFailed("invalid_date", error.sentence, field="due") from error
+
+
+def put_due(task: Task, when: When | None) -> None:
+    """A day is kept as its midnight in UTC, so that it stays that day wherever its user goes."""
+    task.due_has_time = when is not None and when.moment is not None
+    task.due_at = None if when is None else when.moment or midnight(when)
+
+
+def midnight(when: When) -> datetime:
+    """How a day without a time is kept."""
+    return datetime.combine(when.day, time(0), UTC)
+
+
+def to_wire(task: Task, zone: tzinfo) -> dict[str, Any]:
+    """A task as a result says it; its times in the user's zone."""
+    return {
+        "id": task.id,
+        "title": task.title,
+        "notes": task.notes,
+        "priority": task.priority,
+        "due": _due(task, zone),
+        "tags": list(task.tags),
+        "completed": task.completed,
+        "completed_at": _moment(task.completed_at, zone),
+        "created_at": _moment(task.created_at, zone),
+    }
+
+
+def _due(task: Task, zone: tzinfo) -> str | None:
+    if task.due_at is None or task.due_has_time:
+        return _moment(task.due_at, zone)
+    return task.due_at.astimezone(UTC).date().isoformat()
+
+
+def _moment(moment: datetime | None, zone: tzinfo) -> str | None:
+    if moment is None:
+        return None
+    try:
+        return moment.astimezone(zone).isoformat(timespec="seconds")
+    except OverflowError:  # at the ends of the calendar
+        return moment.isoformat(timespec="seconds")
+
+
+def _short(text: str, limit: int, field: str) -> str:
+    if len(text) > limit:
+        said = f"That is too long: {field} may have {limit} characters, not {len(text)}."
+        raise ToolFailed("invalid_input", said, field=field)
+    return text

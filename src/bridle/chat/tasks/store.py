@@ -1,0 +1,92 @@
+"""The user's tasks in the database, asked for and found. The session knows whose they are."""
+
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, Literal
+
+from sqlalchemy import and_, func, not_, or_
+from sqlmodel import col, select
+
+from bridle.chat.data import Task
+from bridle.chat.toolbox import Call, ToolFailed
+
+Status = Literal["all", "open", "done"]
+Due = Literal["any", "today", "overdue", "this_week", "none"]
+_LARGEST = 2**31 - 1
+_SEARCHED = 5_000  # tasks that one search looks at, the newest
+
+
+def found(call: Call, task_id: int) -> Task:
+    """The user's task of that number. Raise `ToolFailed`: somebody else's is not found, either."""
+    task = call.session.get(Task, task_id) if 0 < task_id <= _LARGEST else None
+    if task is None:
+        raise ToolFailed("not_found", "There is no such task in your list.", field="task_id")
+    return task
+
+
+def found_all(call: Call, task_ids: list[int]) -> list[Task]:
+    """All of them, in the order of the list, or none. Raise `ToolFailed`."""
+    wanted = {one for one in task_ids if 0 < one <= _LARGEST}
+    asked = select(Task).where(col(Task.id).in_(sorted(wanted))).order_by(col(Task.id))
+    tasks = list(call.session.exec(asked))
+    if len(tasks) != len(set(task_ids)):
+        missing = len(set(task_ids)) - len(tasks)
+        said = f"{missing} of these tasks are not in your list; nothing was changed."
+        raise ToolFailed("not_found", said, field="task_ids")
+    return tasks
+
+
+def listed(call: Call, filters: list[Any], limit: int) -> tuple[list[Task], int]:
+    """The oldest tasks that fit, and how many fit in all."""
+    asked = select(Task).where(*filters).order_by(col(Task.id)).limit(limit)
+    tasks = list(call.session.exec(asked))
+    if len(tasks) < limit:
+        return tasks, len(tasks)
+    return tasks, call.session.exec(select(func.count(col(Task.id))).where(*filters)).one()
+
+
+def filters_of(call: Call, status: Status, due: Due, priority: str) -> list[Any]:
+    """What the database compares."""
+    wanted: list[Any] = []
+    if status != "all":
+        wanted.append(col(Task.completed).is_(status == "done"))
+    if priority:
+        wanted.append(col(Task.priority) == priority)
+    if due == "none":
+        wanted.append(col(Task.due_at).is_(None))
+    elif due == "overdue":
+        wanted += [col(Task.completed).is_(False), _before(call.now, call.now.date())]
+    elif due != "any":
+        today = call.now.date()
+        last = today if due == "today" else today + timedelta(days=6 - today.weekday())
+        start = datetime.combine(today, time(0), call.now.tzinfo)
+        end = datetime.combine(last + timedelta(days=1), time(0), call.now.tzinfo)
+        wanted += [_before(end, last + timedelta(days=1)), not_(_before(start, today))]
+    return wanted
+
+
+def _before(moment: datetime, day: Any) -> Any:
+    """Due before a moment, or, where only a day was said, before a day."""
+    timed = and_(col(Task.due_has_time).is_(True), col(Task.due_at) < moment.astimezone(UTC))
+    midnight = datetime.combine(day, time(0), UTC)
+    return or_(timed, and_(col(Task.due_has_time).is_(False), col(Task.due_at) < midnight))
+
+
+def searched(call: Call, words: str, status: Status) -> list[Task]:
+    """Tasks with all of the words in title, notes or tags, in any case and any script."""
+    wanted = words.casefold().split()
+    filters = filters_of(call, status, "any", "")
+    asked = select(Task).where(*filters).order_by(col(Task.id).desc()).limit(_SEARCHED)
+    tasks = [one for one in call.session.exec(asked) if _has(one, wanted)]
+    return tasks[::-1]
+
+
+def tagged(call: Call, filters: list[Any], tag: str, limit: int) -> tuple[list[Task], int]:
+    """The oldest tasks that fit and have the tag, and how many there are."""
+    asked = select(Task).where(*filters).order_by(col(Task.id))
+    tasks = [one for one in call.session.exec(asked) if tag in one.tags]
+    return tasks[:limit], len(tasks)
+
+
+def _has(task: Task, wanted: list[str]) -> bool:
+    text = "\n".join((task.title, task.notes, *task.tags)).casefold()
+    return all(one in text for one in wanted)

@@ -1,0 +1,179 @@
+"""The tools over a user's tasks: add, list, search, complete, reopen, update, delete.
+
+Each docstring is what a model reads. Nothing here knows who the user is: the session does. What
+changes many tasks at once is in `tools_bulk.py`, in the same toolbox.
+"""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from bridle.chat.data import Task, utc_now
+from bridle.chat.tasks import store
+from bridle.chat.tasks.results import (
+    PRIORITIES,
+    due_of,
+    notes_of,
+    priority_of,
+    put_due,
+    tags_of,
+    title_of,
+    to_wire,
+)
+from bridle.chat.tasks.store import Due, Status
+from bridle.chat.toolbox import Call, Toolbox, ToolFailed
+
+INSTRUCTIONS = (
+    "The tasks of one person. Tasks are named by their number in calls and by their title to the "
+    "person; a number is never shown. Dates may be written as people say them."
+)
+TASKS = Toolbox("bridle-tasks", INSTRUCTIONS)
+
+Priority = Annotated[
+    str, Meta(description="How important it is.", extra_json_schema={"enum": list(PRIORITIES)})
+]
+DueText = Annotated[
+    str, Meta(description="As people say it: 'tomorrow', 'next Friday 5pm', '2026-03-14 09:00'.")
+]
+TaskId = Annotated[int, Meta(description="The task's number, from list_tasks or search_tasks.")]
+Limit = Annotated[int, Meta(ge=1, le=500)]
+
+
+@TASKS.tool
+def add_task(
+    call: Call,
+    title: str,
+    notes: str = "",
+    priority: Priority = "Medium",
+    due: DueText = "",
+    tags: list[str] = [],  # noqa: B006 (it is read, never changed)
+) -> dict[str, Any]:
+    """Put a task on the list.
+
+    Args:
+        title: What is to be done, in the person's own words.
+        notes: More about it.
+        tags: Words to find it by.
+    """
+    task = Task(title=title_of(title), notes=notes_of(notes), priority=priority_of(priority))  # type: ignore[call-arg]
+    task.tags = tags_of(tags)
+    put_due(task, due_of(due, call.now) if due.strip() else None)
+    call.session.add(task)
+    call.session.flush()
+    return to_wire(task, call.binding.zone)
+
+
+@TASKS.tool(reads=True)
+def list_tasks(
+    call: Call,
+    status: Status = "all",
+    due: Due = "any",
+    priority: str = "",
+    tag: str = "",
+    limit: Limit = 100,
+) -> dict[str, Any]:
+    """List the person's tasks, the oldest first.
+
+    Args:
+        status: Open ones, done ones, or all.
+        due: Only those that are due then.
+        priority: Only those of this priority.
+        tag: Only those with this tag.
+        limit: How many at most; `total` says how many there are.
+    """
+    filters = store.filters_of(call, status, due, priority_of(priority) if priority else "")
+    if tag.strip():
+        wanted = (tags_of([tag]) or [""])[0]
+        tasks, total = store.tagged(call, filters, wanted, limit)
+    else:
+        tasks, total = store.listed(call, filters, limit)
+    return {"tasks": [to_wire(one, call.binding.zone) for one in tasks], "total": total}
+
+
+@TASKS.tool(reads=True)
+def search_tasks(
+    call: Call, query: str, status: Status = "all", limit: Limit = 50
+) -> dict[str, Any]:
+    """Find the person's tasks by words in their title, notes or tags.
+
+    Args:
+        query: The words; all of them have to be there.
+        status: Open ones, done ones, or all.
+        limit: How many at most; `total` says how many there are.
+    """
+    if not query.strip():
+        raise ToolFailed("invalid_input", "Which words should the task have?", field="query")
+    tasks = store.searched(call, query, status)
+    shown = [to_wire(one, call.binding.zone) for one in tasks[:limit]]
+    return {"tasks": shown, "total": len(tasks)}
+
+
+@TASKS.tool
+def complete_task(call: Call, task_id: TaskId) -> dict[str, Any]:
+    """Mark a task as done. One that is done already stays as it is."""
+    task = store.found(call, task_id)
+    set_completed(task, True)
+    return to_wire(task, call.binding.zone)
+
+
+@TASKS.tool
+def reopen_task(call: Call, task_id: TaskId) -> dict[str, Any]:
+    """Put a task that was done back on the list. One that is open stays as it is."""
+    task = store.found(call, task_id)
+    set_completed(task, False)
+    return to_wire(task, call.binding.zone)
+
+
+class Changes(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What `update_task` takes."""
+
+    task_id: TaskId
+    title: Annotated[str | None, Meta(description="The new title.")] = None
+    notes: Annotated[str | None, Meta(description="The new notes; empty: none.")] = None
+    priority: Priority | None = None
+    due: Annotated[str | None, Meta(description="The new date; 'none' takes it away.")] = None
+    tags: Annotated[list[str] | None, Meta(description="All of the new tags.")] = None
+
+
+@TASKS.tool
+def update_task(call: Call, changes: Changes) -> dict[str, Any]:
+    """Change a task; what is left out stays as it is."""
+    task = store.found(call, changes.task_id)
+    before = to_wire(task, call.binding.zone)
+    if changes == Changes(task_id=changes.task_id):
+        raise ToolFailed("invalid_input", "What should change about the task?", field="change")
+    if changes.title is not None:
+        task.title = title_of(changes.title)
+    if changes.notes is not None:
+        task.notes = notes_of(changes.notes)
+    if changes.tags is not None:
+        task.tags = tags_of(changes.tags)
+    change(call, task, changes.priority, changes.due)
+    after = to_wire(task, call.binding.zone)
+    return {**after, "changed": [name for name in after if after[name] != before[name]]}
+
+
+@TASKS.tool(deletes=True)
+def delete_task(call: Call, task_id: TaskId) -> dict[str, Any]:
+    """Take a task off the list for good. The person is asked first."""
+    task = store.found(call, task_id)
+    gone = to_wire(task, call.binding.zone)
+    call.session.delete(task)
+    return gone
+
+
+def set_completed(task: Task, done: bool) -> None:
+    """Done or not; a task that is so already keeps its time."""
+    if task.completed != done:
+        task.completed = done
+        task.completed_at = utc_now() if done else None
+        task.updated_at = utc_now()
+
+
+def change(call: Call, task: Task, priority: str | None, due: str | None) -> None:
+    """What one and many tasks can be given."""
+    if priority is not None:
+        task.priority = priority_of(priority)
+    if due is not None:
+        put_due(task, due_of(due or "none", call.now))
+    task.updated_at = utc_now()

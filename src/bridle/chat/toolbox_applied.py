@@ -1,0 +1,174 @@
+"""One tool call, applied: in one transaction, for one user, once.
+
+The row of the operation is written in the same transaction as what the tool did, so that both are
+there or neither is. The same operation asked again is answered from that row. Blocks: it is called
+in a worker thread. Whatever goes wrong, the answer is a typed result with a sentence for a person.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable
+from typing import Any, cast
+from uuid import uuid4
+
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlmodel import Session
+
+from bridle.chat.binding import Binding
+from bridle.chat.data import Operation, OwnedSession
+from bridle.chat.data.engines import READS
+from bridle.chat.refusals import Unavailable
+from bridle.chat.toolbox import Call, Tool, Toolbox, ToolFailed
+from bridle.chat.tools import TROUBLE, failed, owner_words, succeeded
+from bridle.errors import ConfigError, ToolError
+from bridle.workspace.text import one_line
+
+log = logging.getLogger(__name__)
+
+Factory = Callable[[], Session]
+_LARGEST = 1 << 18  # characters of a call's arguments
+_NOT_YOURS = "Whose data it is, no request can say."
+
+
+class Applying:
+    """Applies the calls of a toolbox, each in a session of its own from the factory."""
+
+    def __init__(self, toolbox: Toolbox, factory: Factory) -> None:
+        self.toolbox = toolbox
+        self._factory = factory
+
+    def __call__(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
+        """The typed result of one call; it raises nothing that a tool or a database does."""
+        try:
+            return self._applied(name, arguments, binding)
+        except (DBAPIError, PoolTimeout, Unavailable) as error:
+            log.warning("the tool %s found no database: %s", _short(name), type(error).__name__)
+        except Exception as error:  # the edge: a person reads a sentence, our own people find it
+            log.warning("the tool %s broke: %s", _short(name), type(error).__name__)
+            log.debug("the tool %s broke", _short(name), exc_info=True)
+        return failed("processing_error", TROUBLE)
+
+    def _applied(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
+        tool = self.toolbox.get(name)
+        if tool is None:
+            return failed("invalid_input", f"There is no tool {_short(name)!r}.")
+        digest = _digest(arguments)
+        if not digest:
+            return failed("invalid_input", "The arguments cannot be read, or are too long.")
+        if words := owner_words(arguments):
+            return self._refused(tool, digest, words, binding)
+        if tool.info.reads:
+            return self._read(tool, arguments, binding)
+        try:
+            return self._written(tool, arguments, digest, binding)
+        except IntegrityError:
+            if not binding.operation:
+                raise
+        return self._answered(tool, digest, binding)  # another worker was first with the same
+
+    def _session(self, binding: Binding, *, reads: bool = False) -> OwnedSession:
+        session = self._factory()
+        if not hasattr(session, "own"):
+            raise ConfigError(
+                "The sessions of the factory are not owned by anybody.",
+                hint="Use Database(url).session_factory.",
+            )
+        owned = cast("OwnedSession", session).own(binding.user_id)
+        if reads:
+            owned.connection(execution_options={READS: True})
+        return owned
+
+    def _read(self, tool: Tool, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
+        with self._session(binding, reads=True) as session:
+            found = _ran(tool, arguments, Call(session, binding))
+            session.rollback()
+            return found
+
+    def _written(
+        self, tool: Tool, arguments: dict[str, Any], digest: str, binding: Binding
+    ) -> dict[str, Any]:
+        with self._session(binding) as session:
+            if binding.operation:
+                known = session.get(Operation, (binding.user_id, binding.operation))
+                if known is not None:
+                    return _again(known, tool, digest)
+            found = _ran(tool, arguments, Call(session, binding))
+            if not found["success"]:
+                session.rollback()
+            if binding.operation:
+                session.add(_row(tool, digest, found, binding.operation))
+            session.commit()
+            return found
+
+    def _answered(self, tool: Tool, digest: str, binding: Binding) -> dict[str, Any]:
+        with self._session(binding, reads=True) as session:
+            known = session.get(Operation, (binding.user_id, binding.operation))
+            if known is None:
+                raise Unavailable(TROUBLE)
+            return _again(known, tool, digest)
+
+    def _refused(
+        self, tool: Tool, digest: str, words: list[str], binding: Binding
+    ) -> dict[str, Any]:
+        """Arguments that would say whose data it is: nothing happens, and it is on record."""
+        names = ", ".join(sorted({_short(one) for one in words})[:5])
+        log.warning("a call of %s tried to set %s and was refused", tool.info.name, names)
+        found = failed("invalid_input", _NOT_YOURS, refused=sorted({_short(one) for one in words}))
+        key = f"refused:{uuid4()}"
+        with self._session(binding) as session:
+            row = _row(tool, digest, found, key)
+            row.turn_id = _turn(binding.operation)
+            session.add(row)
+            session.commit()
+        return found
+
+
+def _ran(tool: Tool, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
+    """The tool's own answer; what it wrote is in the session, and not in the database yet."""
+    try:
+        data = tool.run(arguments, call)
+        call.session.flush()
+        return succeeded(_plain(data))
+    except ToolFailed as error:
+        about = {"field": error.field} if error.field else {}
+        return failed(error.code, error.message, **about)
+    except ToolError as error:
+        return failed("invalid_input", one_line(error.message, 300))
+
+
+def _plain(data: Any) -> Any:
+    """What JSON can say; anything else is a mistake of the tool's author, found here."""
+    return json.loads(json.dumps(data, allow_nan=False))
+
+
+def _again(known: Operation, tool: Tool, digest: str) -> dict[str, Any]:
+    if (known.tool, known.arguments) != (tool.info.name, digest):
+        log.warning("an operation of %s came again as another call", tool.info.name)
+        return failed("invalid_input", "That was asked already, in another way.")
+    return dict(known.result)
+
+
+def _row(tool: Tool, digest: str, found: dict[str, Any], key: str) -> Operation:
+    return Operation(
+        key=key, turn_id=_turn(key), tool=tool.info.name, arguments=digest, result=found
+    )  # type: ignore[call-arg]
+
+
+def _turn(operation: str) -> str:
+    """The turn that an operation belongs to: operations are named `turn:number`."""
+    return operation.rpartition(":")[0]
+
+
+def _digest(arguments: dict[str, Any]) -> str:
+    """A hash of the arguments; empty where they are too long or cannot be written."""
+    try:
+        text = json.dumps(arguments, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+    return hashlib.sha256(text.encode()).hexdigest() if len(text) <= _LARGEST else ""
+
+
+def _short(name: str) -> str:
+    return one_line(name, 60)
