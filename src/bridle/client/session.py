@@ -12,10 +12,19 @@ from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from msgspec import json
+from msgspec.structs import fields
 
 from bridle.client.feed import Feed
 from bridle.client.link import Link, spelled
-from bridle.client.values import Covered, SessionLine, SessionWhole, Taken, Undoing
+from bridle.client.values import (
+    Budget,
+    Covered,
+    LimitsOf,
+    SessionLine,
+    SessionWhole,
+    Taken,
+    Undoing,
+)
 from bridle.engine.history import History
 from bridle.errors import EmptyPrompt, SessionError, Unreachable
 from bridle.events import Grant, When
@@ -26,6 +35,7 @@ from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics
 
 _T = TypeVar("_T")
+_spelled = {one.name: one.encode_name for one in fields(LimitsOf)}
 _SEEN = 5.0  # seconds until what was done is seen in the stream; then it is believed
 _TRIES = 4  # ... with the same key, so that a prompt is sent once
 
@@ -224,6 +234,20 @@ class RemoteSession:
     async def undo(self, shown: Undoing) -> None:
         """Put back what was shown."""
         await self._do("POST", "undo", {"turn": shown.turn, "token": shown.token})
+
+    async def budget(self) -> Budget:
+        """What it may use, and what it has used."""
+        return await self._ask("GET", "budget", of=Budget)
+
+    async def set_budget(self, **limits: float) -> Budget:
+        """Narrower limits, from the next turn on: `session_money=2.5`."""
+        named = {_spelled[name]: value for name, value in limits.items()}
+        return await self._ask("PUT", "budget", named, of=Budget)
+
+    async def withdraw(self, prompt: int, *, by: str = "me") -> None:
+        """Take back a prompt that waits, by the number of its record."""
+        await self._do("DELETE", f"queue/{prompt}")
+        await self._feed.until(lambda: prompt not in self.history.waiting, _SEEN)
 
     async def export(self, form: str = "jsonl") -> bytes:
         """The whole session as a file: `jsonl` or `markdown`."""

@@ -157,3 +157,36 @@ class Caller(Struct, frozen=True, rename="camel", kw_only=True):
     role: str
     version: str = ""
     workspaces: tuple[str, ...] = ()
+
+
+class LimitsOf(Struct, frozen=True, rename="camel", kw_only=True):
+    """What a turn, a session and a day may use. None: no limit."""
+
+    steps: int | None = None
+    tool_calls: int | None = None
+    seconds: float | None = None
+    tokens: int | None = None
+    money: float | None = None
+    session_tokens: int | None = None
+    session_money: float | None = None
+    day_tokens: int | None = None
+    day_money: float | None = None
+
+
+class Budget(Struct, frozen=True, rename="camel"):
+    """What may be used, and what was."""
+
+    limits: LimitsOf = LimitsOf()
+    metrics: ExecutionMetrics = ExecutionMetrics()
+
+
+class Lines(Struct, frozen=True, rename="camel"):
+    """What was found, a line each."""
+
+    lines: tuple[str, ...] = ()
+
+
+class FoundFiles(Struct, frozen=True, rename="camel"):
+    """Files of a workspace."""
+
+    paths: tuple[str, ...] = ()

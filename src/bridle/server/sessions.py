@@ -248,6 +248,10 @@ class Sessions:
         """Take back what a turn changed, as it was previewed."""
         return await self._undoing.undo(session_id, undo, by)
 
+    async def undo_in(self, session: "Session", undo: Undo, by: str) -> UndoOutcome:
+        """The same in a session that whoever asks has open."""
+        return await self._undoing.undo_in(session, undo, by)
+
     async def files(self, session_id: str, query: str = "", limit: int = 50) -> Paths:
         """Files of its workspace that match, the best first."""
         return await self._looking.files(session_id, query, limit)

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from bridle.engine.session import Session
 from bridle.errors import SessionBusy, SessionError
 from bridle.events import Undone
 from bridle.server.ground import Ground
@@ -42,21 +43,25 @@ class Undoing:
         """Do it, and say so in the session's log. Raise `ApprovalChanged`, `SessionBusy`."""
         self._holding.check_taking()
         async with self._holding.use(session_id) as session:
-            session.check_idle()
-            seen = await asyncio.to_thread(self._look, session_id, undo.turn)
-            if undo.token and undo.token != _token(seen):
-                raise ApprovalChanged(
-                    "what an undo would do has changed since it was shown; nothing was changed",
-                    hint="Look at the preview again.",
-                )
-            if seen.conflicts:
-                raise SessionBusy(
-                    f"nothing was changed: {_some(seen)} changed since",
-                    hint="Undo the later turns first, or put those files back by hand.",
-                )
-            done = await asyncio.to_thread(self._do, session_id, seen.turn)
-            files = tuple(one.path for one in done.files)
-            await session.note(Undone(done.turn, by, files, done.undo))
+            return await self.undo_in(session, undo, by)
+
+    async def undo_in(self, session: Session, undo: Undo, by: str) -> UndoOutcome:
+        """The same in a session that whoever asks has open."""
+        session.check_idle()
+        seen = await asyncio.to_thread(self._look, session.id, undo.turn)
+        if undo.token and undo.token != _token(seen):
+            raise ApprovalChanged(
+                "what an undo would do has changed since it was shown; nothing was changed",
+                hint="Look at the preview again.",
+            )
+        if seen.conflicts:
+            raise SessionBusy(
+                f"nothing was changed: {_some(seen)} changed since",
+                hint="Undo the later turns first, or put those files back by hand.",
+            )
+        done = await asyncio.to_thread(self._do, session.id, seen.turn)
+        files = tuple(one.path for one in done.files)
+        await session.note(Undone(done.turn, by, files, done.undo))
         skipped = tuple(one.path for one in done.conflicts) + done.left
         return UndoOutcome(turn=done.turn, files=files, skipped=skipped, undo=done.undo)
 

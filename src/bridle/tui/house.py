@@ -17,7 +17,11 @@ from bridle.promises.session import Answer, Conversation
 
 
 class Listed(Struct, frozen=True, kw_only=True):
-    """A session as the picker shows it. `state`: running, asks, parked, done, idle."""
+    """A session as the picker shows it.
+
+    `state`: running, asks (somebody holds it and waits for an answer), parked (nobody holds it, and
+    answers are missing), done, failed, idle. `holder`: `here`, or a process in words.
+    """
 
     id: str
     title: str = ""
@@ -120,6 +124,10 @@ class House(Protocol):
     @property
     def window(self) -> int:
         """The model's context window in tokens; 0: not known."""
+        ...
+
+    def remarks(self) -> tuple[str, ...]:
+        """What is worth a line to the person and is no error; each is handed out once."""
         ...
 
     async def renew(self) -> None:

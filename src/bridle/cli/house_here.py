@@ -1,0 +1,231 @@
+"""A house whose sessions live in this process: an engine of ours, and the logs of this user.
+
+Moving from session to session is in `house_here_moving.py`, what is asked about all sessions in
+`house_here_desk.py`. Here are the verbs.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from bridle.cli.asking import current
+from bridle.cli.changing import back
+from bridle.cli.find import find_session
+from bridle.cli.house_here_moving import Moving
+from bridle.cli.house_here_words import plainly
+from bridle.cli.taking import fork_session, pieces_of, write_private
+from bridle.cli.words import person
+from bridle.errors import SessionBusy, SessionError
+from bridle.events import ApprovalAsked
+from bridle.policy import Mode
+from bridle.promises.session import Answer
+from bridle.tui.house import Asked, Found, Listed, Named, Place, Undone
+
+
+class OwnHouse(Moving):
+    """A conversation here, and everything around it: keeps the promise `tui.house.House`."""
+
+    @property
+    def is_begun(self) -> bool:
+        """Is there a log of this session yet?"""
+        return self.session.seq > 0
+
+    @property
+    def began(self) -> int:
+        """From its beginning."""
+        return 0
+
+    @property
+    def model(self) -> str:
+        """The model's name, with its provider's; or the agent's, with the model it was told."""
+        if self._attached is not None:
+            return self._attached.model
+        chosen = self.setup.agent_model
+        return f"{self.engine.provider.info.label}{f' ({chosen})' if chosen else ''}"
+
+    @property
+    def agent(self) -> str:
+        """Who carries the turns."""
+        return self.setup.agent if self._attached is None else self._attached.agent
+
+    @property
+    def mode(self) -> Mode:
+        """What holds for the next call, also before the first prompt."""
+        return self.session.mode
+
+    @property
+    def place(self) -> Place:
+        """Where it works."""
+        if self._attached is not None:
+            return Place(workspace=self._attached.workspace)
+        return Place(workspace=str(self.setup.workspace))
+
+    @property
+    def window(self) -> int:
+        """The model's context window in tokens; 0: not known."""
+        return getattr(self.session, "window", None) or 0
+
+    def remarks(self) -> tuple[str, ...]:
+        """What was worth a line since the last time."""
+        found = tuple(self._told or ())
+        if self._told is not None:
+            self._told.clear()
+        return found
+
+    async def fork(self, at: int | None) -> None:
+        """On in a copy of this session; this one stays as it is."""
+        self._check_begun()
+        folder = self.setup.folder
+        with plainly():
+            name = await asyncio.to_thread(fork_session, folder, self.session.id, at)
+        await self.resume(name)
+
+    async def rewind(self, turns: int) -> int:
+        """So many turns back; the record that it went back to."""
+        self._check_begun()
+        folder, name = self.setup.folder, self.session.id
+        with plainly():
+            place = await asyncio.to_thread(lambda: back(folder.read(name), turns))
+        await self.session.rewind(place, by=person())
+        return place
+
+    async def change_mode(self, mode: Mode) -> None:
+        """What may run without asking, from the next call on; shown as soon as it holds."""
+        await self.session.set_mode(mode, by=person())
+
+    async def sessions(self, query: str = "", limit: int = 200) -> tuple[Listed, ...]:
+        """The newest sessions that fit, and what each does."""
+        return await self.desk.sessions(query, limit)
+
+    async def preview(self, session_id: str, lines: int = 40) -> str:
+        """The end of a session's conversation as plain text."""
+        return await self.desk.preview(session_id, lines)
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session a title. Raise `SessionLocked` where another process holds it."""
+        if (session := self.opened(session_id)) is not None:
+            await session.rename(title)
+        elif session_id == self.session.id:
+            await self.session.rename(title)
+        else:
+            await self.desk.rename(session_id, title)
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good; one that runs, or that is talked to, is refused."""
+        if session_id == self.session.id:
+            raise SessionBusy(
+                "this is the session that you are in, and it was not deleted",
+                hint="Go to another one first: /new, or /resume ID.",
+            )
+        if (session := self.opened(session_id)) is not None:
+            session.check_idle()
+            await session.close()
+        await self.desk.delete(session_id)
+
+    async def search(self, words: str, limit: int = 20) -> tuple[Found, ...]:
+        """Where that was said, in all sessions."""
+        return await self.desk.search(words, limit)
+
+    async def export(self, path: Path, form: str, *, force: bool = False) -> tuple[Path, int]:
+        """Write this session to a private file: where it is, how many bytes."""
+        self._check_begun()
+        folder, name = self.setup.folder, self.session.id
+
+        def write() -> tuple[Path, int]:
+            place = Path.cwd() / path.expanduser()
+            found = find_session(folder, name)
+            return place, write_private(place, pieces_of(folder, found, form), force=force)
+
+        with plainly():
+            return await asyncio.to_thread(write)
+
+    async def undo_preview(self, turn: int = 0) -> Undone:
+        """What an undo of that turn (0: the newest that changed something) would do."""
+        self._check_begun()
+        return await self.desk.undo_preview(self.session.id, turn)
+
+    async def undo(self, shown: Undone) -> None:
+        """Put back what was shown; say so in the log."""
+        self._check_begun()
+        await self.desk.undo(self.session, shown)
+
+    async def models(self) -> tuple[Named, ...]:
+        """The models that are known here; the one that answers now is the chosen one."""
+        return await self.desk.models(self.model)
+
+    async def agents(self) -> tuple[Named, ...]:
+        """Who can carry turns here."""
+        return await self.desk.agents(self.agent)
+
+    async def tools(self) -> tuple[Named, ...]:
+        """The tools that the model has."""
+        from bridle.cli.house_here_facts import tool_names
+
+        return tool_names(self.engine)
+
+    async def mcp(self) -> tuple[Named, ...]:
+        """The MCP servers of this folder; of one that does not count, why."""
+        from bridle.cli.house_here_facts import server_names
+
+        return await asyncio.to_thread(server_names, self.setup.workspace)
+
+    async def rules(self) -> tuple[Named, ...]:
+        """The rules that hold, the mode, the grants of this session."""
+        from bridle.cli.house_here_facts import rule_names
+
+        return rule_names(self.engine, self.session)
+
+    async def budget(self) -> tuple[tuple[str, str, str], ...]:
+        """Limits as name, used, most."""
+        from bridle.cli.house_here_facts import budget_of
+
+        return budget_of(self.session, self.engine.parts.limits)
+
+    async def set_budget(self, money: float) -> None:
+        """A lower limit for the session's money, from the next turn on."""
+        from bridle.cli.house_here_facts import narrow
+
+        await narrow(self.session, money)
+
+    async def doctor(self) -> tuple[str, ...]:
+        """What was found on this machine, a line each."""
+        from bridle.cli.house_here_facts import findings
+
+        return await asyncio.to_thread(findings)
+
+    async def files(self, query: str, limit: int = 50) -> tuple[str, ...]:
+        """Files of the workspace that fit, the best first; what git ignores is left out."""
+        return await self.desk.files(self.place.workspace, query, limit)
+
+    async def pending(self) -> tuple[Asked, ...]:
+        """The questions of all sessions that wait for an answer."""
+        return await self.desk.pending()
+
+    async def answer(self, session_id: str, asked: ApprovalAsked, answer: Answer) -> None:
+        """Answer a question of any session; the first answer wins."""
+        call, shown, by = asked.call.id, asked.shown, answer.by or person()
+        if (session := self.opened(session_id)) is not None:
+            await session.answer(call, answer, shown=shown, by=by)
+        elif session_id == self.session.id:
+            await self.session.answer(call, answer, shown=shown, by=by)
+        else:
+            await self.desk.answer(session_id, asked, answer)
+
+    async def preview_rule(self, session_id: str, asked: ApprovalAsked) -> tuple[str, ...]:
+        """The proposed rule, what it would have covered, where it goes: a line each."""
+        from bridle.cli.asking import previewed
+
+        said = await asyncio.to_thread(previewed, asked, session_id)
+        return tuple(line.strip() for line in said.splitlines())
+
+    def current(self, asked: ApprovalAsked) -> str | None:
+        """What the file that a call would change holds now; None: not known."""
+        return current(asked)
+
+    def news(self) -> AsyncGenerator[None, None]:
+        """Something about the sessions changed. Never ends."""
+        return self.desk.news(lambda: self.engines)
+
+    def _check_begun(self) -> None:
+        if not self.is_begun:
+            raise SessionError("nothing was said in this session yet", hint="Send a prompt first.")

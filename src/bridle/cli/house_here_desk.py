@@ -1,0 +1,204 @@
+"""What is asked about all sessions of this user, whichever process holds them. Shows nothing.
+
+The work is done by what a server does it with, without a server: it reads logs, hands letters to
+whoever holds a session, and takes up here what nobody holds. It is made when it is first needed.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bridle.cli.changing import take
+from bridle.cli.find import find_session
+from bridle.cli.words import person
+from bridle.client import RemoteSession, Undoing
+from bridle.config import Settings
+from bridle.engine.engine import Engine
+from bridle.engine.session import Session
+from bridle.errors import SessionLocked
+from bridle.events import ApprovalAsked
+from bridle.promises.session import Answer, Conversation
+from bridle.stores.holder import named, pid_of
+from bridle.stores.reading import SessionFolder
+from bridle.tui.house import Asked, Found, Listed, Named, Undone
+from bridle.tui.house_asked import asked_of, ending
+
+if TYPE_CHECKING:
+    from bridle.cli.catalogue import Menu
+    from bridle.server.sessions import Sessions
+    from bridle.server.views import SessionView
+
+_FAREWELL = 5.0  # seconds that what was taken up here has to end
+_PAGE = 200
+
+
+class Desk:
+    """Everything around the one session that is talked to."""
+
+    def __init__(
+        self, folder: SessionFolder, settings: Settings, flags: dict[str, Any], face: str
+    ) -> None:
+        self.folder = folder
+        self._settings = settings
+        self._flags = flags
+        self._face = face
+        self._sessions: Sessions | None = None
+
+    @property
+    def sessions_of_all(self) -> "Sessions":
+        """What does the work."""
+        if self._sessions is None:
+            from bridle.cli.opening import opening
+            from bridle.server.opening import Engines
+            from bridle.server.sessions import Sessions
+
+            kept = {"resume": None, "go_on": False, "worktree": None, "mode": None, "yes": False}
+            engines = Engines(opening({**self._flags, **kept}, self._face))
+            self._sessions = Sessions(self.folder, engines, None)
+        return self._sessions
+
+    async def close(self) -> None:
+        """Let go of what was taken up here."""
+        if self._sessions is not None:
+            await self._sessions.stop(_FAREWELL)
+
+    def path(self, session_id: str) -> Path:
+        """Where its log lies."""
+        return self.folder.path(session_id)
+
+    def holds(self, session_id: str) -> bool:
+        """Was that session taken up here for an errand?"""
+        return self._sessions is not None and self._sessions.opened(session_id) is not None
+
+    async def sessions(self, query: str, limit: int) -> tuple[Listed, ...]:
+        """The newest that fit, and what each does."""
+        found: list[Listed] = []
+        cursor = ""
+        while len(found) < limit:
+            most = min(_PAGE, limit - len(found))
+            page = await self.sessions_of_all.list(query, most, cursor)
+            found += map(_listed, page.sessions)
+            if not (cursor := page.next):
+                break
+        return tuple(found)
+
+    async def preview(self, session_id: str, lines: int) -> str:
+        """The end of a session's conversation as plain text."""
+        history = await self.sessions_of_all.history(session_id)
+        return ending(history.messages, lines)
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session a title. Raise `SessionLocked`."""
+        found = await asyncio.to_thread(find_session, self.folder, session_id)
+        await asyncio.to_thread(take, found, lambda session: session.rename(title))
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good. Raise `SessionBusy`, `SessionLocked`."""
+        pid = await asyncio.to_thread(pid_of, self.path(session_id))
+        if pid not in (None, os.getpid()):
+            raise SessionLocked(
+                f"session {session_id} is in use by {named(pid or 0)}, and was not deleted",
+                hint="Stop it there first.",
+            )
+        await self.sessions_of_all.delete(session_id, person())
+
+    async def search(self, words: str, limit: int) -> tuple[Found, ...]:
+        """Where that was said."""
+        found = await self.sessions_of_all.search(words, limit)
+        return tuple(
+            Found(session_id=one.session_id, seq=one.seq, title=one.title, text=one.text)
+            for one in found.hits
+        )
+
+    async def undo_preview(self, session_id: str, turn: int) -> Undone:
+        """What an undo would do. Raise `NotFound` where there is nothing to take back."""
+        seen = await self.sessions_of_all.undo_preview(session_id, turn)
+        files = tuple((one.path, _HOW[one.how], one.diff) for one in seen.files)
+        return Undone(
+            turn=seen.turn,
+            files=files,
+            uncovered=seen.uncovered,
+            clashes=seen.clashes,
+            token=seen.token,
+        )
+
+    async def undo(self, session: Conversation, shown: Undone) -> None:
+        """Do exactly that, and say so in the session's log. Raise `ApprovalChanged`."""
+        from bridle.server.views import Undo
+
+        wanted = Undo(shown.turn, shown.token)
+        if isinstance(session, RemoteSession):
+            await session.undo(Undoing(turn=shown.turn, token=shown.token))
+        elif isinstance(session, Session):
+            await self.sessions_of_all.undo_in(session, wanted, person())
+        else:
+            await self.sessions_of_all.undo(session.id, wanted, person())
+
+    async def models(self, chosen: str) -> tuple[Named, ...]:
+        """The models that are known here."""
+        from bridle.cli.house_here_facts import to_named
+
+        return to_named(await self._menu().models(), chosen)
+
+    async def agents(self, chosen: str) -> tuple[Named, ...]:
+        """Who can carry turns here."""
+        from bridle.cli.house_here_facts import to_named
+
+        return to_named(await self._menu().agents(), chosen)
+
+    def _menu(self) -> "Menu":
+        from bridle.cli.catalogue import Menu
+        from bridle.server.offering import Offer
+
+        return Menu(self._settings, Offer())
+
+    async def files(self, workspace: str, query: str, limit: int) -> tuple[str, ...]:
+        """Files of a folder that fit, the best first."""
+        where = await asyncio.to_thread(os.path.realpath, workspace)
+        return (await self.sessions_of_all.workspace_files(where, query, limit)).paths
+
+    async def pending(self) -> tuple[Asked, ...]:
+        """The questions that wait; those whose answer is on its way are left out."""
+        found = (await self.sessions_of_all.pending()).approvals
+        told = (asked_of(one) for one in found if not one.posted)
+        return tuple(one for one in told if one is not None)
+
+    async def answer(self, session_id: str, asked: ApprovalAsked, answer: Answer) -> None:
+        """Have an answer count: through who holds the session, or with a letter that waits."""
+        from bridle.cli.house_here_letters import answer_elsewhere
+
+        await answer_elsewhere(self, session_id, asked, answer)
+
+    async def news(self, engines: Callable[[], Iterable[Engine]]) -> AsyncGenerator[None, None]:
+        """Something about the sessions changed, here or in another process."""
+        from bridle.cli.house_here_news import news
+
+        async for _ in news(self.folder, engines):
+            yield
+
+
+_HOW = {"added": "comes back", "changed": "changes back", "deleted": "goes"}
+_STATES = {"waiting": "asks"}
+
+
+def _listed(view: "SessionView") -> Listed:
+    mine = named(os.getpid())
+    state = _STATES.get(view.state, view.state)
+    if view.waiting and not view.holder:
+        state = "parked"
+    return Listed(
+        id=view.id,
+        title=view.title,
+        workspace=view.workspace,
+        model=view.model,
+        agent=view.agent,
+        state=state,
+        waiting=view.waiting,
+        cost=view.cost,
+        unpriced=view.unpriced,
+        updated_at=view.updated_at,
+        parent=view.parent,
+        holder="here" if view.holder == mine else view.holder,
+    )

@@ -1,0 +1,86 @@
+"""What this process has to work with, as a house tells it: tools, MCP servers, rules, the machine.
+
+Reads what is there; what was found is put into words elsewhere.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict, replace
+
+from bridle.cli.words import person
+from bridle.client import RemoteSession
+from bridle.engine.engine import Engine
+from bridle.engine.limits import Limits
+from bridle.engine.session import Session
+from bridle.errors import SessionError, SessionLocked
+from bridle.promises.session import Conversation
+from bridle.server.inventory import rules_of, servers_of, tools_of
+from bridle.tui.house import Named
+from bridle.tui.house_budget import budget_lines
+
+if TYPE_CHECKING:
+    from bridle.server.views import Choices
+
+
+def to_named(choices: "Choices", chosen: str = "") -> tuple[Named, ...]:
+    """Choices as a house tells them; `chosen` is one of them, and first where it was not known."""
+    found = tuple(
+        Named(
+            name=one.name,
+            about=one.label,
+            chosen=one.name == chosen if chosen else one.default,
+            why_not=one.why_not,
+        )
+        for one in choices.choices
+    )
+    if chosen and not any(one.chosen for one in found):
+        return (Named(name=chosen, chosen=True), *found)
+    return found
+
+
+def tool_names(engine: Engine) -> tuple[Named, ...]:
+    """The tools that the model has."""
+    return to_named(tools_of(engine))
+
+
+def server_names(workspace: Path) -> tuple[Named, ...]:
+    """The MCP servers of a folder; of one that does not count, why."""
+    return to_named(servers_of(str(workspace)))
+
+
+def rule_names(engine: Engine, session: Conversation) -> tuple[Named, ...]:
+    """The mode, the grants of a session, and the rules that hold."""
+    grants = session.grants() if isinstance(session, Session | RemoteSession) else ()
+    return to_named(rules_of(engine.parts.rules, session.mode, grants))
+
+
+def budget_of(session: Conversation, usual: Limits) -> tuple[tuple[str, str, str], ...]:
+    """Limits as name, used, most."""
+    limits = session.limits if isinstance(session, Session) else usual
+    return budget_lines(asdict(limits), session.metrics)
+
+
+async def narrow(session: Conversation, money: float) -> None:
+    """A lower limit for the session's money, from the next turn on."""
+    if not 0 < money < 1e9:
+        raise SessionError("that is no sum of money", hint="For example: /budget 2.50")
+    if isinstance(session, RemoteSession):
+        await session.set_budget(session_money=money)
+    elif isinstance(session, Session):
+        await session.narrow(replace(session.limits, session_money=money), by=person())
+    else:
+        raise SessionLocked(
+            f"session {session.id} is in use by another process, which keeps its limits",
+            hint="Set it there.",
+        )
+
+
+def findings() -> tuple[str, ...]:
+    """In a thread: what was found on this machine, a line each."""
+    from bridle.cli.checkup import examine, shown
+    from bridle.cli.style import Paint
+
+    found = list(examine())
+    width = max(len(one.topic) for one in found)
+    return tuple(line for one in found for line in shown(one, Paint(False), width))

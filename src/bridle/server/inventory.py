@@ -1,0 +1,63 @@
+"""What a session has to work with, a line each: its tools, its MCP servers, the rules that hold.
+
+Reads what is there; starts nothing, so that a server's tools are those that are known by now.
+"""
+
+from collections.abc import Iterable
+
+from bridle.engine.engine import Engine
+from bridle.errors import ConfigError
+from bridle.events import Grant
+from bridle.policy import Rule
+from bridle.server.views import Choices, Named
+from bridle.workspace.text import one_line
+
+_ABOUT = 200  # characters of a description
+
+
+def tools_of(engine: Engine) -> Choices:
+    """Our own first, in the order in which the model sees them; then those of MCP servers."""
+    parts = engine.parts
+    known = [*parts.offered, *(tool for source in parts.sources for tool in source.tools())]
+    return Choices(tuple(Named(one.name, one_line(one.description, _ABOUT)) for one in known))
+
+
+def servers_of(workspace: str) -> Choices:
+    """The MCP servers of a folder. One that does not count says why."""
+    from bridle.runtime.mcp import standing
+
+    try:
+        found = standing(workspace)
+    except ConfigError as error:
+        return Choices((Named("mcp.yaml", why_not=f"{error.message}. {error.hint}".strip()),))
+    counting = [
+        Named(
+            one.name,
+            "of this folder" if one.here else "yours",
+            default=one.enabled,
+            why_not="" if one.enabled else "It is switched off.",
+        )
+        for one in found.servers
+    ]
+    refused = [Named(".bridle/mcp.yaml", why_not=f"{what}. {hint}") for what, hint in found.notes]
+    return Choices((*counting, *refused))
+
+
+def rules_of(rules: Iterable[Rule], mode: str, grants: Iterable[Grant]) -> Choices:
+    """The mode, what was allowed for the session, and the rules, as they are written."""
+    known = [Named(f"mode: {mode}", _MODES.get(mode, ""), default=True)]
+    for one in grants:
+        until = f", until {one.until}" if one.until else ""
+        known.append(Named(f"allowed: {one.what}", f"for this session, by {one.by}{until}"))
+    for rule in rules:
+        about = " · ".join(filter(None, (rule.reason, rule.origin)))
+        known.append(Named(str(rule), about))
+    return Choices(tuple(known))
+
+
+_MODES = {
+    "plan": "only reads, until a plan is agreed to",
+    "ask": "asks before what no rule allows",
+    "edits": "edits files of the workspace unasked",
+    "auto": "asks nothing; what is denied stays denied",
+}

@@ -1,0 +1,105 @@
+"""The table of `/` commands: what each is called, what it takes, what it means, where it works.
+
+The screen, the REPL, completion and the documents all read this one. What a command does is each
+face's own business; nothing here acts.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Literal
+
+from msgspec import Struct
+
+from bridle.policy import MODES
+
+Where = Literal["everywhere", "screen"]
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """One of them. `argument` is as people write it: `[NAME]` may be left out, `NAME` may not."""
+
+    name: str
+    argument: str = ""
+    meaning: str
+    where: Where = "everywhere"
+    also: tuple[str, ...] = ()  # other names
+    own: str = ""  # a user's own: the file that it comes from
+
+    @property
+    def spelled(self) -> str:
+        """With its slash and its argument."""
+        return f"/{self.name} {self.argument}".rstrip()
+
+    @property
+    def is_needy(self) -> bool:
+        """Can it do nothing without its argument?"""
+        return bool(self.argument) and not self.argument.startswith("[")
+
+
+def _command(
+    name: str, argument: str, meaning: str, *also: str, where: Where = "everywhere"
+) -> Command:
+    return Command(name=name, argument=argument, meaning=meaning, also=also, where=where)
+
+
+TABLE: tuple[Command, ...] = (
+    _command("help", "[COMMAND]", "this list, or what one of them does"),
+    _command("new", "", "a new session, in the mode of your settings"),
+    _command("sessions", "[WORDS]", "the newest sessions and what each is doing"),
+    _command("resume", "ID", "take that session up, or watch and answer it where it runs"),
+    _command("fork", "[SEQ]", "go on in a copy of this session, from its end or from a record"),
+    _command("rewind", "[N]", "take the conversation back by N turns; files stay as they are"),
+    _command("undo", "[TURN]", "put back the files that a turn changed; shows them first"),
+    _command("model", "[NAME]", "another model from here on; without a name, which there are"),
+    _command("agent", "[NAME]", "who carries the turns: loop, claude-code, acp:COMMAND"),
+    _command("mode", "[MODE]", f"what may run without asking: {', '.join(MODES)}"),
+    _command("plan", "[WORDS]", "plan mode: look and plan, change nothing until you agree"),
+    _command("tools", "", "the tools that the model has"),
+    _command("mcp", "", "the MCP servers of this folder, and which are refused"),
+    _command("policy", "", "the rules that hold here, and what was allowed in this session"),
+    _command("approvals", "", "the questions of all sessions that wait for an answer"),
+    _command("budget", "[MONEY]", "what was used of the limits; with a sum, a lower one for money"),
+    _command("cost", "", "what this session has used"),
+    _command("compact", "", "shorten the conversation now: the model writes down what matters"),
+    _command("rename", "TITLE", "give this session a title"),
+    _command("search", "WORDS", "where that was said, in all sessions"),
+    _command("export", "FILE", "write this session to FILE, as Markdown if its name ends in .md"),
+    _command("theme", "[NAME]", "dark, light or plain colours"),
+    _command("doctor", "", "what was found on the machine where the sessions live"),
+    _command("copy", "[code]", "copy the last answer, or its last block of code", where="screen"),
+    _command("editor", "", "write the prompt in $EDITOR", where="screen"),
+    _command("find", "[WORDS]", "look for words in this conversation", where="screen"),
+    _command("quit", "", "leave; the session is kept", "exit", "q"),
+)
+
+_NAMED = {name: one for one in TABLE for name in (one.name, *one.also)}
+
+
+def command_of(name: str, own: Iterable[Command] = ()) -> Command | None:
+    """The command of exactly that name, with or without its slash. Ours come before a user's."""
+    word = name.removeprefix("/")
+    return _NAMED.get(word) or next((one for one in own if one.name == word), None)
+
+
+def split(line: str) -> tuple[str, str]:
+    """A line as the name of a command and the rest of it. `/mode auto`: mode, auto."""
+    word, _, rest = line.strip().partition(" ")
+    if "\n" in word:  # the argument begins in the next line
+        word, _, more = word.partition("\n")
+        rest = f"{more} {rest}".rstrip()
+    return word.removeprefix("/"), rest.strip()
+
+
+def nearest(name: str, own: Iterable[Command] = ()) -> str:
+    """The name that was perhaps meant; empty where none is near."""
+    names = [*_NAMED, *(one.name for one in own)]
+    found = get_close_matches(name.removeprefix("/"), names, 1)
+    return found[0] if found else ""
+
+
+def matching(start: str, own: Iterable[Command] = ()) -> tuple[Command, ...]:
+    """The commands whose name begins so, the exact one first, for completion."""
+    word = start.removeprefix("/")
+    every = [*TABLE, *own]
+    exact = [one for one in every if word == one.name]
+    return tuple(exact + [one for one in every if one.name.startswith(word) and one not in exact])

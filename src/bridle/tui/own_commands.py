@@ -1,0 +1,79 @@
+"""A user's own `/` commands: Markdown files, whose name is the command and whose text the prompt.
+
+`review.md` is `/review`; `$ARGUMENTS` stands for what is typed behind it. What the first line says
+after `#`, or `description:` in a head between `---`, is its meaning in lists. Reads files with
+bounds and runs nothing; whether a folder's own commands may be read is the caller's to say.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from bridle.tui.commands import Command, command_of
+from bridle.workspace.text import one_line
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_LARGEST = 100_000  # bytes
+_MOST = 200  # files of a folder
+_HEAD = re.compile(r"\A---\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.S)
+_FIELD = re.compile(r"^(description|argument-hint):[ \t]*(.*)$", re.M)
+_SLOT = "$ARGUMENTS"
+
+
+def own_commands(folders: Iterable[Path]) -> tuple[Command, ...]:
+    """The commands of these folders, by name; of two of one name the first folder's counts.
+
+    What is no command (a strange name, a link, too large, no text) is left out, and so is one that
+    has the name of one of ours.
+    """
+    found: dict[str, Command] = {}
+    for folder in folders:
+        for path in _files(folder):
+            name = path.stem
+            if name in found or command_of(name) is not None or not _NAME.fullmatch(name):
+                continue
+            if (text := _read(path)) is not None:
+                found[name] = _command(name, text, path)
+    return tuple(found[name] for name in sorted(found))
+
+
+def prompt_of(command: Command, arguments: str) -> str:
+    """The prompt that a user's own command stands for; empty where its file is gone."""
+    text = _read(Path(command.own)) if command.own else None
+    if text is None:
+        return ""
+    body = _HEAD.sub("", text, 1).strip()
+    if _SLOT in body:
+        return body.replace(_SLOT, arguments)
+    return f"{body}\n\n{arguments}".strip() if arguments else body
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            names = [one.name for one in entries if one.name.endswith(".md")]
+    except OSError:
+        return []
+    return [folder / name for name in sorted(names)[:_MOST]]
+
+
+def _read(path: Path) -> str | None:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            data = file.read(_LARGEST + 1)
+        return None if len(data) > _LARGEST else data.decode()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _command(name: str, text: str, path: Path) -> Command:
+    head = _HEAD.match(text)
+    said = dict(_FIELD.findall(head[1])) if head else {}
+    body = _HEAD.sub("", text, 1).strip()
+    first = body.partition("\n")[0].lstrip("# ").strip()
+    meaning = one_line(said.get("description", "").strip("\"' ") or first or "your own", 100)
+    hint = one_line(said.get("argument-hint", "").strip("\"' "), 30)
+    argument = f"[{hint.strip('[]')}]" if hint else "[WORDS]" if _SLOT in body else ""
+    return Command(name=name, argument=argument, meaning=meaning, own=str(path))
