@@ -35,6 +35,8 @@ COMMANDS = {
     ),
     "config": ("config:command", "Show the settings and where each of them came from."),
     "demo": ("demo:command", "Watch a scripted model mend a small project. Needs no key."),
+    "completion": ("completion:command", "Print a script for your shell that completes commands."),
+    "help": ("help:command", "Show a page about a command or a topic; list them."),
 }
 
 
@@ -80,8 +82,6 @@ def _prepare_output() -> None:
 
 def _obey(arguments: list[str]) -> object:
     """What click's own `main` does, but for a broken pipe, of which it would make an error."""
-    if "_BRIDLE_COMPLETE" in os.environ:  # a shell asks for completions
-        return commands.main(arguments, prog_name="bridle")
     try:
         with commands.make_context("bridle", arguments) as ctx:
             return commands.invoke(ctx)
