@@ -1,0 +1,218 @@
+"""Dialogs in a small app of their own: what decides, what does not, and what is shown."""
+
+from time import monotonic
+
+import pytest
+from textual import events
+from textual.app import App
+from textual.widgets import OptionList
+
+from bridle.tui.dialogs import AskText, Choose, Confirm, Field, Item, TextPage
+from bridle.tui.dialogs_sheet import Sheet, diff_lines
+from rig import run
+
+HOSTILE = "a\x1b[2Jb\u202ec\U000e0041"
+HARMLESS = "a\\x1b[2Jb\\u202ec\\U000e0041"
+
+
+class Small(App):
+    """Nothing but what is pushed."""
+
+
+def play(dialog, story, size=(80, 24)):
+    """Open a dialog, tell the story, and give back what it was dismissed with."""
+
+    async def whole():
+        app, given = Small(), []
+        async with app.run_test(size=size) as pilot:
+            await app.push_screen(dialog, given.append)
+            await until(pilot, lambda: dialog.guard.is_drawn)
+            await story(app, pilot)
+            await pilot.pause()
+        return given
+
+    return run(whole())
+
+
+async def until(pilot, condition):
+    for _ in range(500):
+        if condition():
+            return
+        await pilot.pause(0.01)
+    raise AssertionError("it never came to that")
+
+
+async def press(app, pilot, key, after=1.0, character=None):
+    """A key that was pressed so long after now, as the guard sees it."""
+    event = events.Key(key, character or (key if len(key) == 1 else None))
+    event.time = monotonic() + after
+    app.post_message(event)
+    await pilot.pause()
+
+
+@pytest.mark.parametrize(("key", "answer"), [("y", True), ("n", False), ("escape", False)])
+def test_a_question_is_answered_by_its_keys(key, answer):
+    async def story(app, pilot):
+        await press(app, pilot, key)
+
+    assert play(Confirm("Delete it?", "It goes for good."), story) == [answer]
+
+
+def test_keys_typed_ahead_answer_nothing_however_many_they_are():
+    async def story(app, pilot):
+        await press(app, pilot, "y", after=-1)
+        for n in range(10):
+            await press(app, pilot, "y", after=0.3 * (n + 1))
+
+    assert play(Confirm("Delete it?", "It goes for good."), story) == []
+
+
+def test_after_a_pause_the_key_counts():
+    async def story(app, pilot):
+        await press(app, pilot, "y", after=0.1)
+        await press(app, pilot, "y", after=0.9)
+
+    assert play(Confirm("Delete it?", "It goes for good."), story) == [True]
+
+
+def test_words_written_for_something_else_answer_nothing():
+    async def story(app, pilot):
+        for n, letter in enumerate("why not yes, any day"):
+            await press(app, pilot, "space" if letter == " " else letter, after=0.6 + 0.1 * n)
+
+    dialog = Confirm("Delete it?", "It goes for good.")
+    dialog.guard.slipped(monotonic())
+    assert play(dialog, story) == []
+
+
+def test_other_keys_answer_nothing():
+    async def story(app, pilot):
+        for key in ("enter", "space", "q", "Y", "tab"):
+            await press(app, pilot, key, after=2)
+
+    assert play(Confirm("Delete it?", "It goes for good."), story) == []
+
+
+def test_what_has_to_be_read_is_read_to_its_end_before_yes_counts():
+    lines = [(f"line {n}", "") for n in range(60)]
+
+    async def story(app, pilot):
+        await press(app, pilot, "y")
+        assert isinstance(app.screen, Confirm)
+        for _ in range(8):
+            await pilot.press("pagedown")
+        await until(pilot, lambda: app.screen.query_one(Sheet).was_read)
+        await press(app, pilot, "y", after=3)
+
+    assert play(Confirm("Trust it?", "Let this count?", lines, read=True), story) == [True]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (60, 20)])
+def test_a_short_text_is_read_at_once_in_any_window(size):
+    async def story(app, pilot):
+        await until(pilot, lambda: app.screen.query_one(Sheet).was_read)
+        await press(app, pilot, "y")
+
+    dialog = Confirm("Trust it?", "Let this count?", [("one line", "")], read=True)
+    assert play(dialog, story, size) == [True]
+
+
+def test_everything_shown_is_neutral():
+    async def story(app, pilot):
+        shown = app.export_screenshot()
+        for bad in ("\x1b", "\u202e", "\U000e0041"):
+            assert bad not in shown
+        assert "\\x1b[2Jb" in shown.replace("&#160;", " ")
+
+    play(Confirm(HOSTILE, HOSTILE, [(HOSTILE, "")]), story)
+    play(TextPage(HOSTILE, [(HOSTILE, "head")]), story)
+    play(Choose(HOSTILE, [Item(HOSTILE, HOSTILE, HOSTILE)]), story)
+    play(AskText(HOSTILE, HOSTILE), story)
+
+
+def test_a_field_is_neutral_however_the_text_came_in():
+    async def story(app, pilot):
+        field = app.screen.query_one(Field)
+        assert field.value == HARMLESS
+        field.value = ""
+        field.post_message(events.Paste(HOSTILE))
+        await pilot.pause()
+        assert field.value == HARMLESS
+        await press(app, pilot, "enter")
+
+    assert play(AskText("Title", HOSTILE), story) == [HARMLESS]
+
+
+ITEMS = [
+    Item("a", "anthropic/claude", "large"),
+    Item("o", "offline", "needs nobody", chosen=True),
+    Item("x", "openai/gpt", why_not="no key was found"),
+]
+
+
+def test_one_is_chosen_by_typing_and_enter():
+    async def story(app, pilot):
+        await pilot.press(*"claude")
+        await press(app, pilot, "enter", after=2)
+
+    assert play(Choose("Model", ITEMS), story) == ["a"]
+
+
+def test_the_chosen_one_is_highlighted_first_and_arrows_go_round():
+    async def story(app, pilot):
+        assert app.screen.query_one(OptionList).highlighted == 1
+        await pilot.press("up", "up", "up")
+        await press(app, pilot, "enter", after=2)
+
+    assert play(Choose("Model", ITEMS), story) == ["o"]
+
+
+def test_one_that_cannot_be_had_says_why_and_the_list_stays():
+    async def story(app, pilot):
+        await pilot.press(*"gpt")
+        await press(app, pilot, "enter", after=2)
+        assert isinstance(app.screen, Choose)
+
+    assert play(Choose("Model", ITEMS), story) == []
+
+
+def test_enter_typed_ahead_chooses_nothing_and_escape_leaves():
+    async def story(app, pilot):
+        await press(app, pilot, "enter", after=0.1)
+        assert isinstance(app.screen, Choose)
+        await pilot.press("escape")
+
+    assert play(Choose("Model", ITEMS), story) == [None]
+
+
+def test_nothing_left_is_said():
+    async def story(app, pilot):
+        await pilot.press(*"zzz")
+        await press(app, pilot, "enter", after=2)
+        assert "There is none." in app.export_screenshot().replace("&#160;", " ")
+
+    assert play(Choose("Model", ITEMS), story) == []
+
+
+@pytest.mark.parametrize("key", ["escape", "q"])
+def test_a_page_is_scrolled_and_closed(key):
+    async def story(app, pilot):
+        await pilot.press("pagedown", "j", "k", "space", "down")
+        assert app.screen.query_one(Sheet).scroll_offset.y > 20
+        await press(app, pilot, key)
+
+    assert play(TextPage("Long", [("x\n" * 200, "")]), story) == [None]
+
+
+def test_a_megabyte_is_wrapped_and_shown_to_its_end():
+    async def story(app, pilot):
+        await pilot.press("end")
+        await until(pilot, lambda: app.screen.query_one(Sheet).was_read)
+        assert "the&#160;end" in app.export_screenshot()
+
+    play(TextPage("Long", [("word " * 200_000, ""), ("the end", "")]), story)
+
+
+def test_the_lines_of_a_diff_are_told_apart():
+    found = diff_lines("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z\n")
+    assert [kind for _, kind in found] == ["muted", "muted", "place", "removed", "added", ""]
