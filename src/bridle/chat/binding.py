@@ -8,13 +8,12 @@ Knows no transport and no database.
 
 import hashlib
 import hmac
+import json
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
-
-import msgspec
 
 from bridle.errors import AgentError
 
@@ -111,7 +110,7 @@ class Seal:
     ) -> dict[str, Any]:
         """The binding as it goes into `_meta`, vouched for."""
         wire = binding.to_wire()
-        wire["issued"] = (at or datetime.now(UTC)).timestamp()
+        wire["issued"] = int((at or datetime.now(UTC)).timestamp() * 1000)
         wire["nonce"] = secrets.token_urlsafe(12)
         wire["signature"] = self._mark(wire, tool, arguments)
         return wire
@@ -133,9 +132,9 @@ class Seal:
 
     def _fresh(self, wire: dict[str, Any], now: float) -> None:
         issued, nonce = wire.get("issued"), wire.get("nonce")
-        if not isinstance(issued, int | float) or not isinstance(nonce, str):
+        if not isinstance(issued, int) or not isinstance(nonce, str):
             raise BindingRefused("the binding of the call has no time")
-        if abs(now - issued) > self._window:
+        if abs(now - issued / 1000) > self._window:
             raise BindingRefused("the binding of the call is too old, or the clocks differ")
         if nonce in self._seen:
             raise BindingRefused("the binding of the call was used already")
@@ -145,7 +144,7 @@ class Seal:
 
     def _mark(self, wire: dict[str, Any], tool: str, arguments: dict[str, Any]) -> str:
         try:
-            signed = msgspec.json.encode([wire, tool, arguments], order="sorted")
+            signed = json.dumps([wire, tool, arguments], sort_keys=True, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise BindingRefused("the call cannot be signed", error) from error
-        return hmac.new(self._secret, signed, hashlib.sha256).hexdigest()
+        return hmac.new(self._secret, signed.encode(), hashlib.sha256).hexdigest()
