@@ -105,6 +105,11 @@ class Seal:
         self._window = window
         self._seen: dict[str, float] = {}
 
+    @property
+    def token(self) -> str:
+        """What opens the door of an HTTP server with the same secret; it signs nothing."""
+        return hmac.new(self._secret, b"bridle chat-tools: the door", hashlib.sha256).hexdigest()
+
     def sign(
         self, binding: Binding, tool: str, arguments: dict[str, Any], *, at: datetime | None = None
     ) -> dict[str, Any]:

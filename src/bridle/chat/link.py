@@ -33,7 +33,7 @@ class Life:
         return await asyncio.shield(self._ready)
 
     def end(self) -> None:
-        """Nobody takes it from here on; what is under way ends first."""
+        """Nobody takes it from here on; what is under way is told that it is gone."""
         self.over = True
         self._stop.set()
 
