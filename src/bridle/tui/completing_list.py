@@ -14,8 +14,9 @@ class CompletionList(OptionList, can_focus=False):
 
     DEFAULT_CSS = """
     CompletionList {
-        display: none; height: auto; max-height: 8; border: none; padding: 0 0 0 1;
-        background: $surface; scrollbar-size-vertical: 1;
+        display: none; height: auto; max-height: 8; border: none; background: $surface;
+        scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis;
+        &.-textual-compact { padding: 0 1 0 3; }
     }
     CompletionList.-open { display: block; }
     """
@@ -61,5 +62,5 @@ def _widened(choices: Sequence[Choice]) -> list[tuple[str, str]]:
 
 def _option(row: tuple[str, str]) -> Option:
     text, about = row
-    said = Content.assemble(text, "  " if about else "", (about, "$text-muted"))
+    said = Content.assemble(text, "  " if about else "", (about, "$foreground 60%"))
     return Option(said)

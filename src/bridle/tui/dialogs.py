@@ -30,7 +30,10 @@ T = TypeVar("T")
 class Field(Input):
     """One line of text, neutral however it came in."""
 
-    DEFAULT_CSS = "Field { border: none; height: 1; padding: 0; background: $boost; }"
+    DEFAULT_CSS = """
+    Field { border: none; height: 1; padding: 0; background: transparent; }
+    Field:focus { border: none; background-tint: $foreground 0%; }
+    """
 
     def validate_value(self, value: str) -> str:
         """Every value passes here."""
@@ -48,7 +51,7 @@ class Dialog(ModalScreen[T]):
     Dialog > Vertical {
         width: 90%; max-width: 100; min-width: 40; height: auto; max-height: 90%;
         background: $surface; border: round $border; padding: 0 1;
-        border-title-color: $text; border-title-style: bold; border-subtitle-color: $text-muted;
+        border-title-color: $text; border-title-style: bold; border-subtitle-color: $foreground 60%;
     }
     Dialog Sheet { margin: 0 0 1 0; max-height: 1fr; }
     Dialog #said { height: auto; margin: 0 0 1 0; }
@@ -179,7 +182,7 @@ class Choose(Dialog[str | None]):
     DEFAULT_CSS = """
     Choose OptionList {
         height: auto; max-height: 1fr; border: none; padding: 0; background: transparent;
-        margin: 1 0; scrollbar-size-vertical: 1;
+        margin: 1 0; scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis;
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -258,9 +261,9 @@ def _option(item: Item, at: int) -> Option:
     sign = "• " if item.chosen else "  "
     about = item.why_not or item.about
     said = Content.assemble(
-        (sign, "$text-accent"),
-        (clean_line(item.label, 70), "$text-muted" if item.why_not else ""),
-        (f"  {clean_line(about, 100)}" if about else "", "$text-muted"),
+        (sign, "$accent"),
+        (clean_line(item.label, 70), "$foreground 60%" if item.why_not else ""),
+        (f"  {clean_line(about, 100)}" if about else "", "$foreground 60%"),
     )
     return Option(said)
 

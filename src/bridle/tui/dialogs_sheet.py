@@ -26,7 +26,7 @@ class Sheet(ScrollView, can_focus=True):
     Sheet {
         height: auto; max-height: 100%; background: transparent; scrollbar-size-vertical: 1;
         & .sheet--head { text-style: bold; }
-        & .sheet--muted { color: $text-muted; }
+        & .sheet--muted { color: $foreground 60%; }
         & .sheet--warning { color: $text-warning; }
         & .sheet--added { color: $text-success; }
         & .sheet--removed { color: $text-error; }
