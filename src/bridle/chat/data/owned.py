@@ -94,7 +94,7 @@ def _scope(state: ORMExecuteState) -> None:
         raise ForeignRow("only queries over mapped classes can be scoped to a user")
     assert isinstance(state.session, OwnedSession)
     scoped = state.session.scope
-    state.statement = state.statement.options(*scoped)  # type: ignore[attr-defined]
+    state.statement = state.statement.options(*scoped)
 
 
 @event.listens_for(OwnedSession, "before_attach")

@@ -81,6 +81,9 @@ class Turn(Owned, table=True):
     lease_until: float = 0.0
     fence: int = 0
     attempts: int = 0
+    timezone: str = Field(default="UTC", max_length=64)
+    language: str = Field(default="", max_length=35)
+    success: bool = True  # of the reply, once there is one
     created_at: datetime = Field(default_factory=utc_now, sa_type=_MOMENT)
     finished_at: datetime | None = Field(default=None, sa_type=_MOMENT)
 

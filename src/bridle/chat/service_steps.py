@@ -1,0 +1,271 @@
+"""The steps of a turn in the database: each one transaction, so that a turn is never between two.
+
+arrive   the message is kept and has its number; where nobody is before it, it is claimed as well
+look     is it answered already, and who is at the head of the line?
+claim    take the head of the line: its lease, and a fence that is higher than everybody's before
+renew    the worker still lives
+finish   the reply is kept, if the fence is still the same; exactly once, since its place is taken
+release  the worker stops on purpose; another may go on at once
+
+Everything blocks, and runs in a session that belongs to the user.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import col, func, select
+
+from bridle.chat.data import Conversation, OwnedSession, StoredMessage, Turn, utc_now
+from bridle.chat.leases import is_dead
+from bridle.chat.refusals import Crowded, KeyReused, UnknownConversation
+from bridle.chat.service_values import Asked, Reply, ServiceLimits, Setting
+from bridle.chat.spending import charge_message, charge_money
+from bridle.chat.values import AgentContext, AgentResult, MessageHistory
+
+_TITLE = 60
+
+
+@dataclass(frozen=True)
+class Work:
+    """A turn that this worker holds, with everything needed to run it."""
+
+    turn_id: str
+    arrival: int
+    fence: int
+    attempts: int
+    context: AgentContext
+    message: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a message stands: its number in its conversation, and its work if it was its turn."""
+
+    turn_id: str
+    conversation_id: str
+    arrival: int
+    known: bool  # its key had come before
+    work: Work | None = None
+
+
+@dataclass(frozen=True)
+class Head:
+    """Who is first in the line of a conversation, and whether somebody may take its place."""
+
+    turn_id: str
+    fence: int
+    running: bool
+    free: bool
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Who does the steps: the worker's name, what it holds, its limits, and the leases' clock."""
+
+    worker: str
+    limits: ServiceLimits
+    now: float
+    held: frozenset[str] = frozenset()
+
+    def may_take(self, turn: Turn) -> bool:
+        """Is nobody at work on this turn, which says that it runs?"""
+        if turn.worker == self.worker:
+            return turn.id not in self.held  # we lost it when the database was away
+        return turn.lease_until < self.now or is_dead(turn.worker)
+
+
+def arrive(session: OwnedSession, asked: Asked, desk: Desk) -> Place:
+    """Keep the message and give it its number. Raise what the service refuses."""
+    known = _by_key(session, asked)
+    if known is not None:
+        return Place(known.id, known.conversation_id, known.arrival, known=True)
+    charge_message(session, desk.limits, desk.now)
+    conversation = _conversation(session, asked)
+    waiting = _open_turns(session, conversation.id)
+    if waiting >= desk.limits.waiting:
+        raise Crowded(
+            "Many of your messages still wait for their answers here. Please wait a moment.",
+            retry_after=5.0,
+        )
+    turn = _new_turn(conversation, asked)
+    conversation.arrivals += 1
+    conversation.updated_at = utc_now()
+    session.add(turn)
+    session.add(_message(turn, 0, "user", asked.message))
+    work = _take(session, turn, desk) if waiting == 0 else None
+    return Place(turn.id, conversation.id, turn.arrival, known=False, work=work)
+
+
+def look(session: OwnedSession, place: Place, desk: Desk) -> Reply | Head:
+    """The reply if there is one, else the head of the line. Raise `UnknownConversation`."""
+    turn = session.get(Turn, place.turn_id)
+    if turn is None:
+        raise _unknown()
+    if turn.state == "done":
+        return _reply(session, turn)
+    head = session.exec(_open(turn.conversation_id).limit(1)).one()
+    running = head.state == "running"
+    free = desk.may_take(head) if running else head.id == turn.id
+    return Head(head.id, head.fence, running, free)
+
+
+def claim(head: Head, session: OwnedSession, desk: Desk) -> Work | None:
+    """Take it, unless somebody was faster."""
+    turn = session.get(Turn, head.turn_id, with_for_update=True, populate_existing=True)
+    if turn is None or turn.state == "done" or turn.fence != head.fence:
+        return None
+    return _take(session, turn, desk)
+
+
+def renew(session: OwnedSession, work: Work, desk: Desk) -> bool:
+    """Is it still ours? Then for another while."""
+    turn = _held(session, work)
+    if turn is None:
+        return False
+    turn.lease_until = desk.now + desk.limits.lease
+    return True
+
+
+def finish(
+    session: OwnedSession, work: Work, result: AgentResult, desk: Desk, dollars: float = 0.0
+) -> Reply | None:
+    """Keep the reply; nothing, if somebody else holds the turn by now."""
+    turn = _held(session, work)
+    if turn is None:
+        return None
+    turn.state, turn.success, turn.finished_at = "done", result.success, utc_now()
+    message = _message(turn, 1, "assistant", result.response)
+    message.tool_calls = _calls(result) or None
+    session.add(message)
+    charge_money(session, dollars, desk.now)
+    session.flush()
+    return _reply(session, turn)
+
+
+def release(session: OwnedSession, work: Work) -> None:
+    """Let go of it: whoever comes next may take it at once."""
+    turn = _held(session, work)
+    if turn is not None:
+        turn.state, turn.lease_until, turn.worker = "waiting", 0.0, ""
+        turn.attempts -= 1
+
+
+def _by_key(session: OwnedSession, asked: Asked) -> Turn | None:
+    if not asked.key:
+        return None
+    turn = session.exec(select(Turn).where(Turn.key == asked.key)).one_or_none()
+    if turn is not None and turn.body != asked.body:
+        raise KeyReused("This was sent before as another message, so it was not sent again.")
+    return turn
+
+
+def _conversation(session: OwnedSession, asked: Asked) -> Conversation:
+    """The row, locked, so that arrivals are one after the other."""
+    if asked.conversation_id is None:
+        title = " ".join(asked.message.split())[:_TITLE]
+        found = Conversation(user_id=asked.user_id, title=title)
+        session.add(found)
+        session.flush()
+        return found
+    there = session.get(Conversation, asked.conversation_id, with_for_update=True)
+    if there is None:
+        raise _unknown()
+    return there
+
+
+def _unknown() -> UnknownConversation:
+    return UnknownConversation("I couldn't find that conversation. Please start a new one.")
+
+
+def _open(conversation_id: str) -> Any:
+    mine = Turn.conversation_id == conversation_id
+    return select(Turn).where(mine, Turn.state != "done").order_by(col(Turn.arrival))
+
+
+def _open_turns(session: OwnedSession, conversation_id: str) -> int:
+    mine = Turn.conversation_id == conversation_id
+    counted = select(func.count()).select_from(Turn).where(mine, Turn.state != "done")
+    return session.exec(counted).one()
+
+
+def _new_turn(conversation: Conversation, asked: Asked) -> Turn:
+    return Turn(
+        user_id=asked.user_id,
+        conversation_id=conversation.id,
+        arrival=conversation.arrivals,
+        key=asked.key or None,
+        body=asked.body,
+        timezone=asked.setting.timezone[:64],
+        language=asked.setting.language[:35],
+    )
+
+
+def _message(turn: Turn, half: int, role: str, content: str) -> StoredMessage:
+    return StoredMessage(
+        user_id=turn.user_id,
+        conversation_id=turn.conversation_id,
+        position=2 * turn.arrival + half,
+        role=role,
+        content=content,
+    )
+
+
+def _take(session: OwnedSession, turn: Turn, desk: Desk) -> Work:
+    turn.state, turn.worker = "running", desk.worker
+    turn.lease_until = desk.now + desk.limits.lease
+    turn.fence += 1
+    turn.attempts += 1
+    session.flush()
+    message, *before = _latest(session, turn, desk.limits.history + 1)
+    history = tuple(map(_history, reversed(before)))
+    setting = Setting(turn.timezone, turn.language)
+    context = AgentContext(
+        turn.user_id,
+        turn.conversation_id,
+        history,
+        turn_id=turn.id,
+        timezone=setting.timezone,
+        language=setting.language,
+    )
+    return Work(turn.id, turn.arrival, turn.fence, turn.attempts, context, message.content)
+
+
+def _latest(session: OwnedSession, turn: Turn, count: int) -> list[StoredMessage]:
+    """The turn's own message and those before it, newest first: never more than `count`."""
+    mine = StoredMessage.conversation_id == turn.conversation_id
+    until = col(StoredMessage.position) <= 2 * turn.arrival
+    newest = col(StoredMessage.position).desc()
+    asked = select(StoredMessage).where(mine, until).order_by(newest).limit(count)
+    return list(session.exec(asked))
+
+
+def _history(row: StoredMessage) -> MessageHistory:
+    calls = tuple(row.tool_calls) if row.tool_calls else None
+    return MessageHistory(row.role, row.content, row.created_at, calls)
+
+
+def _held(session: OwnedSession, work: Work) -> Turn | None:
+    turn = session.get(Turn, work.turn_id, with_for_update=True)
+    ours = turn is not None and turn.state == "running" and turn.fence == work.fence
+    return turn if ours else None
+
+
+def _reply(session: OwnedSession, turn: Turn) -> Reply:
+    mine = StoredMessage.conversation_id == turn.conversation_id
+    its = StoredMessage.position == 2 * turn.arrival + 1
+    row = session.exec(select(StoredMessage).where(mine, its)).one()
+    calls = tuple(row.tool_calls or ())
+    return Reply(row.content, row.conversation_id, row.id, False, turn.success, calls)
+
+
+def _calls(result: AgentResult) -> list[dict[str, Any]]:
+    """The calls as they are kept: what was asked for and what came of it."""
+    return [
+        {
+            "tool_name": one.tool_name,
+            "parameters": one.parameters,
+            "result": one.result,
+            "duration_ms": one.duration_ms,
+        }
+        for one in result.tool_calls
+    ]

@@ -1,0 +1,53 @@
+"""What a user may use up: messages a minute, dollars a day. Counted in the user's own rows.
+
+A user is charged in the same transaction in which the message is accepted, so that no number of
+processes lets more through. A message that is answered again from its key costs nothing.
+"""
+
+from sqlmodel import col, delete
+
+from bridle.chat.data import OwnedSession, Spent
+from bridle.chat.refusals import SpentOut, TooManyMessages
+from bridle.chat.service_values import ServiceLimits
+
+_MINUTE, _DAY = 60.0, 86_400.0
+
+
+def charge_message(session: OwnedSession, limits: ServiceLimits, now: float) -> None:
+    """One more message. Raise `TooManyMessages` or `SpentOut`, and charge nothing."""
+    if limits.dollars_a_day:
+        day = _row(session, "day", _DAY, now)
+        if day.dollars >= limits.dollars_a_day:
+            raise SpentOut(
+                "You've used up today's allowance. Your messages and tasks are all kept; "
+                "please come back tomorrow.",
+                retry_after=max(1.0, day.until - now),
+            )
+    if limits.messages_a_minute:
+        minute = _row(session, "minute", _MINUTE, now)
+        if minute.messages >= limits.messages_a_minute:
+            raise TooManyMessages(
+                "That's a lot of messages at once. Please wait a moment and send it again.",
+                retry_after=max(1.0, minute.until - now),
+            )
+        minute.messages += 1
+
+
+def charge_money(session: OwnedSession, dollars: float, now: float) -> None:
+    """What a turn cost."""
+    if dollars > 0:
+        _row(session, "day", _DAY, now).dollars += dollars
+
+
+def _row(session: OwnedSession, name: str, length: float, now: float) -> Spent:
+    """The row of the stretch of time that it is now; those of the past go."""
+    assert session.owner is not None
+    number = int(now // length)
+    key = (session.owner, f"{name}:{number}")
+    found = session.get(Spent, key, with_for_update=True)
+    if found is None:
+        session.exec(delete(Spent).where(col(Spent.until) < now - _DAY))
+        found = Spent(user_id=session.owner, period=key[1], until=(number + 1) * length)
+        session.add(found)
+        session.flush()
+    return found
