@@ -15,6 +15,7 @@ from bridle import __version__
 from bridle.cli.lazy import Lazy
 
 COMMANDS = {
+    "chat": ("chat:command", "Talk on a full screen; what `bridle` alone does in a terminal."),
     "run": ("run:command", "Send one prompt and print the answer."),
     "repl": ("repl:command", "Talk line by line."),
     "serve": ("serve:command", "Serve sessions over HTTP, with a page for the browser."),
@@ -28,6 +29,7 @@ COMMANDS = {
     "policy": ("policy:command", "Show what would be decided of a command; check the rules."),
     "trust": ("trust:command", "Let a folder's own rules and instructions count."),
     "mcp": ("mcp:command", "Set up MCP servers, whose tools the model can use; or be one."),
+    "chat-tools": ("chat_tools:command", "Serve the tools of the task chat by MCP."),
     "acp": ("acp:command", "Be an editor's agent, over standard input and output."),
     "doctor": (
         "doctor:command",
@@ -38,6 +40,8 @@ COMMANDS = {
     "completion": ("completion:command", "Print a script for your shell that completes commands."),
     "help": ("help:command", "Show a page about a command or a topic; list them."),
 }
+
+_OWN = ("-h", "--help", "--version")
 
 
 @click.group(
@@ -82,8 +86,19 @@ def _prepare_output() -> None:
 
 def _obey(arguments: list[str]) -> object:
     """What click's own `main` does, but for a broken pipe, of which it would make an error."""
+    if _is_for_chat(arguments):
+        arguments = ["chat", *arguments]
     try:
         with commands.make_context("bridle", arguments) as ctx:
             return commands.invoke(ctx)
     except click.exceptions.Exit as leave:
         return leave.exit_code
+
+
+def _is_for_chat(arguments: list[str]) -> bool:
+    """Options without a command are those of the screen; nothing at all is, in a terminal."""
+    if arguments:
+        return arguments[0].startswith("-") and arguments[0] not in _OWN
+    from bridle.cli.chat import is_screen
+
+    return is_screen()

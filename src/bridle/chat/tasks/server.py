@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bridle.chat.tasks import tools_bulk as tools_bulk  # it puts its tools into the toolbox
-from bridle.chat.tasks.tools import TASKS
+from bridle.chat.tasks.tools import TASKS as TASKS
 from bridle.chat.toolbox_server import ToolServer
 
 if TYPE_CHECKING:
