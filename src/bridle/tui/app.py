@@ -1,0 +1,103 @@
+"""The application: themes, the one screen at its bottom, and its end. Knows no session.
+
+It ends in one of three ways: the person leaves, a signal sends it away, or it breaks. Whatever the
+way, the terminal is as it was before, and whoever ran it says how to go on.
+"""
+
+import os
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import BindingType
+from textual.theme import Theme
+
+from bridle.tui.block_palette import DARK, LIGHT, Palette, palette_of
+from bridle.tui.chat import ChatScreen
+from bridle.tui.house import House
+
+LEFT, BROKEN, SENT_AWAY = 0, 1, 130
+
+
+class BridleApp(App[int]):
+    """The screen on a house that is opened once the first picture stands."""
+
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = []
+    CSS = """
+    Screen { background: $background; color: $foreground; }
+    Toast { background: $panel; padding: 0 1; }
+    """
+
+    def __init__(
+        self, opening: Callable[[], House], *, typed: str = "", theme: str = "", ansi: bool = False
+    ) -> None:
+        super().__init__()
+        self.failure: BaseException | None = None
+        for palette in (DARK, LIGHT):
+            self.register_theme(theme_of(palette))
+        self.theme = theme if theme in self.available_themes else preferred_theme()
+        self.chat = ChatScreen(opening, typed, self.palette)
+
+    @property
+    def palette(self) -> Palette:
+        """The colours of the theme that is chosen."""
+        theme = self.available_themes.get(self.theme)
+        return palette_of(self.theme, dark=theme is None or theme.dark)
+
+    @property
+    def house(self) -> House | None:
+        """Where the sessions live; None as long as it is not open."""
+        return self.chat.house
+
+    def on_mount(self) -> None:
+        """The one screen."""
+        self.push_screen(self.chat)
+
+    def watch_theme(self, theme: str) -> None:
+        """Other colours for what draws its own."""
+        if self.is_running and hasattr(self, "chat"):
+            self.chat.repaint(self.palette)
+
+    def fail(self, error: BaseException) -> None:
+        """Nothing can be done here: end, and say why outside."""
+        self.failure = error
+        self.exit(BROKEN)
+
+    def send_away(self) -> None:
+        """A signal: end at once, as if the person had left."""
+        self.exit(SENT_AWAY)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Something broke: no traceback on the terminal; whoever ran us says what to do."""
+        self.failure = self.failure or error
+        self._return_code = BROKEN
+        if self._exception is None:
+            self._exception = error
+            self._exception_event.set()
+        self._close_messages_no_wait()
+
+
+def theme_of(palette: Palette) -> Theme:
+    """The palette as a theme for the widgets that are not ours."""
+    return Theme(
+        name=palette.name,
+        dark=palette.dark,
+        primary=palette.accent,
+        secondary=palette.dim,
+        accent=palette.accent,
+        foreground=palette.text,
+        background=palette.background,
+        surface=palette.surface,
+        panel=palette.panel,
+        success=palette.good,
+        warning=palette.warn,
+        error=palette.bad,
+        variables={"border": palette.accent, "border-blurred": palette.panel},
+    )
+
+
+def preferred_theme() -> str:
+    """Light where the terminal says that its ground is, else dark."""
+    ground = os.environ.get("COLORFGBG", "").rpartition(";")[2]
+    return LIGHT.name if ground in ("7", "15") else DARK.name

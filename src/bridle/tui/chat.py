@@ -1,0 +1,229 @@
+"""The main screen: conversation, questions, composer, side panel, bar; and the keys between them.
+
+The house is opened after the first picture; a prompt that is sent before waits for it. What is
+shown comes from records: nothing stands there as done before its record came.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.timer import Timer
+from textual.widgets import Static
+from textual.worker import Worker
+
+from bridle.errors import AgentError
+from bridle.events import Event
+from bridle.tui.bar import Bar
+from bridle.tui.bar_words import Facts
+from bridle.tui.block_palette import Palette
+from bridle.tui.blocks import Notice
+from bridle.tui.blocks_fold import Fold
+from bridle.tui.carrying import Carrying
+from bridle.tui.composer import Composer, Sent
+from bridle.tui.conversation import Conversation
+from bridle.tui.house import House
+from bridle.tui.screen_acts import Acts
+from bridle.tui.screen_following import Following, Frames
+from bridle.tui.screen_keys import KEYS
+from bridle.tui.side import Side
+from bridle.tui.working import Working
+
+_SIDE = 100  # columns from which on the side panel is shown
+_LEAST = (24, 7)  # columns and rows that something can be shown in
+
+
+class ChatScreen(Acts):
+    """One conversation at a time."""
+
+    DEFAULT_CSS = """
+    ChatScreen { layout: vertical; }
+    ChatScreen #middle { height: 1fr; }
+    ChatScreen #left { width: 1fr; height: 1fr; }
+    ChatScreen #small { display: none; width: 1fr; height: 1fr; padding: 0 1; }
+    ChatScreen Side { display: none; }
+    ChatScreen.-wide Side, ChatScreen.-side Side { display: block; }
+    ChatScreen.-no-side Side { display: none; }
+    ChatScreen.-small #middle, ChatScreen.-small Bar { display: none; }
+    ChatScreen.-small #small { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(one.key, one.action, one.meaning, show=False, priority=one.first) for one in KEYS
+    ]
+
+    def __init__(self, opening: Callable[[], House], typed: str, palette: Palette) -> None:
+        super().__init__()
+        self.house: House | None = None
+        self.carrying: Carrying | None = None
+        self.following: Following | None = None
+        self._opening = opening
+        self._typed = typed
+        self._open = asyncio.Event()
+        self._frames = Frames()
+        self._drawing: Timer | None = None
+        self._watch: Worker[None] | None = None
+        self._parts(palette)
+
+    def _parts(self, palette: Palette) -> None:
+        self.conversation = Conversation(palette)
+        self.working = Working(palette)
+        self.side = Side(palette)
+        self.bar = Bar(palette)
+        self.composer = Composer(self._files, self._arguments)
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        with Horizontal(id="middle"):
+            with Vertical(id="left"):
+                yield self.conversation
+                yield self.working
+                yield self.composer
+            yield self.side
+        yield self.bar
+        yield Static("This window is too small for bridle: make it larger.", id="small")
+
+    def on_mount(self) -> None:
+        """The composer can be typed into at once; the rest follows."""
+        self.composer.focus()
+        if self._typed:
+            self.composer.insert(self._typed)
+        self.call_after_refresh(self.run_worker, self._enter(), group="house")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """What there is room for."""
+        width, height = event.size
+        self.set_class(width >= _SIDE, "-wide")
+        self.set_class(width < _LEAST[0] or height < _LEAST[1], "-small")
+
+    def repaint(self, palette: Palette) -> None:
+        """In other colours."""
+        for part in (self.working, self.side, self.bar):
+            part.palette = palette
+            part.refresh()
+        self.conversation.repaint(palette)
+
+    async def _enter(self) -> None:
+        """Open the house; what is typed meanwhile stays."""
+        try:
+            house = await asyncio.to_thread(self._opening)
+            await house.enter()
+        except AgentError as error:
+            self.app.fail(error)  # type: ignore[attr-defined]
+            return
+        self.house = house
+        await self.rejoin()
+        self._open.set()
+
+    async def rejoin(self) -> None:
+        """Watch the session that the house is in now: it was opened, or changed."""
+        house = self.house
+        if house is None:
+            return
+        if self._watch is not None:
+            self._watch.cancel()
+        self.carrying = Carrying(house.session)
+        typed = self.composer.whole
+        self.composer.enter_session(house.session.id)
+        if typed and not self._open.is_set():
+            self.composer.load(typed)
+        self.following = Following(
+            house.session, house.began, self._shown, self.draw_soon, self.heard
+        )
+        self._watch = self.run_worker(self.following.run(), group="watch")
+        if house.session.is_parked:
+            self.run_worker(self._go_on(), group="verbs")
+        self.draw_soon()
+
+    async def _go_on(self) -> None:
+        """A turn that was left waiting for answers goes on: its questions come up."""
+        try:
+            if self.house is not None:
+                await self.house.session.go_on()
+        except AgentError as error:
+            self.complain(error)
+
+    def _shown(self, fold: Fold) -> None:
+        """What was there before is folded."""
+        self.conversation.show(fold)
+        self.draw_soon()
+
+    def heard(self, event: Event) -> None:
+        """A record came while we watch."""
+
+    def draw_soon(self) -> None:
+        """Something changed: it is drawn with the next frame."""
+        if self._drawing is None and self.is_attached:
+            self._drawing = self.set_timer(max(0.001, self._frames.wait()), self._draw)
+
+    def _draw(self) -> None:
+        began = perf_counter()
+        self._drawing = None
+        self.conversation.refresh_blocks()
+        self._tell_around()
+        self._frames.drawn(began)
+
+    def _tell_around(self) -> None:
+        """Bar, panel, composer and the line above it."""
+        house, carrying = self.house, self.carrying
+        if house is None or carrying is None:
+            return
+        state = self.conversation.fold.state
+        busy = house.session.is_busy
+        self.composer.is_busy = busy
+        queued = tuple(one.content for one in state.waiting.values())
+        self.working.tell(self._word(busy, carrying), queued, tuple(carrying.held))
+        if self.side.display:
+            self.side.tell(state, house.window)
+        place = house.place
+        self.bar.tell(
+            Facts(
+                mode=house.mode,
+                model=house.model,
+                agent=house.agent,
+                workspace=place.workspace,
+                branch=place.branch,
+                sandbox=place.sandbox,
+                server=place.server,
+            )
+        )
+
+    def _word(self, busy: bool, carrying: Carrying) -> str:
+        state = self.conversation.fold.state
+        if carrying.stopping:
+            return "stopping"
+        if state.asked:
+            return "waits for your answer"
+        return "works" if busy else ""
+
+    def tell(self, text: str, tone: str = "dim", mark: str = "·") -> None:
+        """A line to the person, in the conversation."""
+        self.conversation.fold.tell(Notice(text, mark, tone))  # type: ignore[arg-type]
+        self.draw_soon()
+
+    def on_composer_submitted(self, event: Composer.Submitted) -> None:
+        """A prompt: it is sent once the house is open."""
+        event.stop()
+        self.conversation.action_last()
+        self.run_worker(self._send(event.text, event.when), group="sending")
+
+    async def _send(self, text: str, when: Sent) -> None:
+        await self._open.wait()
+        if self.carrying is None:
+            return
+        try:
+            await self.carrying.send(text, when)
+        except AgentError as error:
+            self.composer.give_back(text)
+            self.complain(error)
+        self.draw_soon()
+
+    async def _files(self, query: str) -> Sequence[str]:
+        return () if self.house is None else await self.house.files(query)
+
+    async def _arguments(self, command: str) -> Sequence[tuple[str, str]]:
+        return ()

@@ -1,0 +1,272 @@
+"""The conversation on the screen: draws blocks line by line, follows their end, unfolds them.
+
+Nothing is mounted per block, so that a session of any length costs the same. Knows the fold it
+shows, not where records come from. Whoever feeds the fold calls `refresh_blocks`.
+"""
+
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from bridle.tui.block_lines import Painter
+from bridle.tui.block_palette import DARK, Palette
+from bridle.tui.blocks import Call, folds
+from bridle.tui.blocks_fold import Fold
+from bridle.tui.conversation_empty import welcome
+from bridle.tui.conversation_window import STEP, Window
+
+_EDGE = 1  # columns left free at both sides
+
+
+class Conversation(ScrollView, can_focus=True):
+    """A window onto the blocks of a fold; stays at the end as long as nobody scrolls up."""
+
+    DEFAULT_CSS = """
+    Conversation {
+        height: 1fr;
+        background: $background;
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-size-vertical: 1;
+        scrollbar-background: $background;
+        scrollbar-background-hover: $background;
+        scrollbar-background-active: $background;
+        scrollbar-color: $panel;
+        scrollbar-color-hover: $accent;
+        scrollbar-color-active: $accent;
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "choose(-1)", "Choose the block above", show=False),
+        Binding("down", "choose(1)", "Choose the block below", show=False),
+        Binding("enter,space", "unfold", "Unfold or fold", show=False),
+        Binding("home", "first", "To the beginning", show=False),
+        Binding("end", "last", "To the end", show=False),
+    ]
+    ALLOW_SELECT = True
+
+    def __init__(self, palette: Palette = DARK) -> None:
+        super().__init__(id="conversation")
+        self._palette = palette
+        self.fold = Fold()
+        self._window = Window(self.fold.blocks, Painter(palette, 80))
+        self.follows = True
+        self._pressed: tuple[int, int] | None = None
+
+    @property
+    def allow_select(self) -> bool:
+        """Text can be marked with the mouse."""
+        return True
+
+    @property
+    def window(self) -> Window:
+        """What is drawn."""
+        return self._window
+
+    def show(self, fold: Fold) -> None:
+        """Another session, from its end."""
+        self.fold = fold
+        fold.drain()
+        self._window = Window(fold.blocks, Painter(self._palette, self._width))
+        self._window.fill(3 * max(24, self.size.height))
+        self.follows = True
+        self._resized()
+        self.refresh()
+
+    def refresh_blocks(self) -> None:
+        """Draw what changed in the fold since the last time."""
+        if not (changed := self.fold.drain()):
+            return
+        window = self._window
+        if not window.height:
+            self.refresh()  # the welcome goes
+        lowest = window.update(changed)
+        if self.follows:
+            window.shrink()
+        self._resized()
+        below = window.height - lowest + 1
+        if below > 0:
+            self.refresh_lines(lowest, below + self.size.height)
+
+    def repaint(self, palette: Palette) -> None:
+        """In other colours."""
+        self._palette = palette
+        self._redraw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Another width: everything is broken anew."""
+        if self._window.painter.width != self._width:
+            self._redraw()
+        self._window.fill(2 * self.size.height)
+        self._resized()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of what is seen."""
+        width = self.size.width
+        base = self.rich_style
+        line = y + self.scroll_offset.y
+        if not self._window.blocks:
+            found = welcome(y, self.size, self._window.painter.pen)
+        else:
+            found = self._window.line(line)
+        if found is None:
+            return Strip.blank(width, base)
+        edged = Strip([*Strip.blank(_EDGE), *found], found.cell_length + _EDGE)
+        shown = edged.apply_style(base).crop_extend(0, width, base)
+        if (selection := self.text_selection) is not None:
+            shown = self._marked(shown, line, selection)
+        return shown.apply_offsets(0, line)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The words that are marked."""
+        lines = [" " * _EDGE + text for text in self._window.texts()]
+        return selection.extract("\n".join(lines)), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Another marking."""
+        self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Somebody scrolled, or we did."""
+        super().watch_scroll_y(old_value, new_value)
+        if round(new_value) >= self.max_scroll_y:
+            self.follows = True
+        elif round(new_value) < round(old_value):
+            self.follows = False
+        if new_value < self.size.height and self._window.first:
+            self.call_next(self._look_back)
+
+    def action_choose(self, step: int) -> None:
+        """To the next block that can be unfolded, above or below."""
+        window = self._window
+        last = len(window.blocks)
+        place = window.chosen if window.chosen is not None else last
+        place += step
+        while 0 <= place < last and not folds(window.blocks[place]):
+            place += step
+        if place < 0:
+            return
+        self._choose(place if place < last else None)
+
+    def action_unfold(self) -> None:
+        """Unfold or fold the chosen block, or else the newest call."""
+        place = self._window.chosen
+        if place is None:
+            calls = (at for at in reversed(range(len(self.fold.blocks))) if self._is_call(at))
+            place = next(calls, None)
+        if place is not None:
+            self.toggle(place)
+
+    def action_first(self) -> None:
+        """To the beginning of what is drawn; there, older blocks come."""
+        self.scroll_home(animate=False, force=True)
+
+    def action_last(self) -> None:
+        """To the end, and stay there."""
+        self.follows = True
+        self._choose(None)
+        self.scroll_end(animate=False, immediate=True, force=True)
+
+    def toggle(self, place: int) -> None:
+        """Unfold a block, or fold it."""
+        window = self._window
+        if not folds(window.blocks[place]):
+            return
+        window.unfolded ^= {place}
+        self._draw_again({place})
+        if place == window.chosen:
+            self._show_block(place)
+
+    def unfold(self, places: set[int], unfolded: bool) -> None:
+        """Unfold all of these, or fold them."""
+        window = self._window
+        window.unfolded = window.unfolded | places if unfolded else window.unfolded - places
+        self._draw_again(places)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Where a click begins."""
+        self._pressed = event.x, event.y
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on the first line of a block unfolds it; marking text is no click."""
+        if self._pressed != (event.x, event.y) or self.text_selection is not None:
+            return
+        line = event.y + self.scroll_offset.y
+        place = self._window.place_at(line)
+        if place is not None and line <= self._window.span(place)[0]:
+            self.toggle(place)
+
+    def _is_call(self, place: int) -> bool:
+        block = self.fold.blocks[place]
+        return isinstance(block, Call) and folds(block)
+
+    def _choose(self, place: int | None) -> None:
+        window = self._window
+        changed = {one for one in (window.chosen, place) if one is not None}
+        if place is not None and place < window.first:
+            self._grow(window.first - place)
+        window.chosen = place
+        self._draw_again(changed)
+        if place is not None:
+            self._show_block(place)
+
+    def _show_block(self, place: int) -> None:
+        top, end = self._window.span(place)
+        height, at = self.size.height, self.scroll_offset.y
+        if top < at:
+            self.scroll_to(y=top, animate=False, force=True)
+        elif end > at + height:
+            self.scroll_to(y=min(top, end - height), animate=False, force=True)
+
+    def _draw_again(self, places: set[int]) -> None:
+        self._window.update(places)
+        self._resized()
+        self.refresh()
+
+    def _look_back(self) -> None:
+        """Older blocks come in above; what is looked at stays where it is."""
+        if self.scroll_offset.y < self.size.height and self._window.first:
+            self._grow(STEP)
+
+    def _grow(self, count: int) -> None:
+        at = self.scroll_offset.y
+        more = self._window.grow(count)
+        follows, self.follows = self.follows, False
+        self._resized()
+        self.scroll_to(y=at + more, animate=False, force=True)
+        self.follows = follows and at + more >= self.max_scroll_y
+        self.refresh()
+
+    @property
+    def _width(self) -> int:
+        return max(4, (self.size.width or 80) - 2 * _EDGE)
+
+    def _redraw(self) -> None:
+        self._window.redraw(Painter(self._palette, self._width))
+        self._resized()
+        self.refresh()
+
+    def _resized(self) -> None:
+        self.virtual_size = Size(max(1, self.size.width), self._window.height)
+        if self.follows:
+            self.scroll_end(animate=False, immediate=True, force=True)
+
+    def _marked(self, strip: Strip, line: int, selection: Selection) -> Strip:
+        span = selection.get_span(line)
+        if span is None:
+            return strip
+        text = strip.text
+        start = cell_len(text[: span[0]])
+        end = cell_len(text.rstrip()) if span[1] == -1 else cell_len(text[: span[1]])
+        if end <= start:
+            return strip
+        style: Style = self.screen.get_component_rich_style("screen--selection")
+        left, inner, right = strip.divide([start, end, strip.cell_length])
+        return Strip.join([left, inner.apply_style(style), right])

@@ -1,0 +1,27 @@
+"""What stands where the conversation will be: a name and three hints. Pure but for the strips."""
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.geometry import Size
+from textual.strip import Strip
+
+from bridle.tui.block_lines import Pen
+
+_LINES = (
+    ("bridle", "bold"),
+    ("", "dim"),
+    ("Ask for something, and press Enter.", "dim"),
+    ("/ lists the commands, @ completes a file, F1 shows the keys.", "dim"),
+)
+_SHORT = (("bridle", "bold"), ("", "dim"), ("F1 shows the keys.", "dim"))
+
+
+def welcome(y: int, size: Size, pen: Pen) -> Strip | None:
+    """That line of it."""
+    lines = _LINES if size.width > 64 else _SHORT
+    at = y - max(0, (size.height - len(lines)) // 2)
+    if not 0 <= at < len(lines):
+        return None
+    text, style = lines[at]
+    left = max(0, (size.width - cell_len(text)) // 2 - 1)
+    return Strip([Segment(" " * left), Segment(text, pen.bold if style == "bold" else pen.dim)])

@@ -1,0 +1,147 @@
+"""Which blocks are drawn, and where: a window onto a conversation of any length.
+
+Only what is near to what is looked at is drawn and kept; older blocks come when somebody scrolls up
+to them. Knows strips and the painter; the widget is `conversation.py`.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from bridle.tui.block_lines import Painter, gap_before
+from bridle.tui.blocks import Block
+
+MOST = 400  # blocks that are kept drawn while nobody looks back
+STEP = 40  # blocks that come at once when somebody does
+
+
+class Window:
+    """The drawn end of a list of blocks. `first` is the oldest that is drawn."""
+
+    def __init__(self, blocks: Sequence[Block], painter: Painter) -> None:
+        self.blocks = blocks
+        self.painter = painter
+        self.first = len(blocks)
+        self.unfolded: set[int] = set()
+        self.chosen: int | None = None
+        self._strips: list[list[Strip]] = []
+        self._tops: list[int] = []
+        self.height = 0
+
+    def fill(self, lines: int) -> None:
+        """Draw older blocks until there are so many lines, or no more blocks."""
+        self.update(range(self.first, len(self.blocks)))
+        while self.first > 0 and self.height < lines:
+            self.grow(STEP)
+
+    def grow(self, count: int) -> int:
+        """So many older blocks; how many lines they have."""
+        before = self.height
+        start = max(0, self.first - count)
+        older = [self._draw(place) for place in range(start, self.first)]
+        self._strips[:0] = older
+        self.first = start
+        self._measure()
+        return self.height - before
+
+    def shrink(self) -> int:
+        """Let go of the oldest where there are too many; how many lines went."""
+        surplus = len(self._strips) - MOST
+        if surplus < STEP:
+            return 0
+        before = self.height
+        for place in range(self.first, self.first + surplus):
+            self.painter.forget(place)
+        del self._strips[:surplus]
+        self.first += surplus
+        self._measure()
+        return before - self.height
+
+    def update(self, places: Iterable[int]) -> int:
+        """Draw these anew; the first line that is different, or the height where none is."""
+        lowest = self.height
+        for place in sorted(places):
+            at = place - self.first
+            if at < 0 or place >= len(self.blocks):
+                continue
+            drawn = self._draw(place)
+            if at < len(self._strips):
+                same = _same(self._strips[at], drawn)
+                self._strips[at] = drawn
+                lowest = min(lowest, self._tops[at] + same)
+            else:
+                self._strips.append(drawn)
+        self._measure()
+        return lowest
+
+    def redraw(self, painter: Painter) -> None:
+        """Everything, in another width or other colours."""
+        self.painter = painter
+        self._strips = [self._draw(place) for place in range(self.first, len(self.blocks))]
+        self._measure()
+
+    def line(self, y: int) -> Strip | None:
+        """That line; None below the end."""
+        at = self._at(y)
+        return None if at is None else self._strips[at][y - self._tops[at]]
+
+    def place_at(self, y: int) -> int | None:
+        """The block that has that line."""
+        at = self._at(y)
+        return None if at is None else self.first + at
+
+    def span(self, place: int) -> tuple[int, int]:
+        """The first line of a block that is drawn, without the gap, and the one after its last."""
+        at = place - self.first
+        top = self._tops[at]
+        gap = self._gap(place)
+        return top + gap, top + len(self._strips[at])
+
+    def texts(self) -> list[str]:
+        """All lines as plain text."""
+        return [strip.text.rstrip() for strips in self._strips for strip in strips]
+
+    def _gap(self, place: int) -> int:
+        return gap_before(self.blocks[place - 1] if place else None, self.blocks[place])
+
+    def _draw(self, place: int) -> list[Strip]:
+        block = self.blocks[place]
+        lines = self.painter.lines(place, block, unfolded=place in self.unfolded)
+        strips = [Strip(line) for line in lines]
+        if place == self.chosen and strips:
+            strips[0] = _marked(strips[0], self.painter)
+        return [Strip.blank(0)] * self._gap(place) + strips
+
+    def _measure(self) -> None:
+        tops, height = [], 0
+        for strips in self._strips:
+            tops.append(height)
+            height += len(strips)
+        self._tops, self.height = tops, height
+
+    def _at(self, y: int) -> int | None:
+        from bisect import bisect_right
+
+        if not 0 <= y < self.height:
+            return None
+        return bisect_right(self._tops, y) - 1
+
+
+def _same(before: list[Strip], after: list[Strip]) -> int:
+    """How many lines at the beginning are the same."""
+    count = 0
+    for one, other in zip(before, after, strict=False):
+        if one is not other and one != other:
+            break
+        count += 1
+    return count
+
+
+def _marked(strip: Strip, painter: Painter) -> Strip:
+    """The line of the block that the keys are at."""
+    ground = Style(bgcolor=painter.pen.palette.panel)
+    width = max(0, painter.width - strip.cell_length)
+    segments = [Segment(one.text, (one.style or Style()) + ground) for one in strip]
+    return Strip([*segments, Segment(" " * width, ground)])

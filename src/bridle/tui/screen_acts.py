@@ -1,0 +1,179 @@
+"""What the keys of the main screen do: the session's verbs, and moves of the view."""
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+
+from bridle.errors import AgentError
+from bridle.tui.blocks import Thought
+from bridle.tui.clean import clean
+from bridle.tui.screen_keys import help_lines
+
+if TYPE_CHECKING:
+    from bridle.policy import Mode
+    from bridle.tui.bar import Bar
+    from bridle.tui.carrying import Carrying
+    from bridle.tui.composer import Composer
+    from bridle.tui.conversation import Conversation
+    from bridle.tui.house import House
+    from bridle.tui.side import Side
+
+AGAIN = 2.0  # seconds within which a second Ctrl-C leaves
+_NEXT: "dict[str, Mode]" = {"ask": "edits", "edits": "plan", "plan": "ask", "auto": "ask"}
+
+
+class Acts(Screen[None]):
+    """The actions; what they act on is made by the screen."""
+
+    house: "House | None"
+    carrying: "Carrying | None"
+    conversation: "Conversation"
+    composer: "Composer"
+    side: "Side"
+    bar: "Bar"
+    _asked_to_leave = float("-inf")
+    _thoughts_open = False
+
+    def tell(self, text: str, tone: str = "dim", mark: str = "·") -> None:
+        """A line to the person, in the conversation."""
+        raise NotImplementedError
+
+    def draw_soon(self) -> None:
+        """Something changed."""
+        raise NotImplementedError
+
+    def complain(self, error: AgentError) -> None:
+        """What went wrong, and what can be done."""
+        hint = f" → {error.hint}" if error.hint else ""
+        self.tell(f"{error.message}{hint}", "bad", "!")
+
+    def action_stop(self) -> None:
+        """Stop the running turn."""
+        if self.carrying is None or self.carrying.stopping:
+            return
+        session = self.carrying.session
+        if session.is_busy or session.is_parked:
+            self.run_worker(self._stop(self.carrying), group="verbs")
+            self.draw_soon()
+
+    async def _stop(self, carrying: "Carrying") -> None:
+        try:
+            await carrying.stop()
+        except AgentError as error:
+            self.complain(error)
+        self.draw_soon()
+
+    def action_leave(self) -> None:
+        """Leave when it is pressed twice; marked text is copied first."""
+        if self._copy_marked():
+            return
+        if monotonic() - self._asked_to_leave <= AGAIN:
+            self.leave()
+            return
+        self._asked_to_leave = monotonic()
+        self.bar.say("Ctrl-C again leaves", AGAIN)
+
+    def action_leave_empty(self) -> None:
+        """Ctrl-D leaves where nothing is typed, and deletes a character where something is."""
+        if not self.composer.text:
+            self.leave()
+        elif (lines := self.app.focused) is not None and hasattr(lines, "action_delete_right"):
+            lines.action_delete_right()
+
+    def leave(self) -> None:
+        """End; what is typed is kept for the next time."""
+        if self.carrying is not None and self.carrying.held:
+            self.composer.give_back("\n".join(self.carrying.held))
+            self.carrying.held.clear()
+        self.composer.keep_draft()
+        self.app.exit(0)
+
+    def _copy_marked(self) -> bool:
+        marked = self.get_selected_text() or getattr(self.app.focused, "selected_text", "")
+        if not marked:
+            return False
+        self.app.copy_to_clipboard(clean(marked))
+        self.clear_selection()
+        self.bar.say("copied")
+        return True
+
+    def action_keys(self) -> None:
+        """All keys."""
+        from bridle.tui.dialogs import TextPage
+
+        lines = [(f"{key:<22}{meaning}".rstrip(), "") for key, meaning in help_lines()]
+        self.app.push_screen(TextPage("Keys", lines))
+
+    def action_side(self) -> None:
+        """Show or hide the side panel."""
+        self.toggle_class("-no-side" if self.side.display else "-side")
+        if self.side.display:
+            self.draw_soon()
+
+    def action_mode(self) -> None:
+        """The next mode. The person presses the key, so that leaving a plan passes the person."""
+        if self.house is not None:
+            self.run_worker(self._change_mode(_NEXT.get(self.house.mode, "ask")), group="verbs")
+
+    async def _change_mode(self, mode: "Mode") -> None:
+        if self.house is None:
+            return
+        try:
+            await self.house.change_mode(mode)
+        except AgentError as error:
+            self.complain(error)
+        self.draw_soon()
+
+    def action_unfold(self) -> None:
+        """Unfold the chosen block, or the newest call."""
+        self.conversation.action_unfold()
+
+    def action_choose(self, step: int) -> None:
+        """Another block."""
+        self.conversation.action_choose(step)
+
+    def action_thoughts(self) -> None:
+        """All thoughts, whole or as one line each."""
+        self._thoughts_open = not self._thoughts_open
+        blocks = self.conversation.fold.blocks
+        thoughts = {place for place, one in enumerate(blocks) if isinstance(one, Thought)}
+        self.conversation.unfold(thoughts, self._thoughts_open)
+
+    def action_page(self, step: int) -> None:
+        """Scroll the conversation."""
+        height = max(1, self.conversation.size.height - 2)
+        self.conversation.scroll_relative(y=step * height, animate=False, force=True)
+
+    def action_first(self) -> None:
+        """To the beginning."""
+        self.conversation.action_first()
+
+    def action_last(self) -> None:
+        """To the end."""
+        self.conversation.action_last()
+
+    def action_take_back(self) -> None:
+        """A prompt that waits comes back into the composer."""
+        if self.carrying is not None:
+            self.run_worker(self._take_back(self.carrying), group="verbs")
+
+    async def _take_back(self, carrying: "Carrying") -> None:
+        try:
+            if text := await carrying.take_back():
+                self.composer.give_back(text)
+        except AgentError as error:
+            self.complain(error)
+        self.draw_soon()
+
+    def action_release(self) -> None:
+        """The oldest prompt that was held back is sent."""
+        if self.carrying is not None:
+            self.run_worker(self._release(self.carrying), group="verbs")
+
+    async def _release(self, carrying: "Carrying") -> None:
+        try:
+            await carrying.release()
+        except AgentError as error:
+            self.complain(error)
+        self.draw_soon()

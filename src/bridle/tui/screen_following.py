@@ -1,0 +1,82 @@
+"""Follows a session and says when there is something to draw: at most about 20 times a second.
+
+What was written before is folded at once and drawn once. Knows the session's stream and the fold;
+what is drawn is the caller's business.
+"""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from time import perf_counter
+
+from bridle.events import Event, TraceEvent
+from bridle.promises.session import Conversation
+from bridle.tui.blocks_fold import Fold
+
+FRAME = 0.05  # seconds between two drawings
+_SHARE = 4  # a drawing that takes long is followed by so many times that time for the keys
+
+
+class Following:
+    """One session, from a record on, until it is closed or left."""
+
+    def __init__(
+        self,
+        session: Conversation,
+        after: int,
+        shown: Callable[[Fold], None],
+        news: Callable[[], None],
+        heard: Callable[[Event], None],
+    ) -> None:
+        self.fold = Fold()
+        self.is_live = False
+        self._session = session
+        self._after = after
+        self._target = session.seq  # what is older was there before we came
+        self._shown = shown
+        self._news = news
+        self._heard = heard
+
+    async def run(self) -> None:
+        """Until the session ends; a subscription that lost its place is taken up again."""
+        if self._target <= self._after:
+            self._live()
+        while not await self._once():
+            pass
+
+    async def _once(self) -> bool:
+        fold = self.fold
+        async with aclosing(self._session.subscribe(max(self._after, fold.seq))) as records:
+            async for record in records:
+                event = record.event
+                if isinstance(event, TraceEvent) and event.kind == "resync":
+                    fold.seq = min(fold.seq, record.seq)
+                    return False
+                fold.take(record)
+                if self.is_live:
+                    self._news()
+                    self._heard(event)
+                elif record.seq >= self._target:
+                    self._live()
+        if not self.is_live:
+            self._live()
+        return True
+
+    def _live(self) -> None:
+        self.is_live = True
+        self._shown(self.fold)
+
+
+class Frames:
+    """When to draw next: at once after a pause, else in step."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+
+    def wait(self) -> float:
+        """Seconds until the next drawing may be."""
+        return max(0.0, self._due - perf_counter())
+
+    def drawn(self, began: float) -> None:
+        """One was made; it began then."""
+        now = perf_counter()
+        self._due = now + max(FRAME - (now - began), _SHARE * (now - began))

@@ -1,0 +1,87 @@
+"""The lines above the composer: that a turn runs and for how long, and the prompts that wait."""
+
+from time import monotonic
+
+from rich.style import Style
+from rich.text import Text
+from textual.timer import Timer
+from textual.widget import Widget
+
+from bridle.tui.block_palette import DARK, Palette
+from bridle.tui.blocks_words import counted, duration
+from bridle.tui.clean import clean_line
+
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_MOST = 3  # prompts that are shown
+
+
+class Working(Widget):
+    """Says what goes on. Nothing, where nothing does."""
+
+    DEFAULT_CSS = """
+    Working { height: auto; max-height: 6; padding: 0 1; background: $background; display: none; }
+    """
+
+    def __init__(self, palette: Palette = DARK) -> None:
+        super().__init__(id="working")
+        self.palette = palette
+        self._word = ""  # what goes on; empty: nothing
+        self._since = 0.0
+        self._frame = 0
+        self._queued: tuple[str, ...] = ()
+        self._held: tuple[str, ...] = ()
+        self._ticking: Timer | None = None
+
+    def on_mount(self) -> None:
+        """A calm clock."""
+        self._ticking = self.set_interval(0.25, self._tick, pause=True)
+
+    def tell(self, word: str, queued: tuple[str, ...] = (), held: tuple[str, ...] = ()) -> None:
+        """This goes on, these wait to be sent, these were held back when it was stopped."""
+        if bool(word) != bool(self._word):
+            self._since = monotonic()
+            self._run(bool(word))
+        if (word, queued, held) == (self._word, self._queued, self._held):
+            return
+        before = len(self.lines)
+        self._word, self._queued, self._held = word, queued, held
+        self.display = bool(self.lines)
+        self.refresh(layout=len(self.lines) != before)
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        """What is said, each with its tone."""
+        said: list[tuple[str, str]] = []
+        if self._word:
+            passed = duration(int(monotonic() - self._since)).replace(".0", "")
+            said.append((f"{_FRAMES[self._frame]} {self._word} · {passed} · Esc stops", "accent"))
+        said += _listed("waits", self._queued, "Alt+Up takes it back")
+        said += _listed("held", self._held, "Alt+Up takes it back, Alt+Down sends it")
+        return said
+
+    def render(self) -> Text:
+        """The lines."""
+        room = max(4, self.size.width)
+        text = Text(no_wrap=True, end="")
+        for number, (line, tone) in enumerate(self.lines):
+            text.append("\n" if number else "")
+            shown = clean_line(line, room)
+            text.append(shown, Style(color=getattr(self.palette, tone)))
+        return text
+
+    def _run(self, on: bool) -> None:
+        if self._ticking is not None:
+            (self._ticking.resume if on else self._ticking.pause)()
+
+    def _tick(self) -> None:
+        self._frame = (self._frame + 1) % len(_FRAMES)
+        self.refresh()
+
+
+def _listed(what: str, prompts: tuple[str, ...], how: str) -> list[tuple[str, str]]:
+    said = [(f"  {what}: {clean_line(one, 160)}", "dim") for one in prompts[:_MOST]]
+    if len(prompts) > _MOST:
+        said.append((f"  … {counted(len(prompts) - _MOST, 'more prompt')}", "dim"))
+    elif said:
+        said[-1] = (f"{said[-1][0]}  ({how})", "dim")
+    return said
