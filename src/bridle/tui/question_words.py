@@ -21,8 +21,9 @@ _PILED = 4  # characters a column: marks that pile up on one letter take no room
 
 
 class Line(NamedTuple):
-    """One line as it stands there. `kind`: note, label, plain, command, plus, minus or hunk.
+    """One line as it stands there.
 
+    `kind` is note, label, head, plain, command, plus, minus, hunk, heading, code or chosen.
     `mark` stands before text from elsewhere (`│`), and before what was folded (`↪`).
     """
 
@@ -37,14 +38,18 @@ class Line(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """What lines are written for: how wide it is, and how wide a character is on it."""
+    """What lines are written for: how wide it is, how wide a character is on it at most.
+
+    `least` is the room that a line has even where there is none.
+    """
 
     width: int = 200
     columns: Columns = len
+    least: int = 20
 
     def folded(self, line: str, margin: int) -> list[str]:
         """The line in pieces that fit."""
-        width = max(20, self.width - margin)
+        width = max(self.least, self.width - margin)
         if line.isascii():
             return [line[at : at + width] for at in range(0, len(line), width)] or [""]
         pieces: list[list[str]] = [[]]
@@ -79,16 +84,20 @@ def question_lines(
 
     `diff` is the change as a server worked it out: it is shown besides what was asked for.
     """
-    lines = [*why(asked, sheet)]
-    if diff and before is None:
-        lines.append(Line("label", "the change, as the server sees it:"))
-        for line in diff.removesuffix("\n").split("\n"):
-            lines += sheet.barred(line, _DIFF.get(line[:1], "plain"))
-        lines.append(Line("label", "as it was asked for:"))
-    lines += body(asked, sheet, before)
+    lines = [*why(asked, sheet), *changed(asked, sheet, before, diff)]
     for part in (history, covered, rule):
         lines += part(asked, sheet)
     return lines
+
+
+def changed(asked: ApprovalAsked, sheet: Sheet, before: str | None, diff: str) -> Iterator[Line]:
+    """What would happen; where only a server can work that out, its account of it stands first."""
+    if diff and before is None:
+        yield Line("label", "the change, as the server sees it:")
+        for line in diff.removesuffix("\n").split("\n"):
+            yield from sheet.barred(line, _DIFF.get(line[:1], "plain"))
+        yield Line("label", "as it was asked for:")
+    yield from body(asked, sheet, before)
 
 
 def why(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:

@@ -1,0 +1,224 @@
+"""What of a question is looked at, and what each key means then. Pure: no screen, no clock.
+
+A view covers certain questions, by what was shown; its answers are for these and for no others.
+The kinds: one call, several that belong together, the rule that would be made of a yes. Plans and
+the model's own questions have modules of their own.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from bridle.policy import Mode
+from bridle.promises.session import Answer
+from bridle.tui import question_words as words
+from bridle.tui.house import Asked
+from bridle.tui.question_words import Line, Sheet
+from bridle.workspace.text import one_line
+
+NEW_LINE = Line("plain", "")
+Held = Callable[[Asked], str | None]  # what the file that a call would change holds now
+
+
+def _unknown(_asked: Asked) -> str | None:
+    return None
+
+
+class Offer(NamedTuple):
+    """A key and what it means. `whole`: it counts once the end of what is asked was seen.
+
+    `short` is said where there is little room.
+    """
+
+    key: str
+    meaning: str
+    whole: bool = False
+    short: str = ""
+
+
+class Given(NamedTuple):
+    """Answers, each with its question; `mode` is what the session changes to once they are in."""
+
+    answers: tuple[tuple[Asked, Answer], ...]
+    mode: Mode | None = None
+
+
+class Write(NamedTuple):
+    """Words are wanted, and this is what they become."""
+
+    label: str
+    given: Callable[[str], Given]
+
+
+class Preview(NamedTuple):
+    """The rule of this question is to be looked at first."""
+
+    of: Asked
+
+
+class Turn(NamedTuple):
+    """Something else is to be looked at; None: what was looked at before."""
+
+    to: "View | None" = None
+
+
+class Redrawn(NamedTuple):
+    """The same, but something in it changed; `line` is to be on the screen."""
+
+    line: int = 0
+
+
+Outcome = Given | Write | Preview | Turn | Redrawn
+
+
+class View(Protocol):
+    """What is on the sheet."""
+
+    @property
+    def covers(self) -> tuple[Asked, ...]: ...
+    @property
+    def head(self) -> str: ...
+    @property
+    def offers(self) -> Sequence[Offer]: ...
+    def lines(self, sheet: Sheet) -> list[Line]: ...
+    def press(self, key: str) -> Outcome | None: ...
+
+
+class OneView:
+    """One call. `kin` are those that belong together; `held` tells what files hold now."""
+
+    def __init__(self, asked: Asked, kin: Sequence[Asked] = (), held: Held = _unknown) -> None:
+        self._asked = asked
+        self.kin = tuple(kin)
+        self._held = held
+        self.covers = (asked,)
+        self.head = f"{one_line(asked.asked.call.name, 60)}: may this run?"
+
+    @property
+    def offers(self) -> Sequence[Offer]:
+        """Once, for the session, by a rule, all of them; no, no with a word."""
+        asked = self._asked.asked
+        found = [Offer("y", "yes, this once" if asked.lasting else "yes", True, "yes")]
+        if not asked.lasting and not asked.covers:  # what covers more is for the session anyway
+            found.append(Offer("s", "for this session", True, "session"))
+        if words.has_rule(asked):
+            found.append(Offer("r", "by that rule", True, "rule"))
+        if len(self.kin) > 1:
+            found.append(Offer("a", f"all {len(self.kin)} together", short="all"))
+        return (*found, Offer("n", "no"), Offer("w", "no, with a word", short="word"))
+
+    def lines(self, sheet: Sheet) -> list[Line]:
+        """The whole question."""
+        asked = self._asked
+        return words.question_lines(asked.asked, sheet, self._held(asked), asked.diff)
+
+    def press(self, key: str) -> Outcome | None:
+        """What that key means here."""
+        one = self._asked
+        match key:
+            case "y":
+                return _given(one, Answer(True))
+            case "s":
+                return _given(one, Answer(True, "session"))
+            case "r":
+                return Preview(one)
+            case "a":
+                return Turn(GroupView(self.kin, self._held))
+            case "n":
+                return _given(one, Answer(False))
+            case "w":
+                return Write("no, and instead", lambda said: _given(one, Answer(False, word=said)))
+        return None
+
+
+class GroupView:
+    """Calls that belong together, all of them to be read; a yes is for these and no others."""
+
+    def __init__(self, several: Sequence[Asked], held: Held = _unknown) -> None:
+        self.covers = tuple(several)
+        self._held = held
+        self.head = f"{len(several)} calls that belong together: may they run?"
+
+    @property
+    def offers(self) -> Sequence[Offer]:
+        """Yes and no to all of them."""
+        found = [Offer("y", f"yes to all {len(self.covers)}", True, "all")]
+        if not any(one.asked.lasting for one in self.covers):
+            found.append(Offer("s", "all, for this session", True, "session"))
+        back = Offer("escape", "one by one", short="back")
+        word = Offer("w", "no to all, with a word", short="word")
+        return (*found, Offer("n", "no to all", short="no"), word, back)
+
+    def lines(self, sheet: Sheet) -> list[Line]:
+        """All of them. What they have in common is said once."""
+        return list(self._lines(sheet))
+
+    def _lines(self, sheet: Sheet) -> Iterator[Line]:
+        reasons = {tuple(words.why(one.asked, Sheet(10_000))) for one in self.covers}
+        if alike := len(reasons) == 1:
+            yield from words.why(self.covers[0].asked, sheet)
+        for number, one in enumerate(self.covers, 1):
+            asked = one.asked
+            yield Line("head", f"{number}. {one_line(asked.call.name, 60)}")
+            if not alike:
+                yield from words.why(asked, sheet)
+            yield from words.changed(asked, sheet, self._held(one), one.diff)
+            yield from words.history(asked, sheet)
+        yield from words.covered(self.covers[0].asked, sheet)
+
+    def press(self, key: str) -> Outcome | None:
+        """What that key means here."""
+        match key:
+            case "y":
+                return self._all(Answer(True))
+            case "s":
+                return self._all(Answer(True, "session"))
+            case "n":
+                return self._all(Answer(False))
+            case "w":
+                return Write("no, and instead", lambda said: self._all(Answer(False, word=said)))
+            case "escape":
+                return Turn()
+        return None
+
+    def _all(self, answer: Answer) -> Given:
+        return Given(tuple((one, answer) for one in self.covers))
+
+
+class RuleView:
+    """The rule that a yes would make, what it would have covered, and where it goes."""
+
+    def __init__(self, asked: Asked, preview: Sequence[str]) -> None:
+        self.covers = (asked,)
+        self._preview = tuple(preview)
+        self.head = "a rule: write it?"
+
+    @property
+    def offers(self) -> Sequence[Offer]:
+        """Make it or not."""
+        return (Offer("y", "yes, and write the rule", True, "write it"), Offer("escape", "back"))
+
+    def lines(self, sheet: Sheet) -> list[Line]:
+        """The rule, and all that was found out about it."""
+        found = list(sheet.barred(self.covers[0].asked.proposal, "command"))
+        for line in self._preview:
+            found += sheet.noted("", line)
+        return found
+
+    def press(self, key: str) -> Outcome | None:
+        """What that key means here."""
+        one = self.covers[0]
+        if key == "y":
+            return _given(one, Answer(True, "rule", rule=one.asked.proposal))
+        return Turn() if key in ("escape", "n") else None
+
+
+def kin_of(asked: Asked, every: Sequence[Asked]) -> list[Asked]:
+    """The questions of the same session that belong to it, itself among them, in their order."""
+    group, session = asked.asked.group, asked.session_id
+    if not group:
+        return [asked]
+    return [one for one in every if one.session_id == session and one.asked.group == group]
+
+
+def _given(one: Asked, answer: Answer) -> Given:
+    return Given(((one, answer),))

@@ -1,0 +1,377 @@
+"""The panel of questions, in the flow between the conversation and the composer.
+
+Shows one question at a time, whole and scrolling; walks through several; hands answers on as
+`Answered`. A key counts only for what was drawn, after a moment of quiet, and a yes only once the
+end of what is asked was on the screen. What others answered first is taken away, with a word on it.
+Knows no session and no house: what stands open is given to it, and answers leave as messages.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import ClassVar
+
+from textual import events
+from textual._time import get_time
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from bridle.errors import AgentError
+from bridle.policy import Mode
+from bridle.promises.session import Answer
+from bridle.tui.guarding import QUIET, Guard
+from bridle.tui.house import Asked
+from bridle.tui.question_input import WordInput
+from bridle.tui.question_offers import head_line, hint_line, key_line
+from bridle.tui.question_pile import Key, Pile
+from bridle.tui.question_sheet import QuestionSheet
+from bridle.tui.question_views import (
+    Given,
+    Held,
+    Outcome,
+    Preview,
+    Redrawn,
+    RuleView,
+    Turn,
+    View,
+    Write,
+)
+from bridle.workspace.text import one_line
+
+Previewed = Callable[[Asked], Awaitable[Sequence[str]]]
+_SCROLL = ("pageup", "pagedown", "home", "end", "up", "down")
+_WALK = {"tab": 1, "right": 1, "shift+tab": -1, "left": -1}
+_SHARE = 0.6  # of the window's height
+_FEWEST = 2  # lines of a question that are on the screen however small it is
+
+
+class QuestionPanel(Vertical, can_focus=True):
+    """What waits for an answer. `show` says what stands open; nothing open, and it is gone."""
+
+    DEFAULT_CSS = """
+    QuestionPanel {
+        display: none;
+        height: auto;
+        border-top: heavy $warning;
+        &.-open { display: block; }
+        &:focus-within, &:focus { border-top: heavy $warning; }
+        & > #question-head { height: 1; text-style: bold; padding: 0 1; }
+        & > #question-foot { height: auto; padding: 0 1; color: $text-muted; }
+        & > #question-hint {
+            height: auto; max-height: 2; padding: 0 1; color: $text-warning; display: none;
+            &.-said { display: block; }
+        }
+    }
+    """
+    ALLOW_MAXIMIZE: ClassVar[bool] = False
+
+    class Answered(Message):
+        """An answer to one question; `mode` is what the session is to change to after it."""
+
+        def __init__(
+            self, session_id: str, asked: Asked, answer: Answer, mode: Mode | None
+        ) -> None:
+            super().__init__()
+            self.session_id = session_id
+            self.asked = asked.asked
+            self.answer = answer
+            self.mode = mode
+
+    class Strayed(Message):
+        """Letters that came while a question appeared, and were meant for the composer."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    class Emptied(Message):
+        """Nothing is open any more: who had the keyboard may have it back."""
+
+    def __init__(
+        self,
+        preview: Previewed,
+        held: Held,
+        *,
+        is_writing: Callable[[], bool] = lambda: False,
+        quiet: float = QUIET,
+    ) -> None:
+        super().__init__()
+        self._preview = preview
+        self._is_writing = is_writing
+        self._guard = Guard(quiet)
+        self._pile = Pile(held)
+        self._said = ""  # what has to be said now
+        self._drawing = 0  # which drawing is awaited
+
+    def compose(self) -> ComposeResult:
+        """Head, sheet, words, keys."""
+        yield Static(id="question-head", markup=False)
+        yield QuestionSheet()
+        yield WordInput()
+        yield Static(id="question-foot", markup=False)
+        yield Static(id="question-hint", markup=False)
+
+    @property
+    def sheet(self) -> QuestionSheet:
+        """The paper."""
+        return self.query_one(QuestionSheet)
+
+    @property
+    def words(self) -> WordInput:
+        """Where words are written."""
+        return self.query_one(WordInput)
+
+    @property
+    def is_open(self) -> bool:
+        """Does anything wait for an answer here?"""
+        return bool(self._pile.open)
+
+    @property
+    def is_armed(self) -> bool:
+        """Has what is asked been drawn?"""
+        return self._guard.is_drawn
+
+    def show(
+        self, standing: Sequence[Asked], gone: Mapping[str, str] | None = None, here: str = ""
+    ) -> None:
+        """These stand open now. `gone` says of others, by what was shown, why they do not."""
+        was_open, view = self.is_open, self._pile.view
+        self._pile.here = here or self._pile.here
+        for one in self._pile.stand(standing):
+            name = one_line(one.asked.call.name, 60)
+            why = (gone or {}).get(one.asked.shown, "it is not open any more")
+            self.app.notify(f"{name}: {why}", timeout=6, markup=False)
+        self._follow(view)
+        if not was_open:
+            self._take_keys()
+
+    def go_to(self, key: Key) -> None:
+        """Look at that one."""
+        view = self._pile.view
+        self._pile.go_to(key)
+        self._follow(view)
+
+    def take_back(self, session_id: str, shown: str, why: str) -> None:
+        """An answer was not taken: the question is open as it was."""
+        view = self._pile.view
+        self._pile.take_back((session_id, shown))
+        self._said = why
+        self._follow(view)
+        self._take_keys()
+
+    def _take_keys(self) -> None:
+        """Have the keyboard, unless somebody is writing."""
+        if self.is_open and not self._is_writing():
+            self.focus()
+
+    def _follow(self, before: View | None) -> None:
+        """Show what is looked at now, if it is something else than before."""
+        view = self._pile.view
+        self.set_class(view is not None, "-open")
+        if view is None:
+            self._close_words()
+            self._guard.hide()
+            if before is not None:
+                self.post_message(self.Emptied())
+        elif view is not before:
+            self._close_words()
+            self.sheet.write(view.lines)
+            self._draw()
+        else:
+            self._foot()
+
+    def _draw(self) -> None:
+        """Nothing counts before it has been drawn."""
+        self._guard.hide()
+        self._drawing += 1
+        self._fit()
+        self.call_after_refresh(self._drawn, self._drawing)
+
+    def _drawn(self, drawing: int) -> None:
+        if drawing != self._drawing or not self.is_open or not self.is_attached:
+            return
+        if self._fit() or not self.sheet.size.height:
+            self.call_after_refresh(self._drawn, drawing)
+            return
+        self._look()
+        self._guard.drawn(get_time())
+
+    def _look(self) -> None:
+        self.sheet.look()
+        self._foot()
+
+    def _fit(self) -> bool:
+        """As high as it has to be, and no higher than leaves room for the conversation."""
+        self._foot()
+        foot = self._keys().plain.count("\n") + 2 + self.words.is_open
+        room = max(_FEWEST, round(self.screen.size.height * _SHARE) - foot - 2)
+        height = max(1, min(self.sheet.count, room))
+        changed = self.sheet.styles.height is None or self.sheet.styles.height.value != height
+        if changed:
+            self.sheet.styles.height = height
+        return changed
+
+    def _keys(self) -> Content:
+        view = self._pile.view
+        width, high = max(10, self.size.width - 2), self.screen.size.height
+        return key_line(view.offers if view else (), width, short=width < 50 or high < 16)
+
+    def _foot(self) -> None:
+        if (view := self._pile.view) is None:
+            return
+        current = self._pile.current
+        other = current is not None and current.session_id != self._pile.here
+        head = head_line(view.head, self._pile.position, current.title if other and current else "")
+        self.query_one("#question-head", Static).update(head)
+        unseen = not self.sheet.seen and any(offer.whole for offer in view.offers)
+        hint = self._said or hint_line(
+            below=self.sheet.below,
+            unseen=unseen,
+            focused=self.has_focus or self.words.has_focus,
+            count=self._pile.position[1],
+            width=self.size.width - 2,
+        )
+        self.query_one("#question-foot", Static).update(self._keys())
+        line = self.query_one("#question-hint", Static)
+        line.update(hint)
+        line.set_class(bool(hint), "-said")
+
+    def on_resize(self) -> None:
+        """Fold anew, and see how high it may be."""
+        if self.is_open:
+            self.sheet.rewrite()
+            self._fit()
+            self.call_after_refresh(self._look)
+
+    def on_focus(self) -> None:
+        """What was pressed before was for somebody else."""
+        if self.is_open and not self.words.is_open:
+            self._draw()
+
+    def on_blur(self) -> None:
+        """Say how to come back."""
+        self._foot()
+
+    def on_key(self, event: events.Key) -> None:
+        """A key, for whatever is on the screen."""
+        if not self.is_open or self.words.is_open:
+            if event.key == "escape" and self.words.is_open:
+                event.stop()
+                self._close_words()
+                self.focus()
+            return
+        view = self._pile.view
+        known = {offer.key for offer in view.offers} if view else set()
+        if event.key == "escape" and "escape" not in known:
+            return  # the screen's: it stops the turn
+        letter = event.character if event.is_printable and event.character else ""
+        if not (letter or event.key in known or event.key in (*_SCROLL, *_WALK, "enter")):
+            return
+        event.stop()
+        event.prevent_default()
+        self._pressed(event.key, event.time, letter)
+
+    def _pressed(self, key: str, at: float, letter: str) -> None:
+        if not self._guard.lets(at, letter):
+            self._say("too soon: press it again" if letter and self._guard.is_drawn else "")
+        elif (outcome := self._outcome(key)) is not None:
+            self._do(outcome)
+        elif not self._move(key):
+            self._guard.slipped(at, letter)
+        if text := self._guard.strayed():
+            self._say("")
+            self.post_message(self.Strayed(text))
+
+    def _outcome(self, key: str) -> Outcome | None:
+        """What the view makes of it; a yes has to wait until all of it was seen."""
+        view = self._pile.view
+        if view is None:
+            return None
+        offer = next((one for one in view.offers if one.key == key), None)
+        if offer is not None and offer.whole and not self.sheet.seen:
+            self._say("not all of it was on the screen yet: End shows the end")
+            return Redrawn(-1)
+        return view.press(key)
+
+    def _do(self, outcome: Outcome) -> None:
+        view = self._pile.view
+        match outcome:
+            case Given():
+                self._give(outcome)
+            case Write(label, given):
+                self.words.open(label, given)
+                self.sheet.refresh()
+            case Preview(of):
+                self.run_worker(self._preview_rule(of), exclusive=True, group="preview")
+            case Turn(to):
+                self._pile.turn(to)
+                self._said = ""
+                self._follow(view)
+            case Redrawn(line) if line >= 0:
+                self.sheet.rewrite()
+                self.sheet.reveal(line)
+                self.call_after_refresh(self._look)
+
+    def _give(self, given: Given) -> None:
+        """Hand the answers on; each question has one."""
+        view, self._said = self._pile.view, ""
+        self._pile.put_aside(one for one, _answer in given.answers)
+        for one, answer in given.answers:
+            self.post_message(self.Answered(one.session_id, one, answer, given.mode))
+        self._follow(view)
+
+    async def _preview_rule(self, of: Asked) -> None:
+        view = self._pile.view
+        self._say("looking at what the rule would have covered …")
+        try:
+            found = await self._preview(of)
+        except AgentError as error:
+            self._say(one_line(f"{error.message}. {error.hint}", 300))
+            return
+        if view is None or self._pile.view is not view:
+            return  # something else is looked at by now
+        self._said = ""
+        self._pile.turn(RuleView(of, found))
+        self._follow(view)
+
+    def _move(self, key: str) -> bool:
+        """Scroll, or go to another question."""
+        if key in _SCROLL:
+            self.sheet.move(key)
+            self._said = ""
+            self.call_after_refresh(self._look)
+            return True
+        if key in _WALK:
+            view, self._said = self._pile.view, ""
+            self._pile.walk(_WALK[key])
+            self._follow(view)
+            return True
+        return False
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Words, for the question that they were written for."""
+        event.stop()
+        given = self.words.given
+        if given is None:
+            return
+        if not event.value.strip():
+            self._say("a word is needed; Esc goes back")
+            return
+        self.words.close()
+        self.focus()
+        self._give(given(event.value.strip()))
+
+    def _close_words(self) -> None:
+        if not self.words.is_open:
+            return
+        had = self.words.has_focus
+        if said := self.words.close().strip():
+            text = one_line(said, 300)
+            self.app.notify(f"not sent: {text}", timeout=15, markup=False)
+        if had and self.is_open:
+            self.focus()
+
+    def _say(self, words: str) -> None:
+        self._said = words
+        self._foot()
