@@ -12,7 +12,7 @@ from rig import run, seeds
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(feed_module, "_WAITS", (0.0,))
+    monkeypatch.setattr(feed_module, "WAITS", (0.0,))
 
 
 @pytest.mark.parametrize("seed", seeds(100))

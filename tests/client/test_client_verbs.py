@@ -227,6 +227,12 @@ PAIRS = [
     (values.Restored, views.ChangedFile),
     (values.Undoing, views.UndoPreview),
     (values.Caller, views.Me),
+    (values.Budget, views.Budget),
+    (values.LimitsOf, views.LimitsView),
+    (values.Context, views.Context),
+    (values.Lines, views.Lines),
+    (values.FoundFiles, views.Paths),
+    (values.Spoken, views.HistoryView),
 ]
 
 

@@ -121,6 +121,7 @@ def test_a_whole_journey_fits_the_description(tmp_path):
                 "me",
                 "models",
                 "agents",
+                "doctor",
                 "workspaces",
                 "workspaces/files?query=a",
                 "metrics",
@@ -171,7 +172,16 @@ def is_end(event, turn):
 async def _look(there, path):
     for more in ("", "/records", "/records?after=2&limit=3", "/records?before=5", "/history"):
         assert (await there.get(path + more)).status == 200, more
-    for more in ("/budget", "/grants", "/files?query=a", "/export", "/export?format=markdown"):
+    for more in (
+        "/tools",
+        "/mcp",
+        "/rules",
+        "/budget",
+        "/grants",
+        "/files?query=a",
+        "/export",
+        "/export?format=markdown",
+    ):
         assert (await there.get(path + more)).status == 200, more
     exported = await there.get(f"{path}/export")
     assert exported.headers["content-disposition"].startswith("attachment; filename=")

@@ -36,6 +36,7 @@ ROLE = {  # whose role each of the others needs
         ("GET", "/api/sessions/{session_id:str}/grants"),
         ("GET", "/api/sessions/{session_id:str}/undo"),
         ("GET", "/api/sessions/{session_id:str}/files"),
+        ("GET", "/api/sessions/{session_id:str}/tools"),
         ("GET", "/api/approvals"),
         ("GET", "/api/search"),
         ("GET", "/api/models"),
@@ -62,9 +63,11 @@ ROLE = {  # whose role each of the others needs
         ("DELETE", "/api/sessions/{session_id:str}/grants"),
         ("DELETE", "/api/sessions/{session_id:str}/grants/{grant:str}"),
         ("POST", "/api/sessions/{session_id:str}/undo"),
+        ("GET", "/api/sessions/{session_id:str}/mcp"),
+        ("GET", "/api/sessions/{session_id:str}/rules"),
         ("POST", "/api/agui"),
     },
-    "admin": {("DELETE", "/api/sessions/{session_id:str}")},
+    "admin": {("DELETE", "/api/sessions/{session_id:str}"), ("GET", "/api/doctor")},
 }
 UNUSUAL = ("HEAD", "OPTIONS", "TRACE", "PUT", "PATCH", "DELETE", "POST", "GET")
 

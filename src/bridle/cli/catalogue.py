@@ -10,7 +10,7 @@ from bridle.runtime.adapters import find_key
 from bridle.runtime.agents import Usable, usable_agents
 from bridle.runtime.choosing import find_provider, local_servers
 from bridle.server.offering import Offer
-from bridle.server.views import Choices, Named
+from bridle.server.views import Choices, Lines, Named
 
 
 class Menu:
@@ -27,6 +27,12 @@ class Menu:
     async def agents(self) -> Choices:
         """Our own loop, and other agents; one that lacks something says what."""
         return Choices(await asyncio.to_thread(lambda: tuple(self._carriers())))
+
+    async def doctor(self) -> Lines:
+        """What was found on this machine, a line each."""
+        from bridle.cli.checkup import report_lines
+
+        return Lines(await asyncio.to_thread(report_lines))
 
     def _known(self) -> Iterator[Named]:
         usual = find_provider(self._settings).name

@@ -41,6 +41,13 @@ def shown(finding: Finding, paint: Paint, width: int) -> Iterator[str]:
         yield f"  {'':{width}} → {one_line(finding.advice)}"
 
 
+def report_lines() -> tuple[str, ...]:
+    """All of it as plain lines."""
+    found = list(examine())
+    width = max(len(one.topic) for one in found)
+    return tuple(line for one in found for line in shown(one, Paint(False), width))
+
+
 def examine() -> Iterator[Finding]:
     """Everything worth knowing, the model last."""
     yield Finding("bridle", __version__, True)

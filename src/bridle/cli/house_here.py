@@ -189,9 +189,9 @@ class OwnHouse(Moving):
 
     async def doctor(self) -> tuple[str, ...]:
         """What was found on this machine, a line each."""
-        from bridle.cli.house_here_facts import findings
+        from bridle.cli.checkup import report_lines
 
-        return await asyncio.to_thread(findings)
+        return await asyncio.to_thread(report_lines)
 
     async def files(self, query: str, limit: int = 50) -> tuple[str, ...]:
         """Files of the workspace that fit, the best first; what git ignores is left out."""

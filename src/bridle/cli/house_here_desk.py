@@ -171,12 +171,11 @@ class Desk:
 
         await answer_elsewhere(self, session_id, asked, answer)
 
-    async def news(self, engines: Callable[[], Iterable[Engine]]) -> AsyncGenerator[None, None]:
+    def news(self, engines: Callable[[], Iterable[Engine]]) -> AsyncGenerator[None, None]:
         """Something about the sessions changed, here or in another process."""
         from bridle.cli.house_here_news import news
 
-        async for _ in news(self.folder, engines):
-            yield
+        return news(self.folder, engines)
 
 
 _HOW = {"added": "comes back", "changed": "changes back", "deleted": "goes"}

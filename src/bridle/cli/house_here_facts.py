@@ -74,13 +74,3 @@ async def narrow(session: Conversation, money: float) -> None:
             f"session {session.id} is in use by another process, which keeps its limits",
             hint="Set it there.",
         )
-
-
-def findings() -> tuple[str, ...]:
-    """In a thread: what was found on this machine, a line each."""
-    from bridle.cli.checkup import examine, shown
-    from bridle.cli.style import Paint
-
-    found = list(examine())
-    width = max(len(one.topic) for one in found)
-    return tuple(line for one in found for line in shown(one, Paint(False), width))

@@ -1,28 +1,37 @@
 """One server and what can be asked of it. The sessions that are opened here are closed here."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 from msgspec import json
 
-from bridle.client.feed import Feed, Tell
+from bridle.client.feed import WAITS, Feed, Tell
 from bridle.client.link import Link, spelled
-from bridle.client.session import RemoteSession
+from bridle.client.session import RemoteSession, answer_body
 from bridle.client.values import (
     AllChoices,
     AllFound,
     AllWaiting,
     Caller,
     Choice,
+    Covered,
     Found,
+    FoundFiles,
+    Lines,
     SessionLine,
     SessionLines,
     SessionWhole,
+    Spoken,
     Waiting,
 )
+from bridle.errors import BadStream, RateLimited, Unreachable
+from bridle.messages import Message
 from bridle.policy import Mode
+from bridle.promises.session import Answer
 
 _T = TypeVar("_T")
 _CAUGHT_UP = 60.0  # seconds that the records of a session may take to come
@@ -141,6 +150,57 @@ class Client:
     async def workspaces(self) -> tuple[Choice, ...]:
         """The folders that the server works in."""
         return (await self._ask("GET", "workspaces", of=AllChoices)).choices
+
+    async def choices(self, session_id: str, what: str) -> tuple[Choice, ...]:
+        """The `tools`, `mcp` servers or `rules` of a session."""
+        path = f"sessions/{spelled(session_id)}/{what}"
+        return (await self._ask("GET", path, of=AllChoices)).choices
+
+    async def doctor(self) -> tuple[str, ...]:
+        """What was found on the server's machine, a line each."""
+        return (await self._ask("GET", "doctor", of=Lines)).lines
+
+    async def files(self, session_id: str, query: str, *, limit: int = 50) -> tuple[str, ...]:
+        """Files of a session's workspace that fit, the best first."""
+        path, asked = f"sessions/{spelled(session_id)}/files", {"query": query, "limit": limit}
+        return (await self._ask("GET", path, query=asked, of=FoundFiles)).paths
+
+    async def messages(self, session_id: str) -> tuple[Message, ...]:
+        """A session's conversation as it stands."""
+        path = f"sessions/{spelled(session_id)}/history"
+        return (await self._ask("GET", path, of=Spoken)).messages
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session a title."""
+        body = {"title": title}
+        await self._link.ask("PATCH", f"/api/sessions/{spelled(session_id)}", body)
+
+    async def answer(self, session_id: str, call_id: str, answer: Answer, *, shown: str) -> None:
+        """Settle a question of any session; the first answer wins."""
+        path = f"/api/sessions/{spelled(session_id)}/approvals/{spelled(call_id)}"
+        await self._link.ask("POST", path, answer_body(answer, shown))
+
+    async def preview(self, session_id: str, rule: str) -> tuple[str, ...]:
+        """The calls of a session that a rule would have covered, in words."""
+        path = f"sessions/{spelled(session_id)}/preview-rule"
+        return (await self._ask("POST", path, {"rule": rule}, of=Covered)).calls
+
+    async def news(self) -> AsyncGenerator[None, None]:
+        """Something about the sessions changed, or may have while nobody was told. Never ends.
+
+        Raise what the server refuses it with; a connection that breaks is taken up again.
+        """
+        failures = 0
+        while True:
+            try:
+                async with aclosing(self._link.stream("/api/events", {})) as blocks:
+                    async for block in blocks:
+                        failures = 0
+                        if block.data is not None:
+                            yield
+            except (Unreachable, RateLimited, BadStream):
+                failures += 1
+            await asyncio.sleep(WAITS[min(failures, len(WAITS) - 1)])
 
     async def me(self) -> Caller:
         """Who we are to the server, and what we may."""

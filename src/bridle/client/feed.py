@@ -28,7 +28,7 @@ Tell = Callable[[str], None]
 _ROOM = 4096  # records that are held for those who are a little behind
 _PAGE = 500
 _FAR = 2**62  # beyond every record
-_WAITS = (0.1, 0.3, 1.0, 2.0, 5.0)  # seconds before the connection is tried again
+WAITS = (0.1, 0.3, 1.0, 2.0, 5.0)  # seconds before the connection is tried again
 
 
 class Feed:
@@ -130,7 +130,7 @@ class Feed:
                 self.error = problem
                 self._wake()
                 return
-            await asyncio.sleep(_WAITS[min(self._failures, len(_WAITS)) - 1])
+            await asyncio.sleep(WAITS[min(self._failures, len(WAITS)) - 1])
 
     async def _listen(self) -> None:
         """One connection, until it ends."""

@@ -128,9 +128,7 @@ class RemoteSession:
     async def answer(self, call_id: str, answer: Answer | bool, *, shown: str, by: str) -> None:
         """Settle a question; the first answer wins. Raise `UnknownApproval`."""
         said = answer if isinstance(answer, Answer) else Answer(answer)
-        body = {"allowed": said.allowed, "shown": shown, "scope": said.scope}
-        body |= {"word": said.word, "rule": said.rule}
-        await self._do("POST", f"approvals/{spelled(call_id)}", body)
+        await self._do("POST", f"approvals/{spelled(call_id)}", answer_body(said, shown))
         await self._feed.until(lambda: shown not in self.history.pending, _SEEN)
 
     async def interrupt(self, *, by: str = "me") -> None:
@@ -210,6 +208,10 @@ class RemoteSession:
         """The session as the server shows it now."""
         return await self._ask("GET", "", of=SessionWhole)
 
+    async def look(self) -> None:
+        """Have `line` say what the server shows of it now."""
+        self.line = await self.detail()
+
     def grants(self) -> tuple[Grant, ...]:
         """What a person has allowed for the session, and nobody has taken back."""
         now = datetime.now(UTC)
@@ -279,6 +281,12 @@ class RemoteSession:
     async def _seen(self, line: SessionLine) -> None:
         """Until the stream has told what the answer says."""
         await self._feed.until(lambda: self._feed.seq >= line.seq, _SEEN)
+
+
+def answer_body(said: Answer, shown: str) -> dict[str, Any]:
+    """An answer as a server takes it."""
+    body = {"allowed": said.allowed, "shown": shown, "scope": said.scope}
+    return body | {"word": said.word, "rule": said.rule}
 
 
 def _parts(prompt: Prompt) -> tuple[Part, ...]:

@@ -6,7 +6,9 @@ So a client works with a newer server. A test holds the names against the server
 from typing import Any
 
 from msgspec import Raw, Struct
+from msgspec.structs import asdict
 
+from bridle.messages import Message
 from bridle.usage import ExecutionMetrics
 
 
@@ -62,11 +64,19 @@ class AllWaiting(Struct, frozen=True, rename="camel"):
     approvals: tuple[Waiting, ...] = ()
 
 
+class Context(Struct, frozen=True, rename="camel"):
+    """How full the model's window is; 0 where it is not known."""
+
+    tokens: int = 0
+    window: int = 0
+
+
 class SessionWhole(SessionLine, frozen=True, rename="camel", kw_only=True):
     """A session with what stands beside its conversation."""
 
     pending: tuple[Waiting, ...] = ()
     metrics: ExecutionMetrics = ExecutionMetrics()
+    context: Context = Context()
     children: tuple[str, ...] = ()
 
 
@@ -172,6 +182,11 @@ class LimitsOf(Struct, frozen=True, rename="camel", kw_only=True):
     day_tokens: int | None = None
     day_money: float | None = None
 
+    @property
+    def named(self) -> dict[str, float | None]:
+        """Each by its name."""
+        return asdict(self)
+
 
 class Budget(Struct, frozen=True, rename="camel"):
     """What may be used, and what was."""
@@ -184,6 +199,12 @@ class Lines(Struct, frozen=True, rename="camel"):
     """What was found, a line each."""
 
     lines: tuple[str, ...] = ()
+
+
+class Spoken(Struct, frozen=True, rename="camel"):
+    """A conversation as it stands."""
+
+    messages: tuple[Message, ...] = ()
 
 
 class FoundFiles(Struct, frozen=True, rename="camel"):

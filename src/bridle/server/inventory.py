@@ -3,16 +3,58 @@
 Reads what is there; starts nothing, so that a server's tools are those that are known by now.
 """
 
+import asyncio
 from collections.abc import Iterable
 
 from bridle.engine.engine import Engine
 from bridle.errors import ConfigError
 from bridle.events import Grant
 from bridle.policy import Rule
+from bridle.server.glimpse import glimpse
+from bridle.server.ground import Ground
+from bridle.server.holding import Holding
+from bridle.server.opening import Engines, Wanted
+from bridle.server.showing import granted
 from bridle.server.views import Choices, Named
 from bridle.workspace.text import one_line
 
 _ABOUT = 200  # characters of a description
+
+
+class Inventory:
+    """What the sessions of a server have to work with."""
+
+    def __init__(self, ground: Ground, holding: Holding, engines: Engines) -> None:
+        self._ground = ground
+        self._holding = holding
+        self._engines = engines
+
+    async def tools(self, session_id: str) -> Choices:
+        """The tools that its model has, or would have if it were taken up."""
+        return tools_of(await self._engine(session_id))
+
+    async def servers(self, session_id: str) -> Choices:
+        """The MCP servers of its folder."""
+        _, head = await asyncio.to_thread(self._ground.known, session_id)
+        root = self._ground.workspace(head.workspace)
+        return await asyncio.to_thread(servers_of, root)
+
+    async def rules(self, session_id: str) -> Choices:
+        """The rules that hold in it, its mode, and what was allowed."""
+        engine = await self._engine(session_id)
+        if (session := self._holding.opened(session_id)) is not None:
+            return rules_of(engine.parts.rules, session.mode, session.grants())
+        seen = await asyncio.to_thread(glimpse, self._ground.folder, session_id)
+        grants = granted(seen.history, engine.parts.ask_grant_seconds)
+        return rules_of(engine.parts.rules, seen.history.mode or engine.parts.mode, grants)
+
+    async def _engine(self, session_id: str) -> Engine:
+        """The one that carries it, or that sessions of its folder usually have."""
+        _, head = await asyncio.to_thread(self._ground.known, session_id)
+        for engine in self._engines.open():
+            if engine.opened(session_id) is not None:
+                return engine
+        return await self._engines.engine(Wanted(self._ground.workspace(head.workspace)))
 
 
 def tools_of(engine: Engine) -> Choices:

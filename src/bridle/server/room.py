@@ -10,7 +10,7 @@ from bridle.server.metrics import Metrics
 from bridle.server.pages import Page
 from bridle.server.sessions import Sessions
 from bridle.server.signing_in import Door
-from bridle.server.views import Choices
+from bridle.server.views import Choices, Lines
 
 
 class Flowing(Protocol):
@@ -29,6 +29,7 @@ class Catalogue(Protocol):
 
     async def models(self) -> Choices: ...
     async def agents(self) -> Choices: ...
+    async def doctor(self) -> Lines: ...
 
 
 class Bare:
@@ -41,6 +42,10 @@ class Bare:
     async def agents(self) -> Choices:
         """None."""
         return Choices(())
+
+    async def doctor(self) -> Lines:
+        """Nothing is known."""
+        return Lines(())
 
 
 class Room:

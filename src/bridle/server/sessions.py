@@ -13,6 +13,7 @@ from bridle.server.answering import Answering
 from bridle.server.detailing import Detailing
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding, Tell
+from bridle.server.inventory import Inventory
 from bridle.server.listing import Asked, Listing
 from bridle.server.looking import Looking
 from bridle.server.noticing import Noticing
@@ -98,6 +99,7 @@ class Sessions:
         self._verbs = Verbs(self._ground, self._holding, self._posting, self._tell)
         self._undoing = Undoing(self._ground, self._holding)
         self._looking = Looking(self._ground, self._holding)
+        self.inventory = Inventory(self._ground, self._holding, engines)
         self._noticing = Noticing(self._ground, self._holding, self._tell)
         self._recovering = Recovering(self._ground, self._holding)
 

@@ -312,6 +312,12 @@ class Choices(Struct, frozen=True, rename="camel"):
     choices: tuple[Named, ...]
 
 
+class Lines(Struct, frozen=True, rename="camel"):
+    """What was found, a line each."""
+
+    lines: tuple[str, ...]
+
+
 class Me(Struct, frozen=True, rename="camel"):
     """Who is asking, and what they may."""
 

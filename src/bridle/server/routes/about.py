@@ -9,7 +9,7 @@ from bridle.server.openapi import description
 from bridle.server.pages import INDEX
 from bridle.server.problems import refused
 from bridle.server.routes.declared import Asking, Here, declared, handlers, needs
-from bridle.server.views import Choices, Named
+from bridle.server.views import Choices, Lines, Named
 
 
 @get("/api/models", opt=needs("watch", "unavailable"))
@@ -22,6 +22,12 @@ async def models(room: Here) -> Choices:
 async def agents(room: Here) -> Choices:
     """Agents that can carry a turn."""
     return await room.catalogue.agents()
+
+
+@get("/api/doctor", opt=needs("admin", "unavailable"))
+async def doctor(room: Here) -> Lines:
+    """What was found on the server's machine, a line each; no keys."""
+    return await room.catalogue.doctor()
 
 
 @get("/api/workspaces", opt=needs("watch"))
@@ -72,4 +78,4 @@ async def page(request: Asking, room: Here) -> Response[bytes | None]:
     return Response(leaf.packed if packed else leaf.plain, media_type=leaf.media, headers=headers)
 
 
-ROUTES = (models, agents, workspaces, metrics, openapi, page)
+ROUTES = (models, agents, doctor, workspaces, metrics, openapi, page)

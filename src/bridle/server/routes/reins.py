@@ -1,10 +1,10 @@
-"""The reins: what a session may use, what was allowed in it, what it changed and how to undo it."""
+"""The reins: what a session has and may use, what was allowed in it, what it changed, undo."""
 
 from litestar import delete, get, post, put
 from litestar.params import JSONBody
 
 from bridle.server.routes.declared import Asking, Here, Id, Seq, needs
-from bridle.server.views import Budget, Grants, LimitsView, Undo, UndoOutcome, UndoPreview
+from bridle.server.views import Budget, Choices, Grants, LimitsView, Undo, UndoOutcome, UndoPreview
 
 _VERB = ("session_busy", "session_locked", "unavailable")
 _NEWEST = Undo()
@@ -65,4 +65,33 @@ async def undo(
     return await room.sessions.undo(session_id, data, request.user.name)
 
 
-ROUTES = (budget, set_budget, grants, revoke_all, revoke, undo_preview, undo)
+@get("/api/sessions/{session_id:str}/tools", opt=needs("watch", "unavailable"))
+async def tools(session_id: Id, room: Here) -> Choices:
+    """The tools that the session's model has."""
+    return await room.sessions.inventory.tools(session_id)
+
+
+@get("/api/sessions/{session_id:str}/mcp", opt=needs("drive", "unavailable"))
+async def servers(session_id: Id, room: Here) -> Choices:
+    """The MCP servers of the session's folder; of one that is not used, why."""
+    return await room.sessions.inventory.servers(session_id)
+
+
+@get("/api/sessions/{session_id:str}/rules", opt=needs("drive", "unavailable"))
+async def rules(session_id: Id, room: Here) -> Choices:
+    """The mode, what was allowed for the session, and the rules that hold."""
+    return await room.sessions.inventory.rules(session_id)
+
+
+ROUTES = (
+    budget,
+    set_budget,
+    grants,
+    revoke_all,
+    revoke,
+    undo_preview,
+    undo,
+    tools,
+    servers,
+    rules,
+)

@@ -1,0 +1,280 @@
+"""A house whose sessions live on a server: the same conversation, over `bridle.client`.
+
+Nothing is read from this machine's sessions; lists, files and rules come from the server. What it
+says is somebody else's text: whoever shows it neutralises it. A file is written only where the
+person here has said.
+"""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+from bridle.client import Client, RemoteSession, SessionLine, SessionWhole, Undoing
+from bridle.errors import SessionBusy, SessionError, UnknownSession
+from bridle.events import ApprovalAsked
+from bridle.policy import MODES, Mode
+from bridle.promises.session import Answer, Conversation
+from bridle.tui.house import Asked, Found, Listed, Named, Place, Undone
+from bridle.tui.house_asked import asked_of, ending
+from bridle.tui.house_budget import budget_lines
+from bridle.tui.house_there_values import back, lines_of_rule, listed, to_named, write_private
+
+_PAGE = 200
+
+
+class FarHouse:
+    """A conversation on somebody's server, ours or another's: keeps the promise `House`."""
+
+    session: Conversation
+
+    def __init__(self, client: Client, first: RemoteSession, *, name: str = "") -> None:
+        self._client = client
+        self._there = first
+        self.session = first
+        self._name = name or client.where
+        self.seen = first.began
+
+    async def enter(self) -> None:
+        """The session was opened by whoever made the house; see what stands beside it."""
+        await self._there.look()
+
+    async def leave(self) -> None:
+        """Watch no longer; the session goes on."""
+        await self._there.close()
+
+    @property
+    def is_begun(self) -> bool:
+        """There is a log of it, on the server."""
+        return True
+
+    @property
+    def began(self) -> int:
+        """From its beginning."""
+        return 0
+
+    @property
+    def model(self) -> str:
+        """The model's name, with its provider's."""
+        return self._there.line.model or "a model of the server's"
+
+    @property
+    def agent(self) -> str:
+        """Who carries the turns."""
+        return self._there.line.agent or "loop"
+
+    @property
+    def mode(self) -> Mode:
+        """What holds for the next call; what is no mode of ours is shown as the strictest."""
+        mode = self._there.mode
+        return mode if mode in MODES else "plan"
+
+    @property
+    def place(self) -> Place:
+        """The folder that is worked on, and the server."""
+        return Place(workspace=self._there.line.workspace, server=self._name)
+
+    @property
+    def window(self) -> int:
+        """Not known until the session was looked at."""
+        line = self._there.line
+        return line.context.window if isinstance(line, SessionWhole) else 0
+
+    def remarks(self) -> tuple[str, ...]:
+        """What becomes of the connection is told where the client was made."""
+        return ()
+
+    async def renew(self) -> None:
+        """A new session, in the same folder and in the server's usual mode."""
+        await self._move(await self._client.session(workspace=self._there.line.workspace))
+
+    async def resume(self, start: str) -> None:
+        """Another session, by the beginning of its id or of its last part."""
+        found = await self.find(start)
+        if found.id != self._there.id:
+            await self._move(await self._client.session(found.id))
+
+    async def find(self, start: str) -> SessionLine:
+        """The session whose id begins so, or its last part. Raise `UnknownSession`."""
+        found: list[SessionLine] = []
+        cursor = ""
+        while True:
+            page = await self._client.sessions(limit=_PAGE, cursor=cursor)
+            found += [one for one in page.sessions if _fits(one.id, start)]
+            if not (cursor := page.next):
+                break
+        exact = [one for one in found if one.id == start]
+        if not found:
+            raise UnknownSession(f"the server has no session {start!r}")
+        if len(exact or found) > 1:
+            some = ", ".join(one.id for one in found[:4])
+            raise SessionError(
+                f"{len(found)} sessions begin with {start!r}", hint=f"For example {some}."
+            )
+        return (exact or found)[0]
+
+    async def fork(self, at: int | None) -> None:
+        """On in a copy of this session; this one stays as it is."""
+        copy = await self._there.fork(at)
+        await self._move(await self._client.session(copy.id))
+
+    async def rewind(self, turns: int) -> int:
+        """So many turns back; the record that it went back to."""
+        place = await back(self._there, turns)
+        await self._there.rewind(place)
+        return place
+
+    async def change_model(self, name: str) -> None:
+        """Another model for the same session. When it cannot be had, nothing changes."""
+        await self._there.use(model=name)
+
+    async def change_agent(self, name: str) -> None:
+        """Another agent for the same session. When it cannot be had, nothing changes."""
+        await self._there.use(agent=name)
+
+    async def change_mode(self, mode: Mode) -> None:
+        """What may run without asking, from the next call on."""
+        await self._there.set_mode(mode)
+
+    async def sessions(self, query: str = "", limit: int = 200) -> tuple[Listed, ...]:
+        """The newest sessions of the server that fit, and what each does."""
+        found: list[Listed] = []
+        cursor = ""
+        while len(found) < limit:
+            most = min(_PAGE, limit - len(found))
+            page = await self._client.sessions(query=query, limit=most, cursor=cursor)
+            found += map(listed, page.sessions)
+            if not (cursor := page.next):
+                break
+        return tuple(found)
+
+    async def preview(self, session_id: str, lines: int = 40) -> str:
+        """The end of a session's conversation as plain text."""
+        return ending(await self._client.messages(session_id), lines)
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session a title."""
+        if session_id == self._there.id:
+            await self._there.rename(title)
+        else:
+            await self._client.rename(session_id, title)
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good; one that runs, or that is talked to, is refused."""
+        if session_id == self._there.id:
+            raise SessionBusy(
+                "this is the session that you are in, and it was not deleted",
+                hint="Go to another one first: /new, or /resume ID.",
+            )
+        if (await self._client.look(session_id)).state == "running":
+            raise SessionBusy(
+                f"session {session_id} runs, and was not deleted", hint="Stop it first."
+            )
+        await self._client.delete(session_id)
+
+    async def search(self, words: str, limit: int = 20) -> tuple[Found, ...]:
+        """Where that was said, in all sessions of the server."""
+        found = await self._client.search(words, limit=limit)
+        return tuple(
+            Found(session_id=one.session_id, seq=one.seq, title=one.title, text=one.text)
+            for one in found
+        )
+
+    async def export(self, path: Path, form: str, *, force: bool = False) -> tuple[Path, int]:
+        """Write this session to a private file of this machine: where it is, how many bytes."""
+        data = await self._there.export(form)
+        return await write_private(path, data, force=force)
+
+    async def undo_preview(self, turn: int = 0) -> Undone:
+        """What an undo of that turn (0: the newest that changed something) would do."""
+        seen = await self._there.undo_preview(turn)
+        return Undone(
+            turn=seen.turn,
+            files=tuple((one.path, _HOW.get(one.how, one.how), one.diff) for one in seen.files),
+            uncovered=seen.uncovered,
+            clashes=seen.clashes,
+            token=seen.token,
+        )
+
+    async def undo(self, shown: Undone) -> None:
+        """Put back what was shown."""
+        await self._there.undo(Undoing(turn=shown.turn, token=shown.token))
+
+    async def models(self) -> tuple[Named, ...]:
+        """The models that the server offers."""
+        return to_named(await self._client.models(), self.model)
+
+    async def agents(self) -> tuple[Named, ...]:
+        """The agents that the server offers."""
+        return to_named(await self._client.agents(), self.agent)
+
+    async def tools(self) -> tuple[Named, ...]:
+        """The tools that the model has."""
+        return to_named(await self._client.choices(self._there.id, "tools"))
+
+    async def mcp(self) -> tuple[Named, ...]:
+        """The MCP servers of the session's folder."""
+        return to_named(await self._client.choices(self._there.id, "mcp"))
+
+    async def rules(self) -> tuple[Named, ...]:
+        """The rules that hold there, the mode, the grants of this session."""
+        return to_named(await self._client.choices(self._there.id, "rules"))
+
+    async def budget(self) -> tuple[tuple[str, str, str], ...]:
+        """Limits as name, used, most."""
+        found = await self._there.budget()
+        return budget_lines(found.limits.named, found.metrics)
+
+    async def set_budget(self, money: float) -> None:
+        """A lower limit for the session's money, from the next turn on."""
+        if not 0 < money < 1e9:
+            raise SessionError("that is no sum of money", hint="For example: /budget 2.50")
+        await self._there.set_budget(session_money=money)
+
+    async def doctor(self) -> tuple[str, ...]:
+        """What was found on the server's machine, a line each."""
+        return await self._client.doctor()
+
+    async def files(self, query: str, limit: int = 50) -> tuple[str, ...]:
+        """Files of the session's folder that fit, the best first."""
+        return await self._client.files(self._there.id, query, limit=limit)
+
+    async def pending(self) -> tuple[Asked, ...]:
+        """The questions of all sessions of the server that wait for an answer."""
+        told = (asked_of(one) for one in await self._client.pending() if not one.posted)
+        return tuple(one for one in told if one is not None)
+
+    async def answer(self, session_id: str, asked: ApprovalAsked, answer: Answer) -> None:
+        """Answer a question of any session; the first answer wins."""
+        call, shown = asked.call.id, asked.shown
+        if session_id == self._there.id:
+            await self._there.answer(call, answer, shown=shown, by=answer.by)
+        else:
+            await self._client.answer(session_id, call, answer, shown=shown)
+
+    async def preview_rule(self, session_id: str, asked: ApprovalAsked) -> tuple[str, ...]:
+        """The proposed rule, what it would have covered, where it goes: a line each."""
+        calls = await self._client.preview(session_id, asked.proposal)
+        return lines_of_rule(asked.proposal, calls)
+
+    def current(self, asked: ApprovalAsked) -> str | None:
+        """The files are on another machine, perhaps."""
+        return None
+
+    def news(self) -> AsyncGenerator[None, None]:
+        """Something about the server's sessions changed. Never ends."""
+        return self._client.news()
+
+    async def _move(self, session: RemoteSession) -> None:
+        """On to another session; the one before is watched no longer."""
+        before, self._there = self._there, session
+        self.session, self.seen = session, session.seq
+        await before.close()
+        await session.look()
+
+
+_HOW = {"added": "comes back", "changed": "changes back", "deleted": "goes"}
+
+
+def _fits(session_id: str, start: str) -> bool:
+    return bool(start) and (
+        session_id.startswith(start) or session_id.rpartition("-")[2].startswith(start)
+    )

@@ -1,0 +1,115 @@
+"""What a server answers, as a house tells it; and the one file that is written for it here."""
+
+import asyncio
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import aclosing, suppress
+from pathlib import Path
+
+from bridle.client import Choice, RemoteSession, SessionLine
+from bridle.errors import ConfigError, SessionError
+from bridle.events import MessageAdded, PromptReceived, Rewound
+from bridle.tui.house import Listed, Named
+
+_STATES = {"waiting": "asks"}
+_NAMED = 3  # calls that are told by name
+
+
+def listed(line: SessionLine) -> Listed:
+    """A session as the picker shows it."""
+    state = _STATES.get(line.state, line.state)
+    if line.waiting and not line.holder:
+        state = "parked"
+    return Listed(
+        id=line.id,
+        title=line.title,
+        workspace=line.workspace,
+        model=line.model,
+        agent=line.agent,
+        state=state,
+        waiting=line.waiting,
+        cost=line.cost,
+        unpriced=line.unpriced,
+        updated_at=line.updated_at,
+        parent=line.parent,
+        holder=line.holder,
+    )
+
+
+def to_named(choices: Iterable[Choice], chosen: str = "") -> tuple[Named, ...]:
+    """What can be chosen; `chosen` is one of them, and first where the server does not name it."""
+    found = tuple(
+        Named(
+            name=one.name,
+            about=one.label,
+            chosen=one.name == chosen if chosen else one.default,
+            why_not=one.why_not,
+        )
+        for one in choices
+    )
+    if chosen and not any(one.chosen for one in found):
+        return (Named(name=chosen, chosen=True), *found)
+    return found
+
+
+def lines_of_rule(rule: str, calls: Sequence[str]) -> tuple[str, ...]:
+    """A rule, what it would have covered, and where it goes."""
+    several = f"{len(calls)} calls" if len(calls) > 1 else "one call"
+    some = f": {', '.join(calls[:_NAMED])}" if calls else ""
+    covered = f"it would have covered {several if calls else 'none'} of this session{some}"
+    return f"{rule}, in this folder alone", covered, "into the server's own rules"
+
+
+async def back(session: RemoteSession, turns: int) -> int:
+    """The record just before the last so many turns that are still in the conversation."""
+    prompts: dict[int, int] = {}  # received: its turn, by number of record
+    begins: list[tuple[int, int]] = []  # turn, and the record of its first prompt
+    newest = session.seq
+    async with aclosing(session.subscribe()) as records:
+        async for record in records:
+            match record.event:
+                case PromptReceived(turn=turn):
+                    prompts[record.seq] = turn
+                case MessageAdded(prompt=prompt) if prompt in prompts:
+                    if not begins or begins[-1][0] != prompts[prompt]:
+                        begins.append((prompts[prompt], prompt))
+                case Rewound(to=to):
+                    begins = [one for one in begins if one[1] <= to]
+            if record.seq >= newest:
+                break
+    if not 0 < turns <= len(begins):
+        count = f"{len(begins)} turn" + ("" if len(begins) == 1 else "s")
+        raise SessionError(f"the conversation has {count}, and {turns} were to go")
+    return begins[-turns][1] - 1
+
+
+async def write_private(path: Path, data: bytes, *, force: bool) -> tuple[Path, int]:
+    """A file that only its owner can read, there whole or not at all: where, and its size."""
+    return await asyncio.to_thread(_written, path, data, force)
+
+
+def _written(path: Path, data: bytes, force: bool) -> tuple[Path, int]:
+    place = Path.cwd() / path.expanduser()
+    part = place.with_name(f".{place.name}.{os.getpid()}.part")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if force:
+            part.replace(place)
+        else:
+            place.hardlink_to(part)  # unlike a rename, it never takes the place of another
+    except FileExistsError:
+        raise ConfigError(
+            f"{place} is there already, and was left as it is", hint="Name another file."
+        ) from None
+    except OSError as error:
+        raise ConfigError(
+            f"{place} cannot be written: {error.strerror}", hint="Name another file."
+        ) from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+    return place, len(data)
