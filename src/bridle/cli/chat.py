@@ -4,6 +4,7 @@ The curtain stands before anything heavy is imported. At every end the terminal 
 line says how to go on.
 """
 
+import os
 import sys
 from typing import Any
 
@@ -25,14 +26,19 @@ def command(**flags: Any) -> int:
             "there is no screen here: this is no terminal, or a very plain one\n"
             "Use `bridle repl`, or `bridle run` for one prompt."
         )
-    from bridle.cli.chat_screen import talk
+    from bridle.tui.curtain import Curtain, prefers_light
 
-    return talk(flags)
+    chosen = flags.get("theme")
+    light = chosen == "bridle-light" if chosen else prefers_light()
+    with Curtain(light=light, coloured="NO_COLOR" not in os.environ) as curtain:
+        from bridle.cli.chat_screen import talk
+
+        outcome = talk(flags)
+        curtain.lift()
+        return outcome.told()
 
 
 def is_screen() -> bool:
     """Can a full screen be shown here?"""
-    import os
-
     both = sys.stdin and sys.stdout and sys.stdin.isatty() and sys.stdout.isatty()
     return bool(both) and os.environ.get("TERM", "") not in ("", "dumb")

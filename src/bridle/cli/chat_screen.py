@@ -1,40 +1,82 @@
-"""Runs the screen: opens it, hears the signals, settles the house, says how to go on.
+"""Runs the screen: opens it, hears the signals, settles the house; how it ended is told after.
 
-The house is made in a thread, after the first picture; it is left when the screen is gone.
+The house is made in a thread, after the first picture; it is left when the screen is gone, so that
+what runs is settled also where the terminal was closed.
 """
 
 import asyncio
-import sys
+import gc
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bridle.cli.failure import DONE, INTERRUPTED, report
 from bridle.cli.turn import ENDING, on_signals
+from bridle.tui.app import BridleApp
 
 if TYPE_CHECKING:
     from bridle.tui.house import House
 
 
-def talk(flags: dict[str, Any]) -> int:
-    """The whole of it; the exit code."""
-    return asyncio.run(_talk(flags))
+class Outcome:
+    """How the screen ended: the exit code, what broke, the session that can be taken up again."""
+
+    def __init__(self, code: int, failure: BaseException | None, session: str) -> None:
+        self._code = code
+        self._failure = failure
+        self._session = session
+
+    def told(self) -> int:
+        """Say it on the terminal, which is ours no more; the exit code."""
+        import click
+
+        code = self._code
+        try:
+            if self._failure is not None:
+                code = report(self._failure)
+            if self._session:
+                click.echo(f"To go on: bridle --resume {self._session}", err=True)
+        except OSError:
+            return code  # the terminal is gone, and nobody is there to be told
+        return code
 
 
-async def _talk(flags: dict[str, Any]) -> int:
-    from bridle.tui.app import BridleApp
+def talk(flags: dict[str, Any]) -> Outcome:
+    """A screen on sessions that live in this process."""
+    return run_screen(lambda: _house(flags), flags.get("theme") or "")
 
-    app = BridleApp(lambda: _house(flags), theme=flags.get("theme") or "")
+
+def run_screen(opening: "Callable[[], House]", theme: str = "") -> Outcome:
+    """The whole of it, on any house."""
+    gc.freeze()  # what was imported stays
+    app = BridleApp(opening, theme=theme)
+    try:
+        return asyncio.run(_run(app))
+    except KeyboardInterrupt:
+        return Outcome(INTERRUPTED, None, _session_of(app))
+
+
+async def _run(app: BridleApp) -> Outcome:
     code = DONE
+    failure: BaseException | None = None
     try:
         with on_signals(app.send_away, *ENDING):
             code = await app.run_async() or DONE
-    finally:
-        house = app.house
-        if house is not None:
-            await house.leave()
-            tell_resuming(house)
-    if app.failure is not None:
-        return report(app.failure)
-    return INTERRUPTED if code == INTERRUPTED else code
+    except Exception as error:
+        failure = error
+    failure = app.failure or failure
+    session = _session_of(app)
+    if app.house is not None:
+        try:
+            await app.house.leave()
+        except Exception as error:
+            failure = failure or error
+    return Outcome(code, failure, session)
+
+
+def _session_of(app: BridleApp) -> str:
+    """The session to go on with; empty where nothing was written."""
+    house = app.house
+    return house.session.id if house is not None and house.is_begun else ""
 
 
 def _house(flags: dict[str, Any]) -> "House":
@@ -42,9 +84,3 @@ def _house(flags: dict[str, Any]) -> "House":
     from bridle.cli.setup import Setup
 
     return OwnHouse(Setup(flags), flags, told=[])
-
-
-def tell_resuming(house: "House") -> None:
-    """How to go on with the session that was left."""
-    if house.is_begun:
-        print(f"To go on: bridle --resume {house.session.id}", file=sys.stderr)  # noqa: T201

@@ -4,22 +4,24 @@ It ends in one of three ways: the person leaves, a signal sends it away, or it b
 way, the terminal is as it was before, and whoever ran it says how to go on.
 """
 
-import os
 from collections.abc import Callable
 from typing import ClassVar
 
+from textual import events
 from textual.app import App
 from textual.binding import BindingType
+from textual.screen import Screen
 from textual.theme import Theme
 
 from bridle.tui.block_palette import DARK, LIGHT, Palette, palette_of
 from bridle.tui.chat import ChatScreen
+from bridle.tui.curtain import prefers_light
 from bridle.tui.house import House
 
 LEFT, BROKEN, SENT_AWAY = 0, 1, 130
 
 
-class BridleApp(App[int]):
+class BridleApp(App[int], inherit_bindings=False):
     """The screen on a house that is opened once the first picture stands."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -29,15 +31,14 @@ class BridleApp(App[int]):
     Toast { background: $panel; padding: 0 1; }
     """
 
-    def __init__(
-        self, opening: Callable[[], House], *, typed: str = "", theme: str = "", ansi: bool = False
-    ) -> None:
+    def __init__(self, opening: Callable[[], House], *, theme: str = "") -> None:
         super().__init__()
         self.failure: BaseException | None = None
+        self._early: list[events.Event] | None = []  # typed before there was anything to type into
         for palette in (DARK, LIGHT):
             self.register_theme(theme_of(palette))
         self.theme = theme if theme in self.available_themes else preferred_theme()
-        self.chat = ChatScreen(opening, typed, self.palette)
+        self.chat = ChatScreen(opening, self.palette)
 
     @property
     def palette(self) -> Palette:
@@ -50,9 +51,22 @@ class BridleApp(App[int]):
         """Where the sessions live; None as long as it is not open."""
         return self.chat.house
 
-    def on_mount(self) -> None:
+    def get_default_screen(self) -> Screen[None]:
         """The one screen."""
-        self.push_screen(self.chat)
+        return self.chat
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys that come before the composer is there wait for it."""
+        if self._early is not None and isinstance(event, events.Key | events.Paste):
+            self._early.append(event)
+            return
+        await super().on_event(event)
+
+    async def take_keys(self) -> None:
+        """There is something to type into: what was typed so far goes there, in its order."""
+        while self._early:
+            await super().on_event(self._early.pop(0))
+        self._early = None
 
     def watch_theme(self, theme: str) -> None:
         """Other colours for what draws its own."""
@@ -99,5 +113,4 @@ def theme_of(palette: Palette) -> Theme:
 
 def preferred_theme() -> str:
     """Light where the terminal says that its ground is, else dark."""
-    ground = os.environ.get("COLORFGBG", "").rpartition(";")[2]
-    return LIGHT.name if ground in ("7", "15") else DARK.name
+    return LIGHT.name if prefers_light() else DARK.name

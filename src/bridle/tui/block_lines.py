@@ -102,8 +102,7 @@ class Painter:
         drawn: list[Line] = []
         for number, line in enumerate(lines):
             edge = Segment(set_cell_size(mark, MARGIN), mark_style) if not number else None
-            segments = [one for one in line.render(self.console) if one.text != "\n"]
-            drawn.append([edge or Segment(" " * MARGIN), *segments])
+            drawn.append([edge or Segment(" " * MARGIN), Segment(line.plain, style)])
         return drawn
 
     def _prompt(self, block: Prompt, unfolded: bool) -> list[Line]:

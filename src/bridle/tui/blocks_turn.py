@@ -33,7 +33,8 @@ def used_words(used: ExecutionMetrics, seconds: float | None) -> str:
         figures.append(counted(used.tool_calls, "call"))
     if used.invocations:
         tokens = used.tokens or used.total_input_tokens + used.total_output_tokens
-        figures.append(f"{short_number(tokens)} tokens")
+        if tokens:
+            figures.append(f"{short_number(tokens)} tokens")
         figures.append(cost_of(used))
     return " · ".join(figures)
 

@@ -56,13 +56,12 @@ class ChatScreen(Acts):
         Binding(one.key, one.action, one.meaning, show=False, priority=one.first) for one in KEYS
     ]
 
-    def __init__(self, opening: Callable[[], House], typed: str, palette: Palette) -> None:
+    def __init__(self, opening: Callable[[], House], palette: Palette) -> None:
         super().__init__()
         self.house: House | None = None
         self.carrying: Carrying | None = None
         self.following: Following | None = None
         self._opening = opening
-        self._typed = typed
         self._open = asyncio.Event()
         self._frames = Frames()
         self._drawing: Timer | None = None
@@ -90,9 +89,7 @@ class ChatScreen(Acts):
     def on_mount(self) -> None:
         """The composer can be typed into at once; the rest follows."""
         self.composer.focus()
-        if self._typed:
-            self.composer.insert(self._typed)
-        self.call_after_refresh(self.run_worker, self._enter(), group="house")
+        self.call_after_refresh(self._painted)
 
     def on_resize(self, event: events.Resize) -> None:
         """What there is room for."""
@@ -106,6 +103,11 @@ class ChatScreen(Acts):
             part.palette = palette
             part.refresh()
         self.conversation.repaint(palette)
+
+    async def _painted(self) -> None:
+        """The first picture stands: keys are taken, the house is opened."""
+        await self.app.take_keys()  # type: ignore[attr-defined]
+        self.run_worker(self._enter(), group="house")
 
     async def _enter(self) -> None:
         """Open the house; what is typed meanwhile stays."""

@@ -41,8 +41,10 @@ def _meters(state: State, window: int, width: int) -> list[Row]:
         tone = "bad" if share > 0.9 else "warn" if share > 0.7 else "accent"
         said.append(Row(meter(share, max(4, width)), tone))
         said.append(Row(f"{short_number(used)} of {short_number(window)} tokens"))
+    elif used:
+        said.append(Row(f"{short_number(used)} tokens"))
     else:
-        said.append(Row(f"{short_number(used)} tokens" if used else "empty"))
+        said.append(Row("not known" if state.used.invocations else "empty"))
     cost = cost_of(state.used) if state.used.invocations else "nothing yet"
     return [*said, Row(""), Row("cost", "dim"), Row(cost)]
 

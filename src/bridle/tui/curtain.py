@@ -1,0 +1,112 @@
+"""The first picture, before anything heavy is imported: where the prompt goes, and the bar.
+
+Plain escapes, nothing but the standard library's small parts. From here on the terminal keeps what
+is typed, unseen, for the screen that follows: nothing is lost, and Enter stays Enter. Whatever
+happens behind it, `lift` gives the terminal back as it was.
+"""
+
+import os
+import sys
+from types import TracebackType
+from typing import Any
+
+try:
+    import termios
+except ImportError:  # no terminal of that kind here: there is no curtain
+    termios = None  # type: ignore[assignment]
+
+SIGN = "›"
+HINT = "Ask, or / for commands, @ for files"
+_ENTER = "\x1b[?1049h\x1b[?2004h"  # another screen, marked pastes
+_LEAVE = "\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h"
+_GROUNDS = {  # ground, text, dim, surface, accent: as in `block_palette.py`
+    "dark": ("20;22;26", "212;216;222", "139;146;158", "26;29;34", "127;180;214"),
+    "light": ("251;250;247", "35;38;44", "103;108;117", "244;242;237", "29;106;148"),
+}
+
+
+class Curtain:
+    """Down from `__enter__` on; lifted at the end, whatever the end is."""
+
+    def __init__(self, *, light: bool = False, coloured: bool = True) -> None:
+        self._colours = _GROUNDS["light" if light else "dark"] if coloured else None
+        self._before: list[Any] | None = None
+
+    def __enter__(self) -> "Curtain":
+        if termios is not None:
+            try:
+                self._before = termios.tcgetattr(0)
+                termios.tcsetattr(0, termios.TCSANOW, _quiet(self._before))
+            except (termios.error, OSError):
+                self._before = None
+        self._write(_ENTER + picture(*_size(), self._colours))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.lift()
+
+    def lift(self) -> None:
+        """The terminal as it was; twice does no harm."""
+        self._write(_LEAVE)
+        if termios is not None and self._before is not None:
+            try:
+                termios.tcsetattr(0, termios.TCSANOW, self._before)
+            except (termios.error, OSError):
+                return  # the terminal is gone
+
+    def _write(self, text: str) -> None:
+        """A terminal that is gone, or does not take it, is no reason to fail."""
+        try:
+            sys.stdout.flush()
+            os.write(1, text.encode())
+        except (OSError, ValueError):
+            return
+
+
+def _quiet(before: list[Any]) -> list[Any]:
+    """No echo, no lines, Enter as it is typed; Ctrl-C still ends."""
+    after = [*before[:6], list(before[6])]
+    after[0] &= ~(termios.ICRNL | termios.INLCR | termios.IGNCR | termios.IXON)
+    after[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+    after[6][termios.VMIN], after[6][termios.VTIME] = 1, 0
+    return after
+
+
+def _size() -> tuple[int, int]:
+    try:
+        width, height = os.get_terminal_size(1)
+    except OSError:
+        return 80, 24
+    return width or 80, height or 24
+
+
+def picture(width: int, height: int, colours: tuple[str, ...] | None) -> str:
+    """The prompt line, the bar, and the cursor where it will be."""
+    if colours is None:
+        ground = text = dim = bar = accent = "\x1b[0m"
+    else:
+        back, fore, faint, surface, signs = colours
+        ground = f"\x1b[48;2;{back}m\x1b[38;2;{fore}m"
+        text, dim = f"\x1b[38;2;{fore}m", f"\x1b[38;2;{faint}m"
+        bar, accent = f"\x1b[48;2;{surface}m{dim}", f"\x1b[38;2;{signs}m"
+    parts = [ground, "\x1b[2J"]
+    if height < 7 or width < 24:
+        return "".join([*parts, "\x1b[H"])
+    if height > 9:
+        middle = max(1, (height - 7) // 2)
+        parts.append(f"\x1b[{middle};{max(1, width // 2 - 3)}H{text}bridle")
+    parts.append(f"\x1b[{height - 2};1H{accent}{'─' * width}")
+    parts.append(f"\x1b[{height - 1};2H{accent}{SIGN} {dim}{HINT[: max(0, width - 4)]}")
+    parts.append(f"\x1b[{height};1H{bar}{' opening …'.ljust(width)[:width]}{ground}")
+    parts.append(f"\x1b[{height - 1};4H")
+    return "".join(parts)
+
+
+def prefers_light() -> bool:
+    """Does the terminal say that its ground is light?"""
+    return os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
