@@ -15,11 +15,13 @@ from bridle.runtime.prompts import FILES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bridle.config.diagnostics import Check
     from bridle.config.hooks import CommandLine
     from bridle.config.mcp import ServerSettings
     from bridle.promises.tool import ToolSource
 
 _HOOKS = ".bridle/hooks.yaml"  # trust's own, without its imports
+_DIAGNOSTICS = ".bridle/diagnostics.yaml"
 
 
 def servers(workspace: Path, more: "Sequence[ServerSettings]" = ()) -> "tuple[ToolSource, ...]":
@@ -48,6 +50,18 @@ def hooks(workspace: Path, *, quiet: bool = False) -> "tuple[CommandLine, ...]":
     for note in () if quiet else standing.notes:
         complain(*note)
     return standing.lines
+
+
+def diagnostics(workspace: Path, mine: "Sequence[str]") -> "tuple[Check, ...]":
+    """The commands that look at changed files there. Raise `ConfigError`."""
+    if not mine and not os.path.lexists(workspace / _DIAGNOSTICS):
+        return ()
+    from bridle.config.diagnostics import standing_diagnostics
+
+    standing = standing_diagnostics(workspace, mine)
+    for note in standing.notes:
+        complain(*note)
+    return standing.checks
 
 
 def instructions(workspace: Path) -> str:

@@ -65,6 +65,7 @@ class Setup:
         self.also: tuple[str, ...] = tuple(flags.get("add_dir") or ())
         self.rules = _rules(self.workspace, flags.get("rules") or ())
         self.hooks = project.hooks(self.workspace)
+        self.diagnostics = project.diagnostics(self.workspace, self.settings.diagnostics)
         self.instructions = project.instructions(self.workspace)
         asked_for = flags.get("mode") or flags.get("yes")
         self.chosen_mode: Mode | None = self.settings.mode if asked_for else None
@@ -168,6 +169,8 @@ class Setup:
             options["fallback"] = self.other(settings.fallback_model)
         if self.hooks:
             options["hooks"] = self.hooks
+        if self.diagnostics:
+            options["diagnostics"] = self.diagnostics
         if servers := project.servers(self.workspace, extra.get("servers", ())):
             options["sources"] = servers
         if told := "\n\n".join(filter(None, (self.instructions, extra.get("rule", "")))):

@@ -93,11 +93,12 @@ def _show(one: "Counting", paint: Paint) -> None:
 
 def _check(files: "tuple[Counting, ...]", root: Path) -> None:
     """Rules and hooks that cannot be understood would keep bridle from starting: refused."""
+    from bridle.config.diagnostics import parse_diagnostics
     from bridle.config.hooks import parse_hooks
     from bridle.config.marked import decoded
     from bridle.config.mcp import parse_servers
     from bridle.config.policy import parse_rules
-    from bridle.config.trust import HOOKS, POLICY, SERVERS
+    from bridle.config.trust import DIAGNOSTICS, HOOKS, POLICY, SERVERS
 
     for one in files:
         path = root / one.name
@@ -107,3 +108,5 @@ def _check(files: "tuple[Counting, ...]", root: Path) -> None:
             parse_hooks(decoded(one.data, path, "hooks"), path)
         if one.name == SERVERS and not one.problem:
             parse_servers(decoded(one.data, path, "servers"), path)
+        if one.name == DIAGNOSTICS and not one.problem:
+            parse_diagnostics(decoded(one.data, path, "diagnostics"), path)

@@ -61,6 +61,7 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     program of an ACP agent may have. `telemetry` says whether OpenTelemetry spans are sent (None:
     where the environment says so), `telemetry_content` whether they carry what was said. `theme`
     and `notify` are the terminal's: its colours, and how it calls a person who looks elsewhere.
+    `diagnostics` are command lines that look at files which a turn has changed.
     """
 
     provider: str = ""
@@ -86,6 +87,7 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     undo: bool = True
     telemetry: bool | None = None
     telemetry_content: bool = False
+    diagnostics: tuple[str, ...] = ()
     theme: Literal["auto", "dark", "light", "plain"] = "auto"
     notify: Literal["auto", "bell", "osc9", "off"] = "auto"
 
@@ -182,5 +184,5 @@ def _variable(key: str) -> str:
     return f"BRIDLE_{words.replace('-', '_').upper()}"
 
 
-LISTS = ("redact", "hosts", "agent_env")  # for the file alone
+LISTS = ("redact", "hosts", "agent_env", "diagnostics")  # for the file alone
 VARIABLES = {key: _variable(key) for key in TYPES if key not in LISTS}

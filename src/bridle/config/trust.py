@@ -23,8 +23,9 @@ from bridle.workspace.replacing import replace_file
 POLICY = ".bridle/policy.yaml"
 HOOKS = ".bridle/hooks.yaml"
 SERVERS = ".bridle/mcp.yaml"
+DIAGNOSTICS = ".bridle/diagnostics.yaml"
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", ".bridle/instructions.md")
-FILES = (POLICY, HOOKS, SERVERS, *INSTRUCTIONS)
+FILES = (POLICY, HOOKS, SERVERS, DIAGNOSTICS, *INSTRUCTIONS)
 _STARTING = (HOOKS, SERVERS)  # files that name programs
 _LARGEST = 1_000_000  # bytes; more than that nobody reads before they say yes
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import TracerProvider
 
+    from bridle.config.diagnostics import Check
     from bridle.promises.agent import BaseAgent
     from bridle.promises.hooks import Hooks
     from bridle.promises.keeping import Keeper
@@ -61,7 +62,8 @@ class EngineOptions(TypedDict, total=False):
     `bridle.runtime.mcp.mcp_sources(folder)` are the MCP servers that the person has set up.
     `telemetry` sends OpenTelemetry spans: True, False, or a tracer provider of your own; left out,
     where the process has a provider or the environment (`OTEL_…`) names an exporter. They carry
-    nothing that was said, unless `telemetry_content` is set.
+    nothing that was said, unless `telemetry_content` is set. `diagnostics` are command lines that
+    look at changed files (`"ruff check {files}"`) in the sandbox, and the model is told.
     """
 
     agent: "BaseAgent | str"
@@ -94,6 +96,7 @@ class EngineOptions(TypedDict, total=False):
     sources: Iterable[ToolSource]
     telemetry: "bool | TracerProvider | None"
     telemetry_content: bool
+    diagnostics: "Iterable[Check | str]"
 
 
 def build_engine(
@@ -127,7 +130,7 @@ def build_engine(
         ground=around.ground,
         sandbox=around.sandbox if tools is None and around.sandbox is not None else "",
         keeper=_keeper(around, named, options, elsewhere=store is not None),
-        hooks=_hooks(options.get("hooks"), folder.root),
+        hooks=_hooks(_watching(around, options), folder.root),
         system=_told(agent, folder.root, named, options),
         agent=agent,
         agents=agent_of,
@@ -195,6 +198,18 @@ def default_system(root: str, tools: Iterable[str], options: EngineOptions) -> s
     from bridle.runtime.prompts import system_prompt
 
     return system_prompt(root, tools, options.get("instructions", ""))
+
+
+def _watching(around: Surroundings, options: EngineOptions) -> Any:
+    """The hooks, and behind them what looks at changed files, where that was asked for."""
+    given, checks = options.get("hooks"), tuple(options.get("diagnostics", ()))
+    if not checks or around.workspace is None:
+        return given
+    from bridle.runtime.diagnostics import Diagnostics, as_checks, behind
+
+    judged_by = (_rules(options.get("rules", ())), options.get("policy"), around.ground)
+    last = Diagnostics(as_checks(checks), around.workspace, judged_by, around.sandbox)
+    return behind(given, last)
 
 
 def _hooks(given: Any, root: str) -> "Hooks | None":

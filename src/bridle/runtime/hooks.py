@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from bridle.config.hooks import CommandLine
 from bridle.errors import ConfigError
 from bridle.promises.hooks import Hooks, Moment, Occasion, Remark
+from bridle.runtime.diagnostics import Diagnostics
 from bridle.tools.threads import in_thread
 
 log = logging.getLogger(__name__)
@@ -208,7 +209,7 @@ async def _in_time(work: Awaitable[Any], seconds: float) -> Any:
 
 
 def _voices(item: Any, root: str) -> Iterator[Voice]:
-    if isinstance(item, Hook):
+    if isinstance(item, Hook | Diagnostics):
         yield item
     elif isinstance(item, CommandLine):
         from bridle.runtime.hook_commands import CommandHook

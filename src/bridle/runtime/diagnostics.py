@@ -1,0 +1,192 @@
+"""Diagnostics: what a project's own linter says of a file, right after the model has changed it.
+
+A voice among the hooks, heard after `write`, `edit` and `apply_patch`. The commands come from the
+person's settings, or from a folder that they trust; they are judged by the same rules as the
+model's commands and run in the same sandbox, where nobody is asked: what would need an answer in
+`auto` does not run, and without a sandbox only what would run unasked. What they say is a word for
+the model, with the result of its edit, and a record of the log. A linter that finds nothing says
+nothing. It denies nothing, and breaks nothing.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from bridle.config.diagnostics import Check, read_check
+from bridle.engine.facts import facts_of
+from bridle.errors import AgentError, ToolError
+from bridle.messages import ToolCall
+from bridle.policy import Decision, Rule, decide
+from bridle.promises.hooks import Moment, Occasion, Remark
+from bridle.tools.apply_patch import ApplyPatch
+from bridle.tools.shell import Shell
+from bridle.workspace.text import neutral, one_line, shorten
+
+if TYPE_CHECKING:
+    from bridle.engine.parts import PolicyEngine
+    from bridle.promises.ground import Ground
+    from bridle.tools.process import Ended
+    from bridle.tools.room import Room
+    from bridle.workspace.paths import Workspace
+    from bridle.workspace.sandbox import Sandbox
+
+SECONDS = 30.0  # for one command
+MOST = 8000  # characters that are told of one
+_MOST_FILES = 50
+_BYTES = 1 << 20  # that are read of one
+_SHOWN = 200  # characters of a command, where it is named
+
+
+class Diagnostics:
+    """The commands, and what they are judged by. Keeps the shape of a `Voice`."""
+
+    name = "diagnostics"
+    on: tuple[Moment, ...] = ("after_tool",)
+    tools = ("write", "edit", "apply_patch")
+
+    def __init__(
+        self,
+        checks: Iterable[Check],
+        workspace: "Workspace",
+        judged_by: "tuple[Sequence[Rule], PolicyEngine | None, Ground | None]",
+        sandbox: "Sandbox | None",
+        *,
+        seconds: float = SECONDS,
+    ) -> None:
+        self._checks = tuple(checks)
+        self._workspace = workspace
+        self._rules, self._policy, self._ground = judged_by
+        self._sandbox = sandbox
+        self._seconds = seconds
+
+    async def speak(self, occasion: Occasion) -> Remark:
+        """Look at what was changed, and say what was found."""
+        if not occasion.ok:
+            return Remark()
+        files = self._changed(occasion)
+        said = []
+        for check in self._checks:
+            if concerned := check.concerned(files)[:_MOST_FILES]:
+                said.append(await self._look(check, concerned))
+        return Remark(word="\n".join(filter(None, said)))
+
+    def _changed(self, occasion: Occasion) -> tuple[str, ...]:
+        """The files of the workspace that the call named and that are there now."""
+        try:
+            named = _named(occasion)
+        except (ToolError, TypeError):
+            return ()
+        root, found = self._workspace.root, []
+        for path in named:
+            place = self._workspace.resolve_path(path)
+            if place is not None and os.path.isfile(place):  # noqa: PTH113 - never raises
+                inside = place.startswith(root.rstrip("/") + "/")
+                found.append(os.path.relpath(place, root) if inside else place)
+        return tuple(dict.fromkeys(found))
+
+    async def _look(self, check: Check, files: tuple[str, ...]) -> str:
+        """What one of them says, in words; empty where it has nothing to say."""
+        line = check.command(files)
+        shown = one_line(line, _SHOWN)
+        try:
+            decision = await self._decide(line)
+            if decision.verdict != "allow":
+                return f"diagnostics: `{shown}` was not run: {decision.reason}"
+            ended, text = await self._run(line)
+        except AgentError as error:
+            return f"diagnostics: `{shown}` could not be run: {error.message}"
+        return _told(shown, ended, text, self._seconds)
+
+    async def _decide(self, line: str) -> Decision:
+        """What the rules say of these very words. There is nobody to be asked."""
+        tool, call = Shell(), ToolCall("diagnostics", "shell", {"command": line})
+        sandboxed: Any = self._sandbox if self._sandbox is not None else False
+        facts = facts_of(call, tool, self._ground, sandboxed=sandboxed)
+        found = decide(call, facts, self._rules, "auto" if facts.sandboxed else "edits")
+        if found.verdict == "ask":
+            reason = f"{found.reason}; without a sandbox that takes a rule that allows it"
+            return Decision("deny", reason, found.rule)
+        if found.verdict == "deny" or self._policy is None:
+            return found
+        from bridle.engine.around import understood
+
+        try:
+            said = understood(await self._policy.evaluate(tool, {"command": line}))
+        except Exception as error:  # somebody's own code: what cannot be judged does not run
+            return Decision("deny", f"the policy engine broke: {error!r}")
+        return said if said.verdict == "deny" else found
+
+    async def _run(self, line: str) -> "tuple[Ended, str]":
+        """Run it as the shell tool runs a command, and stay until everybody is gone."""
+        from bridle.tools.process import Program
+        from bridle.tools.running import find_bash
+        from bridle.tools.threads import in_thread
+
+        heard = bytearray()
+
+        def take(data: bytes) -> bool:
+            heard.extend(data[: _BYTES - len(heard)])
+            return len(heard) < _BYTES
+
+        root, room = self._workspace.root, self._room
+        words = [find_bash(), "--noprofile", "--norc", "-c", line]
+        program = Program(words, root, take, starter=self._starter(root))
+        await room.before()
+        try:
+            ended = await program.run(self._seconds, room.environment(self._level != "none"))
+        finally:
+            await in_thread(room.mend)
+        return ended, heard.decode("utf-8", "replace")
+
+    @cached_property
+    def _room(self) -> "Room":
+        from bridle.tools.room import Room
+
+        return Room(self._workspace.roots, self._sandbox)
+
+    @property
+    def _level(self) -> str:
+        return self._sandbox.level if self._sandbox is not None else "none"
+
+    def _starter(self, root: str) -> Callable[[Sequence[str], int], Any]:
+        from bridle.workspace.sandbox import supervised
+
+        if self._sandbox is None or self._level == "none":
+            return supervised
+        sandbox = self._sandbox
+        return lambda argv, lifeline: sandbox.start(argv, root, lifeline)
+
+
+def as_checks(given: Iterable[Check | str]) -> tuple[Check, ...]:
+    """Command lines, read or as they were written. Raise `ConfigError`."""
+    return tuple(one if isinstance(one, Check) else read_check(one, "diagnostics") for one in given)
+
+
+def behind(hooks: Any, last: Diagnostics) -> list[Any]:
+    """The hooks as they were handed in, one or several, and these behind them."""
+    if hooks is None:
+        return [last]
+    single = callable(hooks) or callable(getattr(hooks, "hear", None))
+    return [*([hooks] if single or not isinstance(hooks, Iterable) else hooks), last]
+
+
+def _named(occasion: Occasion) -> tuple[str, ...]:
+    """The paths that an edit names. Raise `ToolError`, `TypeError`."""
+    if occasion.tool == "apply_patch":
+        return ApplyPatch().touched(occasion.arguments)
+    path = occasion.arguments.get("path")
+    if not isinstance(path, str):
+        raise TypeError("no path")
+    return (path,)
+
+
+def _told(shown: str, ended: "Ended", text: str, seconds: float) -> str:
+    """What is said of a run; nothing where there was nothing to find."""
+    said = shorten(neutral(text.replace("\r\n", "\n")).strip(), MOST)
+    if ended.timed_out:
+        return f"diagnostics: `{shown}` did not end within {seconds:g} seconds\n{said}".rstrip()
+    if ended.code == 0:
+        return ""
+    how = "was ended" if ended.code is None else f"exit code {ended.code}"
+    return f"diagnostics: `{shown}`: {how}\n{said}".rstrip()
