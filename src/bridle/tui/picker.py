@@ -1,0 +1,238 @@
+"""The sessions to choose from: search, preview, rename, delete, and what each does right now.
+
+The house says when something changed; the list is then asked for again, and the highlight stays on
+its session. To choose one only says which: whoever opened this goes there.
+"""
+
+import asyncio
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
+
+from bridle.errors import AgentError
+from bridle.tui.clean import clean_line
+from bridle.tui.dialogs import AskText, Confirm, Dialog, Field
+from bridle.tui.dialogs_sheet import Sheet
+from bridle.tui.house import House, Listed
+from bridle.tui.picker_words import about, line_of
+
+_SOON = 0.1  # seconds without another key
+_WIDE = 90  # columns from which on there is room for a preview beside
+
+
+class Picker(Dialog[str | None]):
+    """A list of sessions; the id of the one that was chosen."""
+
+    DEFAULT_CSS = """
+    Picker > Vertical { width: 96%; max-width: 140; height: 90%; }
+    Picker #halves { height: 1fr; margin: 1 0 0 0; }
+    Picker OptionList {
+        width: 1fr; height: 1fr; border: none; padding: 0; background: transparent;
+        scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis;
+    }
+    Picker #preview { width: 1fr; height: 1fr; margin: 0 0 0 2; display: none; }
+    Picker #preview Sheet { height: 1fr; }
+    Picker.-wide #preview, Picker.-looking #preview { display: block; }
+    Picker.-looking:not(.-wide) OptionList { display: none; }
+    Picker.-looking:not(.-wide) #preview { margin: 0; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", show=False),
+        Binding("up,ctrl+p", "move(-1)", show=False, priority=True),
+        Binding("down,ctrl+n", "move(1)", show=False, priority=True),
+        Binding("pageup", "move(-10)", show=False, priority=True),
+        Binding("pagedown", "move(10)", show=False, priority=True),
+        Binding("ctrl+r", "rename", show=False, priority=True),
+        Binding("ctrl+d,delete", "delete", show=False, priority=True),
+        Binding("tab", "look", show=False, priority=True),
+    ]
+
+    def __init__(self, house: House, query: str = "") -> None:
+        super().__init__("Sessions", _keys(120))
+        self._house = house
+        self._query = query
+        self._found: tuple[Listed, ...] = ()
+        self._list = OptionList(markup=False, compact=True)
+        self._list.can_focus = False
+        self._preview = Vertical(id="preview")
+        self._previewed = ""
+
+    def compose(self) -> ComposeResult:
+        """Words to look for, the sessions, and the end of the highlighted one."""
+        with self._dress(Vertical()):
+            yield Field(self._query, placeholder="search in titles", select_on_focus=False)
+            with Horizontal(id="halves"):
+                yield self._list
+                yield self._preview
+
+    def on_mount(self) -> None:
+        """List, and listen."""
+        self._refresh()
+        self.run_worker(self._listen(), group="news")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """A preview where there is room."""
+        self.set_class(event.size.width >= _WIDE, "-wide")
+        self.query_one(Vertical).border_subtitle = Content(_keys(event.size.width))
+        self._previewed = ""
+        self._look_soon()
+
+    async def _listen(self) -> None:
+        async with aclosing(self._house.news()) as news:
+            async for _ in news:
+                self._refresh()
+
+    def _refresh(self) -> None:
+        self.run_worker(self._ask(), group="asking", exclusive=True)
+
+    async def _ask(self) -> None:
+        try:
+            found = await self._house.sessions(self._query)
+        except AgentError as error:
+            self.app.notify(clean_line(error.message), severity="error", markup=False)
+            return
+        self._show(found)
+
+    def _show(self, found: tuple[Listed, ...]) -> None:
+        kept = one.id if (one := self.highlighted) is not None else self._house.session.id
+        self._found = found
+        now = datetime.now(UTC)
+        here = self._house.place.workspace
+        rows = [self._row(one, now, here) for one in found]
+        empty = "No session fits." if self._query else "There are no sessions yet."
+        self._list.set_options(rows or [Option(Content(empty), disabled=True)])
+        places = {one.id: at for at, one in enumerate(found)}
+        self._list.highlighted = places.get(kept, 0) if found else None
+        self._previewed = ""
+        self._look_soon()
+
+    def _row(self, one: Listed, now: datetime, here: str) -> Option:
+        line = line_of(one, now, here)
+        mine = one.id == self._house.session.id
+        rest = f"this one · {line.rest}" if mine else line.rest
+        return Option(
+            Content.assemble(
+                (f"{line.sign} ", line.tone), line.title, (f"  {rest}", "$foreground 60%")
+            )
+        )
+
+    @property
+    def highlighted(self) -> Listed | None:
+        """The session under the highlight."""
+        at = self._list.highlighted
+        return None if at is None or at >= len(self._found) else self._found[at]
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Other words."""
+        event.stop()
+        if event.value != self._query:
+            self._query = event.value
+            self.set_timer(_SOON, self._refresh)
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Another one to look at."""
+        event.stop()
+        self._look_soon()
+
+    def _look_soon(self) -> None:
+        self.run_worker(self._look(), group="looking", exclusive=True)
+
+    async def _look(self) -> None:
+        """The end of the highlighted session, once the highlight rests."""
+        one = self.highlighted
+        if not self._preview.display or (one is not None and one.id == self._previewed):
+            return
+        await asyncio.sleep(_SOON)
+        lines: list[tuple[str, str]] = []
+        if one is not None:
+            lines = [
+                (clean_line(one.title) or "(no title)", "head"),
+                *about(one, datetime.now(UTC)),
+            ]
+            lines += [("", ""), *[(line, "") for line in await self._end_of(one)]]
+            self._previewed = one.id
+        await self._preview.remove_children()
+        sheet = Sheet(lines)
+        sheet.can_focus = False
+        await self._preview.mount(sheet)
+
+    async def _end_of(self, one: Listed) -> list[str]:
+        try:
+            return (await self._house.preview(one.id)).split("\n")
+        except AgentError as error:
+            return [error.message]
+
+    def action_look(self) -> None:
+        """The preview instead of the list, where there is no room for both."""
+        self.toggle_class("-looking")
+        self.call_after_refresh(self._look_soon)
+
+    def action_move(self, by: int) -> None:
+        """The highlight up or down."""
+        if self._found:
+            at = (self._list.highlighted or 0) + by
+            last = len(self._found) - 1
+            self._list.highlighted = at % (last + 1) if abs(by) == 1 else min(max(at, 0), last)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """That one."""
+        event.stop()
+        if (one := self.highlighted) is not None:
+            self.dismiss(one.id)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """A click on one."""
+        event.stop()
+        if event.option_index < len(self._found):
+            self.dismiss(self._found[event.option_index].id)
+
+    def action_leave(self) -> None:
+        """None."""
+        self.dismiss(None)
+
+    def action_rename(self) -> None:
+        """Another title."""
+        if (one := self.highlighted) is not None:
+            self.run_worker(self._rename(one), group="verbs")
+
+    async def _rename(self, one: Listed) -> None:
+        title = await self.app.push_screen_wait(AskText("Rename the session", one.title))
+        if title and title.strip() and title != one.title:
+            try:
+                await self._house.rename(one.id, title.strip())
+            except AgentError as error:
+                self._complain(error)
+            self._refresh()
+
+    def action_delete(self) -> None:
+        """Away with it, once the person has said yes."""
+        if (one := self.highlighted) is not None:
+            self.run_worker(self._delete(one), group="verbs")
+
+    async def _delete(self, one: Listed) -> None:
+        title = clean_line(one.title, 80) or one.id
+        said = f"“{title}” is removed for good, with everything that was said in it."
+        if await self.app.push_screen_wait(Confirm("Delete the session?", said, danger=True)):
+            try:
+                await self._house.delete(one.id)
+            except AgentError as error:
+                self._complain(error)
+            self._refresh()
+
+    def _complain(self, error: AgentError) -> None:
+        said = clean_line(f"{error.message}. {error.hint}".rstrip(" ."), 300)
+        self.app.notify(said, severity="error", markup=False)
+
+
+def _keys(width: int) -> str:
+    if width < _WIDE:
+        return "Enter opens · ^R rename · ^D delete · Tab look"
+    return "Enter opens · Ctrl+R renames · Ctrl+D deletes · Esc leaves"

@@ -1,0 +1,77 @@
+"""The colours that a person can choose, and how the choice is kept. Knows no widget.
+
+It is written into the person's own settings file, and only when they ask for it: every other line
+stays as it is, and what comes out is read back before it is kept.
+"""
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from bridle.config.file import read_file
+from bridle.config.marked import read_text
+from bridle.config.places import config_file
+from bridle.errors import ConfigError
+from bridle.tui.block_palette import DARK, LIGHT
+from bridle.workspace.replacing import replace_file
+
+THEMES = ("auto", "dark", "light", "plain")
+MEANINGS = {
+    "auto": "light where the terminal says that it is, else dark",
+    "dark": "a dark window",
+    "light": "a light window",
+    "plain": "the terminal's own colours",
+}
+_LINE = re.compile(r"^theme[ \t]*:[^\n]*$", re.M)
+
+
+def theme_name(choice: str, environ: Mapping[str, str]) -> str:
+    """The name that Textual knows a choice by."""
+    ground = environ.get("COLORFGBG", "").rpartition(";")[2]
+    light = ground in ("7", "15")
+    if choice == "plain":
+        return "ansi-light" if light else "ansi-dark"
+    if choice == "auto":
+        return LIGHT.name if light else DARK.name
+    return LIGHT.name if choice == "light" else DARK.name
+
+
+def config_place() -> Path:
+    """Where the person's settings lie."""
+    return config_file(os.environ)
+
+
+def save_theme(choice: str) -> None:
+    """Write the choice into the settings file. Raise `ConfigError`; then nothing changed."""
+    path = config_place()
+    text = read_text(path, "settings") or ""
+    said = f"theme: {choice}"
+    if _LINE.search(text):
+        after = _LINE.sub(said, text, count=1)
+    else:
+        after = f"{text.rstrip()}\n{said}\n".lstrip("\n")
+    if _told(after) != {**_told(text), "theme": choice}:
+        raise ConfigError(
+            f"{path}: there is no place for the theme in it",
+            hint=f"Write it there yourself: {said}",
+        )
+    try:
+        replace_file(path, after.encode())
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: it cannot be written: {error.strerror}",
+            hint="Check that you may write there. The theme holds for this time.",
+        ) from error
+
+
+def _told(text: str) -> dict[str, object]:
+    """What a text would set, read as the file is; None of it where it cannot be read."""
+    with tempfile.TemporaryDirectory(prefix="bridle-theme-") as folder:
+        path = Path(folder, "config.yaml")
+        path.write_text(text)
+        try:
+            return {key: value for key, value, _ in read_file(path, required=True)}
+        except ConfigError:
+            return {}
