@@ -216,7 +216,7 @@ def test_who_is_writing_keeps_the_keyboard():
         await pilot.press("y", "n", "s")
         assert app.query_one("#composer").value == "my nextyns"
         assert app.given == []
-        assert "F2: answer" in shown_of(app)
+        assert "F4: answer" in shown_of(app)
         app.panel.focus()
         await drawn(pilot)
         await pilot.press("y")

@@ -28,6 +28,7 @@ from bridle.tui.carrying import Carrying
 from bridle.tui.composer import Composer, Sent
 from bridle.tui.conversation import Conversation
 from bridle.tui.house import House
+from bridle.tui.questions_flow import QuestionsFlow
 from bridle.tui.screen_acts import Acts
 from bridle.tui.screen_following import Following, Frames
 from bridle.tui.screen_keys import KEYS
@@ -74,6 +75,7 @@ class ChatScreen(Acts):
         self.side = Side(palette)
         self.bar = Bar(palette)
         self.composer = Composer(self._files, self._arguments)
+        self.questions = QuestionsFlow(lambda: bool(self.composer.text), self._write_on)
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -81,6 +83,7 @@ class ChatScreen(Acts):
             with Vertical(id="left"):
                 yield self.conversation
                 yield self.working
+                yield self.questions
                 yield self.composer
             yield self.side
         yield self.bar
@@ -137,6 +140,7 @@ class ChatScreen(Acts):
             house.session, house.began, self._shown, self.draw_soon, self.heard
         )
         self._watch = self.run_worker(self.following.run(), group="watch")
+        self.questions.begin(house)
         if house.session.is_parked:
             self.run_worker(self._go_on(), group="verbs")
         self.draw_soon()
@@ -156,6 +160,7 @@ class ChatScreen(Acts):
 
     def heard(self, event: Event) -> None:
         """A record came while we watch."""
+        self.questions.heard(event)
 
     def draw_soon(self) -> None:
         """Something changed: it is drawn with the next frame."""
@@ -179,6 +184,7 @@ class ChatScreen(Acts):
         self.composer.is_busy = busy
         queued = tuple(one.content for one in state.waiting.values())
         self.working.tell(self._word(busy, carrying), queued, tuple(carrying.held))
+        self.questions.tell_title(self._word(busy, carrying), house.session.title)
         if self.side.display:
             self.side.tell(state, house.window)
         place = house.place
@@ -212,6 +218,20 @@ class ChatScreen(Acts):
         event.stop()
         self.conversation.action_last()
         self.run_worker(self._send(event.text, event.when), group="sending")
+        self.call_after_refresh(self.questions.panel.take_keys)
+
+    def on_question_panel_emptied(self) -> None:
+        """Nothing is asked any more: on with the writing."""
+        self.composer.focus()
+
+    def _write_on(self, letters: str) -> None:
+        """Letters that were meant for the composer when a question came up."""
+        self.composer.insert(letters)
+        self.composer.focus()
+
+    def on_unmount(self) -> None:
+        """The window has its own title again."""
+        self.questions.restore_title()
 
     async def _send(self, text: str, when: Sent) -> None:
         await self._open.wait()

@@ -41,7 +41,7 @@ def hint_line(*, below: int, unseen: bool, focused: bool, count: int, width: int
     """What else is to be known, the most pressing first, as far as there is room."""
     hints: list[str] = []
     if not focused:
-        hints.append("F2: answer")
+        hints.append("F4: answer")
     if below:
         lines = "1 more line" if below == 1 else f"{below:,} more lines"
         after = "; a yes counts after that"

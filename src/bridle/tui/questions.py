@@ -85,6 +85,9 @@ class QuestionPanel(Vertical, can_focus=True):
             super().__init__()
             self.text = text
 
+    class Moved(Message):
+        """Something else is looked at."""
+
     class Emptied(Message):
         """Nothing is open any more: who had the keyboard may have it back."""
 
@@ -128,6 +131,16 @@ class QuestionPanel(Vertical, can_focus=True):
         return bool(self._pile.open)
 
     @property
+    def waiting(self) -> list[Asked]:
+        """What can be answered."""
+        return self._pile.open
+
+    @property
+    def current(self) -> Asked | None:
+        """What is looked at."""
+        return self._pile.current
+
+    @property
     def is_armed(self) -> bool:
         """Has what is asked been drawn?"""
         return self._guard.is_drawn
@@ -144,7 +157,7 @@ class QuestionPanel(Vertical, can_focus=True):
             self.app.notify(f"{name}: {why}", timeout=6, markup=False)
         self._follow(view)
         if not was_open:
-            self._take_keys()
+            self.take_keys()
 
     def go_to(self, key: Key) -> None:
         """Look at that one."""
@@ -158,9 +171,9 @@ class QuestionPanel(Vertical, can_focus=True):
         self._pile.take_back((session_id, shown))
         self._said = why
         self._follow(view)
-        self._take_keys()
+        self.take_keys()
 
-    def _take_keys(self) -> None:
+    def take_keys(self) -> None:
         """Have the keyboard, unless somebody is writing."""
         if self.is_open and not self._is_writing():
             self.focus()
@@ -178,6 +191,7 @@ class QuestionPanel(Vertical, can_focus=True):
             self._close_words()
             self.sheet.write(view.lines)
             self._draw()
+            self.post_message(self.Moved())
         else:
             self._foot()
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bridle.tui.composer import Composer
     from bridle.tui.conversation import Conversation
     from bridle.tui.house import House
+    from bridle.tui.questions_flow import QuestionsFlow
     from bridle.tui.side import Side
 
 AGAIN = 2.0  # seconds within which a second Ctrl-C leaves
@@ -30,6 +31,7 @@ class Acts(Screen[None]):
     carrying: "Carrying | None"
     conversation: "Conversation"
     composer: "Composer"
+    questions: "QuestionsFlow"
     side: "Side"
     bar: "Bar"
     _asked_to_leave = float("-inf")
@@ -110,6 +112,18 @@ class Acts(Screen[None]):
         self.toggle_class("-no-side" if self.side.display else "-side")
         if self.side.display:
             self.draw_soon()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A question that is looked at has these keys for itself."""
+        return not (action in ("page", "mode") and self.questions.panel.has_focus)
+
+    def action_tray(self) -> None:
+        """The questions of all sessions."""
+        self.questions.open_tray()
+
+    def action_answer(self) -> None:
+        """To the question, and back to the composer."""
+        self.questions.switch(self.composer.focus)
 
     def action_mode(self) -> None:
         """The next mode. The person presses the key, so that leaving a plan passes the person."""

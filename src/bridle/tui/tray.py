@@ -1,0 +1,170 @@
+"""The questions of other sessions: a line that says so wherever the person is, and a page of all.
+
+The page lists every question that waits, in any session, and each can be answered there. Knows the
+house; what an answer leads to is the session's business.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from bridle.errors import AgentError
+from bridle.tui.house import Asked, House
+from bridle.tui.question_pile import key_of
+from bridle.tui.questions import QuestionPanel
+from bridle.workspace.text import one_line
+
+_ROWS = 6  # questions that the list shows at once
+
+
+def tray_words(others: Sequence[Asked], width: int) -> str:
+    """One line on what waits elsewhere; empty where nothing does."""
+    if not others:
+        return ""
+    count = len(others)
+    head = "1 question waits" if count == 1 else f"{count} questions wait"
+    names = dict.fromkeys(one_line(one.title or one.session_id, 30) for one in others)
+    line = f"{head} in other sessions (F3): {', '.join(names)}"
+    return one_line(line, max(10, width))
+
+
+def row_words(one: Asked) -> str:
+    """A question as a row: whose it is, the tool, what it is about."""
+    call = one.asked.call
+    about = next((str(v) for v in call.arguments.values() if isinstance(v, str)), "")
+    who = one_line(one.title or one.session_id, 30)
+    return f"{who} · {one_line(call.name, 30)} · {one_line(about, 120)}"
+
+
+class Tray(Static):
+    """The line; gone where nothing waits elsewhere."""
+
+    DEFAULT_CSS = """
+    Tray { display: none; height: 1; padding: 0 1; color: $text-warning; }
+    Tray.-some { display: block; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(markup=False)
+        self.others: tuple[Asked, ...] = ()
+
+    def tell(self, others: Sequence[Asked]) -> None:
+        """These wait in other sessions."""
+        self.others = tuple(others)
+        self.set_class(bool(others), "-some")
+        self._fit()
+
+    def on_resize(self) -> None:
+        """As much as there is room for."""
+        self._fit()
+
+    def _fit(self) -> None:
+        width = (self.size.width or self.app.size.width) - 2
+        self.update(tray_words(self.others, width))
+
+
+class TrayPage(ModalScreen[None]):
+    """Every question that waits, and the panel to answer them in."""
+
+    DEFAULT_CSS = """
+    TrayPage { align: center middle; background: $background; }
+    TrayPage > #tray-list { height: auto; max-height: 8; padding: 0 1; }
+    TrayPage > #tray-none { height: 1fr; padding: 0 1; color: $text-muted; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f3", "leave", "back", show=False),
+    ]
+
+    def __init__(self, house: House) -> None:
+        super().__init__()
+        self._house = house
+        self._all: tuple[Asked, ...] = ()
+        self.panel = QuestionPanel(
+            lambda one: house.preview_rule(one.session_id, one.asked),
+            lambda one: house.current(one.asked),
+        )
+
+    def compose(self) -> ComposeResult:
+        """The list, the question."""
+        yield Static(id="tray-list", markup=False)
+        yield Static(id="tray-none", markup=False)
+        yield self.panel
+
+    def on_mount(self) -> None:
+        """Look, and go on looking."""
+        self._refresh()
+        self._watch()
+
+    @work(exclusive=True, group="tray-watch")
+    async def _watch(self) -> None:
+        try:
+            async for _ in self._house.news():
+                self._refresh()
+        except AgentError:
+            return  # what is shown stays, and F3 looks again
+
+    @work(exclusive=True, group="tray-look")
+    async def _refresh(self) -> None:
+        try:
+            self._all = await self._house.pending()
+        except AgentError as error:
+            self.query_one("#tray-none", Static).update(one_line(error.message, 300))
+            return
+        self.panel.show(self._all)
+        self._list()
+
+    def _list(self) -> None:
+        waiting, current = self.panel.waiting, self.panel.current
+        at = next((at for at, one in enumerate(waiting) if one is current), 0)
+        first = max(0, min(at - _ROWS // 2, len(waiting) - _ROWS))
+        rows = [Content.styled("Questions that wait · Tab: the next one · Esc: back", "bold")]
+        width = max(10, self.app.size.width - 4)
+        for one in waiting[first : first + _ROWS]:
+            here = current is not None and key_of(one) == key_of(current)
+            text = one_line(row_words(one), width)
+            rows.append(Content.styled(f"{'›' if here else ' '} {text}", "bold" if here else ""))
+        self.query_one("#tray-list", Static).update(Content("\n").join(rows))
+        nothing = "" if waiting else "No session waits for an answer."
+        self.query_one("#tray-none", Static).update(nothing)
+
+    def on_question_panel_moved(self) -> None:
+        """Another question is looked at."""
+        self._list()
+
+    def on_question_panel_emptied(self) -> None:
+        """Everything is answered."""
+        self._list()
+
+    def on_question_panel_answered(self, event: QuestionPanel.Answered) -> None:
+        """Hand it on."""
+        event.stop()
+        self._answer(event)
+
+    @work
+    async def _answer(self, event: QuestionPanel.Answered) -> None:
+        await deliver(self._house, self.panel, event)
+        self._refresh()
+
+    def action_leave(self) -> None:
+        """Back to where one was."""
+        self.dismiss()
+
+
+async def deliver(house: House, panel: QuestionPanel, event: QuestionPanel.Answered) -> bool:
+    """Give the answer to its session; one that could not be given leaves its question open."""
+    try:
+        await house.answer(event.session_id, event.asked, event.answer)
+    except AgentError as error:
+        words = one_line(f"{error.message}. {error.hint}", 300)
+        if error.retryable:
+            panel.take_back(event.session_id, event.asked.shown, words)
+        else:
+            panel.app.notify(words, timeout=8, markup=False, severity="warning")
+        return False
+    return True
