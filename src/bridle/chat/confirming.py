@@ -31,8 +31,7 @@ class Asked:
     tool: str
     arguments: dict[str, Any]
     rule: Confirm
-    titles: tuple[str, ...]
-    count: int
+    titles: dict[str, str]  # by id, as they are shown
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Question:
     phrase: str
     text: str
     calls: tuple[dict[str, Any], ...]
-    titles: tuple[str, ...] = ()
+    titles: dict[str, str] = field(default_factory=dict)
     id: str = ""
     answered_by: str = ""
     expires_at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -56,13 +55,13 @@ def question(asked: list[Asked], replies: Replies, language: str) -> Question:
     """One question for all that was asked for with the same verb; the rest was not asked for."""
     rule = asked[0].rule
     together = [one for one in asked if one.rule.verb == rule.verb]
-    count = sum(one.count for one in together)
-    titles = tuple(title for one in together for title in one.titles)
-    bulk = count != 1 or bool(together[0].rule.targets)
+    titles = {key: title for one in together for key, title in one.titles.items()}
+    count = len(titles)
+    bulk = count != 1
     verb = replies.find(language, f"verb_{rule.verb}") or rule.verb
     key = rule.bulk_phrase if bulk else rule.phrase
     phrase = replies.say(language, key, verb=verb, count=count)
-    said = {"phrase": phrase, "verb": verb, "count": count, "title": titles[0] if titles else ""}
+    said = {"phrase": phrase, "verb": verb, "count": count, "title": next(iter(titles.values()))}
     text = replies.say(language, rule.bulk_question if bulk else rule.question, **said)
     calls = tuple({"tool": one.tool, "arguments": one.arguments} for one in together)
     return Question(phrase, text, calls, titles)

@@ -5,6 +5,7 @@ What blocks runs in a worker thread; the tables are loaded with the first questi
 
 import asyncio
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from bridle.chat.confirming import Question
@@ -41,3 +42,13 @@ class Confirmations:
         from bridle.chat.confirming_rows import drop
 
         await asyncio.to_thread(drop, self._open, user_id, asked.id)
+
+    async def release(self, user_id: str, asked: Question) -> None:
+        """What it stands for could not be done: it waits again."""
+        from bridle.chat.confirming_rows import release
+
+        await asyncio.to_thread(release, self._open, user_id, asked.id)
+
+    async def warm_up(self) -> None:
+        """Load the tables."""
+        await asyncio.to_thread(import_module, "bridle.chat.confirming_rows")

@@ -41,7 +41,7 @@ def put(factory: Factory, who: tuple[str, str], asked: Question, seconds: float)
                 payload={
                     "text": asked.text,
                     "calls": list(asked.calls),
-                    "titles": list(asked.titles),
+                    "titles": asked.titles,
                     "turn": "",
                 },
                 created_at=now,
@@ -62,6 +62,17 @@ def take(factory: Factory, user_id: str, question_id: str, turn: str) -> bool:
         session.add(row)
         session.commit()
         return True
+
+
+def release(factory: Factory, user_id: str, question_id: str) -> None:
+    """Have it wait again: it was answered, and could not be done."""
+    with _owned(factory, user_id) as session:
+        wanted = select(Row).where(Row.id == question_id, Row.user_id == user_id)
+        row = session.exec(wanted.with_for_update()).first()
+        if row is not None:
+            row.payload = {**row.payload, "turn": ""}
+            session.add(row)
+            session.commit()
 
 
 def drop(factory: Factory, user_id: str, question_id: str) -> None:
@@ -91,7 +102,7 @@ def _question(row: Row) -> Question:
         row.phrase,
         str(held.get("text", "")),
         tuple(held.get("calls", ())),
-        tuple(held.get("titles", ())),
+        dict(held.get("titles", {})),
         row.id,
         str(held.get("turn", "")),
         row.expires_at,

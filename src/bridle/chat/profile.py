@@ -17,13 +17,18 @@ Records = Sequence[ToolCallRecord]
 
 @dataclass(frozen=True)
 class Telling:
-    """What a reply is made of: the user's words, the calls that were made, the sentences."""
+    """What a reply is made of: the user's words, the calls that were made, the sentences.
+
+    `said` is the model's own reply: to see what it is about, not to be believed. `titles` are those
+    of the things that came up, by id.
+    """
 
     message: str
     records: tuple[ToolCallRecord, ...]
     replies: Replies
     language: str = "en"
-    timezone: str = "UTC"
+    said: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     def say(self, key: str, **words: object) -> str:
         """A fixed sentence in the user's language."""
@@ -31,6 +36,19 @@ class Telling:
 
 
 Tell = Callable[[Telling], str]  # the sentence that the calls come to; empty: the model's own
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A call that the model asks for: what the user said, and the titles that came up, by id."""
+
+    message: str
+    tool: str
+    arguments: Mapping[str, Any]
+    titles: Mapping[str, str]
+
+
+Vet = Callable[[Wanted], Mapping[str, Any] | None]  # a failure in its place; None: it may go on
 
 
 @dataclass(frozen=True)
@@ -58,12 +76,18 @@ def _nothing(telling: Telling) -> str:
     return ""
 
 
+def _fine(wanted: Wanted) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Profile:
     """One assistant.
 
     `tell` makes the sentence that the calls of a turn come to; where it gives one, that is the
-    reply, whatever the model said. `confirm` names the tools that need the person's word.
+    reply, whatever the model said. `otherwise` is asked for one when what the model said cannot be
+    shown. `vet` may refuse a call, such as one that the user's words do not bear out. `confirm`
+    names the tools that need the person's word.
     `responder` makes the provider that is used when there is no key. `jargon` are words that a
     reply never holds, beside the usual ones. `titles` are the fields of results whose text is the
     user's own, so that it is no jargon whatever it says.
@@ -73,6 +97,8 @@ class Profile:
     system_prompt: str
     replies: Replies = field(default_factory=standard)
     tell: Tell = _nothing
+    otherwise: Tell = _nothing
+    vet: Vet = _fine
     confirm: Mapping[str, Confirm] = field(default_factory=dict)
     responder: Callable[[], Provider] | None = None
     jargon: tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from bridle.chat.confirming import Asked, targets
 from bridle.chat.guard import Facts
 from bridle.chat.guard_titles import shown
 from bridle.chat.limits import RunLimits
-from bridle.chat.profile import Confirm, Profile
+from bridle.chat.profile import Confirm, Profile, Wanted
 from bridle.chat.redacting import redacted
 from bridle.chat.tools import ToolInfo, ToolSource, failed
 from bridle.chat.values import AgentContext, ToolCallRecord
@@ -31,17 +31,25 @@ class Run:
     """The calls of one turn."""
 
     def __init__(
-        self, context: AgentContext, profile: Profile, source: ToolSource, limits: RunLimits
+        self,
+        context: AgentContext,
+        message: str,
+        profile: Profile,
+        source: ToolSource,
+        limits: RunLimits,
     ) -> None:
         self.context = context
+        self.message = message
         self.profile = profile
         self.records: list[ToolCallRecord] = []
         self.asked: list[Asked] = []
+        self.reached: set[str] = set()  # the model's own names of the calls that came this far
+        self.changing: set[str] = set()  # the tools that were called and do not only read
         self.under_way = ""  # a change that was begun and has not answered
         self._source = source
         self._limits = limits
         self._changes = 0
-        self._titles: dict[str, str] = {}  # of the things that came up, by id
+        self.titles: dict[str, str] = {}  # of the things that came up, by id
         self._texts: set[str] = set()
 
     @property
@@ -51,9 +59,14 @@ class Run:
 
     async def call(self, info: ToolInfo, arguments: dict[str, Any]) -> dict[str, Any]:
         """What the model asked for: done, or answered with why not."""
-        rule = self.profile.confirm.get(info.name)
-        if rule is not None and not self.is_full:
-            return await self._ask_first(info, arguments, rule)
+        if not info.reads and not self.is_full:
+            wanted = Wanted(self.message, info.name, arguments, self.titles)
+            if (refused := self.profile.vet(wanted)) is not None:
+                result = {"success": False, "error": dict(refused)}
+                self.note(info.name, arguments, result)
+                return result
+            if (rule := self.profile.confirm.get(info.name)) is not None:
+                return await self._ask_first(info, arguments, rule)
         return await self.apply(info.name, arguments, reads=info.reads)
 
     async def apply(
@@ -65,7 +78,9 @@ class Run:
         if not reads and not operation:
             operation = f"{self.context.turn_id}:{self._changes}"
             self._changes += 1
-        self.under_way = "" if reads else name
+        if not reads:
+            self.under_way = name
+            self.changing.add(name)
         begun = perf_counter()
         result = await self._called(name, arguments, self._binding(operation))
         self.under_way = ""
@@ -76,14 +91,12 @@ class Run:
         self, name: str, arguments: dict[str, Any], binding: Binding
     ) -> dict[str, Any]:
         try:
-            result = await self._source.call(name, arguments, binding)
+            result: Any = await self._source.call(name, arguments, binding)
         except Exception as error:  # whoever holds the tools promised not to; a turn goes on
             log.warning("the tool %s broke: %s", name, type(error).__name__)
             log.debug("the tool %s broke", name, exc_info=True)
             return failed("processing_error", _BROKE)
-        if not isinstance(result, dict):
-            return failed("processing_error", _BROKE)
-        return result
+        return result if isinstance(result, dict) else failed("processing_error", _BROKE)
 
     def note(
         self, name: str, arguments: dict[str, Any], result: dict[str, Any], took: int = 0
@@ -94,7 +107,7 @@ class Run:
         for key, title in _named(result, self.profile.titles):
             self._texts.add(title)
             if key:
-                self._titles[key] = title
+                self.titles[key] = title
         if log.isEnabledFor(logging.DEBUG):
             log.debug("%s(%s) took %d ms: %s", name, sorted(kept), took, result.get("success"))
 
@@ -105,15 +118,15 @@ class Run:
         wanted = targets(rule, arguments)
         if not wanted:
             return await self.apply(info.name, arguments)  # it is refused there, with the reason
-        if any(one not in self._titles for one in wanted) and rule.lookup:
+        if any(one not in self.titles for one in wanted) and rule.lookup:
             await self.apply(rule.lookup, dict(rule.looking), reads=True)
-        known = [one for one in wanted if one in self._titles]
+        known = [one for one in wanted if one in self.titles]
         if not known:
             result = failed("not_found", "There is no such thing in this list.")
             self.note(info.name, arguments, result)
             return result
-        titles = tuple(shown(self._titles[one]) for one in known)
-        self.asked.append(Asked(info.name, _only(rule, arguments, known), rule, titles, len(known)))
+        titles = {one: shown(self.titles[one]) for one in known}
+        self.asked.append(Asked(info.name, _only(rule, arguments, known), rule, titles))
         result = {"success": False, "error": {"code": "confirmation_required", "message": _WAITS}}
         self.note(info.name, arguments, result)
         return result
@@ -129,13 +142,13 @@ class Run:
             context.now,
         )
 
-    def facts(self, message: str) -> Facts:
+    def facts(self) -> Facts:
         """What the guard has to know: the user's own titles, and what must not be said."""
         spoken = {one for one in self._texts if one}
         hidden = (self.context.user_id, self.context.conversation_id, self.context.turn_id)
-        kept = tuple(one for one in hidden if len(one) > 3 and one not in message)
+        kept = tuple(one for one in hidden if len(one) > 3 and one not in self.message)
         profile = self.profile
-        ids = frozenset(self._titles)
+        ids = frozenset(self.titles)
         return Facts(frozenset(spoken), ids, kept, profile.jargon, profile.longest)
 
 

@@ -133,7 +133,7 @@ def _messages(given: Iterable[Mapping[str, Any]]) -> Iterable[MessageHistory]:
             log.warning("a message of the history was left out: it is from neither side")
             continue
         calls = one.get("tool_calls") if role == "assistant" else None
-        kept = tuple(call for call in calls or () if isinstance(call, Mapping))
+        kept = tuple(dict(call) for call in calls or () if isinstance(call, Mapping))
         yield MessageHistory(role, content, _aware(one.get("timestamp")), kept or None)
 
 

@@ -1,0 +1,59 @@
+"""Which tasks are meant where it is more than one: all, the done ones, those of a tag."""
+
+import re
+
+from bridle.chat.tasks.offline_wish import Kind, Narrowing
+
+_EVERY = re.compile(
+    r"^(?:all|every|everything|each|both)\b|^(?:my|the) (?:whole |entire )?(?:list|tasks)$"
+    r"|^tasks$|^list$|^(?:my |the |all )*"
+    r"(?:done|completed|finished|open|pending|unfinished|overdue|old) (?:tasks|ones|items)$"
+    r"|^completed$",
+    re.IGNORECASE,
+)
+_DONE = re.compile(r"\b(?:done|complete[d]?|finished|checked)\b", re.IGNORECASE)
+_OPEN = re.compile(
+    r"\b(?:open|pending|unfinished|incomplete|not done|left|remaining|to do|todo|undone)\b", re.I
+)
+_LEVEL = re.compile(r"\b(high|low|medium|urgent)(?:[ -]priority)?\b", re.IGNORECASE)
+_TAG = re.compile(r"#(\w[\w-]*)|\btagged (?:with |as )?#?(\w[\w-]*)|\btag #?(\w[\w-]*)", re.I)
+
+
+def narrowed(text: str) -> Narrowing:
+    """What a request for a list is narrowed to."""
+    status = "open" if _OPEN.search(text) else "done" if _DONE.search(text) else "all"
+    level = _LEVEL.search(text)
+    tag = _TAG.search(text)
+    return Narrowing(
+        status,  # type: ignore[arg-type]
+        _due(text),  # type: ignore[arg-type]
+        _named(level[1]) if level else "",
+        next(one for one in tag.groups() if one).lower() if tag else "",
+    )
+
+
+def read_every(what: str, kind: Kind) -> Narrowing | None:
+    """The tasks that a request for many is about; None where it is about one."""
+    words = what.strip(" .!?")
+    if not _EVERY.search(words):
+        return None
+    found = narrowed(words)
+    if found.status == "all" and kind in ("complete", "reopen"):
+        status = "open" if kind == "complete" else "done"
+        return Narrowing(status, found.due, found.priority, found.tag)  # type: ignore[arg-type]
+    return found
+
+
+def _named(level: str) -> str:
+    return {"high": "High", "urgent": "High", "medium": "Medium", "low": "Low"}[level.lower()]
+
+
+def _due(text: str) -> str:
+    lower = text.lower()
+    if "overdue" in lower or re.search(r"\b(?:late|past due)\b", lower):
+        return "overdue"
+    if re.search(r"\btoday\b", lower):
+        return "today"
+    if re.search(r"\bthis week\b", lower):
+        return "this_week"
+    return "none" if re.search(r"\b(?:no|without a?) ?(?:due )?dates?\b", lower) else "any"

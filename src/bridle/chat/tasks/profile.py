@@ -1,0 +1,48 @@
+"""The task assistant, as a profile: its prompt, its sentences, what it asks about first."""
+
+from functools import cache
+from pathlib import Path
+
+from bridle.chat.profile import Confirm, Profile
+from bridle.chat.tasks.offline import TaskResponder
+from bridle.chat.tasks.telling import otherwise, tell, vet
+
+_PROMPT = Path(__file__).with_name("prompt.md")
+_EVERY = {"limit": 500}
+
+
+def _bulk(verb: str) -> Confirm:
+    one = (
+        ("confirm_delete", "phrase_delete") if verb == "delete" else ("confirm_bulk", "phrase_bulk")
+    )
+    return Confirm(
+        verb,
+        targets="task_ids",
+        lookup="list_tasks",
+        looking=_EVERY,
+        question=one[0],
+        phrase=one[1],
+    )
+
+
+CONFIRM = {
+    "delete_task": Confirm("delete", "task_id", lookup="list_tasks", looking=_EVERY),
+    "bulk_delete": _bulk("delete"),
+    "bulk_complete": _bulk("complete"),
+    "bulk_reopen": _bulk("reopen"),
+    "bulk_update": _bulk("update"),
+}
+
+
+@cache
+def task_profile() -> Profile:
+    """The assistant for a user's own tasks."""
+    return Profile(
+        "tasks",
+        _PROMPT.read_text(encoding="utf-8"),
+        tell=tell,
+        otherwise=otherwise,
+        vet=vet,
+        confirm=CONFIRM,
+        responder=TaskResponder,
+    )
