@@ -66,9 +66,9 @@ class CallLines:
         colour = pen.accent if tone == "accent" else pen.tones[tone]
         room = self._width - 2 - cell_len(name) - 1 - 1
         outcome = self._outcome(call)
-        shown = _cut(outcome, max(0, min(cell_len(outcome), max(room // 3, room - 44))))
+        shown = cut(outcome, max(0, min(cell_len(outcome), max(room // 3, room - 44))))
         left = room - (cell_len(shown) + 3 if shown else 0)
-        subject = _cut(clean_line(call.subject, 400), max(0, left))
+        subject = cut(clean_line(call.subject, 400), max(0, left))
         line = [Segment(f"{mark} ", colour), Segment(name, pen.bold)]
         if subject:
             line.append(Segment(f" {subject}", pen.text))
@@ -138,13 +138,14 @@ class CallLines:
     def _row(self, text: str, style: Style, *, fill: bool = False) -> Line:
         """One line beside a thin bar."""
         room = max(1, self._width - 6)
-        shown = _cut(text, room)
+        shown = cut(text, room)
         if fill:
             shown = set_cell_size(shown, room)
         return [Segment("  │ ", self._pen.dim), Segment(shown, style)]
 
 
-def _cut(text: str, room: int) -> str:
+def cut(text: str, room: int) -> str:
+    """At most so many cells of it."""
     if cell_len(text) <= room:
         return text
     return set_cell_size(text, room - 1).rstrip() + "…" if room > 1 else "…"[:room]

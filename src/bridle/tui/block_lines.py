@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from bridle.tui.block_call import CallLines
+from bridle.tui.block_call import CallLines, cut
 from bridle.tui.block_palette import Palette
 from bridle.tui.block_said import Growth
 from bridle.tui.blocks import Block, Call, Ending, Growing, Notice, Prompt, Said, Thought
@@ -131,7 +131,7 @@ class Painter:
         word = "thought" if block.over else "thinks"
         room = max(4, min(self.width - 2 * MARGIN, _WIDEST) - len(word) - 2)
         gist = text if block.over else text[-400:].rpartition("\n")[2]
-        said = f"{word}: {clean_line(gist, room)}" if gist.strip() else word
+        said = f"{word}: {cut(clean_line(gist, 400), room)}" if gist.strip() else word
         return [[Segment("⋯ ", self.pen.dim), Segment(said, dim)]]
 
     def _notice(self, block: Notice) -> list[Line]:

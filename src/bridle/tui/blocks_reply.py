@@ -70,7 +70,7 @@ class Reply:
         """What comes next stands below."""
         if self._open is not None:
             place, growing = self._open
-            growing.over = True
+            growing.settle(growing.text)
             self._touch(place)
             self._open = None
 

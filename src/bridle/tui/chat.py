@@ -5,7 +5,7 @@ shown comes from records: nothing stands there as done before its record came.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from time import perf_counter
 from typing import ClassVar
 
@@ -26,10 +26,10 @@ from bridle.tui.blocks import Notice
 from bridle.tui.blocks_fold import Fold
 from bridle.tui.carrying import Carrying
 from bridle.tui.composer import Composer, Sent
+from bridle.tui.composer_screen import Commanding
 from bridle.tui.conversation import Conversation
 from bridle.tui.house import House
 from bridle.tui.questions_flow import QuestionsFlow
-from bridle.tui.screen_acts import Acts
 from bridle.tui.screen_following import Following, Frames
 from bridle.tui.screen_keys import KEYS
 from bridle.tui.side import Side
@@ -39,7 +39,7 @@ _SIDE = 100  # columns from which on the side panel is shown
 _LEAST = (24, 7)  # columns and rows that something can be shown in
 
 
-class ChatScreen(Acts):
+class ChatScreen(Commanding):
     """One conversation at a time."""
 
     DEFAULT_CSS = """
@@ -74,7 +74,7 @@ class ChatScreen(Acts):
         self.working = Working(palette)
         self.side = Side(palette)
         self.bar = Bar(palette)
-        self.composer = Composer(self._files, self._arguments)
+        self.composer = self.make_composer()
         self.questions = QuestionsFlow(lambda: bool(self.composer.text), self._write_on)
 
     def compose(self) -> ComposeResult:
@@ -107,6 +107,11 @@ class ChatScreen(Acts):
             part.refresh()
         self.conversation.repaint(palette)
 
+    @property
+    def is_ready(self) -> bool:
+        """Is the house open, and what was written before on the screen?"""
+        return self._open.is_set() and self.following is not None and self.following.is_live
+
     async def _painted(self) -> None:
         """The first picture stands: keys are taken, the house is opened."""
         await self.app.take_keys()  # type: ignore[attr-defined]
@@ -123,6 +128,7 @@ class ChatScreen(Acts):
         self.house = house
         await self.rejoin()
         self._open.set()
+        await self.look_for_commands()
 
     async def rejoin(self) -> None:
         """Watch the session that the house is in now: it was opened, or changed."""
@@ -234,7 +240,7 @@ class ChatScreen(Acts):
         self.questions.restore_title()
 
     async def _send(self, text: str, when: Sent) -> None:
-        await self._open.wait()
+        """A prompt; what cannot be sent goes back into the composer."""
         if self.carrying is None:
             return
         try:
@@ -243,9 +249,3 @@ class ChatScreen(Acts):
             self.composer.give_back(text)
             self.complain(error)
         self.draw_soon()
-
-    async def _files(self, query: str) -> Sequence[str]:
-        return () if self.house is None else await self.house.files(query)
-
-    async def _arguments(self, command: str) -> Sequence[tuple[str, str]]:
-        return ()

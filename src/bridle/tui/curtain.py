@@ -31,6 +31,7 @@ class Curtain:
     def __init__(self, *, light: bool = False, coloured: bool = True) -> None:
         self._colours = _GROUNDS["light" if light else "dark"] if coloured else None
         self._before: list[Any] | None = None
+        self._is_down = False
 
     def __enter__(self) -> "Curtain":
         if termios is not None:
@@ -39,6 +40,7 @@ class Curtain:
                 termios.tcsetattr(0, termios.TCSANOW, _quiet(self._before))
             except (termios.error, OSError):
                 self._before = None
+        self._is_down = True
         self._write(_ENTER + picture(*_size(), self._colours))
         return self
 
@@ -51,7 +53,10 @@ class Curtain:
         self.lift()
 
     def lift(self) -> None:
-        """The terminal as it was; twice does no harm."""
+        """The terminal as it was; once, so that what is said after it stays."""
+        if not self._is_down:
+            return
+        self._is_down = False
         self._write(_LEAVE)
         if termios is not None and self._before is not None:
             try:

@@ -1,0 +1,58 @@
+"""The whole screen in a test: a real house with a scripted model, keys, and what is seen."""
+
+from contextlib import asynccontextmanager
+
+from bridle.tui.app import BridleApp
+
+
+@asynccontextmanager
+async def app_at(house, size=(80, 24), theme=""):
+    """The screen on this house, opened; left at the end. Gives the pilot."""
+    app = BridleApp(lambda: house, theme=theme)
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: app.chat.is_ready or app.failure)
+        yield pilot
+    if app.house is not None:
+        await app.house.leave()
+
+
+async def until(pilot, condition, tries=1500):
+    """Wait until it holds, and what changed is drawn."""
+    for _ in range(tries):
+        if condition():
+            await pilot.pause()
+            return
+        await pilot.pause(0.01)
+    raise AssertionError(f"it never came:\n{seen(pilot)}")
+
+
+async def say(pilot, text, *, wait=True):
+    """Type a prompt and send it; wait for the turn's end."""
+    before = state(pilot).turn
+    pilot.app.chat.composer.load(text)
+    await pilot.press("enter")
+    if wait:
+        await until(pilot, lambda: state(pilot).turn > before and not state(pilot).busy)
+
+
+def state(pilot):
+    """What the screen knows of the session."""
+    return pilot.app.chat.conversation.fold.state
+
+
+def blocks(pilot):
+    """What the conversation is made of."""
+    return pilot.app.chat.conversation.fold.blocks
+
+
+def seen(pilot):
+    """The lines on the screen, as text."""
+    screen = pilot.app.screen
+    width, height = screen.size
+    lines = screen._compositor.render_strips()
+    return "\n".join(strip.text.rstrip()[:width] for strip in lines[:height])
+
+
+async def shows(pilot, words):
+    """Wait until these words are on the screen."""
+    await until(pilot, lambda: words in seen(pilot))

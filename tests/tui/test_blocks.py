@@ -1,0 +1,219 @@
+"""Records folded into blocks: what a person sees of a session, without a screen (S10)."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridle.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallIntended,
+    FileChange,
+    FilesChanged,
+    MessageAdded,
+    ModeChanged,
+    PromptReceived,
+    PromptWithdrawn,
+    ResponseCompleted,
+    TextDelta,
+    ThinkingDelta,
+    Todo,
+    TodosChanged,
+    ToolCallReady,
+    ToolCallStarted,
+    ToolOutputDelta,
+    ToolResultEvent,
+    TurnEnded,
+    Undone,
+    UsageReported,
+)
+from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
+from bridle.promises.store import Record
+from bridle.tui.blocks import Call, Ending, Notice, Prompt, Said, Thought
+from bridle.tui.blocks_fold import Fold
+from bridle.usage import Usage
+
+
+def folded(*events):
+    fold = Fold()
+    for seq, event in enumerate(events, 1):
+        fold.take(Record(seq, f"2026-01-01T00:00:{seq:02}Z", event))
+    return fold
+
+
+def a_call(call_id="c1", name="shell", **arguments):
+    return ToolCall(call_id, name, arguments or {"command": "make"})
+
+
+def a_result(text="ok\n[exit code 0]", call_id="c1", name="shell", **more):
+    return ToolResultEvent(ToolOutput(call_id, text, name=name, **more))
+
+
+def replied(*parts):
+    return ResponseCompleted("complete", Message("assistant", parts))
+
+
+def test_a_turn_is_a_prompt_a_thought_an_answer_and_an_end():
+    """S10"""
+    fold = folded(
+        PromptReceived("mend it", turn=1),
+        ThinkingDelta("Let me "),
+        ThinkingDelta("see."),
+        TextDelta("It is "),
+        TextDelta("mended."),
+        replied(Thinking("Let me see."), Text("It is mended.")),
+        UsageReported(Usage(1200, 300), cost=0.14),
+        TurnEnded(1, "done"),
+    )
+    assert fold.blocks == [
+        Prompt("mend it"),
+        Thought(["Let me see."], True),
+        Said(["It is mended."], True),
+        Ending("", "7.0 s · 1.5k tokens · $0.14"),
+    ]
+    assert (fold.state.busy, fold.state.turn, fold.state.used.cost) == (False, 1, 0.14)
+
+
+def test_an_answer_of_which_no_piece_came_stands_there_once():
+    fold = folded(PromptReceived("hi", turn=1), replied(Thinking("Hm."), Text("Hello.")))
+    assert fold.blocks[1:] == [Thought(["Hm."], True), Said(["Hello."], True)]
+
+
+def test_a_call_is_followed_from_the_wish_to_its_one_result():
+    """S10"""
+    fold = folded(ToolCallStarted("c1", "shell"), ToolCallReady(a_call()))
+    (call,) = fold.blocks
+    assert (call.state, call.subject) == ("ready", "make")
+    fold.take(Record(3, "", CallIntended("c1", "shell")))
+    fold.take(Record(4, "", ToolOutputDelta("c1", "one\n")))
+    assert (call.state, call.live, list(fold.state.calls)) == ("running", "one\n", ["c1"])
+    fold.take(Record(5, "", a_result("one\ntwo\n[exit code 0]")))
+    assert (call.state, call.gist, call.live) == ("done", "two (2 lines)", "")
+    assert fold.state.calls == {}
+
+
+def test_an_id_that_comes_again_is_another_call():
+    fold = folded(
+        ToolCallReady(a_call()), a_result(), ToolCallReady(a_call(command="make test")), a_result()
+    )
+    assert [call.subject for call in fold.blocks] == ["make", "make test"]
+    assert [call.state for call in fold.blocks] == ["done", "done"]
+
+
+def test_a_question_shows_at_its_call_and_so_does_the_answer():
+    asked = ApprovalAsked(a_call(), "hash", reason="it writes")
+    fold = folded(ToolCallReady(a_call()), asked)
+    assert (fold.blocks[0].state, list(fold.state.asked)) == ("asked", ["hash"])
+    fold.take(Record(3, "", ApprovalAnswered("c1", False, by="ada", shown="hash", word="not now")))
+    assert (fold.blocks[0].state, fold.blocks[0].word) == ("refused", "refused by ada: not now")
+    assert fold.state.asked == {}
+
+
+def test_a_call_without_a_result_at_the_end_of_its_turn_is_unknown_or_was_not_run():
+    fold = folded(
+        PromptReceived("x", turn=1),
+        ToolCallReady(a_call("c1")),
+        CallIntended("c1", "shell"),
+        ToolCallReady(a_call("c2")),
+        TurnEnded(1, "interrupted"),
+    )
+    assert [one.state for one in fold.blocks if isinstance(one, Call)] == ["unknown", "refused"]
+    assert fold.blocks[-1].reason == "stopped"
+
+
+def test_an_edit_carries_its_diff_and_no_output_is_called_no_output():
+    diff = "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n"
+    fold = folded(
+        ToolCallReady(a_call("c1", "edit", path="a")),
+        a_result("edited a:", "c1", "edit", data={"path": "a", "diff": diff}),
+        ToolCallReady(a_call("c2")),
+        a_result("(no output)\n[exit code 0]", "c2"),
+        ToolCallReady(a_call("c3", "read", path="b")),
+        a_result("only", "c3", "read"),
+    )
+    assert (fold.blocks[0].diff, fold.blocks[0].gist) == (diff, "edited a")
+    assert [one.gist for one in fold.blocks[1:]] == ["no output", "only"]
+
+
+def test_a_prompt_that_waits_stands_in_the_queue_until_it_reaches_the_model():
+    fold = folded(PromptReceived("one", turn=1), PromptReceived("two", turn=2, when="queue"))
+    assert [one.content for one in fold.state.waiting.values()] == ["two"]
+    assert len(fold.blocks) == 1
+    fold.take(Record(3, "", TurnEnded(1, "done")))
+    fold.take(Record(4, "", MessageAdded(user("two"), prompt=2, turn=2)))
+    assert (fold.blocks[-1], fold.state.waiting, fold.state.busy) == (Prompt("two"), {}, True)
+
+
+def test_a_prompt_that_was_taken_back_is_in_no_queue():
+    fold = folded(PromptReceived("two", turn=2, when="queue"), PromptWithdrawn(1, 2))
+    assert (fold.state.waiting, type(fold.blocks[-1])) == ({}, Notice)
+
+
+def test_a_prompt_that_steers_says_so_and_begins_no_turn():
+    fold = folded(
+        PromptReceived("one", turn=1),
+        PromptReceived("left", turn=1, when="next_step"),
+        MessageAdded(user("left"), prompt=2, turn=1),
+    )
+    assert fold.blocks[-1] == Prompt("left", steers=True)
+
+
+def test_todos_files_and_modes_are_kept_beside():
+    """S10, P4"""
+    todos = (Todo("a", "completed"), Todo("b"))
+    fold = folded(
+        PromptReceived("x", turn=1),
+        TodosChanged(todos),
+        FilesChanged(1, files=(FileChange("a.py", "added"), FileChange("b.py"))),
+        FilesChanged(1, files=(FileChange("a.py", "changed"),)),
+        ModeChanged("plan"),
+        Undone(1, files=("b.py",)),
+    )
+    assert fold.state.todos == todos
+    assert fold.state.files == {"a.py": "added"}
+    assert fold.state.mode == "plan"
+    said = [one.text for one in fold.blocks if isinstance(one, Notice)]
+    assert "the mode is plan from here on" in said
+
+
+def test_what_was_drawn_is_not_drawn_again():
+    fold = folded(PromptReceived("x", turn=1), TextDelta("a"))
+    assert fold.drain() == {0, 1}
+    fold.take(Record(3, "", TextDelta("b")))
+    assert fold.drain() == {1}
+    assert fold.drain() == set()
+
+
+_EVENTS = st.one_of(
+    st.builds(TextDelta, st.text(max_size=8)),
+    st.builds(ThinkingDelta, st.text(max_size=8)),
+    st.sampled_from(
+        [
+            PromptReceived("p", turn=1),
+            PromptReceived("q", turn=2, when="queue"),
+            MessageAdded(user("q"), prompt=2),
+            ToolCallStarted("c1", "shell"),
+            ToolCallReady(a_call()),
+            ApprovalAsked(a_call(), "h"),
+            ApprovalAnswered("c1", True, shown="h"),
+            CallIntended("c1", "shell"),
+            ToolOutputDelta("c1", "x"),
+            a_result(),
+            replied(Text("whole"), a_call()),
+            ResponseCompleted("error"),
+            TurnEnded(1, "interrupted"),
+            TurnEnded(1, "done"),
+        ]
+    ),
+)
+
+
+@given(st.lists(_EVENTS, max_size=40))
+def test_any_order_of_records_folds_and_blocks_only_grow(events):
+    fold, count = Fold(), 0
+    for seq, event in enumerate(events, 1):
+        fold.take(Record(seq, "", event))
+        assert len(fold.blocks) >= count
+        count = len(fold.blocks)
+        assert all(0 <= place < count for place in fold.drain())
+    if events and isinstance(events[-1], TurnEnded):
+        assert not any(isinstance(one, Call) and one.is_open for one in fold.blocks)
