@@ -223,7 +223,7 @@ class ChatScreen(Commanding):
         """A prompt: it is sent once the house is open."""
         event.stop()
         self.conversation.action_last()
-        self.run_worker(self._send(event.text, event.when), group="sending")
+        self.run_worker(self._take(event.text, event.when), group="sending")
         self.call_after_refresh(self.questions.panel.take_keys)
 
     def on_question_panel_emptied(self) -> None:
@@ -239,7 +239,14 @@ class ChatScreen(Commanding):
         """The window has its own title again."""
         self.questions.restore_title()
 
-    async def _send(self, text: str, when: Sent) -> None:
+    async def _take(self, text: str, when: Sent) -> None:
+        await self._open.wait()
+        if text.startswith("/"):
+            await self.obey(text)
+        else:
+            await self.send(text, when)
+
+    async def send(self, text: str, when: Sent) -> None:
         """A prompt; what cannot be sent goes back into the composer."""
         if self.carrying is None:
             return

@@ -207,6 +207,10 @@ class Conversation(ScrollView, can_focus=True):
         block = self.fold.blocks[place]
         return isinstance(block, Call) and folds(block)
 
+    def go_to(self, place: int) -> None:
+        """Choose a block, and see it."""
+        self._choose(place)
+
     def _choose(self, place: int | None) -> None:
         window = self._window
         changed = {one for one in (window.chosen, place) if one is not None}

@@ -1,0 +1,112 @@
+"""The composer on the main screen: where its choices come from, and what becomes of what is typed.
+
+A line with a slash is a command and is obeyed, one at a time; the rest is a prompt, and the screen
+sends it. What the commands need is imported when the first of them is typed.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bridle.config.places import state_place
+from bridle.errors import AgentError
+from bridle.tui.commands import Command, command_of, split
+from bridle.tui.composer import Composer
+from bridle.tui.history import Drafts, Prompts
+from bridle.tui.screen_acts import Acts
+
+if TYPE_CHECKING:
+    from bridle.tui.dialogs import Dialog
+    from bridle.tui.obeying_screen import ScreenStage
+
+
+class Commanding(Acts):
+    """What the composer asks for, and hears, on the screen."""
+
+    _own: tuple[Command, ...] = ()
+    _stage: "ScreenStage | None" = None
+
+    def make_composer(self) -> Composer:
+        """The composer, with this user's history."""
+        state = state_place(os.environ)
+        return Composer(
+            self._files, self._arguments, self.own, prompts=Prompts(state), drafts=Drafts(state)
+        )
+
+    def own(self) -> Sequence[Command]:
+        """The user's own commands, as they were last looked for."""
+        return self._own
+
+    async def look_for_commands(self) -> None:
+        """They may have changed since."""
+        if self.house is not None:
+            self._own = await asyncio.to_thread(self.house.commands)
+
+    async def _files(self, query: str) -> Sequence[str]:
+        return () if self.house is None else await self.house.files(query)
+
+    async def _arguments(self, command: str) -> Sequence[tuple[str, str]]:
+        if self.house is None:
+            return ()
+        named = await (self.house.models() if command == "model" else self.house.agents())
+        return [(one.name, one.about) for one in named if not one.why_not]
+
+    @property
+    def stage(self) -> "ScreenStage":
+        """This screen, as commands know it."""
+        if self._stage is None:
+            from bridle.tui.obeying_screen import ScreenStage
+
+            self._stage = ScreenStage(self)
+        return self._stage
+
+    async def obey(self, line: str) -> None:
+        """A command."""
+        from bridle.tui.obeying import obey
+
+        if command_is_new(line):
+            await self.look_for_commands()
+        await obey(self.stage, line)
+        self.draw_soon()
+
+    def on_composer_editor_wanted(self, event: Composer.EditorWanted) -> None:
+        """The person's editor on what is typed."""
+        event.stop()
+        self.run_worker(self._edit(), group="obeying")
+
+    async def _edit(self) -> None:
+        try:
+            await self.stage.edit("")
+        except AgentError as error:
+            self.complain(error)
+
+    def on_composer_search_wanted(self, event: Composer.SearchWanted) -> None:
+        """An earlier prompt is looked for."""
+        event.stop()
+        self.run_worker(self._search_prompts(), group="obeying")
+
+    async def _search_prompts(self) -> None:
+        from bridle.tui.dialogs import Choose, Item
+
+        found = self.composer.prompts.newest_first
+        items = [Item(str(at), _first_line(text), _more(text)) for at, text in enumerate(found)]
+        dialog: Dialog[str | None] = Choose("Earlier prompts", items, "Nothing was sent yet.")
+        chosen = await self.app.push_screen_wait(dialog)
+        if chosen is not None:
+            self.composer.load(found[int(chosen)])
+
+
+def command_is_new(line: str) -> bool:
+    """May the line be a user's own command, or ask which there are?"""
+    found = command_of(split(line)[0])
+    return found is None or found.name == "help"
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+def _more(text: str) -> str:
+    lines = text.strip().count("\n")
+    return f"+{lines} lines" if lines > 1 else "+1 line" if lines else ""

@@ -1,0 +1,170 @@
+"""The main screen as commands know it: keeps the promise `Stage`."""
+
+import asyncio
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from textual.app import SuspendNotSupported
+
+from bridle.errors import SessionError
+from bridle.tui.blocks import Block, Call, Prompt, Said, Thought
+from bridle.tui.clean import clean
+from bridle.tui.commands import Command
+from bridle.tui.dialogs import Choose, Dialog, Item
+from bridle.tui.editing import edited
+from bridle.tui.house import House
+from bridle.tui.obeying_stage import Severity
+from bridle.tui.themes import theme_name
+from bridle.workspace.text import one_line
+
+if TYPE_CHECKING:
+    from bridle.tui.chat import ChatScreen
+    from bridle.tui.composer_screen import Commanding
+
+T = TypeVar("T")
+
+_TONES = {"information": ("dim", "·"), "warning": ("warn", "!"), "error": ("bad", "!")}
+_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1", re.M | re.S)
+
+
+class ScreenStage:
+    """One screen."""
+
+    def __init__(self, screen: "Commanding") -> None:
+        self._screen = cast("ChatScreen", screen)
+
+    @property
+    def lodging(self) -> House:
+        """The house, once it is open."""
+        house = self._screen.house
+        if house is None:
+            raise SessionError("the session is not open yet", hint="Try again in a moment.")
+        return house
+
+    def own(self) -> Sequence[Command]:
+        """The user's own commands."""
+        return self._screen.own()
+
+    def tell(self, said: str, severity: Severity = "information") -> None:
+        """A line in the conversation."""
+        tone, mark = _TONES[severity]
+        self._screen.tell(said, tone, mark)
+
+    async def ask(self, dialog: Dialog[T]) -> T | None:
+        """Show a dialog and wait for what it is left with."""
+        return await self._screen.app.push_screen_wait(dialog)
+
+    async def moved(self) -> None:
+        """Watch the session that the house is in now."""
+        await self._screen.rejoin()
+        await self._screen.look_for_commands()
+        for remark in self.lodging.remarks():
+            self.tell(remark)
+
+    def changed(self) -> None:
+        """The bar says what holds."""
+        self._screen.draw_soon()
+
+    async def say(self, text: str) -> None:
+        """A prompt, as if it had been typed."""
+        busy = self.lodging.session.is_busy
+        await self._screen.send(text, "queue" if busy else "idle")
+
+    def give_back(self, line: str) -> None:
+        """Into the composer, unless something is typed there already."""
+        if not self._screen.composer.text.strip():
+            self._screen.composer.load(line)
+
+    def paint(self, theme: str) -> None:
+        """Other colours."""
+        self._screen.app.theme = theme_name(theme, os.environ)
+
+    async def edit(self, text: str) -> None:
+        """The person's editor on what is typed; the screen waits behind it, the session goes on."""
+        composer = self._screen.composer
+        before = text or composer.whole
+        with self._aside():
+            after = await asyncio.to_thread(edited, before, dict(os.environ))
+        composer.load(after)
+        composer.focus()
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """The terminal is somebody else's meanwhile; nothing is drawn."""
+        app = self._screen.app
+        if app.is_headless:
+            yield
+            return
+        try:
+            with app.suspend(), app.batch_update():
+                yield
+        except SuspendNotSupported as error:
+            said = "this terminal cannot be lent to an editor"
+            raise SessionError(said, error, hint="Write the prompt here.") from error
+        finally:
+            app.refresh()
+
+    async def copy(self, what: str) -> None:
+        """The last answer, or its last block of code, neutral."""
+        text = last_answer(self._screen.conversation.fold.blocks)
+        if what == "code":
+            text = last_code(self._screen.conversation.fold.blocks)
+        elif what:
+            raise SessionError(
+                f"/copy does not know {one_line(what, 40)}", hint="/copy code, /copy"
+            )
+        if not text:
+            raise SessionError("there is nothing to copy yet")
+        self._screen.app.copy_to_clipboard(clean(text))
+        self.tell("The code is copied." if what else "The answer is copied.")
+
+    async def find(self, words: str) -> None:
+        """Where the words stand in this conversation; to choose one goes there."""
+        conversation = self._screen.conversation
+        items = list(_places(conversation.fold.blocks, words))
+        title = f"Where “{one_line(words, 40)}” stands" if words else "In this conversation"
+        chosen = await self.ask(Choose(title, items, "It stands nowhere here."))
+        if chosen is not None:
+            conversation.go_to(int(chosen.partition(" ")[0]))
+
+    def leave(self) -> None:
+        """End the screen."""
+        self._screen.leave()
+
+
+def last_answer(blocks: Sequence[Block]) -> str:
+    """What the model said last."""
+    return next((one.text for one in reversed(blocks) if isinstance(one, Said) and one.text), "")
+
+
+def last_code(blocks: Sequence[Block]) -> str:
+    """The last block of code that the model wrote, in whichever answer."""
+    for one in reversed(blocks):
+        if isinstance(one, Said) and (found := _FENCE.findall(one.text)):
+            return str(found[-1][1])
+    return ""
+
+
+def _places(blocks: Sequence[Block], words: str) -> Iterator[Item]:
+    """Every line that holds the words, the newest first; at most 500."""
+    wanted, count = words.casefold(), 0
+    for at in range(len(blocks) - 1, -1, -1):
+        for number, line in enumerate(_text(blocks[at]).split("\n")):
+            if line.strip() and wanted in line.casefold():
+                yield Item(f"{at} {number}", line.strip(), _whose(blocks[at]))
+                count += 1
+                if count == 500:
+                    return
+
+
+def _text(block: Block) -> str:
+    if isinstance(block, Prompt | Said | Thought):
+        return block.text
+    return f"{block.subject}\n{block.result}" if isinstance(block, Call) else ""
+
+
+def _whose(block: Block) -> str:
+    return block.name if isinstance(block, Call) else type(block).__name__.lower()
