@@ -76,6 +76,15 @@ def database_url(request):
 
 
 @pytest.fixture
+def empty_urls(tmp_path, postgres_server):
+    """Both kinds, with no table yet."""
+    name = f"chat_{secrets.token_hex(6)}"
+    _admin(postgres_server, f"CREATE DATABASE {name}")
+    yield [f"sqlite:///{tmp_path / 'empty.db'}", postgres_server % name]
+    _admin(postgres_server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
 def database(database_url):
     """Both, one after the other, open."""
     found = Database(database_url)

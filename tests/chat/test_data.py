@@ -1,11 +1,18 @@
 """The chat's database: the tables, the migrations, and what it says when it is away."""
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import StatementError
 from sqlmodel import select
 
 from bridle.chat.data import Database, Task
 from bridle.chat.data.migrating import differences, upgrade
+from bridle.errors import ConfigError
 
 
 def test_a_row_comes_back_as_it_was(database):
@@ -25,3 +32,64 @@ def test_the_tables_are_what_the_classes_say(database):
 
 def test_check_finds_a_good_database_good(database):
     database.check()
+
+
+def test_an_older_database_is_brought_up_to_date_and_keeps_its_rows(empty_urls):
+    for url in empty_urls:
+        database = Database(url)
+        with database._unguarded() as engine:
+            upgrade(engine, "0001")
+            with engine.begin() as connection:
+                connection.execute(text(_OLD_TASK))
+            with pytest.raises(ConfigError, match="not up to date"):
+                database.check()
+        database.migrate()
+        database.check()
+        with database.owned("ana") as session:
+            assert [one.title for one in session.exec(select(Task))] == ["old"]
+        with database.owned("ben") as session:
+            assert session.exec(select(Task)).all() == []
+        with database._unguarded() as engine:
+            assert differences(engine) == []
+        database.close()
+
+
+_OLD_TASK = (
+    "INSERT INTO chat_task (user_id, title, notes, priority, due_has_time, tags, completed,"
+    " created_at, updated_at) VALUES ('ana', 'old', '', 'Low', false, '[]', false,"
+    " '2026-01-01 00:00:00', '2026-01-01 00:00:00')"
+)
+
+
+def test_many_that_migrate_at_once_find_it_done(empty_urls):
+    for url in empty_urls:
+        databases = [Database(url) for _ in range(4)]
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda one: one.migrate(), databases))
+        for one in databases:
+            one.check()
+            one.close()
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://x/y", "no such://"])
+def test_a_url_that_cannot_serve_is_refused(url):
+    with pytest.raises(ConfigError):
+        Database(url)
+
+
+def test_a_password_is_not_shown():
+    database = Database("postgresql://ana:hunter2@localhost/x")
+    assert "hunter2" not in repr(database)
+    database.close()
+
+
+def test_a_moment_without_a_zone_is_refused(database):
+    with database.owned("ana") as session, pytest.raises(StatementError):
+        session.add(Task(title="x", due_at=datetime(2026, 1, 1)))  # noqa: DTZ001
+        session.commit()
+
+
+def test_importing_the_chat_imports_no_database():
+    code = "import sys, bridle.chat; print('sqlmodel' in sys.modules, 'mcp' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

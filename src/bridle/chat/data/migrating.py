@@ -87,9 +87,10 @@ def _settings() -> dict[str, Any]:
         "target_metadata": SQLModel.metadata,
         "transactional_ddl": True,
         "compare_type": True,
-        "include_name": _is_ours,
+        "include_object": _is_ours,
     }
 
 
-def _is_ours(name: str | None, kind: str, parents: Any) -> bool:
-    return name in _OURS if kind == "table" else True
+def _is_ours(thing: Any, name: str | None, kind: str, found: bool, other: Any) -> bool:
+    table = thing if kind == "table" else getattr(thing, "table", None)
+    return table is None or table.name in _OURS

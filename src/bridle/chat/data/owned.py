@@ -9,11 +9,13 @@ On PostgreSQL the database checks all of it again (see `security`).
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from sqlalchemy import ColumnElement, event, false, inspect, text
+from sqlalchemy import Column, TableClause, TextClause, event, inspect, text
 from sqlalchemy.orm import ORMExecuteState, UOWTransaction, with_loader_criteria
 from sqlalchemy.orm import Session as _Session
 from sqlalchemy.sql.base import ExecutableOption
-from sqlmodel import Field, Session, SQLModel, col
+from sqlalchemy.sql.selectable import AliasedReturnsRows, Select, SelectBase
+from sqlalchemy.sql.visitors import iterate
+from sqlmodel import Field, Session, SQLModel
 
 from bridle.chat.refusals import ForeignRow
 
@@ -36,9 +38,7 @@ class OwnedSession(Session):
     def scope(self) -> tuple[ExecutableOption, ...]:
         """What every query of this session is narrowed by; a session of nobody sees nothing."""
         if self._scope is None:
-            kinds = list(_mapped(Owned))
-            found = [(one, _whose(one, self.owner)) for one in kinds]
-            self._scope = tuple(with_loader_criteria(*one, include_aliases=True) for one in found)
+            self._scope = tuple(_narrowed(one, self.owner) for one in _mapped(Owned))
         return self._scope
 
     def own(self, user_id: str) -> "OwnedSession":
@@ -68,8 +68,49 @@ def _mapped(kind: type[Owned]) -> Iterator[type[Owned]]:
         yield from _mapped(one)
 
 
-def _whose(kind: type[Owned], owner: str | None) -> ColumnElement[bool]:
-    return false() if owner is None else col(kind.user_id) == owner
+def _narrowed(kind: type[Owned], owner: str | None) -> ExecutableOption:
+    """As a function of the class, so that it holds for its aliases in joins as well."""
+    if owner is None:
+        return with_loader_criteria(kind, lambda cls: cls.user_id.is_(None), include_aliases=True)
+    return with_loader_criteria(kind, lambda cls: cls.user_id == owner, include_aliases=True)
+
+
+def _can_be_scoped(statement: Any) -> bool:
+    """Are all its tables asked by their classes, and is none of it written out as SQL?
+
+    `get` names columns plainly, and columns name their tables so: that is the same table, as long
+    as the class stands beside it in the same query.
+    """
+    by_class: set[str] = set()
+    plain: set[str] = set()
+    inner = columns = False
+    for one in iterate(statement):
+        if isinstance(one, TextClause) or _is_written_out(one):
+            return False
+        if isinstance(one, SelectBase | AliasedReturnsRows) and one is not statement:
+            inner = True
+        if isinstance(one, Column | TableClause):
+            name = _table(one if isinstance(one, TableClause) else one.table)
+            known = "parententity" in one._annotations
+            (by_class if known else plain).add(name)
+            columns |= not known and isinstance(one, Column)
+    return plain <= by_class and not (columns and inner)
+
+
+def _table(source: Any) -> str:
+    """The name of the table, under however many names of a query."""
+    while isinstance(source, AliasedReturnsRows):
+        source = source.element
+    return str(getattr(source, "name", ""))
+
+
+def _is_written_out(one: Any) -> bool:
+    """Words of SQL; and a query inside the query that asks a table and no class."""
+    if getattr(one, "is_literal", False):
+        return bool(one.name != "*")
+    if not isinstance(one, Select) or one._propagate_attrs.get("compile_state_plugin") == "orm":
+        return False
+    return any(isinstance(source, TableClause) for source in one.get_final_froms())
 
 
 def _tell(session: _Session) -> None:
@@ -90,7 +131,8 @@ def _begun(session: OwnedSession, transaction: Any, connection: Any) -> None:
 @event.listens_for(OwnedSession, "do_orm_execute")
 def _scope(state: ORMExecuteState) -> None:
     """Every select, update and delete: of the owner's rows only."""
-    if not state.is_orm_statement or state.is_insert:
+    known = state.is_orm_statement and not state.is_insert
+    if not known or not _can_be_scoped(state.statement):
         raise ForeignRow("only queries over mapped classes can be scoped to a user")
     assert isinstance(state.session, OwnedSession)
     scoped = state.session.scope
