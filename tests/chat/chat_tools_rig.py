@@ -1,0 +1,68 @@
+"""`bridle chat-tools` as a real process, over HTTP: started, killed, started again on its port."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+
+SECRET = "a secret that both sides of the test have"
+PROGRAM = [sys.executable, "-m", "bridle", "chat-tools"]
+
+
+def environ(url, **more):
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
+    return {**kept, "BRIDLE_CHAT_DATABASE": url, **more}
+
+
+class Served:
+    """One process at a time; `port` stays the same."""
+
+    def __init__(self, url, *words, **more):
+        self._environ = environ(url, BRIDLE_CHAT_SECRET=SECRET, **more)
+        self._words = words
+        self.port = 0
+        self.token = ""
+        self.process = None
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}/mcp"
+
+    def start(self):
+        """Until it listens."""
+        words = [*PROGRAM, "--http", str(self.port), *self._words]
+        self.process = subprocess.Popen(
+            words, env=self._environ, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+        )
+        for line in self.process.stderr:
+            if found := re.match(r"listening on http://127\.0\.0\.1:(\d+)/mcp", line):
+                self.port = int(found[1])
+                break
+        else:
+            raise AssertionError(f"it did not start: {self.process.wait()}")
+        if "--user" in self._words:
+            self.token = self.process.stderr.readline().removeprefix("token: ").strip()
+        return self
+
+    def end(self, how=signal.SIGTERM):
+        """Its exit code, and what it said."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        said = self.process.stderr.read()
+        self.process.stderr.close()
+        return self.process.wait(20), said
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.end(signal.SIGKILL)
+        else:
+            self.process.stderr.close()
+
+
+def run(work):
+    return asyncio.run(work)

@@ -1,0 +1,251 @@
+"""Tools of another process: over pipes and HTTP, signed, and what happens when it dies."""
+
+import asyncio
+import logging
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from chat_tools_rig import PROGRAM, SECRET, Served, environ
+
+from bridle.chat.binding import KEY, Binding, Seal
+from bridle.chat.data import Database
+from bridle.chat.remote import RemoteTools
+from bridle.chat.tasks.server import MCPToolServer
+from bridle.chat.tools import TROUBLE
+from bridle.errors import ConfigError
+
+ANA = Binding("ana", "talk")
+
+
+@pytest.fixture
+def served(sqlite_url):
+    with Served(sqlite_url) as found:
+        yield found
+
+
+def bound(operation, user="ana"):
+    return Binding(user, "talk", operation)
+
+
+def trouble(found):
+    return found["error"] == {"code": "processing_error", "message": TROUBLE}
+
+
+def in_process(url):
+    """The titles of a user's tasks, as this process sees them."""
+
+    async def work():
+        database = Database(url)
+        server = MCPToolServer(database.session_factory)
+        found = await server.call("list_tasks", {}, ANA)
+        await server.close()
+        database.close()
+        return [one["title"] for one in found["data"]["tasks"]]
+
+    return asyncio.run(work())
+
+
+def story(tools):
+    """One user's short day, and another one beside."""
+
+    async def work():
+        try:
+            listed = await tools.list()
+            added = await tools.call("add_task", {"title": "Milk"}, bound("turn:1"))
+            again = await tools.call("add_task", {"title": "Milk"}, bound("turn:1"))
+            number = added["data"]["id"]
+            foreign = await tools.call("complete_task", {"task_id": number}, Binding("bob"))
+            done = await tools.call("complete_task", {"task_id": number}, bound("turn:2"))
+            bad = await tools.call("add_task", {"title": "x", "userId": "bob"}, bound("turn:3"))
+            odd = await tools.call("no_such_tool", {}, ANA)
+            return listed, added, again, foreign, done, bad, odd
+        finally:
+            await tools.close()
+
+    return asyncio.run(work())
+
+
+def check(told):
+    listed, added, again, foreign, done, bad, odd = told
+    assert "add_task" in {one.name for one in listed}
+    assert {one.name for one in listed if one.reads} == {"list_tasks", "search_tasks"}
+    assert added["success"]
+    assert again == added
+    assert foreign["error"]["code"] == "not_found"
+    assert done["data"]["completed"] is True
+    assert bad["error"]["code"] == "invalid_input"
+    assert odd["error"]["code"] == "invalid_input"
+
+
+def test_T2_T3_the_same_story_over_http(served, sqlite_url):
+    check(story(RemoteTools(served.url, SECRET)))
+    assert in_process(sqlite_url) == ["Milk"]
+
+
+def test_T2_T3_the_same_story_over_pipes(sqlite_url):
+    check(story(RemoteTools(PROGRAM, environ=environ(sqlite_url))))
+    assert in_process(sqlite_url) == ["Milk"]
+
+
+def test_a_server_that_was_killed_is_reached_again_and_nothing_is_repeated(served, sqlite_url):
+    async def work():
+        tools = RemoteTools(served.url, SECRET, timeout=5)
+        first = await tools.call("add_task", {"title": "One"}, bound("turn:1"))
+        await asyncio.to_thread(served.end, signal.SIGKILL)
+        away = await tools.call("add_task", {"title": "Two"}, bound("turn:2"))
+        nothing = await tools.list()
+        await asyncio.to_thread(served.start)
+        back = await tools.call("add_task", {"title": "Two"}, bound("turn:2"))
+        again = await tools.call("add_task", {"title": "One"}, bound("turn:1"))
+        listed = await tools.list()
+        await tools.close()
+        return first, away, nothing, back, again, listed
+
+    first, away, nothing, back, again, listed = asyncio.run(work())
+    assert trouble(away)
+    assert nothing == ()
+    assert back["success"]
+    assert again == first
+    assert len(listed) == 11
+    assert in_process(sqlite_url) == ["One", "Two"]
+
+
+def children():
+    """The processes that this one started and that live."""
+    found = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return [int(one) for one in found]
+
+
+def test_a_program_that_was_killed_is_started_again(sqlite_url):
+    async def work():
+        tools = RemoteTools(PROGRAM, environ=environ(sqlite_url))
+        before = set(children())
+        first = await tools.call("add_task", {"title": "One"}, bound("turn:1"))
+        (program,) = set(children()) - before
+        os.kill(program, signal.SIGKILL)
+        back = await tools.call("add_task", {"title": "Two"}, bound("turn:2"))
+        again = await tools.call("add_task", {"title": "One"}, bound("turn:1"))
+        await tools.close()
+        return first, back, again, set(children()) - before
+
+    first, back, again, left = asyncio.run(work())
+    assert back["success"]
+    assert again == first
+    assert left == set()
+    assert in_process(sqlite_url) == ["One", "Two"]
+
+
+def test_a_change_without_an_operation_is_not_asked_again(sqlite_url):
+    async def work():
+        tools = RemoteTools(PROGRAM, environ=environ(sqlite_url))
+        before = set(children())
+        await tools.call("list_tasks", {}, ANA)
+        (program,) = set(children()) - before
+        os.kill(program, signal.SIGKILL)
+        lost = await tools.call("add_task", {"title": "One"}, ANA)
+        then = await tools.call("add_task", {"title": "Two"}, ANA)
+        await tools.close()
+        return lost, then
+
+    lost, then = asyncio.run(work())
+    assert trouble(lost)
+    assert then["success"]
+    assert in_process(sqlite_url) == ["Two"]
+
+
+def test_a_program_that_is_not_there_is_a_friendly_sentence():
+    async def work():
+        tools = RemoteTools(["/no/such/program"])
+        await tools.warm()
+        found = await tools.call("add_task", {"title": "One"}, bound("turn:1")), await tools.list()
+        await tools.close()
+        return found
+
+    found, listed = asyncio.run(work())
+    assert trouble(found)
+    assert listed == ()
+
+
+def test_T3_the_wrong_secret_opens_nothing(served, sqlite_url):
+    async def work():
+        tools = RemoteTools(served.url, "another secret, just as long")
+        found = await tools.call("add_task", {"title": "One"}, bound("turn:1"))
+        await tools.close()
+        return found
+
+    assert trouble(asyncio.run(work()))
+    assert in_process(sqlite_url) == []
+
+
+def test_tools_at_an_address_need_a_secret():
+    with pytest.raises(ConfigError, match="secret"):
+        RemoteTools("http://127.0.0.1:1/mcp")
+
+
+async def raw(url, token, meta):
+    """The official client, with the right token, and a `_meta` of its own making."""
+    from mcp import Client, MCPError
+
+    from bridle.chat.remote_ways import over_http
+
+    client = over_http(url, token)
+    assert isinstance(client, Client)
+    async with client:
+        try:
+            found = await client.call_tool("add_task", {"title": "x"}, meta=meta)
+        except MCPError as error:
+            return error.message
+        return found.structured_content
+
+
+def test_T3_a_call_that_is_not_signed_for_itself_is_refused(served, sqlite_url):
+    seal = Seal(SECRET)
+    good = seal.sign(ANA, "add_task", {"title": "x"})
+    metas = [
+        {},
+        {KEY: ANA.to_wire()},
+        {KEY: good | {"user_id": "bob"}},
+        {KEY: seal.sign(ANA, "add_task", {"title": "y"})},
+        {KEY: seal.sign(ANA, "list_tasks", {"title": "x"})},
+        {KEY: Seal(SECRET + "!").sign(ANA, "add_task", {"title": "x"})},
+        {"user_id": "ana", "bridle/user": "ana"},
+    ]
+
+    async def work():
+        refused = [await raw(served.url, seal.token, meta) for meta in metas]
+        first = await raw(served.url, seal.token, {KEY: good})
+        return refused, first, await raw(served.url, seal.token, {KEY: good})
+
+    refused, first, replayed = asyncio.run(work())
+    assert all(said.startswith("refused: ") for said in refused), refused
+    assert first["success"]
+    assert replayed == "refused: the binding of the call was used already"
+    assert in_process(sqlite_url) == ["x"]
+
+
+def test_over_http_the_door_has_a_token(served):
+    async def work():
+        with pytest.raises(BaseException) as raised:
+            await raw(served.url, "not-the-token", {})
+        return raised.value
+
+    assert isinstance(asyncio.run(work()), Exception | BaseExceptionGroup)
+
+
+def test_nobody_is_named_in_the_log(served, caplog):
+    async def work():
+        tools = RemoteTools(served.url, SECRET)
+        await tools.call("add_task", {"title": "x", "owner": "bob"}, Binding("ana-the-user"))
+        await tools.close()
+
+    with caplog.at_level(logging.DEBUG):
+        asyncio.run(work())
+    code, said = served.end()
+    assert code == 0
+    assert "tried to set owner and was refused" in said
+    assert "ana-the-user" not in said
+    assert "ana-the-user" not in "".join(
+        one.getMessage() for one in caplog.records if one.name.startswith("bridle")
+    )
