@@ -35,6 +35,9 @@ class QuestionSheet(ScrollView, can_focus=False):
         overflow-x: hidden;
         overflow-y: auto;
         scrollbar-size-vertical: 1;
+        scrollbar-background: $background;
+        scrollbar-background-hover: $background;
+        scrollbar-background-active: $background;
         & > .sheet--note { color: $text-muted; }
         & > .sheet--label { color: $text-muted; }
         & > .sheet--bar { color: $primary; }

@@ -62,6 +62,18 @@ class Sheet(NamedTuple):
             pieces[-1].append(char)
         return ["".join(piece) for piece in pieces]
 
+    def _by_words(self, line: str, margin: int) -> Iterator[str]:
+        """The line in pieces that fit, of whole words where those are not too long."""
+        enough = _PILED * max(self.least, self.width) + 1
+        while len(pieces := self.folded(line[:enough], margin)) > 1:
+            first = pieces[0]
+            end = first.rfind(" ") + 1
+            if end <= len(first) // 2 or line[len(first)] == " ":
+                end = len(first)
+            yield line[:end]
+            line = line[end:]
+        yield line
+
     def barred(self, line: str, kind: str = "plain") -> Iterator[Line]:
         """Text from elsewhere, behind a bar; where it is folded, the bar says so."""
         first, *rest = self.folded(neutral(line, keep="\t").expandtabs(4), 6)
@@ -70,8 +82,8 @@ class Sheet(NamedTuple):
             yield Line(kind, more, "│ ↪")
 
     def noted(self, label: str, text: str) -> Iterator[Line]:
-        """A line beside the call; where it is folded, it says so."""
-        first, *rest = self.folded(label + flat(text), 4)
+        """A line beside the call; where it is folded, between words if it can be, it says so."""
+        first, *rest = self._by_words(label + flat(text), 4)
         yield Line("note", first)
         for more in rest:
             yield Line("note", f"↪ {more}")
@@ -122,8 +134,9 @@ def body(asked: ApprovalAsked, sheet: Sheet, before: str | None) -> Iterator[Lin
 def effects(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
     """What was found that it would do: commands, files, hosts."""
     arguments = asked.call.arguments
-    commands = tuple(one for one in asked.commands if one not in asked.hosts)
-    if commands and commands != (arguments.get("command"),):
+    said = arguments.get("command")  # as a whole it stands there already
+    commands = tuple(one for one in asked.commands if one not in asked.hosts and one != said)
+    if commands:
         one = len(commands) == 1
         yield Line("label", "understood as:" if one else f"that is {len(commands)} commands:")
         for command in commands:
