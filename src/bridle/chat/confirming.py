@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, Literal
 
 from bridle.chat.profile import Confirm
@@ -67,10 +66,10 @@ def question(asked: list[Asked], replies: Replies, language: str) -> Question:
     return Question(phrase, text, calls, titles)
 
 
-def what_is_said(message: str, replies: Replies) -> Said:
+def what_is_said(message: str, openings: re.Pattern[str]) -> Said:
     """Could this be an answer to a question? Only then is the database asked whether there is one.
 
-    `phrase` begins as phrases do; whether it is the right one, `confirms` says.
+    `phrase` begins as phrases do (`openings`); whether it is the right one, `confirms` says.
     """
     words = bare(message)
     if len(words) > 100:
@@ -79,7 +78,7 @@ def what_is_said(message: str, replies: Replies) -> Said:
         return "no"
     if words in _YES:
         return "yes"
-    return "phrase" if _openings(replies).match(words) else ""
+    return "phrase" if openings.match(words) else ""
 
 
 def confirms(message: str, phrase: str) -> bool:
@@ -92,8 +91,8 @@ def bare(message: str) -> str:
     return " ".join(message[:400].strip(_AROUND).casefold().split())
 
 
-def _openings(replies: Replies) -> re.Pattern[str]:
-    """«yes», in any language, and then what would be done."""
+def openings(replies: Replies) -> re.Pattern[str]:
+    """How phrases begin: «yes», in any language, and then what would be done."""
     heads, tails = set(), set()
     for sentences in replies.languages.values():
         for key, text in sentences.items():
@@ -103,12 +102,8 @@ def _openings(replies: Replies) -> re.Pattern[str]:
             elif key.startswith("phrase_"):
                 heads.add(head)
                 tails.add(tail.partition("{")[0].strip())
-    return _opening(frozenset(heads - {""}), frozenset(tails - {""}))
-
-
-@lru_cache(maxsize=16)
-def _opening(heads: frozenset[str], tails: frozenset[str]) -> re.Pattern[str]:
-    first, then = ("|".join(sorted(map(re.escape, each))) for each in (heads, tails))
+    kinds = (heads - {""}, tails - {""})
+    first, then = ("|".join(sorted(map(re.escape, each))) for each in kinds)
     return re.compile(rf"(?:{first})[ ,]+(?:{then})\b")
 
 

@@ -20,6 +20,7 @@ from bridle.chat.profile import Profile, Telling
 from bridle.chat.replies_language import language_of
 from bridle.chat.runner_answers import Answers
 from bridle.chat.running import Run
+from bridle.chat.running_applied import applied
 from bridle.chat.running_engine import Talking, choose_provider, past_of
 from bridle.chat.tools import ToolSource
 from bridle.chat.values import AgentContext, AgentResult, TurnTimeout
@@ -53,6 +54,7 @@ class AgentRunner:
     ) -> None:
         self.profile = profile if profile is not None else _tasks()
         self.limits = limits or RunLimits()
+        self._factory = session_factory
         self._source = mcp_server
         self._given = provider
         self._waiting = Confirmations(session_factory, self.limits.confirm_seconds)
@@ -68,7 +70,8 @@ class AgentRunner:
         run = Run(context, message, self.profile, self._source, self.limits)
         try:
             async with asyncio.timeout(self.limits.seconds):
-                return await self._answered(run)
+                result = await self._answered(run)
+                return replace(result, dollars=run.dollars) if run.dollars else result
         except TimeoutError:
             raise TurnTimeout(self._too_slow(run)) from None
         except Exception as error:  # the edge: a person reads a sentence, the log has the rest
@@ -98,11 +101,15 @@ class AgentRunner:
             answer = await self._answers.to(run)
             if answer is not None:
                 return answer
+        if run.context.retried:
+            who = run.context.user_id, run.context.turn_id
+            run.earlier = await applied(self._factory, *who)
         talking = await self._ready()
         ended = await talking.turn(run, past_of(run.context, self.limits.history))
         if ended.error is not None:
             log.warning("the model's side failed: %s", type(ended.error).__name__)
             log.debug("the model's side failed: %s", ended.error)
+        run.recall()
         if run.asked:
             return await self._ask(run)
         return self._told(run, ended)
@@ -165,7 +172,7 @@ class AgentRunner:
         if run.under_way:
             said = f"{said} {telling.say('too_slow_unsure')}".strip()
         text = telling.say("too_slow", done=said or telling.say("too_slow_nothing"))
-        return AgentResult(False, text, tuple(run.records), text)
+        return AgentResult(False, text, tuple(run.records), text, run.dollars)
 
 
 def _telling(run: Run, said: str = "", records: tuple[Any, ...] | None = None) -> Telling:

@@ -4,7 +4,7 @@ The phrase of the question that waits in this conversation of this user runs exa
 were put aside then. Anything else runs nothing.
 """
 
-from bridle.chat.confirming import Question, confirms, what_is_said
+from bridle.chat.confirming import Question, confirms, openings, what_is_said
 from bridle.chat.confirming_kept import Confirmations
 from bridle.chat.profile import Profile, Telling
 from bridle.chat.running import Run
@@ -17,10 +17,11 @@ class Answers:
     def __init__(self, waiting: Confirmations, profile: Profile) -> None:
         self._waiting = waiting
         self._profile = profile
+        self._openings = openings(profile.replies)
 
     async def to(self, run: Run) -> AgentResult | None:
         """The reply to an answer; None where the message is none."""
-        said = what_is_said(run.message, self._profile.replies)
+        said = what_is_said(run.message, self._openings)
         if not said:
             return None
         context = run.context

@@ -17,6 +17,7 @@ from bridle.chat.guard_titles import shown
 from bridle.chat.limits import RunLimits
 from bridle.chat.profile import Confirm, Profile, Wanted
 from bridle.chat.redacting import redacted
+from bridle.chat.running_applied import Applied
 from bridle.chat.tools import ToolInfo, ToolSource, failed
 from bridle.chat.values import AgentContext, ToolCallRecord
 
@@ -43,6 +44,8 @@ class Run:
         self.profile = profile
         self.records: list[ToolCallRecord] = []
         self.asked: list[Asked] = []
+        self.dollars = 0.0
+        self.earlier: dict[str, Applied] = {}  # what another attempt at this turn has changed
         self.reached: set[str] = set()  # the model's own names of the calls that came this far
         self.changing: set[str] = set()  # the tools that were called and do not only read
         self.under_way = ""  # a change that was begun and has not answered
@@ -79,13 +82,28 @@ class Run:
             operation = f"{self.context.turn_id}:{self._changes}"
             self._changes += 1
         if not reads:
-            self.under_way = name
             self.changing.add(name)
+            if (known := self.earlier.pop(operation, None)) is not None:
+                return self._answered_before(known, arguments if known.tool == name else {})
+            self.under_way = name
         begun = perf_counter()
         result = await self._called(name, arguments, self._binding(operation))
         self.under_way = ""
         self.note(name, arguments, result, int((perf_counter() - begun) * 1000))
         return result
+
+    def _answered_before(self, known: Applied, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The change of that place was made by an earlier attempt: it answers the same again."""
+        self.changing.add(known.tool)
+        self.note(known.tool, arguments, known.result)
+        return known.result
+
+    def recall(self) -> None:
+        """Put on record what an earlier attempt has changed, and this one has not come across."""
+        for known in self.earlier.values():
+            if known.result.get("success") is True:
+                self._answered_before(known, {})
+        self.earlier.clear()
 
     async def _called(
         self, name: str, arguments: dict[str, Any], binding: Binding

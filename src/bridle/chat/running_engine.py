@@ -77,6 +77,7 @@ class Talking:
                 money=limits.money,
             ),
             undo=False,
+            redact_tokens=False,  # a title is what its user says it is
             face="chat",
             telemetry=False,
         )
@@ -90,6 +91,7 @@ class Talking:
             _note_refused(run, session.history.transcript)
             return result
         finally:
+            run.dollars += session.metrics.cost
             await session.close()
             del self._runs[session.id]
             self._store.delete(session.id)

@@ -226,6 +226,7 @@ def _take(session: OwnedSession, turn: Turn, desk: Desk) -> Work:
         turn_id=turn.id,
         timezone=setting.timezone,
         language=setting.language,
+        retried=turn.attempts > 1,
     )
     return Work(turn.id, turn.arrival, turn.fence, turn.attempts, context, message.content)
 

@@ -43,8 +43,9 @@ class AgentContext:
     """Who asks, in which conversation, and what was said before (oldest first).
 
     `turn_id` names the turn: a turn that is tried again under the same name applies nothing twice.
-    Empty, each run is a turn of its own. `timezone` and `language` are the user's; an empty
-    language is the one that the message is written in, as far as that can be told.
+    Empty, each run is a turn of its own. `retried` says that a worker may have begun it before.
+    `timezone` and `language` are the user's; an empty language is the one that the message is
+    written in, as far as that can be told.
     """
 
     user_id: str
@@ -54,6 +55,7 @@ class AgentContext:
     timezone: str = "UTC"
     language: str = ""
     now: datetime | None = None
+    retried: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.user_id, str) or not self.user_id:
@@ -100,12 +102,13 @@ class ToolCallRecord:
 
 @dataclass(frozen=True)
 class AgentResult:
-    """What a run came to."""
+    """What a run came to. `dollars` is what the model cost, as far as its price is known."""
 
     success: bool
     response: str
     tool_calls: tuple[ToolCallRecord, ...] = ()
     error: str | None = None
+    dollars: float = 0.0
 
     @property
     def has_tool_calls(self) -> bool:

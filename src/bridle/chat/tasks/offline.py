@@ -35,7 +35,9 @@ class TaskResponder:
         """Ask for the tools that the answer needs, or give it."""
         number = len(request.messages)
         parts = _answer(request.messages)
-        async with aclosing(play(Reply(), parts, self.info, f"responder_{number}")) as events:
+        async with aclosing(
+            play(Reply(chunk=4_000), parts, self.info, f"responder_{number}")
+        ) as events:
             async for event in events:
                 yield event
 

@@ -124,7 +124,8 @@ def _one(telling: Telling, record: ToolCallRecord) -> str:
     if name == "update_task":
         before = telling.titles.get(str(task.get("id"))) if "title" in record.parameters else None
         named = _first_title(telling, record) or before
-        words = changes(telling, record.parameters, task)
+        given = record.parameters or dict.fromkeys(task.get("changed") or (), True)
+        words = changes(telling, given, task)
         return telling.say(
             "task_updated", title=shown(named) if named else title(task), changes=words
         )
