@@ -1,6 +1,5 @@
 """`bridle chat-tools` as a real process, over HTTP: started, killed, started again on its port."""
 
-import asyncio
 import os
 import re
 import signal
@@ -22,6 +21,7 @@ class Served:
     def __init__(self, url, *words, **more):
         self._environ = environ(url, BRIDLE_CHAT_SECRET=SECRET, **more)
         self._words = words
+        self.database = url
         self.port = 0
         self.token = ""
         self.process = None
@@ -62,7 +62,3 @@ class Served:
             self.end(signal.SIGKILL)
         else:
             self.process.stderr.close()
-
-
-def run(work):
-    return asyncio.run(work)
