@@ -121,6 +121,15 @@ class Asker:
             except UnknownApproval as error:
                 self.screen.line(self.screen.paint.dim(f"  {one_line(error.message)}"))
 
+    async def line(self, text: str) -> str | None:
+        """What is typed behind a question of our own; None where nobody is there."""
+        self.lines.discard()
+        self.screen.ask(text)
+        line = await self.lines.next()
+        if line is None or not self.lines.is_terminal:
+            self.screen.line("")  # nobody pressed Enter: the cursor still stands there
+        return line
+
     async def _line(self, text: str, *asked: ApprovalAsked) -> str | None:
         """What is typed behind the question; None where nobody is there."""
         self.lines.discard()

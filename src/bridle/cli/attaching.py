@@ -16,7 +16,7 @@ from bridle.cli.failure import DONE, INTERRUPTED
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.lines import Lines
 from bridle.cli.render import one_line
-from bridle.cli.room_there import FarRoom, find_line, show
+from bridle.cli.room import Room, show
 from bridle.cli.screen import Screen
 from bridle.cli.serve import server_folder
 from bridle.cli.serving import check_installed
@@ -26,6 +26,7 @@ from bridle.cli.whereabouts import own_address
 from bridle.client import Client, RemoteSession
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAsked
+from bridle.tui.house_there import FarHouse, find_line
 
 VARIABLE = "BRIDLE_TOKEN"
 
@@ -41,9 +42,7 @@ async def attach(url: str, session: str, flags: dict[str, Any]) -> int:
         opened = await _opened(client, session or unquote(named), watch=flags["watch"])
         if opened.is_watched:
             return await watch(opened.session, screen)
-        asker = Asker(Lines(), screen)
-        asker.current = lambda asked: None  # the files are on another machine, perhaps
-        return await _talk(client, opened.session, asker, teller)
+        return await _talk(client, opened.session, Asker(Lines(), screen), teller)
 
 
 async def attach_here(start: str, flags: dict[str, Any]) -> int:
@@ -80,8 +79,9 @@ async def _opened(client: Client, session: str, *, watch: bool) -> Opened:
 
 
 async def _talk(client: Client, session: RemoteSession, asker: Asker, teller: "Teller") -> int:
-    teller.room = FarRoom(client, session, asker.screen, asker)
-    return await Repl(teller.room, asker.lines).talk()
+    teller.room = Room(FarHouse(client, session), asker.screen, asker)
+    seen = session.began if asker.lines.is_terminal else session.seq
+    return await Repl(teller.room, asker.lines, seen).talk()
 
 
 async def watch(session: RemoteSession, screen: Screen) -> int:
@@ -158,7 +158,7 @@ class Teller:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self.room: FarRoom | None = None
+        self.room: Room | None = None
 
     def __call__(self, text: str) -> None:
         screen, asked = self._screen, self._screen.is_prompting

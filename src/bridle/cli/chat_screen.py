@@ -80,7 +80,6 @@ def _session_of(app: BridleApp) -> str:
 
 
 def _house(flags: dict[str, Any]) -> "House":
-    from bridle.cli.house_here import OwnHouse
-    from bridle.cli.setup import Setup
+    from bridle.cli.house_here import own_house
 
-    return OwnHouse(Setup(flags), flags, told=[])
+    return own_house(flags)

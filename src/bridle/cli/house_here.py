@@ -5,21 +5,35 @@ Moving from session to session is in `house_here_moving.py`, what is asked about
 """
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 from bridle.cli.asking import current
 from bridle.cli.changing import back
 from bridle.cli.find import find_session
 from bridle.cli.house_here_moving import Moving
-from bridle.cli.house_here_words import plainly
+from bridle.cli.house_here_words import overheard, plainly
+from bridle.cli.setup import Setup
 from bridle.cli.taking import fork_session, pieces_of, write_private
 from bridle.cli.words import person
-from bridle.errors import SessionBusy, SessionError
+from bridle.config import state_folder
+from bridle.config.trust import Trust
+from bridle.errors import AgentError, SessionBusy, SessionError
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode
 from bridle.promises.session import Answer
+from bridle.tui.commands import Command
 from bridle.tui.house import Asked, Found, Listed, Named, Place, Undone
+from bridle.tui.own_commands import own_commands, own_folders
+
+
+def own_house(flags: dict[str, Any], face: str = "tui") -> "OwnHouse":
+    """A house as the flags say; what the settings complain of is among its remarks."""
+    told: list[str] = []
+    with plainly(), overheard(told):
+        return OwnHouse(Setup(flags), flags, face=face, told=told)
 
 
 class OwnHouse(Moving):
@@ -65,9 +79,19 @@ class OwnHouse(Moving):
         """The model's context window in tokens; 0: not known."""
         return getattr(self.session, "window", None) or 0
 
+    def commands(self) -> tuple[Command, ...]:
+        """The user's own, and those of the folder where it is trusted."""
+        root = self.setup.workspace
+        try:
+            trusted = Trust(state_folder(os.environ)).is_trusted(root)
+        except AgentError:  # `bridle trust` says what is wrong
+            trusted = False
+        return own_commands(own_folders(os.environ, root if trusted else None))
+
     def remarks(self) -> tuple[str, ...]:
         """What was worth a line since the last time."""
-        found = tuple(self._told or ())
+        found = (*(self._told or ()), *self._said)
+        self._said.clear()
         if self._told is not None:
             self._told.clear()
         return found

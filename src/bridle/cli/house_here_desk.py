@@ -108,7 +108,13 @@ class Desk:
         """Where that was said."""
         found = await self.sessions_of_all.search(words, limit)
         return tuple(
-            Found(session_id=one.session_id, seq=one.seq, title=one.title, text=one.text)
+            Found(
+                session_id=one.session_id,
+                seq=one.seq,
+                title=one.title,
+                text=one.text,
+                kind=one.kind,
+            )
             for one in found.hits
         )
 

@@ -50,6 +50,7 @@ class Moving:
         self._face = face
         self._approver = approver
         self._told = told
+        self._said: list[str] = []  # where the session works, where that is somewhere else
         self._asked_for = setup.chosen_mode  # by a flag, for every session here; None: its own
         self._left: set[Engine] = set()  # of another model or folder, in which a turn still runs
         self._attached: Attached | None = None
@@ -69,6 +70,7 @@ class Moving:
             held = None if earlier is None else await attached(self.desk, earlier.id)
             if held is None:
                 await self._settle(self.setup, provider)
+                self._said += filter(None, [self.setup.apart])
             else:
                 self.engine = self._made(self.setup, provider)
                 self._attach(held)

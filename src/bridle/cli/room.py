@@ -1,132 +1,110 @@
-"""Where a REPL's conversation happens: one session, and the watch on it. Reads no lines.
+"""Where a REPL's conversation happens: a house, and the watch on its session. Reads no lines.
 
-What is the same for a session that lives here and for one on a server; the rest is in
-`room_here.py` and `room_there.py`.
+A session of our own engine asks through the engine's approver. One elsewhere, on a server or in
+another process, is watched for its questions; others may talk to it too, so that prompts have
+names there.
 """
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from pathlib import Path
+from typing import Any, TypeVar
 
 from bridle.cli.asking import Asker
 from bridle.cli.ending import tell_ending, tell_unasked, tell_use
-from bridle.cli.render import one_line
+from bridle.cli.questions import Questions
+from bridle.cli.render import letter_line, one_line
 from bridle.cli.screen import Screen
 from bridle.cli.turn import Watch
-from bridle.cli.words import person
-from bridle.policy import Mode
+from bridle.engine.session import Session
+from bridle.errors import SessionError
+from bridle.events import ApprovalAsked, PromptReceived
 from bridle.promises.session import Conversation, TurnResult
 from bridle.promises.store import Record
+from bridle.tui.house import House
 
 _SOON = 1.0  # seconds
+T = TypeVar("T")
 
 
-class Room(ABC):
-    """A conversation that can change its session and its model."""
+class Room:
+    """A conversation that can become another one."""
 
-    session: Conversation
     _watch: Watch
 
-    def __init__(self, screen: Screen, asker: Asker) -> None:
+    def __init__(self, house: House, screen: Screen, asker: Asker) -> None:
+        self.house = house
         self.screen = screen
+        self.asker = asker
         self.on_end: Callable[[], None] | None = None  # a turn is over, whoever began it
-        self._asker = asker
-
-    @abstractmethod
-    async def enter(self) -> None:
-        """Be in the session that was asked for."""
-
-    @abstractmethod
-    async def leave(self) -> None:
-        """Let everything go."""
+        self._watched: Conversation | None = None
+        self._questions: Questions | None = None  # of a session elsewhere
+        self._sent: list[str] = []  # our own words, which stand on the screen already
+        asker.current = house.current
+        asker.previewed = self._previewed
 
     @property
-    @abstractmethod
-    def model(self) -> str:
-        """The model's name, with its provider's; or the agent's, with the model it was told."""
-
-    @property
-    @abstractmethod
-    def agent(self) -> str:
-        """Who carries the turns."""
-
-    @property
-    @abstractmethod
-    def place(self) -> str:
-        """The folder that is worked on, and where that is."""
-
-    @property
-    @abstractmethod
-    def is_begun(self) -> bool:
-        """Is there a log of this session yet?"""
-
-    @abstractmethod
-    async def renew(self) -> None:
-        """A new session."""
-
-    @abstractmethod
-    async def resume(self, start: str) -> None:
-        """Another session, by the beginning of its id."""
-
-    @abstractmethod
-    async def fork(self, at: int | None) -> None:
-        """On in a copy of this session; this one stays as it is."""
-
-    @abstractmethod
-    async def rewind(self, turns: int) -> int:
-        """So many turns back; the record that it went back to."""
-
-    @abstractmethod
-    async def change_model(self, name: str) -> None:
-        """Another model for the same session. When it cannot be had, nothing changes."""
-
-    @abstractmethod
-    async def change_agent(self, name: str) -> None:
-        """Another agent for the same session. When it cannot be had, nothing changes."""
-
-    @abstractmethod
-    async def listed(self) -> Iterable[str]:
-        """The newest sessions, a line each."""
-
-    @abstractmethod
-    async def searched(self, words: str) -> Iterable[str]:
-        """Where that was said, in all sessions, a line each."""
-
-    @abstractmethod
-    async def export(self, path: Path, form: str) -> int:
-        """Write this session to a file that is private; how many bytes it has."""
-
-    @property
-    def mode(self) -> Mode:
-        """What may run without asking, in the session that is talked to."""
-        return self.session.mode
-
-    async def change_mode(self, mode: Mode) -> None:
-        """What may run without asking, from now on."""
-        await self.session.set_mode(mode, by=person())
+    def session(self) -> Conversation:
+        """The one that is talked to."""
+        return self.house.session
 
     @property
     def summary(self) -> str:
         """Model, mode and folder."""
-        return one_line(f"{self.model} · mode {self.mode} · {self.place}")
+        house, place = self.house, self.house.place
+        where = f"{place.workspace} · {place.server}" if place.server else place.workspace
+        return one_line(f"{house.model} · mode {house.mode} · {where}")
+
+    async def enter(self, seen: int | None = None) -> None:
+        """Be in the session that was asked for, and show what comes after record `seen`."""
+        await self.house.enter()
+        for line in self.house.remarks():
+            self.screen.line(self.screen.paint.dim(one_line(line)))
+        await self._begin(self.house.seen if seen is None else seen)
+
+    async def leave(self) -> None:
+        """Let everything go."""
+        await self._end()
+        await self.house.leave()
+
+    async def moving(self, verb: Awaitable[T]) -> T:
+        """A verb of the house that may lead to another session, which is then watched."""
+        try:
+            return await verb
+        finally:
+            if self._watched is not self.session:
+                await self._end()
+                await self._begin(self.house.seen)
 
     async def play(self, text: str) -> None:
         """One turn; what a parked one asks comes first."""
-        await self.carry_on()
+        if self._questions is None:
+            await self.carry_on()
+            self._tell(await self._watch.play(text))
+            return
+        self._sent.append(" ".join(text.split()))
+        if self.session.is_parked:
+            await self.carry_on()
+        await self._heard(self._play(text))
+
+    async def _play(self, text: str) -> None:
         self._tell(await self._watch.play(text))
 
     async def carry_on(self) -> None:
         """What was left behind in this session, if anything was: its questions come up here."""
         session = self.session
-        if session.is_parked or session.is_busy:
-            said = (
-                "a turn goes on that waits for answers" if session.is_parked else "a turn goes on"
-            )
-            self.screen.line(self.screen.paint.dim(said))
-            self._asker.expect_nothing(session.history.pending.values())
-            self._tell(await self._watch.go_on())
+        if not (session.is_parked or session.is_busy):
+            return
+        if self._questions is not None:
+            await self._heard(self._go_on())
+            return
+        said = "a turn goes on that waits for answers" if session.is_parked else "a turn goes on"
+        self.screen.line(self.screen.paint.dim(said))
+        self.asker.expect_nothing(session.history.pending.values())
+        self._tell(await self._watch.go_on())
+
+    async def _go_on(self) -> None:
+        self._tell(await self._watch.go_on())
 
     async def settle(self) -> None:
         """Wait a little until what was done has come back and stands on the screen."""
@@ -134,26 +112,69 @@ class Room(ABC):
             async with asyncio.timeout(_SOON):
                 await self._watch.reached(self.session.seq)
 
+    async def _heard(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do that, as long as somebody is here who can answer what is asked on the way."""
+        assert self._questions is not None
+        working = asyncio.ensure_future(work)
+        unheard = asyncio.ensure_future(self._questions.unheard.wait())
+        try:
+            await asyncio.wait([working, unheard], return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise SessionError(
+                    "the turn waits for an answer that nobody here can give; it is kept",
+                    hint=f"Answer it at a terminal: bridle attach, with {self.session.id}.",
+                )
+            working.result()
+        finally:
+            unheard.cancel()
+            working.cancel()
+            await asyncio.wait([working, unheard])
+
     def _tell(self, result: TurnResult) -> None:
         tell_ending(result, self._watch, self.screen, "Say how to go on.")
-        tell_unasked(result, self.mode)
+        tell_unasked(result, self.house.mode)
         tell_use(result, self._watch, self.screen)
 
-    def _show(self, record: Record) -> None:
-        self.screen.feed(record)
+    async def _previewed(self, asked: ApprovalAsked) -> str:
+        lines = await self.house.preview_rule(self.session.id, asked)
+        return "\n".join(f"  {one_line(line)}" for line in lines)
 
-    async def _move(self, session: Conversation, seen: int) -> None:
-        """On to another session; the one before is let go, so that others can take it up."""
-        before = self.session
-        await self._leave()
-        await self._enter(session, seen)
-        if before is not session:
-            await before.close()
-
-    async def _enter(self, session: Conversation, seen: int) -> None:
-        self.session = self._asker.session = session
+    async def _begin(self, seen: int) -> None:
+        session = self.session
+        self._watched = self.asker.session = session
+        if not isinstance(session, Session):
+            self._questions = Questions(session, self.asker, self.screen)
         self._watch = await Watch(session, self._show, seen).__aenter__()
         self._watch.on_end = self.on_end
+        if self._questions is not None:
+            self._questions.begin()
 
-    async def _leave(self) -> None:
+    async def _end(self) -> None:
+        if self._questions is not None:
+            questions, self._questions = self._questions, None
+            await questions.close()
         await self._watch.__aexit__(None, None, None)
+
+    def _show(self, record: Record) -> None:
+        if self._questions is None:
+            self.screen.feed(record)
+            return
+        if isinstance(record.event, PromptReceived):
+            words = " ".join(record.event.content.split())
+            if words in self._sent:
+                self._sent.remove(words)
+                return
+        asked = self.screen.is_prompting
+        show(self.screen, record)
+        self._questions.take(record)
+        taken = asked and not self.screen.is_prompting
+        if taken and not self.session.is_busy and self.on_end is not None:
+            self.on_end()  # a line of somebody else's has taken the prompt away
+
+
+def show(screen: Screen, record: Record) -> None:
+    """Show a record of a session that several people may talk to: prompts have names."""
+    if isinstance(record.event, PromptReceived):
+        screen.line(letter_line(record.event, screen.paint, screen.width))
+    else:
+        screen.feed(record)

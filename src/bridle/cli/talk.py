@@ -13,9 +13,9 @@ import click
 from bridle import __version__
 from bridle.cli.asking import Asker
 from bridle.cli.failure import DONE, INTERRUPTED, complain, explain
+from bridle.cli.house_here import OwnHouse
 from bridle.cli.lines import Lines
 from bridle.cli.room import Room
-from bridle.cli.room_here import OwnRoom
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup
 from bridle.cli.slash import obey
@@ -37,13 +37,16 @@ def own_repl(flags: dict[str, Any]) -> "Repl":
         thinking=flags["thinking"],
         paint=setup.paint,
     )
-    return Repl(OwnRoom(setup, flags, screen, Asker(lines, screen)), lines)
+    asker = Asker(lines, screen)
+    house = OwnHouse(setup, flags, face="repl", approver=asker)
+    return Repl(Room(house, screen, asker), lines)
 
 
 class Repl:
     """Reads lines, and sends each where it belongs."""
 
-    def __init__(self, room: Room, lines: Lines) -> None:
+    def __init__(self, room: Room, lines: Lines, seen: int | None = None) -> None:
+        self._seen = seen  # what comes after that record is shown; None: what is new
         self._lines = lines
         self._reading: asyncio.Future[str | None] | None = None
         self._leaving = asyncio.Event()
@@ -73,7 +76,7 @@ class Repl:
 
     async def _talk(self) -> int:
         room = self._room
-        await room.enter()
+        await room.enter(self._seen)
         try:
             self._welcome()
             await self._begin(room)

@@ -113,6 +113,7 @@ class Found(Struct, frozen=True, rename="camel", kw_only=True):
     seq: int
     title: str = ""
     text: str = ""
+    kind: str = ""
 
 
 class AllFound(Struct, frozen=True, rename="camel"):

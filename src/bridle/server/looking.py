@@ -81,8 +81,12 @@ class Looking:
         heads = {one.id: one for one in looked(places(self._ground.folder.folder))}
         ours = [one.id for one in heads.values() if self._ground.allows(one.workspace)]
         hits = search(self._ground.folder, words, sessions=set(ours), limit=limit)
-        found = ((one.session_id, one.seq, heads[one.session_id].title, one.text) for one in hits)
-        return Hits(tuple(Hit(*one) for one in found))
+        return Hits(
+            tuple(
+                Hit(one.session_id, one.seq, heads[one.session_id].title, one.text, one.kind)
+                for one in hits
+            )
+        )
 
 
 def _matching(root: str, query: str, limit: int) -> Paths:

@@ -283,12 +283,13 @@ class RulePreview(Struct, frozen=True, rename="camel"):
 
 
 class Hit(Struct, frozen=True, rename="camel"):
-    """A place where the words were found."""
+    """A place where the words were found; `kind` says what it is: a prompt, a reply, a result."""
 
     session_id: str
     seq: int
     title: str = ""
     text: str = ""
+    kind: str = ""
 
 
 class Hits(Struct, frozen=True, rename="camel"):

@@ -14,6 +14,7 @@ from msgspec import Struct
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode
 from bridle.promises.session import Answer, Conversation
+from bridle.tui.commands import Command
 
 
 class Listed(Struct, frozen=True, kw_only=True):
@@ -38,12 +39,13 @@ class Listed(Struct, frozen=True, kw_only=True):
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """A place where words were found."""
+    """A place where words were found; `kind`: prompt, reply, call and so on."""
 
     session_id: str
     seq: int
     title: str = ""
     text: str = ""
+    kind: str = ""
 
 
 class Named(Struct, frozen=True, kw_only=True):
@@ -91,6 +93,7 @@ class House(Protocol):
     """
 
     session: Conversation
+    seen: int  # the newest record as it was entered: what comes after it is news
 
     async def enter(self) -> None:
         """Be in the session that was asked for, or in a new one (written at its first prompt)."""
@@ -124,6 +127,10 @@ class House(Protocol):
     @property
     def window(self) -> int:
         """The model's context window in tokens; 0: not known."""
+        ...
+
+    def commands(self) -> tuple[Command, ...]:
+        """The user's own `/` commands that count here."""
         ...
 
     def remarks(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ says is somebody else's text: whoever shows it neutralises it. A file is written
 person here has said.
 """
 
+import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from bridle.errors import SessionBusy, SessionError, UnknownSession
 from bridle.events import ApprovalAsked
 from bridle.policy import MODES, Mode
 from bridle.promises.session import Answer, Conversation
+from bridle.tui.commands import Command
 from bridle.tui.house import Asked, Found, Listed, Named, Place, Undone
 from bridle.tui.house_asked import asked_of, ending
 from bridle.tui.house_budget import budget_lines
 from bridle.tui.house_there_values import back, lines_of_rule, listed, to_named, write_private
+from bridle.tui.own_commands import own_commands, own_folders
 
 _PAGE = 200
 
@@ -31,7 +34,7 @@ class FarHouse:
         self._there = first
         self.session = first
         self._name = name or client.where
-        self.seen = first.began
+        self.seen = first.seq
 
     async def enter(self) -> None:
         """The session was opened by whoever made the house; see what stands beside it."""
@@ -78,6 +81,10 @@ class FarHouse:
         line = self._there.line
         return line.context.window if isinstance(line, SessionWhole) else 0
 
+    def commands(self) -> tuple[Command, ...]:
+        """The user's own of this machine; a folder on a server has none here."""
+        return own_commands(own_folders(os.environ))
+
     def remarks(self) -> tuple[str, ...]:
         """What becomes of the connection is told where the client was made."""
         return ()
@@ -88,28 +95,9 @@ class FarHouse:
 
     async def resume(self, start: str) -> None:
         """Another session, by the beginning of its id or of its last part."""
-        found = await self.find(start)
+        found = await find_line(self._client, start)
         if found.id != self._there.id:
             await self._move(await self._client.session(found.id))
-
-    async def find(self, start: str) -> SessionLine:
-        """The session whose id begins so, or its last part. Raise `UnknownSession`."""
-        found: list[SessionLine] = []
-        cursor = ""
-        while True:
-            page = await self._client.sessions(limit=_PAGE, cursor=cursor)
-            found += [one for one in page.sessions if _fits(one.id, start)]
-            if not (cursor := page.next):
-                break
-        exact = [one for one in found if one.id == start]
-        if not found:
-            raise UnknownSession(f"the server has no session {start!r}")
-        if len(exact or found) > 1:
-            some = ", ".join(one.id for one in found[:4])
-            raise SessionError(
-                f"{len(found)} sessions begin with {start!r}", hint=f"For example {some}."
-            )
-        return (exact or found)[0]
 
     async def fork(self, at: int | None) -> None:
         """On in a copy of this session; this one stays as it is."""
@@ -174,7 +162,13 @@ class FarHouse:
         """Where that was said, in all sessions of the server."""
         found = await self._client.search(words, limit=limit)
         return tuple(
-            Found(session_id=one.session_id, seq=one.seq, title=one.title, text=one.text)
+            Found(
+                session_id=one.session_id,
+                seq=one.seq,
+                title=one.title,
+                text=one.text,
+                kind=one.kind,
+            )
             for one in found
         )
 
@@ -272,6 +266,26 @@ class FarHouse:
 
 
 _HOW = {"added": "comes back", "changed": "changes back", "deleted": "goes"}
+
+
+async def find_line(client: Client, start: str) -> SessionLine:
+    """The session whose id begins so, or its last part. Raise `UnknownSession`, `SessionError`."""
+    found: list[SessionLine] = []
+    cursor = ""
+    while True:
+        page = await client.sessions(limit=_PAGE, cursor=cursor)
+        found += [one for one in page.sessions if _fits(one.id, start)]
+        if not (cursor := page.next):
+            break
+    exact = [one for one in found if one.id == start]
+    if not found:
+        raise UnknownSession(f"the server has no session {start!r}")
+    if len(exact or found) > 1:
+        some = ", ".join(one.id for one in found[:4])
+        raise SessionError(
+            f"{len(found)} sessions begin with {start!r}", hint=f"For example {some}."
+        )
+    return (exact or found)[0]
 
 
 def _fits(session_id: str, start: str) -> bool:

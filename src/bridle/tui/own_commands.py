@@ -7,9 +7,10 @@ bounds and runs nothing; whether a folder's own commands may be read is the call
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from bridle.config.places import policy_file
 from bridle.tui.commands import Command, command_of
 from bridle.workspace.text import one_line
 
@@ -19,6 +20,12 @@ _MOST = 200  # files of a folder
 _HEAD = re.compile(r"\A---\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.S)
 _FIELD = re.compile(r"^(description|argument-hint):[ \t]*(.*)$", re.M)
 _SLOT = "$ARGUMENTS"
+
+
+def own_folders(environ: Mapping[str, str], trusted: Path | None = None) -> tuple[Path, ...]:
+    """Where they lie: in the user's config folder, and in a folder that the user trusts."""
+    mine = policy_file(environ).parent / "commands"
+    return (mine,) if trusted is None else (mine, trusted / ".bridle" / "commands")
 
 
 def own_commands(folders: Iterable[Path]) -> tuple[Command, ...]:

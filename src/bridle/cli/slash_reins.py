@@ -1,0 +1,94 @@
+"""The REPL's reins: undo, which shows first and asks then; and the questions of all sessions."""
+
+from bridle.cli.asking import answer_of, choices_of, shown_text
+from bridle.cli.failure import complain
+from bridle.cli.render import one_line
+from bridle.cli.room import Room
+from bridle.cli.slash_sessions import Act, number, say
+from bridle.cli.style import Paint, cut
+from bridle.errors import AgentError, SessionBusy
+from bridle.promises.session import Answer
+from bridle.tui.house import Asked, Undone
+from bridle.workspace.text import neutral
+
+_SIGNS = {"comes back": "+", "goes": "-", "changes back": "~"}
+
+
+async def _undo(room: Room, rest: str) -> None:
+    shown = await room.house.undo_preview(number(rest, "/undo") if rest else 0)
+    for told in undo_lines(shown, room.screen.paint):
+        room.screen.line(told)
+    if shown.clashes:
+        files = ", ".join(one_line(one) for one in shown.clashes[:3])
+        raise SessionBusy(
+            f"nothing was changed: {files} changed since",
+            hint="Undo the later turns first, or put those files back by hand.",
+        )
+    if not shown.files:
+        return
+    count = f"{len(shown.files)} file" + ("" if len(shown.files) == 1 else "s")
+    line = await room.asker.line(f"  put back {count}? [y/N] ")
+    if line is None or line.strip().lower() not in ("y", "yes"):
+        say(room, "nothing was changed")
+        return
+    await room.house.undo(shown)
+    say(room, f"put back {count}")
+
+
+def undo_lines(shown: Undone, paint: Paint) -> list[str]:
+    """What would be put back, with how each file differs, and what is not covered."""
+    colours = {"+": paint.green, "-": paint.red, "~": paint.yellow}
+    lines = [paint.bold(f"undo turn {shown.turn}")]
+    for path, how, diff in shown.files:
+        sign = _SIGNS.get(how, "~")
+        lines.append(f"  {colours[sign](sign)} {one_line(path)}" + paint.dim(f"  {one_line(how)}"))
+        for line in diff.splitlines()[:40]:
+            colour = {"+": paint.green, "-": paint.red}.get(line[:1], paint.dim)
+            lines.append("      " + colour(cut(neutral(line, keep="\t"), 200)))
+    if not shown.files and not shown.clashes:
+        lines.append("  everything stands as it would be put back")
+    lines += [paint.dim(f"  not covered: {one_line(word)}") for word in shown.uncovered]
+    return lines
+
+
+async def _approvals(room: Room, rest: str) -> None:
+    """Walk through what waits, in all sessions; an empty line leaves a question open."""
+    found = await room.house.pending()
+    if not found:
+        room.screen.line("No question waits for an answer.")
+    for place, one in enumerate(found, 1):
+        title = one_line(one.title) or "(no prompt)"
+        head = f"{place} of {len(found)} · {title} · {one_line(one.session_id)}"
+        room.screen.line(room.screen.paint.cyan(head))
+        answer = await _asked(room, one)
+        if answer is None:
+            say(room, "  left open")
+            continue
+        try:
+            await room.house.answer(one.session_id, one.asked, answer)
+            say(room, f"  answered {'yes' if answer.allowed else 'no'}")
+        except AgentError as error:
+            complain(error.message, error.hint)
+
+
+async def _asked(room: Room, one: Asked) -> Answer | None:
+    """What is said to a question; None: it is left open."""
+    screen, asked = room.screen, one.asked
+    shown = shown_text([asked], screen.paint, screen.width, room.house.current)
+    text = f"{shown}\n  (an empty line leaves it open)\n{choices_of(asked, screen.width)}"
+    while True:
+        line = await room.asker.line(text)
+        if line is None or not line.strip():
+            return None
+        answer = answer_of(asked, line)
+        if answer.scope != "rule":
+            return answer
+        for told in await room.house.preview_rule(one.session_id, asked):
+            screen.line(f"  {one_line(told)}")
+        line = await room.asker.line("  write this rule? [y/N] ")
+        if line is not None and line.strip().lower() in ("y", "yes"):
+            return Answer(True, "rule", rule=asked.proposal)
+        text = choices_of(asked, screen.width)
+
+
+REINS: dict[str, Act] = {"undo": _undo, "approvals": _approvals}
