@@ -64,7 +64,7 @@ def test_it_speaks_of_everything_that_a_coding_assistant_has_to_know():
 
 def test_every_piece_is_used_and_none_claims_to_be_somebody_else():
     """S8: in our own words, as ourselves."""
-    whole = system_prompt("/w", ALL)
+    whole = system_prompt("/w", (*ALL, "skill"), skills={"notes": "How notes are written."})
     pieces = {path.stem: path.read_text("utf-8").strip() for path in PIECES.glob("*.md")}
     assert [name for name, text in pieces.items() if text not in whole] == []
     assert not re.search(r"claude|anthropic|openai|gpt|codex|cursor|copilot|gemini", whole, re.I)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.cli.failure import complain
-from bridle.config.places import hooks_file
+from bridle.config.places import hooks_file, skills_folder
 from bridle.runtime.prompts import FILES
 
 if TYPE_CHECKING:
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from bridle.config.diagnostics import Check
     from bridle.config.hooks import CommandLine
     from bridle.config.mcp import ServerSettings
+    from bridle.config.skills import Skill
     from bridle.promises.tool import ToolSource
 
 _HOOKS = ".bridle/hooks.yaml"  # trust's own, without its imports
 _DIAGNOSTICS = ".bridle/diagnostics.yaml"
+_SKILLS = (".bridle/skills", ".claude/skills")
 
 
 def servers(workspace: Path, more: "Sequence[ServerSettings]" = ()) -> "tuple[ToolSource, ...]":
@@ -62,6 +64,19 @@ def diagnostics(workspace: Path, mine: "Sequence[str]") -> "tuple[Check, ...]":
     for note in standing.notes:
         complain(*note)
     return standing.checks
+
+
+def skills(workspace: Path) -> "tuple[Skill, ...]":
+    """The skills that count there. Raise `ConfigError`."""
+    places = (skills_folder(os.environ), *(workspace / one for one in _SKILLS))
+    if not any(map(os.path.lexists, places)):
+        return ()
+    from bridle.config.skills import standing_skills
+
+    standing = standing_skills(workspace)
+    for note in standing.notes:
+        complain(*note)
+    return standing.skills
 
 
 def instructions(workspace: Path) -> str:

@@ -67,6 +67,7 @@ class Setup:
         self.hooks = project.hooks(self.workspace)
         self.diagnostics = project.diagnostics(self.workspace, self.settings.diagnostics)
         self.instructions = project.instructions(self.workspace)
+        self.skills = project.skills(self.workspace)
         asked_for = flags.get("mode") or flags.get("yes")
         self.chosen_mode: Mode | None = self.settings.mode if asked_for else None
         for warning in self.loaded.warnings:
@@ -160,6 +161,8 @@ class Setup:
             "face": face,
             "on_ask": extra.get("on_ask", "deny"),
             "agent": self._carrier(),
+            "diagnostics": self.diagnostics,
+            "skills": self.skills,
         }
         if approver is not None:
             options["approver"] = approver
@@ -169,8 +172,6 @@ class Setup:
             options["fallback"] = self.other(settings.fallback_model)
         if self.hooks:
             options["hooks"] = self.hooks
-        if self.diagnostics:
-            options["diagnostics"] = self.diagnostics
         if servers := project.servers(self.workspace, extra.get("servers", ())):
             options["sources"] = servers
         if told := "\n\n".join(filter(None, (self.instructions, extra.get("rule", "")))):

@@ -25,6 +25,11 @@ def hooks_file(environ: Mapping[str, str]) -> "Path":
     return _configured(environ) / "hooks.yaml"
 
 
+def skills_folder(environ: Mapping[str, str]) -> "Path":
+    """The person's own skills: `skills` in the user's config folder, and nowhere else."""
+    return _configured(environ) / "skills"
+
+
 def state_folder(environ: Mapping[str, str]) -> "Path":
     """Where sessions lie: `$BRIDLE_STATE`, or `bridle` in the user's state folder."""
     return _path(state_place(environ))

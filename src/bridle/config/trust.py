@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,11 @@ POLICY = ".bridle/policy.yaml"
 HOOKS = ".bridle/hooks.yaml"
 SERVERS = ".bridle/mcp.yaml"
 DIAGNOSTICS = ".bridle/diagnostics.yaml"
+SKILLS = (".bridle/skills", ".claude/skills")
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", ".bridle/instructions.md")
 FILES = (POLICY, HOOKS, SERVERS, DIAGNOSTICS, *INSTRUCTIONS)
 _STARTING = (HOOKS, SERVERS)  # files that name programs
+_MOST_SKILLS = 100  # of one folder of skills
 _LARGEST = 1_000_000  # bytes; more than that nobody reads before they say yes
 
 
@@ -57,7 +60,8 @@ class Trust:
         """The files of the folder that would count, as they are now."""
         granted = self._folders().get(_real(root), {}).get("files", {})
         scripts = (_look_at_script(root, name) for name in _scripts(root))
-        found = (*(_look(root, name) for name in FILES), *scripts)
+        names = (*FILES, *skill_files(root))
+        found = (*(_look(root, name) for name in names), *scripts)
         return tuple(
             Counting(one.name, one.data, granted.get(one.name) == _hash(one.data), one.problem)
             if not one.problem
@@ -149,6 +153,24 @@ class Trust:
 
 
 _UNREADABLE = "Make the state folder yours to read and write, or set BRIDLE_STATE."
+
+
+def skill_files(root: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The SKILL.md of each skill of the folder, by name. None is opened."""
+    found = []
+    for place in SKILLS:
+        folder = Path(root, place)
+        try:
+            names = sorted(one.name for one in islice(folder.iterdir(), 10 * _MOST_SKILLS))
+        except OSError:  # there is none, or it cannot be looked into
+            continue
+        files = (f"{place}/{name}/SKILL.md" for name in names)
+        found += list(islice((one for one in files if _is_there(root, one)), _MOST_SKILLS))
+    return tuple(found)
+
+
+def _is_there(root: str | os.PathLike[str], name: str) -> bool:
+    return os.path.lexists(Path(root, name))
 
 
 def _is_sound(entry: Any) -> bool:

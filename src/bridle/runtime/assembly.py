@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bridle.promises.agent import BaseAgent
     from bridle.promises.hooks import Hooks
     from bridle.promises.keeping import Keeper
+    from bridle.tools.skill import Readable
 
 
 class EngineOptions(TypedDict, total=False):
@@ -63,7 +64,8 @@ class EngineOptions(TypedDict, total=False):
     `telemetry` sends OpenTelemetry spans: True, False, or a tracer provider of your own; left out,
     where the process has a provider or the environment (`OTEL_…`) names an exporter. They carry
     nothing that was said, unless `telemetry_content` is set. `diagnostics` are command lines that
-    look at changed files (`"ruff check {files}"`) in the sandbox, and the model is told.
+    look at changed files (`"ruff check {files}"`) in the sandbox, and the model is told. `skills`
+    are offered to it by name: `bridle.config.skills.standing_skills(folder)` finds them.
     """
 
     agent: "BaseAgent | str"
@@ -97,6 +99,7 @@ class EngineOptions(TypedDict, total=False):
     telemetry: "bool | TracerProvider | None"
     telemetry_content: bool
     diagnostics: "Iterable[Check | str]"
+    skills: "Iterable[Readable]"
 
 
 def build_engine(
@@ -197,7 +200,8 @@ def default_system(root: str, tools: Iterable[str], options: EngineOptions) -> s
         return options["system"]
     from bridle.runtime.prompts import system_prompt
 
-    return system_prompt(root, tools, options.get("instructions", ""))
+    skills = {one.name: one.description for one in options.get("skills", ())}
+    return system_prompt(root, tools, options.get("instructions", ""), skills)
 
 
 def _watching(around: Surroundings, options: EngineOptions) -> Any:
@@ -276,7 +280,8 @@ def _with_fallback(first: Provider, second: Provider | str | None) -> Provider:
 def _builtin(around: Surroundings, options: EngineOptions) -> tuple[Tool, ...]:
     from bridle.tools.builtin import builtin_tools
 
-    return builtin_tools(sandbox=around.sandbox, hosts=tuple(options.get("hosts", ())))
+    hosts, skills = tuple(options.get("hosts", ())), tuple(options.get("skills", ()))
+    return builtin_tools(sandbox=around.sandbox, hosts=hosts, skills=skills)
 
 
 def _named(tools: Iterable[Tool | Callable[..., Any]]) -> dict[str, Tool]:

@@ -20,6 +20,7 @@ from bridle.config.places import state_folder
 from bridle.workspace.text import neutral, one_line
 
 MOST = 32 * 1024  # bytes of a project's instructions
+MOST_SKILLS = 16_000  # characters that skills are described in
 FILES = ("AGENTS.md", "CLAUDE.md", ".bridle/instructions.md")  # trust's own, without its imports
 _FOLDER = Path(__file__).with_name("prompts")
 _PIECES: tuple[tuple[str, str], ...] = (  # a piece, and the tool without which it is left out
@@ -51,14 +52,27 @@ class Project(Struct, frozen=True):
     unread: tuple[str, ...] = ()
 
 
-def system_prompt(root: str, tools: Iterable[str], instructions: str = "") -> str:
-    """The whole text for an engine that works in that folder with those tools."""
+def system_prompt(
+    root: str, tools: Iterable[str], instructions: str = "", skills: Mapping[str, str] | None = None
+) -> str:
+    """The whole text for an engine that works in that folder with those tools and skills."""
     offered = tuple(tools)
     said = [_piece(name) for name, needs in _PIECES if not needs or needs in offered]
     said.append("# Facts\n\n" + "\n".join(f"- {fact}" for fact in _facts(root, offered)))
+    if skills and "skill" in offered:
+        said.append(_piece("skills") + "\n\n" + "\n".join(_listed(skills)))
     if instructions.strip():
         said.append(instructions.strip())
     return "\n\n".join(said) + "\n"
+
+
+def _listed(skills: Mapping[str, str]) -> Iterable[str]:
+    """Each skill by its name and what it is for; names alone where that would be too long."""
+    room = MOST_SKILLS
+    for name, about in skills.items():
+        line = f"- {one_line(name, 64)}: {one_line(about, 1024)}"
+        room -= len(line)
+        yield line if room > 0 else f"- {one_line(name, 64)}"
 
 
 def project_instructions(root: str | Path, environ: Mapping[str, str] | None = None) -> Project:

@@ -20,13 +20,17 @@ from bridle.tools.todo import TodoWrite
 from bridle.tools.write import Write
 
 if TYPE_CHECKING:
+    from bridle.tools.skill import Readable
     from bridle.workspace.sandbox import Sandbox
 
 
 def builtin_tools(
-    *, sandbox: "Sandbox | None" = None, hosts: Sequence[str] = ()
+    *,
+    sandbox: "Sandbox | None" = None,
+    hosts: Sequence[str] = (),
+    skills: "Sequence[Readable]" = (),
 ) -> tuple[Tool, ...]:
-    """One of each; `web_fetch` only where hosts are named that it may fetch from.
+    """One of each; `web_fetch` and `skill` only where there are hosts and skills to read.
 
     Commands run in that sandbox, where there is one.
     """
@@ -35,6 +39,10 @@ def builtin_tools(
         *(Shell(sandbox), ShellOutput(), ShellStop()),
         *(TodoWrite(), AskUser(), ExitPlanMode(), TaskTool()),
     )
+    if skills:
+        from bridle.tools.skill import SkillTool
+
+        tools = (*tools, SkillTool(skills))
     if not hosts:
         return tools
     from bridle.tools.web_fetch import WebFetch
