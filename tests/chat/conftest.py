@@ -76,6 +76,27 @@ def database_url(request):
 
 
 @pytest.fixture
+def fresh_urls(request, tmp_path):
+    """As many fresh databases of a kind as a test asks for."""
+    made = []
+
+    def fresh(kind):
+        if kind == "sqlite":
+            path = tmp_path / f"{secrets.token_hex(6)}.db"
+            shutil.copy(request.getfixturevalue("sqlite_template"), path)
+            return f"sqlite:///{path}"
+        server = request.getfixturevalue("postgres_server")
+        template = request.getfixturevalue("postgres_template")
+        made.append((server, f"chat_{secrets.token_hex(6)}"))
+        _admin(server, f"CREATE DATABASE {made[-1][1]} TEMPLATE {template}")
+        return server % made[-1][1]
+
+    yield fresh
+    for server, name in made:
+        _admin(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
 def empty_urls(tmp_path, postgres_server):
     """Both kinds, with no table yet."""
     name = f"chat_{secrets.token_hex(6)}"

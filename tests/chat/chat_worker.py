@@ -1,0 +1,90 @@
+"""A process that makes worker processes: each answers a story, and may be killed in its midst.
+
+Everything is imported once; each line on stdin is a JSON order, for which a child is forked. The
+child counts what it does in the database and kills itself, as `kill -9` would, before the n-th
+thing. What it answered until then is in the order's file; a line on stdout says that it ended.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from small_runner import SmallRunner
+from sqlalchemy import event
+
+from bridle.chat import AgentRunner, ChatService, MCPToolServer
+from bridle.chat.data import Database
+from bridle.chat.service_values import ServiceLimits
+
+LIMITS = ServiceLimits(messages_a_minute=0)
+
+
+def make_service(database, kind):
+    """With the small runner of the tests, or with the real one and its real tools."""
+    if kind == "small":
+        return ChatService(database, SmallRunner(database), LIMITS), None
+    tools = MCPToolServer(database.session_factory)
+    return ChatService(database, AgentRunner(database.session_factory, tools), LIMITS), tools
+
+
+class Moments:
+    """Counts statements and commits, before and after; at the n-th the process is gone."""
+
+    def __init__(self, engine, last):
+        self.count, self.last = 0, last
+        for name in ("before_cursor_execute", "after_cursor_execute", "commit"):
+            event.listen(engine, name, self._moment)
+
+    def _moment(self, *_):
+        self.count += 1
+        if self.count == self.last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def tell(order, database):
+    """The story: one message after the other in one conversation, each with its key."""
+    service, tools = make_service(database, order["kind"])
+    moments = Moments(database.engine, order["last"])
+    conversation = None
+    for number, message in enumerate(order["messages"]):
+        reply = await service.reply("ana", message, conversation, key=f"k{number}")
+        conversation = reply.conversation_id
+        note(order, [number, reply.response, reply.message_id])
+    note(order, ["moments", moments.count])
+    await service.close()
+    if tools is not None:
+        await tools.close()
+
+
+def note(order, what):
+    with Path(order["file"]).open("a") as answers:
+        answers.write(json.dumps(what) + "\n")
+
+
+def child(order):
+    database = Database(order["url"])
+    asyncio.run(tell(order, database))
+    database.close()
+
+
+def main():
+    for line in sys.stdin:
+        order = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                child(order)
+                code = 0
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        status = os.waitpid(pid, 0)[1]
+        print(json.dumps(os.waitstatus_to_exitcode(status)), flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
