@@ -111,8 +111,8 @@ async def _compact(stage: Stage, rest: str) -> None:
         stage.tell("There is nothing to shorten.")
         return
     stage.tell("Shortening the conversation …")
-    shorter = await house.session.compact()
-    stage.tell("The conversation is shorter now." if shorter else "There is nothing to shorten.")
+    if not await house.session.compact():  # where it is shorter, the log says so
+        stage.tell("There is nothing to shorten.")
 
 
 async def _doctor(stage: Stage, rest: str) -> None:

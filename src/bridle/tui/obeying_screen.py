@@ -4,15 +4,15 @@ import asyncio
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from textual.app import SuspendNotSupported
 
 from bridle.errors import SessionError
 from bridle.tui.blocks import Block, Call, Prompt, Said, Thought
-from bridle.tui.clean import clean
 from bridle.tui.commands import Command
+from bridle.tui.copying_screen import copy
 from bridle.tui.dialogs import Choose, Dialog, Item
 from bridle.tui.editing import edited
 from bridle.tui.house import House
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_SOON = 5.0  # seconds
 _TONES = {"information": ("dim", "·"), "warning": ("warn", "!"), "error": ("bad", "!")}
 _FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1", re.M | re.S)
 
@@ -60,6 +61,10 @@ class ScreenStage:
     async def moved(self) -> None:
         """Watch the session that the house is in now."""
         await self._screen.rejoin()
+        if (following := self._screen.following) is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SOON):
+                    await following.came.wait()
         await self._screen.look_for_commands()
         for remark in self.lodging.remarks():
             self.tell(remark)
@@ -118,8 +123,8 @@ class ScreenStage:
             )
         if not text:
             raise SessionError("there is nothing to copy yet")
-        self._screen.app.copy_to_clipboard(clean(text))
-        self.tell("The code is copied." if what else "The answer is copied.")
+        said = await copy(self._screen.app, text)
+        self.tell(f"{'The code' if what else 'The answer'} is copied. ({said})")
 
     async def find(self, words: str) -> None:
         """Where the words stand in this conversation; to choose one goes there."""

@@ -1,4 +1,7 @@
-"""Commands that move among sessions, or change what became of one: new, resume, undo, export …"""
+"""Commands that move among sessions, or change what became of one: new, resume, undo, export …
+
+What the session's log says itself (a fork, a rewind, an undo) is not said here as well.
+"""
 
 from pathlib import Path
 
@@ -42,17 +45,12 @@ async def _go(stage: Stage, start: str) -> None:
 
 async def _fork(stage: Stage, rest: str) -> None:
     at = _number(rest, "/fork") if rest else None
-    before = stage.lodging.session.id
     await stage.lodging.fork(at)
     await stage.moved()
-    stage.tell(f"You are in a copy now; {one_line(before)} stays as it is.")
 
 
 async def _rewind(stage: Stage, rest: str) -> None:
-    place = await stage.lodging.rewind(_number(rest or "1", "/rewind"))
-    await stage.moved()
-    where = f"to record {place}" if place else "to its beginning"
-    stage.tell(f"Taken back {where}. Files, and what commands did, stay as they are.")
+    await stage.lodging.rewind(_number(rest or "1", "/rewind"))
 
 
 def _number(text: str, command: str) -> int:
@@ -75,7 +73,6 @@ async def _undo(stage: Stage, rest: str) -> None:
     title = f"Undo turn {shown.turn}"
     if await stage.ask(Confirm(title, said, undo_lines(shown), danger=bool(shown.clashes))):
         await house.undo(shown)
-        stage.tell(f"{files} put back as before turn {shown.turn}.")
     else:
         stage.tell("Nothing was put back.")
 

@@ -54,15 +54,21 @@ async def _mode(stage: Stage, rest: str) -> None:
     if found is None:
         said = f"there is no mode {one_line(name, 40)}"
         raise SessionError(said, hint=f"There are {', '.join(MODES)}.")
-    await house.change_mode(found)
+    await _change(stage, found)
+
+
+async def _change(stage: Stage, mode: Mode) -> None:
+    """The log says it itself, once there is one."""
+    house = stage.lodging
+    before = house.mode
+    await house.change_mode(mode)
     stage.changed()
-    stage.tell(f"Mode {house.mode}: {MODE_MEANINGS[house.mode]}.")
+    if not house.is_begun or before == mode:
+        stage.tell(f"Mode {house.mode}: {MODE_MEANINGS[house.mode]}.")
 
 
 async def _plan(stage: Stage, rest: str) -> None:
-    await stage.lodging.change_mode("plan")
-    stage.changed()
-    stage.tell("Plan mode: nothing is changed until you agree.")
+    await _change(stage, "plan")
     if rest:
         await stage.say(rest)
 

@@ -41,8 +41,10 @@ class Picker(Dialog[str | None]):
     Picker #preview { width: 1fr; height: 1fr; margin: 0 0 0 2; display: none; }
     Picker #preview Sheet { height: 1fr; }
     Picker.-wide #preview, Picker.-looking #preview { display: block; }
-    Picker.-looking:not(.-wide) OptionList { display: none; }
-    Picker.-looking:not(.-wide) #preview { margin: 0; }
+    Picker.-looking OptionList { display: none; }
+    Picker.-looking.-wide OptionList { display: block; }
+    Picker.-looking #preview { margin: 0; }
+    Picker.-wide #preview { margin: 0 0 0 2; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", show=False),

@@ -4,6 +4,7 @@ What was written before is folded at once and drawn once. Knows the session's st
 what is drawn is the caller's business.
 """
 
+import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 from time import perf_counter
@@ -29,6 +30,7 @@ class Following:
     ) -> None:
         self.fold = Fold()
         self.is_live = False
+        self.came = asyncio.Event()  # what was there before is on the screen
         self._session = session
         self._after = after
         self._target = session.seq  # what is older was there before we came
@@ -64,6 +66,7 @@ class Following:
     def _live(self) -> None:
         self.is_live = True
         self._shown(self.fold)
+        self.came.set()
 
 
 class Frames:
