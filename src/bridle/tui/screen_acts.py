@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from textual.screen import Screen
 
 from bridle.errors import AgentError
-from bridle.tui.blocks import Thought
+from bridle.tui.blocks import Said, Thought
 from bridle.tui.clean import clean
 from bridle.tui.screen_keys import help_lines
 
@@ -124,6 +124,17 @@ class Acts(Screen[None]):
     def action_answer(self) -> None:
         """To the question, and back to the composer."""
         self.questions.switch(self.composer.focus)
+
+    def action_copy(self) -> None:
+        """The last answer, or a piece of it."""
+        self.run_worker(self._copy_answer(), group="copying", exclusive=True)
+
+    async def _copy_answer(self) -> None:
+        from bridle.tui.copying_screen import copy_piece
+
+        said = [one.text for one in self.conversation.fold.blocks if isinstance(one, Said)]
+        if words := await copy_piece(self.app, said[-1] if said else ""):
+            self.bar.say(words)
 
     def action_mode(self) -> None:
         """The next mode. The person presses the key, so that leaving a plan passes the person."""

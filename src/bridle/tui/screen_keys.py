@@ -21,6 +21,7 @@ KEYS = (
     Key("f2", "side", "show or hide the side panel", "F2", first=True),
     Key("f3", "tray", "the questions of all sessions, to be answered there", "F3", first=True),
     Key("f4", "answer", "from the composer to the question and back", "F4", first=True),
+    Key("f5", "copy", "copy the last answer, or one of its blocks of code", "F5", first=True),
     Key("shift+tab", "mode", "the next mode: ask, edits, plan", "Shift+Tab", first=True),
     Key("ctrl+o", "unfold", "unfold or fold the chosen block, or the newest call", "Ctrl+O", True),
     Key("ctrl+up", "choose(-1)", "choose the block above", "Ctrl+Up", first=True),
