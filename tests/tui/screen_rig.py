@@ -16,7 +16,7 @@ async def app_at(house, size=(80, 24), theme=""):
         await app.house.leave()
 
 
-async def until(pilot, condition, tries=1500):
+async def until(pilot, condition, tries=500):
     """Wait until it holds, and what changed is drawn."""
     for _ in range(tries):
         if condition():

@@ -4,12 +4,14 @@ It ends in one of three ways: the person leaves, a signal sends it away, or it b
 way, the terminal is as it was before, and whoever ran it says how to go on.
 """
 
+import sys
 from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events
 from textual.app import App
 from textual.binding import BindingType
+from textual.driver import Driver
 from textual.screen import Screen
 from textual.theme import Theme
 
@@ -39,6 +41,14 @@ class BridleApp(App[int], inherit_bindings=False):
             self.register_theme(theme_of(palette))
         self.theme = theme if theme in self.available_themes else preferred_theme()
         self.chat = ChatScreen(opening, self.palette)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Ours, where terminals are as it knows them."""
+        if sys.platform == "win32":
+            return super().get_driver_class()
+        from bridle.tui.screen_driver import ScreenDriver
+
+        return ScreenDriver
 
     @property
     def palette(self) -> Palette:

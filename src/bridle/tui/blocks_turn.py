@@ -10,7 +10,7 @@ from bridle.usage import ExecutionMetrics
 from bridle.workspace.wording import ended_words
 
 _CALM = ("done", "parked")
-_WORDS = {"interrupted": "stopped"}
+_WORDS = {"interrupted": "stopped", "the turn was interrupted": "stopped"}
 
 
 def ending_of(event: TurnEnded, state: State, now: str) -> Ending:
