@@ -18,7 +18,7 @@ from bridle.chat.values import AgentResult
 
 _log = logging.getLogger(__name__)
 _GRACE = 5.0  # seconds that a runner may need to end by itself after its time
-_TRIES = (0.05, 0.2, 0.5)  # seconds to wait before the reply is kept anew
+_TRIES = (0.05, 0.2)  # seconds to wait before the reply is kept anew
 T = TypeVar("T")
 TOO_LONG = "That took too long, so I stopped. Please try again."
 
