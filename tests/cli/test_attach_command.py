@@ -29,7 +29,7 @@ def answer(server, one, token=None):
 def test_prompts_and_questions_work_as_with_a_local_session(bridle: Program):
     """(A12) Works as a REPL, and answers approvals."""
     with served(bridle, "-m", bridle.script("Hello.", SHELL, "Made.")) as server:
-        with bridle.terminal("attach", server.url) as terminal:
+        with bridle.terminal("attach", "--plain", server.url) as terminal:
             terminal.expect("scripted/scripted · mode ask")
             terminal.expect("❯ ")
             terminal.type("hi\n")
@@ -56,7 +56,7 @@ def test_a_question_that_somebody_else_answers_goes_away_with_a_line_that_says_w
     with served(bridle, "-m", bridle.script(SHELL, "Made.")) as server:
         token = bridle.run("serve", "token", "add", "ann", "--role", "answer").stdout.strip()
         session = server.ask("POST", "/api/sessions", {})["id"]
-        with bridle.terminal("attach", server.url, session) as terminal:
+        with bridle.terminal("attach", "--plain", server.url, session) as terminal:
             terminal.expect("❯ ")
             terminal.type("make it\n")
             terminal.expect("[y/a/r/N] ")
@@ -69,7 +69,7 @@ def test_a_question_that_somebody_else_answers_goes_away_with_a_line_that_says_w
 def test_what_others_do_is_shown_and_their_questions_are_asked_here_too(bridle: Program):
     with served(bridle, "-m", bridle.script(SHELL, "Made.", "Again.")) as server:
         session = server.ask("POST", "/api/sessions", {})["id"]
-        with bridle.terminal("attach", server.url, session) as terminal:
+        with bridle.terminal("attach", "--plain", server.url, session) as terminal:
             terminal.expect("❯ ")
             server.ask("POST", f"/api/sessions/{session}/chat", {"prompt": "make it"})
             terminal.expect("make it")
@@ -87,7 +87,7 @@ def test_one_who_watches_sees_everything_and_is_asked_nothing(bridle: Program):
         session = server.ask("POST", "/api/sessions", {})["id"]
         token = bridle.run("serve", "token", "add", "bob", "--role", "watch").stdout.strip()
         bridle.environ["BRIDLE_TOKEN"] = token
-        with bridle.terminal("attach", server.url, session) as terminal:
+        with bridle.terminal("attach", "--plain", server.url, session) as terminal:
             terminal.expect("watching")
             server.ask("POST", f"/api/sessions/{session}/chat", {"prompt": "make it"})
             terminal.expect("waits for somebody's answer")

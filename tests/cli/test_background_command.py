@@ -88,7 +88,7 @@ def test_a_question_waits_and_is_answered_by_whoever_attaches(background):
     [one] = until(background, lambda found: states(found) == ["waiting"])
     assert (one["waiting"], one["id"]) == (1, session)
     assert "asks 1" in background.run("ps").stdout
-    with background.terminal("attach", session.rpartition("-")[2]) as terminal:
+    with background.terminal("attach", "--plain", session.rpartition("-")[2]) as terminal:
         terminal.expect("make it")
         terminal.expect("$ echo made > made.txt")
         terminal.expect("[y/a/r/N] ")
@@ -127,7 +127,7 @@ def test_killed_with_9_it_is_said_and_the_next_command_takes_it_up(background):
     assert (found[session]["state"], found[session]["holder"]) == ("waiting", "")
     assert (found[running]["state"], found[running]["holder"]) == ("cut off", "")
     assert "has ended while it was at work" in background.run("ps").stdout
-    with background.terminal("attach", session) as terminal:
+    with background.terminal("attach", "--plain", session) as terminal:
         terminal.expect("[y/a/r/N] ")
         terminal.type("n\n")
         terminal.expect("the answer was no")
@@ -140,7 +140,7 @@ def test_killed_with_9_it_is_said_and_the_next_command_takes_it_up(background):
 def test_one_who_is_attached_when_it_is_killed_with_9_goes_on(background):
     background.environ["BRIDLE_MODEL"] = background.script("Made.", "Again.")
     session = detach(background, "make it")
-    with background.terminal("attach", session) as terminal:
+    with background.terminal("attach", "--plain", session) as terminal:
         terminal.expect("Made.")
         for pid in pids(background):
             os.kill(pid, signal.SIGKILL)

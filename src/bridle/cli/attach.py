@@ -1,4 +1,4 @@
-"""`bridle attach`: the REPL on a session that lives elsewhere, on a server or in the background.
+"""`bridle attach`: a session that lives elsewhere, on a server or in the background.
 
 The options; what talks is imported once there is somebody to talk to.
 """
@@ -12,6 +12,7 @@ import click
 @click.argument("target", metavar="URL|ID")
 @click.argument("session", metavar="[ID]", required=False)
 @click.option("--watch", is_flag=True, help="Look, and neither send nor answer anything.")
+@click.option("--plain", is_flag=True, help="Line by line, as `bridle repl`; no screen.")
 @click.option("--token", metavar="TOKEN", help="The token for a URL. Better: BRIDLE_TOKEN.")
 @click.option(
     "--token-file",
@@ -25,16 +26,31 @@ def command(target: str, session: str | None, **flags: Any) -> int:
     """Talk to a session on a server (URL), or to one in the background (ID).
 
     URL is what `bridle serve` prints, or its beginning with a token. Without the ID of a session
-    there, a new one is begun. Leaving (Ctrl-D) leaves the session as it is; Ctrl-C interrupts its
-    turn. Questions are asked here as everywhere; the first answer wins.
+    there, a new one is begun. In a terminal it is shown on a full screen; --plain shows it line by
+    line, where Ctrl-D leaves and Ctrl-C interrupts the turn. Leaving leaves the session as it is.
+    Questions are asked here as everywhere; the first answer wins.
 
     Exit codes: 0 left, 1 failed, 2 usage, 130 ended by a signal.
     """
     from bridle.cli.attaching import attach, attach_here
     from bridle.cli.turn import run
 
+    if session is not None and "://" not in target:
+        raise click.UsageError(f"{target!r} is no URL, so that there is no place for {session!r}")
+    if _is_for_the_screen(flags):
+        from bridle.cli.visiting import on_screen
+
+        return on_screen(target, session or "", flags)
     if "://" in target:
         return run(attach(target, session or "", flags))
-    if session is not None:
-        raise click.UsageError(f"{target!r} is no URL, so that there is no place for {session!r}")
     return run(attach_here(target, flags))
+
+
+def _is_for_the_screen(flags: dict[str, Any]) -> bool:
+    """Is there a screen, and is it wanted?"""
+    from importlib.util import find_spec
+
+    from bridle.cli.chat import is_screen
+
+    asked = flags["plain"] or flags["watch"] or flags["quiet"] or flags["thinking"]
+    return not asked and is_screen() and find_spec("textual") is not None

@@ -39,10 +39,10 @@ async def attach(url: str, session: str, flags: dict[str, Any]) -> int:
     teller = Teller(screen)
     url, token = known(url, flags)
     async with Client(url, token, tell=teller) as client:
-        opened = await _opened(client, session or unquote(named), watch=flags["watch"])
-        if opened.is_watched:
-            return await watch(opened.session, screen)
-        return await _talk(client, opened.session, Asker(Lines(), screen), teller)
+        found = await opened(client, session or unquote(named), watch=flags["watch"])
+        if found.is_watched:
+            return await watch(found.session, screen)
+        return await _talk(client, found.session, Asker(Lines(), screen), teller)
 
 
 async def attach_here(start: str, flags: dict[str, Any]) -> int:
@@ -54,10 +54,10 @@ async def attach_here(start: str, flags: dict[str, Any]) -> int:
     screen = _screen(flags)
     teller = Teller(screen)
     async with supervised(found.id, tell=teller) as client:
-        opened = await _opened(client, found.id, watch=flags["watch"])
-        if opened.is_watched:
-            return await watch(opened.session, screen)
-        return await _talk(client, opened.session, Asker(Lines(), screen), teller)
+        held = await opened(client, found.id, watch=flags["watch"])
+        if held.is_watched:
+            return await watch(held.session, screen)
+        return await _talk(client, held.session, Asker(Lines(), screen), teller)
 
 
 class Opened(NamedTuple):
@@ -67,7 +67,7 @@ class Opened(NamedTuple):
     is_watched: bool
 
 
-async def _opened(client: Client, session: str, *, watch: bool) -> Opened:
+async def opened(client: Client, session: str, *, watch: bool) -> Opened:
     """The session, as much as we may: one who may not drive does not take it up."""
     role = (await client.me()).role
     found = (await find_line(client, session)).id if session else ""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Outcome:
-    """How the screen ended: the exit code, what broke, the session that can be taken up again."""
+    """How the screen ended: the exit code, what broke, the command that goes on with it."""
 
     def __init__(self, code: int, failure: BaseException | None, session: str) -> None:
         self._code = code
@@ -34,7 +34,7 @@ class Outcome:
             if self._failure is not None:
                 code = report(self._failure)
             if self._session:
-                click.echo(f"To go on: bridle --resume {self._session}", err=True)
+                click.echo(f"To go on: {self._session}", err=True)
         except OSError:
             return code  # the terminal is gone, and nobody is there to be told
         return code
@@ -74,9 +74,8 @@ async def _run(app: BridleApp) -> Outcome:
 
 
 def _session_of(app: BridleApp) -> str:
-    """The session to go on with; empty where nothing was written."""
-    house = app.house
-    return house.session.id if house is not None and house.is_begun else ""
+    """The command that goes on with the session; empty where nothing was written."""
+    return app.house.again() if app.house is not None else ""
 
 
 def _house(flags: dict[str, Any]) -> "House":

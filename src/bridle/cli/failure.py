@@ -5,6 +5,7 @@ Knows the error tree and click's errors; prints nowhere but on standard error.
 
 import os
 import sys
+from contextvars import ContextVar
 from errno import EIO, ENOSPC, EPIPE
 from typing import TextIO
 
@@ -54,8 +55,14 @@ def trace(error: BaseException | None) -> None:
         click.echo(neutral("".join(traceback.format_exception(error))), err=True, nl=False)
 
 
+HEARD: ContextVar[list[str] | None] = ContextVar("heard", default=None)  # instead of stderr
+
+
 def complain(message: str, hint: str = "") -> None:
-    """The two lines of an error."""
+    """The two lines of an error; one, where a face that owns the terminal listens."""
+    if (heard := HEARD.get()) is not None:
+        heard.append(f"{message}. {hint}" if hint else message)
+        return
     from bridle.cli.style import paint_for
     from bridle.workspace.text import one_line
 

@@ -88,6 +88,11 @@ class OwnHouse(Moving):
             trusted = False
         return own_commands(own_folders(os.environ, root if trusted else None))
 
+    def again(self) -> str:
+        """The command that comes back to this session."""
+        there = hasattr(self, "session") and self.is_begun
+        return f"bridle --resume {self.session.id}" if there else ""
+
     def remarks(self) -> tuple[str, ...]:
         """What was worth a line since the last time."""
         found = (*(self._told or ()), *self._said)

@@ -4,15 +4,13 @@ The commands of this package complain on standard error and raise click's errors
 the whole terminal can use neither.
 """
 
-import io
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager
 
 import click
 
+from bridle.cli.failure import HEARD
 from bridle.errors import ConfigError
-
-_MARK, _ARROW = "bridle: ", "  → "
 
 
 @contextmanager
@@ -28,23 +26,8 @@ def plainly() -> Iterator[None]:
 @contextmanager
 def overheard(told: list[str] | None) -> Iterator[None]:
     """What is complained about inside goes into the list, a remark each; None leaves it."""
-    if told is None:
-        yield
-        return
-    heard = io.StringIO()
+    before = HEARD.set(told)
     try:
-        with redirect_stderr(heard):
-            yield
+        yield
     finally:
-        told += remarks(heard.getvalue())
-
-
-def remarks(said: str) -> list[str]:
-    """Complaints as they stand on standard error: each in one line, with its advice."""
-    found: list[str] = []
-    for line in said.splitlines():
-        if line.startswith(_ARROW) and found:
-            found[-1] += f". {line.removeprefix(_ARROW)}"
-        elif line.strip():
-            found.append(line.removeprefix(_MARK).strip())
-    return found
+        HEARD.reset(before)

@@ -133,6 +133,10 @@ class House(Protocol):
         """The user's own `/` commands that count here."""
         ...
 
+    def again(self) -> str:
+        """The command that comes back to this session; empty where there is nothing to come to."""
+        ...
+
     def remarks(self) -> tuple[str, ...]:
         """What is worth a line to the person and is no error; each is handed out once."""
         ...

@@ -8,6 +8,7 @@ person here has said.
 import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from shlex import quote
 
 from bridle.client import Client, RemoteSession, SessionLine, SessionWhole, Undoing
 from bridle.errors import SessionBusy, SessionError, UnknownSession
@@ -20,6 +21,7 @@ from bridle.tui.house_asked import asked_of, ending
 from bridle.tui.house_budget import budget_lines
 from bridle.tui.house_there_values import back, lines_of_rule, listed, to_named, write_private
 from bridle.tui.own_commands import own_commands, own_folders
+from bridle.workspace.text import one_line
 
 _PAGE = 200
 
@@ -29,11 +31,11 @@ class FarHouse:
 
     session: Conversation
 
-    def __init__(self, client: Client, first: RemoteSession, *, name: str = "") -> None:
+    def __init__(self, client: Client, first: RemoteSession, *, again: str | None = None) -> None:
         self._client = client
         self._there = first
         self.session = first
-        self._name = name or client.where
+        self._again = quote(client.where) if again is None else again
         self.seen = first.seq
 
     async def enter(self) -> None:
@@ -73,7 +75,7 @@ class FarHouse:
     @property
     def place(self) -> Place:
         """The folder that is worked on, and the server."""
-        return Place(workspace=self._there.line.workspace, server=self._name)
+        return Place(workspace=self._there.line.workspace, server=self._client.where)
 
     @property
     def window(self) -> int:
@@ -84,6 +86,11 @@ class FarHouse:
     def commands(self) -> tuple[Command, ...]:
         """The user's own of this machine; a folder on a server has none here."""
         return own_commands(own_folders(os.environ))
+
+    def again(self) -> str:
+        """The command that comes back to this session; the id is the server's own word."""
+        name = quote(one_line(self._there.id, 100))
+        return f"bridle attach {self._again} {name}" if self._again else f"bridle attach {name}"
 
     def remarks(self) -> tuple[str, ...]:
         """What becomes of the connection is told where the client was made."""
