@@ -1,0 +1,191 @@
+"""The picker of sessions on a real house: search, preview, rename, delete, live state."""
+
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+
+import pytest
+from textual import events
+
+from bridle.tui.dialogs import AskText, Confirm
+from bridle.tui.house import Listed
+from bridle.tui.picker import Picker
+from bridle.tui.picker_words import about, age, line_of
+from rig import run
+from tui.rig import call, own_house
+from tui.screen_rig import app_at, say, seen, shows, until
+
+NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+
+def play(tmp_path, story, *replies, size=(120, 40), **flags):
+    async def whole():
+        async with app_at(own_house(tmp_path, *replies, **flags), size) as pilot:
+            await story(pilot, pilot.app.house)
+
+    run(whole())
+
+
+async def pick(pilot, words=""):
+    pilot.app.chat.composer.load(f"/sessions {words}".strip())
+    await pilot.press("enter")
+    await until(pilot, lambda: isinstance(pilot.app.screen, Picker))
+    return pilot.app.screen
+
+
+async def press(pilot, key):
+    await until(pilot, lambda: pilot.app.screen.guard.is_drawn)
+    event = events.Key(key, key if len(key) == 1 else None)
+    event.time = monotonic() + 1
+    pilot.app.post_message(event)
+    await pilot.pause()
+
+
+async def two_sessions(pilot, house):
+    """One about apples, and the one that is open about pears."""
+    await say(pilot, "about apples")
+    first = house.session.id
+    await house.renew()
+    await pilot.app.chat.rejoin()
+    await until(pilot, lambda: pilot.app.chat.is_ready)
+    await say(pilot, "about pears")
+    return first
+
+
+def test_an_empty_picker_says_so(tmp_path):
+    async def story(pilot, house):
+        await pick(pilot)
+        await shows(pilot, "There are no sessions yet.")
+        await press(pilot, "enter")
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
+
+    play(tmp_path, story)
+
+
+def test_sessions_are_listed_previewed_and_searched(tmp_path):
+    async def story(pilot, house):
+        await two_sessions(pilot, house)
+        await pick(pilot)
+        await shows(pilot, "about apples")
+        await shows(pilot, "this one")
+        await pilot.press("down")
+        await shows(pilot, "An apple a day.")
+        await pilot.press(*"pears")
+        await until(pilot, lambda: "about apples" not in seen(pilot))
+        await pilot.press(*"zzz")
+        await shows(pilot, "No session fits.")
+
+    play(tmp_path, story, "An apple a day.", "A pear a day.")
+
+
+def test_a_session_is_renamed_in_the_list(tmp_path):
+    async def story(pilot, house):
+        await two_sessions(pilot, house)
+        await pick(pilot)
+        await shows(pilot, "about apples")
+        await pilot.press("down", "ctrl+r")
+        await until(pilot, lambda: isinstance(pilot.app.screen, AskText))
+        await pilot.press("end", *" and more")
+        await press(pilot, "enter")
+        await shows(pilot, "about apples and more")
+
+    play(tmp_path, story, "An apple a day.", "A pear a day.")
+
+
+def test_a_session_is_deleted_on_yes_alone_and_typed_ahead_keys_delete_nothing(tmp_path):
+    async def story(pilot, house):
+        first = await two_sessions(pilot, house)
+        await pick(pilot)
+        await shows(pilot, "about apples")
+        await pilot.press("down", "ctrl+d", "y", "y", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        assert len(await house.sessions()) == 2
+        await press(pilot, "n")
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await press(pilot, "y")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Picker))
+        await until(pilot, lambda: "about apples" not in seen(pilot))
+        assert first not in [one.id for one in await house.sessions()]
+
+    play(tmp_path, story, "An apple a day.", "A pear a day.")
+
+
+def test_the_session_that_one_is_in_is_not_deleted(tmp_path):
+    async def story(pilot, house):
+        await say(pilot, "about apples")
+        await pick(pilot)
+        await shows(pilot, "about apples")
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await press(pilot, "y")
+        await shows(pilot, "this is the session that you")
+        assert len(await house.sessions()) == 1
+
+    play(tmp_path, story, "An apple a day.")
+
+
+def test_what_a_session_does_is_shown_as_it_happens(tmp_path):
+    async def story(pilot, house):
+        await say(pilot, "wait here", wait=False)
+        await until(pilot, lambda: house.session.is_busy)
+        running = house.session
+        await house.renew()
+        await pilot.app.chat.rejoin()
+        await pick(pilot)
+        await shows(pilot, "● wait here  runs")
+        await running.interrupt()
+        await until(pilot, lambda: "● wait here" not in seen(pilot))
+
+    play(tmp_path, story, call("shell", command="sleep 30"), "Done.", mode="auto")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20), (120, 40)])
+def test_it_fits_into_any_window(tmp_path, size):
+    async def story(pilot, house):
+        await say(pilot, "about apples")
+        await pick(pilot)
+        await shows(pilot, "about apples")
+        if size[0] < 90:
+            await pilot.press("tab")
+        await shows(pilot, "An apple a day.")
+        await pilot.press("tab")
+        await shows(pilot, "about apples")
+
+    play(tmp_path, story, "An apple a day.", size=size)
+
+
+def test_a_line_says_what_a_session_does_and_whose_it_is():
+    one = Listed(
+        id="x", title="a\x1b[2Jb", state="asks", waiting=2, workspace="/w/there", holder="pid 7"
+    )
+    line = line_of(one, NOW, "/w/here")
+    assert line.title == "a\\x1b[2Jb"
+    assert line.rest == "asks 2 questions · there · in pid 7"
+    assert line_of(Listed(id="x"), NOW).title == "(no title)"
+    assert line_of(Listed(id="x", state="strange"), NOW).sign == "·"
+
+
+def test_money_that_is_not_known_is_said_to_be_unknown():
+    told = "\n".join(line for line, _ in about(Listed(id="x", unpriced=2), NOW))
+    assert "unknown" in told
+    told = "\n".join(line for line, _ in about(Listed(id="x", cost=0.14), NOW))
+    assert "$0.14" in told
+
+
+@pytest.mark.parametrize(
+    ("ago", "words"),
+    [
+        (timedelta(seconds=3), "just now"),
+        (timedelta(seconds=-50), "just now"),
+        (timedelta(minutes=1), "1 minute ago"),
+        (timedelta(hours=5), "5 hours ago"),
+        (timedelta(days=40), "40 days ago"),
+    ],
+)
+def test_ages_are_as_people_say_them(ago, words):
+    assert age((NOW - ago).isoformat(), NOW) == words
+
+
+def test_a_moment_that_is_none_has_no_age():
+    assert age("soon", NOW) == ""
