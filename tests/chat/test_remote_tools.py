@@ -14,7 +14,7 @@ from bridle.chat.data import Database
 from bridle.chat.remote import RemoteTools
 from bridle.chat.tasks.server import MCPToolServer
 from bridle.chat.tools import TROUBLE
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, ToolError
 
 ANA = Binding("ana", "talk")
 
@@ -108,17 +108,17 @@ def test_a_server_that_was_killed_is_reached_again_and_nothing_is_repeated(morta
         await tools.call("add_task", hostile, Binding("ana-the-user"))
         _, said = await asyncio.to_thread(mortal.end, signal.SIGKILL)
         away = await tools.call("add_task", {"title": "Two"}, bound("turn:2"))
-        nothing = await tools.list()
+        with pytest.raises(ToolError, match="cannot be reached"):
+            await tools.list()
         await asyncio.to_thread(mortal.start)
         back = await tools.call("add_task", {"title": "Two"}, bound("turn:2"))
         again = await tools.call("add_task", {"title": "One"}, bound("turn:1"))
         listed = await tools.list()
         await tools.close()
-        return said, first, away, nothing, back, again, listed
+        return said, first, away, back, again, listed
 
-    said, first, away, nothing, back, again, listed = asyncio.run(work())
+    said, first, away, back, again, listed = asyncio.run(work())
     assert trouble(away)
-    assert nothing == ()
     assert back["success"]
     assert again == first
     assert len(listed) == 11
@@ -174,13 +174,13 @@ def test_a_program_that_is_not_there_is_a_friendly_sentence():
     async def work():
         tools = RemoteTools(["/no/such/program"])
         await tools.warm()
-        found = await tools.call("add_task", {"title": "One"}, bound("turn:1")), await tools.list()
+        found = await tools.call("add_task", {"title": "One"}, bound("turn:1"))
+        with pytest.raises(ToolError, match="cannot be reached"):
+            await tools.list()
         await tools.close()
         return found
 
-    found, listed = asyncio.run(work())
-    assert trouble(found)
-    assert listed == ()
+    assert trouble(asyncio.run(work()))
 
 
 def test_T3_the_wrong_secret_opens_nothing(served):

@@ -7,9 +7,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bridle.chat.app import ChatApp as ChatApp
     from bridle.chat.binding import Binding as Binding
+    from bridle.chat.data import Database as Database
+    from bridle.chat.profile import Profile as Profile
+    from bridle.chat.remote import RemoteTools as RemoteTools
+    from bridle.chat.runner import AgentRunner as AgentRunner
+    from bridle.chat.service import ChatService as ChatService
+    from bridle.chat.tasks.server import MCPToolServer as MCPToolServer
+    from bridle.chat.toolbox import Call as Call
+    from bridle.chat.toolbox import Toolbox as Toolbox
+    from bridle.chat.toolbox import ToolFailed as ToolFailed
+    from bridle.chat.toolbox_server import ToolServer as ToolServer
     from bridle.chat.tools import ToolInfo as ToolInfo
     from bridle.chat.tools import ToolSource as ToolSource
+    from bridle.chat.values import AgentContext as AgentContext
+    from bridle.chat.values import AgentResult as AgentResult
+    from bridle.chat.values import MessageHistory as MessageHistory
+    from bridle.chat.values import ToolCallRecord as ToolCallRecord
 
 _HOMES = {
     "app": ("ChatApp",),
@@ -20,7 +35,8 @@ _HOMES = {
     "runner": ("AgentRunner",),
     "service": ("ChatService",),
     "tasks.server": ("MCPToolServer",),
-    "toolbox": ("Toolbox",),
+    "toolbox": ("Call", "ToolFailed", "Toolbox"),
+    "toolbox_server": ("ToolServer",),
     "tools": ("ToolInfo", "ToolSource"),
     "values": ("AgentContext", "AgentResult", "MessageHistory", "ToolCallRecord"),
 }

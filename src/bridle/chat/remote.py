@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bridle.chat.binding import KEY, Binding, BindingRefused, Seal
 from bridle.chat.link import Life, Link
 from bridle.chat.tools import TROUBLE, ToolInfo, failed
-from bridle.errors import AgentError, ConfigError
+from bridle.errors import AgentError, ConfigError, ToolError
 from bridle.workspace.text import one_line
 
 if TYPE_CHECKING:
@@ -65,15 +65,17 @@ class RemoteTools:
             log.warning("the tool server cannot be reached yet: %s", error)
 
     async def list(self) -> tuple[ToolInfo, ...]:
-        """The tools; none while the server cannot be reached."""
-        for _ in range(2):
+        """The tools. Raise `ToolError` while the server cannot be reached."""
+        for again in (True, False):
             life = self._link.life()
             try:
                 return tuple((await self._known(life)).values())
             except _Lost as error:
                 life.end()
                 log.warning("the tool server did not list its tools: %s", error)
-        return ()
+                if not again:
+                    raise ToolError("the tool server cannot be reached", error) from error
+        raise AssertionError("it was asked twice")
 
     async def call(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
         """Call one of them for the user of the binding; a typed result."""

@@ -45,7 +45,7 @@ class ToolSource(Protocol):
     """Where the tools of a chat are. `call` never raises for what a tool or its server does."""
 
     async def list(self) -> tuple[ToolInfo, ...]:
-        """The tools, in the order in which they are shown."""
+        """The tools, in the order they are shown. Raise `ToolError` where they are away."""
         ...
 
     async def call(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
