@@ -5,6 +5,7 @@ session, takes away what others answered, gives answers to the house, and calls 
 elsewhere. What is open is what the session says, never what was shown.
 """
 
+import asyncio
 import os
 from collections.abc import Callable
 
@@ -12,7 +13,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from bridle.errors import AgentError
+from bridle.errors import AgentError, ConfigError
 from bridle.events import ApprovalAnswered, ApprovalAsked, Event, ModeChanged, TurnEnded, TurnParked
 from bridle.policy import Mode
 from bridle.tui.house import Asked, House
@@ -27,17 +28,26 @@ _EXPIRED = "nobody answered in time, which counts as a no"
 _OVER = "its turn is over"
 
 
+def _how_to_call() -> str:
+    from bridle.config import load_settings
+
+    try:
+        return load_settings().settings.notify
+    except ConfigError:
+        return "auto"
+
+
 class QuestionsFlow(Vertical):
     """Tray and panel. `is_writing`: somebody writes; `write` takes letters that strayed."""
 
     DEFAULT_CSS = "QuestionsFlow { height: auto; }"
 
     def __init__(
-        self, is_writing: Callable[[], bool], write: Callable[[str], None], how: str = "auto"
+        self, is_writing: Callable[[], bool], write: Callable[[str], None], how: str = ""
     ) -> None:
         super().__init__()
         self.house: House | None = None
-        self.how = how
+        self._how = how  # the person is called; empty: as the settings say
         self._write = write
         self._gone: dict[str, str] = {}  # why, by what was shown
         self._then: Mode | None = None  # once the plan was agreed
@@ -69,7 +79,9 @@ class QuestionsFlow(Vertical):
                 self._gone[event.shown] = _EXPIRED if event.by == "expiry" else said
                 self.update()
             case ModeChanged(by="plan"):
-                self._go_over()
+                then, self._then = self._then, None
+                if then is not None:
+                    self._go_over(then)
             case TurnEnded():
                 self._then = None
                 self.update()
@@ -94,6 +106,7 @@ class QuestionsFlow(Vertical):
         house = self.house
         if house is None:
             return
+        self._how = self._how or await asyncio.to_thread(_how_to_call)
         await self._others(house)
         try:
             async for _ in house.news():
@@ -130,7 +143,7 @@ class QuestionsFlow(Vertical):
     def call(self, words: str) -> None:
         """Call the person, if they look elsewhere."""
         if not self.app.app_focus:
-            self._tell_terminal(calling(self.how, words, os.environ))
+            self._tell_terminal(calling(self._how or "auto", words, os.environ))
 
     def tell_title(self, state: str, title: str) -> None:
         """The state of the session, in the title of the window."""
@@ -163,10 +176,9 @@ class QuestionsFlow(Vertical):
         self.update()
 
     @work
-    async def _go_over(self) -> None:
+    async def _go_over(self, mode: Mode) -> None:
         """The plan was agreed, and with it that edits run."""
-        mode, self._then = self._then, None
-        if mode is None or self.house is None:
+        if self.house is None:
             return
         try:
             await self.house.change_mode(mode)
