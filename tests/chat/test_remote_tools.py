@@ -1,6 +1,7 @@
 """Tools of another process: over pipes and HTTP, signed, and what happens when it dies."""
 
 import asyncio
+import logging
 import os
 import shutil
 import signal
@@ -247,3 +248,15 @@ def test_over_http_the_door_has_a_token(served):
         return raised.value
 
     assert isinstance(asyncio.run(work()), Exception | BaseExceptionGroup)
+
+
+def test_T3_nobody_is_named_in_any_log_of_this_side(served, caplog):
+    async def work():
+        tools = RemoteTools(served.url, SECRET)
+        found = await tools.call("add_task", {"title": "quiet"}, Binding("ana-the-user"))
+        await tools.close()
+        return found
+
+    with caplog.at_level(logging.DEBUG):
+        assert asyncio.run(work())["success"]
+    assert "ana-the-user" not in caplog.text

@@ -1,5 +1,6 @@
 """The two ways to tools of another process, by the official SDK. Imports the SDK."""
 
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -10,6 +11,17 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 _CONNECTING = 5.0  # seconds
+
+
+class _Unsaid(logging.Filter):
+    """The SDK would write whole messages into its log; in ours stands who the user is."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Is it a line that may be written?"""
+        return not str(record.msg).startswith(("Sending client message", "SSE message"))
+
+
+logging.getLogger("mcp.client.streamable_http").addFilter(_Unsaid())
 
 
 def over_pipes(command: Sequence[str], environ: Mapping[str, str]) -> Client:
