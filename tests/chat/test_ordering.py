@@ -3,15 +3,17 @@
 import asyncio
 
 import pytest
-from small_runner import SmallRunner
+from small_runner import SmallRunner, toolbox
 from sqlmodel import col, select
 
 from bridle.chat import ChatService
-from bridle.chat.data import StoredMessage, Turn
+from bridle.chat.binding import Binding
+from bridle.chat.data import StoredMessage, Task, Turn
 from bridle.chat.leases import is_dead, worker_name
 from bridle.chat.ordering import Lines
 from bridle.chat.service_steps import Desk, arrive, claim, finish, look, release, renew
 from bridle.chat.service_values import Asked, ServiceLimits
+from bridle.chat.toolbox_applied import Applying
 from bridle.chat.values import AgentResult
 from rig import run
 
@@ -119,6 +121,20 @@ def test_a_lease_that_ran_out_is_taken_and_the_late_worker_changes_nothing(datab
         desk = Desk("w2", LIMITS, 2001.0)
         assert finish(session, taken, AgentResult(True, "in time"), desk).response == "in time"
     assert [content for _, content in transcript(database)] == ["one", "in time", "two"]
+
+
+def test_a_worker_that_comes_back_after_its_turn_ended_applies_nothing(database, turns):
+    """Its operations are refused; those that were applied in time answer as they did."""
+    _, first, _ = turns
+    apply = Applying(toolbox, database.session_factory)
+    in_time, late = (Binding("ana", operation=f"{first.turn_id}:{number}") for number in (0, 1))
+    done = apply("note", {"title": "a"}, in_time)
+    with database.owned("ana") as session, session.begin():
+        finish(session, first.work, AgentResult(True, "ok"), Desk("w1", LIMITS, 1000.0))
+    assert apply("note", {"title": "a"}, in_time) == done
+    assert apply("note", {"title": "b"}, late)["error"]["code"] == "processing_error"
+    with database.owned("ana") as session:
+        assert [one.title for one in session.exec(select(Task))] == ["a"]
 
 
 def test_a_lease_that_is_renewed_is_not_taken(database, turns):

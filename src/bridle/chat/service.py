@@ -26,7 +26,7 @@ from bridle.chat.service_pages import (
     list_conversations,
     list_messages,
 )
-from bridle.chat.service_steps import Head, Place, arrive, claim, look
+from bridle.chat.service_steps import Place, arrive, claim, look
 from bridle.chat.service_values import (
     Asked,
     ConversationInfo,
@@ -172,7 +172,8 @@ class ChatService:
             found = await self._worker.step(user_id, lambda s, d: look(s, place, d), reads=True)
             if isinstance(found, Reply):
                 return found
-            waited = _since(waited, found)
+            if found.turn_id != waited[0]:
+                waited, pause = (found.turn_id, _now()), _SOONEST
             work = None
             if found.free or (not found.running and _now() - waited[1] > _LEFT):
                 work = await self._worker.step(user_id, partial(claim, found))
@@ -190,7 +191,3 @@ def _too_long(limit: int) -> str:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _since(waited: tuple[str, float], head: Head) -> tuple[str, float]:
-    return waited if waited[0] == head.turn_id else (head.turn_id, _now())

@@ -18,7 +18,7 @@ from sqlmodel import col, func, select
 from bridle.chat.data import Conversation, OwnedSession, StoredMessage, Turn, utc_now
 from bridle.chat.leases import is_dead
 from bridle.chat.refusals import Crowded, KeyReused, UnknownConversation
-from bridle.chat.service_values import Asked, Reply, ServiceLimits, Setting
+from bridle.chat.service_values import Asked, Reply, ServiceLimits
 from bridle.chat.spending import charge_message, charge_money
 from bridle.chat.values import AgentContext, AgentResult, MessageHistory
 
@@ -81,7 +81,7 @@ def arrive(session: OwnedSession, asked: Asked, desk: Desk) -> Place:
         return Place(known.id, known.conversation_id, known.arrival, known=True)
     charge_message(session, desk.limits, desk.now)
     conversation = _conversation(session, asked)
-    waiting = _open_turns(session, conversation.id)
+    waiting = _open_turns(session, conversation.id) if conversation.arrivals else 0
     if waiting >= desk.limits.waiting:
         raise Crowded(
             "Many of your messages still wait for their answers here. Please wait a moment.",
@@ -91,8 +91,9 @@ def arrive(session: OwnedSession, asked: Asked, desk: Desk) -> Place:
     conversation.arrivals += 1
     conversation.updated_at = utc_now()
     session.add(turn)
-    session.add(_message(turn, 0, "user", asked.message))
-    work = _take(session, turn, desk) if waiting == 0 else None
+    message = _message(turn, 0, "user", asked.message)
+    session.add(message)
+    work = _take(session, turn, desk, message) if waiting == 0 else None
     return Place(turn.id, conversation.id, turn.arrival, known=False, work=work)
 
 
@@ -138,8 +139,7 @@ def finish(
     message.tool_calls = _calls(result) or None
     session.add(message)
     charge_money(session, dollars, desk.now)
-    session.flush()
-    return _reply(session, turn)
+    return _to_reply(turn, message)
 
 
 def release(session: OwnedSession, work: Work) -> None:
@@ -210,34 +210,39 @@ def _message(turn: Turn, half: int, role: str, content: str) -> StoredMessage:
     )
 
 
-def _take(session: OwnedSession, turn: Turn, desk: Desk) -> Work:
+def _take(
+    session: OwnedSession, turn: Turn, desk: Desk, message: StoredMessage | None = None
+) -> Work:
     turn.state, turn.worker = "running", desk.worker
     turn.lease_until = desk.now + desk.limits.lease
     turn.fence += 1
     turn.attempts += 1
-    session.flush()
-    message, *before = _latest(session, turn, desk.limits.history + 1)
-    history = tuple(map(_history, reversed(before)))
-    setting = Setting(turn.timezone, turn.language)
+    if message is None:
+        mine = StoredMessage.conversation_id == turn.conversation_id
+        its = StoredMessage.position == 2 * turn.arrival
+        message = session.exec(select(StoredMessage).where(mine, its)).one()
+    history = tuple(map(_history, _before(session, turn, desk.limits.history)))
     context = AgentContext(
         turn.user_id,
         turn.conversation_id,
         history,
         turn_id=turn.id,
-        timezone=setting.timezone,
-        language=setting.language,
-        retried=turn.attempts > 1,
+        timezone=turn.timezone,
+        language=turn.language,
     )
     return Work(turn.id, turn.arrival, turn.fence, turn.attempts, context, message.content)
 
 
-def _latest(session: OwnedSession, turn: Turn, count: int) -> list[StoredMessage]:
-    """The turn's own message and those before it, newest first: never more than `count`."""
+def _before(session: OwnedSession, turn: Turn, count: int) -> list[StoredMessage]:
+    """The last messages before a turn's own, oldest first: never more than `count`."""
+    if turn.arrival == 0:
+        return []
     mine = StoredMessage.conversation_id == turn.conversation_id
-    until = col(StoredMessage.position) <= 2 * turn.arrival
+    until = col(StoredMessage.position) < 2 * turn.arrival
     newest = col(StoredMessage.position).desc()
     asked = select(StoredMessage).where(mine, until).order_by(newest).limit(count)
-    return list(session.exec(asked))
+    with session.no_autoflush:
+        return list(session.exec(asked))[::-1]
 
 
 def _history(row: StoredMessage) -> MessageHistory:
@@ -254,7 +259,10 @@ def _held(session: OwnedSession, work: Work) -> Turn | None:
 def _reply(session: OwnedSession, turn: Turn) -> Reply:
     mine = StoredMessage.conversation_id == turn.conversation_id
     its = StoredMessage.position == 2 * turn.arrival + 1
-    row = session.exec(select(StoredMessage).where(mine, its)).one()
+    return _to_reply(turn, session.exec(select(StoredMessage).where(mine, its)).one())
+
+
+def _to_reply(turn: Turn, row: StoredMessage) -> Reply:
     calls = tuple(row.tool_calls or ())
     return Reply(row.content, row.conversation_id, row.id, False, turn.success, calls)
 

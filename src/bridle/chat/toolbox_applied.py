@@ -19,6 +19,7 @@ from sqlmodel import Session
 from bridle.chat.binding import Binding
 from bridle.chat.data import Operation, OwnedSession
 from bridle.chat.data.engines import READS
+from bridle.chat.data.turns import is_over
 from bridle.chat.refusals import Unavailable
 from bridle.chat.toolbox import Call, Tool, Toolbox, ToolFailed
 from bridle.chat.tools import TROUBLE, failed, owner_words, succeeded
@@ -94,6 +95,8 @@ class Applying:
                 known = session.get(Operation, (binding.user_id, binding.operation))
                 if known is not None:
                     return _again(known, tool, digest)
+                if is_over(session, _turn(binding.operation)):
+                    return failed("processing_error", TROUBLE)  # another worker ended the turn
             found = _ran(tool, arguments, Call(session, binding))
             if not found["success"]:
                 session.rollback()

@@ -32,14 +32,14 @@ class OwnedSession(Session):
     """A session over the rows of one user; of nobody until `own` was called."""
 
     owner: str | None = None
-    _scope: tuple[ExecutableOption, ...] | None = None
 
-    @property
-    def scope(self) -> tuple[ExecutableOption, ...]:
-        """What every query of this session is narrowed by; a session of nobody sees nothing."""
-        if self._scope is None:
-            self._scope = tuple(_narrowed(one, self.owner) for one in _mapped(Owned))
-        return self._scope
+    def scope(self, tables: set[str] | None) -> list[ExecutableOption]:
+        """What a query over these tables, or over any, is narrowed by. Nobody sees nothing."""
+        return [
+            _narrowed(one, self.owner)
+            for one in _mapped(Owned)
+            if tables is None or one.__tablename__ in tables
+        ]
 
     def own(self, user_id: str) -> "OwnedSession":
         """From here on this session is that user's. Asked for another one, it refuses."""
@@ -47,7 +47,7 @@ class OwnedSession(Session):
             raise ForeignRow("a session of the database has to belong to a user")
         if self.owner not in (None, user_id):
             raise ForeignRow("a session of the database belongs to one user for its whole life")
-        self.owner, self._scope = user_id, None
+        self.owner = user_id
         if self.in_transaction():
             _tell(self)
         return self
@@ -75,8 +75,8 @@ def _narrowed(kind: type[Owned], owner: str | None) -> ExecutableOption:
     return with_loader_criteria(kind, lambda cls: cls.user_id == owner, include_aliases=True)
 
 
-def _can_be_scoped(statement: Any) -> bool:
-    """Are all its tables asked by their classes, and is none of it written out as SQL?
+def _asked(statement: Any) -> set[str] | None:
+    """The tables of a query, all asked by their classes; none, where SQL is written out.
 
     `get` names columns plainly, and columns name their tables so: that is the same table, as long
     as the class stands beside it in the same query.
@@ -86,7 +86,7 @@ def _can_be_scoped(statement: Any) -> bool:
     inner = columns = False
     for one in iterate(statement):
         if isinstance(one, TextClause) or _is_written_out(one):
-            return False
+            return None
         if isinstance(one, SelectBase | AliasedReturnsRows) and one is not statement:
             inner = True
         if isinstance(one, Column | TableClause):
@@ -94,7 +94,7 @@ def _can_be_scoped(statement: Any) -> bool:
             known = "parententity" in one._annotations
             (by_class if known else plain).add(name)
             columns |= not known and isinstance(one, Column)
-    return plain <= by_class and not (columns and inner)
+    return by_class if plain <= by_class and not (columns and inner) else None
 
 
 def _table(source: Any) -> str:
@@ -132,11 +132,12 @@ def _begun(session: OwnedSession, transaction: Any, connection: Any) -> None:
 def _scope(state: ORMExecuteState) -> None:
     """Every select, update and delete: of the owner's rows only."""
     known = state.is_orm_statement and not state.is_insert
-    if not known or not _can_be_scoped(state.statement):
+    asked = _asked(state.statement) if known else None
+    if asked is None:
         raise ForeignRow("only queries over mapped classes can be scoped to a user")
     assert isinstance(state.session, OwnedSession)
-    scoped = state.session.scope
-    state.statement = state.statement.options(*scoped)
+    more = state.statement._with_options
+    state.statement = state.statement.options(*state.session.scope(None if more else asked))
 
 
 @event.listens_for(OwnedSession, "before_attach")
