@@ -53,8 +53,12 @@ class Question:
 def question(asked: list[Asked], replies: Replies, language: str) -> Question:
     """One question for all that was asked for with the same verb; the rest was not asked for."""
     rule = asked[0].rule
-    together = [one for one in asked if one.rule.verb == rule.verb]
-    titles = {key: title for one in together for key, title in one.titles.items()}
+    titles: dict[str, str] = {}
+    together: list[Asked] = []
+    for one in asked:
+        if one.rule.verb == rule.verb and not one.titles.keys() & titles.keys():
+            together.append(one)
+            titles |= one.titles
     count = len(titles)
     bulk = count != 1
     verb = replies.find(language, f"verb_{rule.verb}") or rule.verb

@@ -74,7 +74,8 @@ def guarded(said: str, expected: str, facts: Facts, fallback: str) -> str:
         return said if expected in said and not found else expected
     if not found:
         return said
-    return _cut_out(said, facts) or fallback
+    kept = _cut_out(said, facts)
+    return fallback if problems(kept, facts) else kept  # pieces may add up to something wrong
 
 
 def _cut_out(text: str, facts: Facts) -> str:
@@ -94,6 +95,5 @@ def _cut_out(text: str, facts: Facts) -> str:
 
 def _first_words(text: str, facts: Facts) -> str:
     """The beginning of one endless sentence, if there is nothing else wrong with it."""
-    if leaks(text, facts):
-        return ""
-    return f"{text[: facts.longest - 1].rsplit(None, 1)[0]}…"
+    words = text[: facts.longest - 1].rsplit(None, 1)
+    return f"{words[0]}…" if len(words) > 1 and not leaks(text, facts) else ""

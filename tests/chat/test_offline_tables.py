@@ -1,0 +1,209 @@
+"""Every row of the three tables of replies, word for word, with the rule-based responder."""
+
+import pytest
+from runner_rig import chatting
+
+from rig import run
+
+STORIES = {
+    "T5 created": [("Add task buy milk", "Got it! Added 'buy milk' to your list. Anything else?")],
+    "T5 list": [
+        ("add Buy milk", None),
+        ("add Call mom", None),
+        ("complete Call mom", None),
+        ("Show my tasks", "1. ☐ Buy milk\n2. ✓ Call mom"),
+    ],
+    "T5 completed": [
+        ("add Buy milk", None),
+        ("I finished the milk", "Great! I've marked 'Buy milk' as complete."),
+        ("complete milk", "Great! I've marked 'Buy milk' as complete."),
+    ],
+    "T5 deleted": [
+        ("add Buy milk", None),
+        ("delete milk", "Do you really want to delete 'Buy milk'? Reply 'yes delete' to confirm."),
+        ("yes delete", "I've removed 'Buy milk' from your tasks."),
+        ("list", "Your list is empty. Tell me what to add."),
+    ],
+    "T5 updated": [
+        ("add Buy milk", None),
+        ("make milk high priority", "Updated! 'Buy milk' now has high priority."),
+        (
+            "move milk to next Friday 5pm",
+            "Updated! 'Buy milk' now has a due date of Fri 20 Mar 2026 at 17:00.",
+        ),
+        ("rename milk to Buy tea", "Updated! 'Buy milk' now has the title 'Buy tea'."),
+        ("tag tea with home and food", "Updated! 'Buy tea' now has the tags 'home' and 'food'."),
+        ("remove the due date from tea", "Updated! 'Buy tea' now has no due date."),
+    ],
+    "T5 not found": [
+        ("complete the zebra task", "I couldn't find a task about 'zebra' in your list."),
+        ("find zebra", "I couldn't find a task about 'zebra' in your list."),
+    ],
+    "T5 ambiguous": [
+        ("add Buy milk", None),
+        ("add Buy oat milk", None),
+        (
+            "complete milk",
+            "I found multiple tasks about 'milk'. Which one: 'Buy milk' or 'Buy oat milk'?",
+        ),
+        ("the second one", "Great! I've marked 'Buy oat milk' as complete."),
+        ("complete buy milk", "Great! I've marked 'Buy milk' as complete."),
+    ],
+    "T5 invalid": [
+        ("add a task", "Could you provide more details about the title of the task?"),
+        ("delete", "Could you provide more details about which task you mean?"),
+        ("add Buy milk", None),
+        ("update milk", "Could you provide more details about what to change in 'Buy milk'?"),
+        (
+            "set the priority of milk to banana",
+            "Could you provide more details about the priority (low, medium or high)?",
+        ),
+        ("add Rent due soonish", "Could you provide more details about the date you have in mind?"),
+        ("", "Could you provide more details about what you would like me to do?"),
+    ],
+    "T5 bulk": [
+        ("add tasks: one, two, three and four", None),
+        ("delete all tasks", "That's a big action. Confirm with 'yes delete 4 tasks'."),
+        ("yes delete", "That's a big action. Confirm with 'yes delete 4 tasks'."),
+        ("yes delete 5 tasks", "That's a big action. Confirm with 'yes delete 4 tasks'."),
+        ("yes delete 4 tasks", "I've removed 4 tasks from your list."),
+        ("list", "Your list is empty. Tell me what to add."),
+    ],
+    "T5 bulk complete": [
+        ("add tasks: one, two", None),
+        ("mark everything as done", "That's a big action. Confirm with 'yes complete 2 tasks'."),
+        ("Yes complete 2 tasks.", "Great! I've marked 2 tasks as complete."),
+        ("list", "1. ✓ one\n2. ✓ two"),
+        ("reopen all tasks", "That's a big action. Confirm with 'yes reopen 2 tasks'."),
+        ("yes reopen 2 tasks", "Okay! 2 tasks are back on your list."),
+        ("make all tasks high priority", "That's a big action. Confirm with 'yes change 2 tasks'."),
+        ("yes change 2 tasks", "Updated! 2 tasks now have high priority."),
+        ("delete all done tasks", "There are no tasks like that in your list."),
+    ],
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_a_row_of_the_tables_with_the_responder(database, story):
+    """T5: the exact words, on both databases."""
+
+    async def told():
+        async with chatting(database) as chat:
+            for message, reply in STORIES[story]:
+                said = await chat.say(message)
+                assert reply is None or said == reply
+
+    run(told())
+
+
+def test_a_system_error_is_one_friendly_sentence(database):
+    """T5, T7: the database goes away in the middle; nothing of it is shown."""
+
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add Buy milk")
+            database.engine.dispose()
+            broken = database.engine.connect
+            database.engine.connect = None  # as if the server were gone
+            try:
+                result = await chat.run("add Buy tea")
+            finally:
+                database.engine.connect = broken
+            assert result.response == "I'm having a bit of trouble right now. Please try again."
+            assert (result.success, result.error) == (False, result.response)
+            assert await chat.say("list") == "1. ☐ Buy milk"
+
+    run(told())
+
+
+def test_a_long_list_ends_with_and_n_more(database):
+    """T4: about 500 characters; what is not shown is counted."""
+
+    async def told():
+        async with chatting(database) as chat:
+            for number in range(60):
+                await chat.say(f"add Water the plants on floor {number}")
+            said = await chat.say("list")
+            lines = said.splitlines()
+            assert len(said) <= 500
+            assert lines[0] == "1. ☐ Water the plants on floor 0"
+            assert lines[-1] == f"and {60 - (len(lines) - 1)} more"
+
+    run(told())
+
+
+def test_follow_ups_are_understood_from_the_conversation(database):
+    """T5, T6: «the third one», «it», a title in answer to a question; nothing is remembered."""
+
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add tasks: Report A, Report B, Call Bob")
+            await chat.say("list")
+            assert await chat.say("complete the third one") == (
+                "Great! I've marked 'Call Bob' as complete."
+            )
+            assert await chat.say("reopen it") == "Okay! 'Call Bob' is back on your list."
+            await chat.say("delete report")
+            assert await chat.say("the b one") == (
+                "Do you really want to delete 'Report B'? Reply 'yes delete' to confirm."
+            )
+            assert await chat.say("no") == "Okay, nothing was changed."
+            assert await chat.say("the second one") == (
+                "I can add, list, complete, reopen, change and delete your tasks. "
+                "What would you like to do?"
+            )
+
+    run(told())
+
+
+def test_tasks_of_one_title_are_told_apart(database):
+    """T5: ambiguity asks with options that differ."""
+
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add Buy milk")
+            await chat.say("add Buy milk due tomorrow")
+            assert await chat.say("complete milk") == (
+                "I found multiple tasks about 'milk'. Which one: "
+                "'Buy milk' (1) or 'Buy milk' (due Thu 12 Mar 2026) (2)?"
+            )
+            assert await chat.say("2") == "Great! I've marked 'Buy milk' as complete."
+            assert await chat.say("list") == ("1. ☐ Buy milk\n2. ✓ Buy milk (due Thu 12 Mar 2026)")
+
+    run(told())
+
+
+@pytest.mark.parametrize(
+    ("language", "added", "asked", "phrase", "deleted"),
+    [
+        (
+            "es-MX",
+            "¡Hecho! He añadido 'leche' a tu lista. ¿Algo más?",
+            "¿De verdad quieres borrar 'leche'? Responde 'sí borrar' para confirmar.",
+            "Sí borrar",
+            "He quitado 'leche' de tus tareas.",
+        ),
+        (
+            "ar",
+            "تم! أضفت 'leche' إلى قائمتك. هل من شيء آخر؟",
+            "هل تريد حقًا حذف 'leche'؟ أجب بـ 'نعم احذف' للتأكيد.",
+            "نعم احذف",
+            "أزلت 'leche' من مهامك.",
+        ),
+    ],
+)
+def test_the_fixed_sentences_are_in_the_users_language(
+    sqlite_url, language, added, asked, phrase, deleted
+):
+    """T5: translatable data, one language from right to left."""
+    from bridle.chat import Database
+
+    async def told():
+        database = Database(sqlite_url)
+        async with chatting(database) as chat:
+            assert await chat.say("add leche", language=language) == added
+            assert await chat.say("delete leche", language=language) == asked
+            assert await chat.say(phrase, language=language) == deleted
+        database.close()
+
+    run(told())

@@ -1,0 +1,100 @@
+"""The fixed sentences: English is complete, the others say the same, and nobody breaks a place."""
+
+import re
+
+import pytest
+
+from bridle.chat.replies import Replies, standard
+from bridle.chat.replies_language import language_of
+
+TABLES = {
+    "task_created": "Got it! Added '{title}' to your list. Anything else?",
+    "task_completed": "Great! I've marked '{title}' as complete.",
+    "task_deleted": "I've removed '{title}' from your tasks.",
+    "task_updated": "Updated! '{title}' now has {changes}.",
+    "not_found": "I couldn't find a task about '{query}' in your list.",
+    "ambiguous": "I found multiple tasks about '{query}'. Which one: {options}?",
+    "invalid": "Could you provide more details about {missing}?",
+    "system_error": "I'm having a bit of trouble right now. Please try again.",
+    "confirm_delete": "Do you really want to delete '{title}'? Reply '{phrase}' to confirm.",
+    "confirm_bulk": "That's a big action. Confirm with '{phrase}'.",
+    "phrase_delete": "yes delete",
+    "phrase_bulk": "yes {verb} {count} tasks",
+}
+
+
+@pytest.mark.parametrize("key", TABLES)
+def test_the_sentences_of_the_tables_are_word_for_word(key):
+    """T5."""
+    assert standard().find("en", key) == TABLES[key]
+
+
+@pytest.mark.parametrize("language", ["es", "ar"])
+def test_another_language_says_all_that_english_says(language):
+    """T5: every sentence, with the same places in it."""
+    english, other = standard().languages["en"], standard().languages[language]
+    assert other.keys() == english.keys()
+    places = lambda text: sorted(set(re.findall(r"\{(\w+)\}", text)))  # noqa: E731
+    assert [key for key in english if places(english[key]) != places(other[key])] == []
+    same = {"direction", "checked", "unchecked", "date", "option_number", "verb_"}
+    written = [key for key in english if english[key] == other[key] and key not in same]
+    assert written == []
+
+
+def test_a_week_has_seven_days_and_a_year_twelve_months_in_every_language():
+    for sentences in standard().languages.values():
+        assert len(sentences["weekdays"].split()) == 7
+        assert len(sentences["months"].split()) == 12
+
+
+def test_arabic_is_written_from_right_to_left():
+    assert [standard().direction(one) for one in ("ar", "ar-EG", "es", "en", "fr")] == [
+        "rtl", "rtl", "ltr", "ltr", "ltr",
+    ]  # fmt: skip
+
+
+def test_a_region_finds_its_language_and_an_unknown_one_finds_english():
+    replies = standard()
+    assert replies.say("es-MX", "thanks") == replies.say("es", "thanks")
+    assert replies.say("tlh", "thanks") == replies.say("en", "thanks")
+    assert (replies.has("es-MX"), replies.has("tlh")) == (True, False)
+
+
+def test_what_is_put_into_a_place_is_not_read_as_a_place():
+    said = standard().say("en", "not_found", query="{query} {0} {title.__class__} %s")
+    assert said == ("I couldn't find a task about '{query} {0} {title.__class__} %s' in your list.")
+
+
+def test_one_is_not_many():
+    assert standard().say("en", "phrase_bulk", verb="delete", count=1) == "yes delete 1 task"
+    assert standard().say("en", "phrase_bulk", verb="delete", count=4) == "yes delete 4 tasks"
+
+
+def test_sentences_of_your_own_lie_over_the_usual_ones():
+    replies = standard().over({"en": {"thanks": "Any time."}, "fr": {"thanks": "De rien."}})
+    assert replies.say("en", "thanks") == "Any time."
+    assert replies.say("fr", "thanks") == "De rien."
+    assert replies.say("fr", "help") == standard().say("en", "help")
+
+
+def test_a_folder_of_sentences_is_read(tmp_path):
+    (tmp_path / "en.json").write_text('{"hello": "Hello {name}!"}')
+    assert Replies.load(tmp_path).say("en", "hello", name="you") == "Hello you!"
+    with pytest.raises(KeyError):
+        Replies.load(tmp_path).say("en", "nothing")
+
+
+@pytest.mark.parametrize(
+    ("message", "language"),
+    [
+        ("Add task buy milk", "en"),
+        ("Añade una tarea: comprar leche", "es"),
+        ("muéstrame mis tareas", "es"),
+        ("أضف مهمة شراء الحليب", "ar"),
+        ("Ajoute une tâche", "en"),
+        ("", "en"),
+        ("12345", "en"),
+    ],
+)
+def test_the_language_of_a_message_is_seen_where_it_can_be(message, language):
+    assert language_of(message, standard()) == language
