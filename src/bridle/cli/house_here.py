@@ -19,14 +19,14 @@ from bridle.cli.setup import Setup
 from bridle.cli.taking import fork_session, pieces_of, write_private
 from bridle.cli.words import person
 from bridle.config import state_folder
-from bridle.config.trust import Trust
+from bridle.config.trust import Trust, command_files
 from bridle.errors import AgentError, SessionBusy, SessionError
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode
 from bridle.promises.session import Answer
 from bridle.tui.commands import Command
 from bridle.tui.house import Asked, Found, Listed, Named, Place, Undone
-from bridle.tui.own_commands import own_commands, own_folders
+from bridle.tui.own_commands import own_commands, own_folder
 
 
 def own_house(flags: dict[str, Any], face: str = "tui") -> "OwnHouse":
@@ -82,11 +82,14 @@ class OwnHouse(Moving):
     def commands(self) -> tuple[Command, ...]:
         """The user's own, and those of the folder where it is trusted."""
         root = self.setup.workspace
+        trust, found = Trust(state_folder(os.environ)), []
         try:
-            trusted = Trust(state_folder(os.environ)).is_trusted(root)
+            for name in command_files(root):
+                if (data := trust.read(root, name)) is not None:
+                    found.append((str(root / name), data))
         except AgentError:  # `bridle trust` says what is wrong
-            trusted = False
-        return own_commands(own_folders(os.environ, root if trusted else None))
+            found = []
+        return own_commands(own_folder(os.environ), found)
 
     def again(self) -> str:
         """The command that comes back to this session."""

@@ -26,6 +26,7 @@ HOOKS = ".bridle/hooks.yaml"
 SERVERS = ".bridle/mcp.yaml"
 DIAGNOSTICS = ".bridle/diagnostics.yaml"
 SKILLS = (".bridle/skills", ".claude/skills")
+COMMANDS = ".bridle/commands"
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", ".bridle/instructions.md")
 FILES = (POLICY, HOOKS, SERVERS, DIAGNOSTICS, *INSTRUCTIONS)
 _STARTING = (HOOKS, SERVERS)  # files that name programs
@@ -60,7 +61,7 @@ class Trust:
         """The files of the folder that would count, as they are now."""
         granted = self._folders().get(_real(root), {}).get("files", {})
         scripts = (_look_at_script(root, name) for name in _scripts(root))
-        names = (*FILES, *skill_files(root))
+        names = (*FILES, *skill_files(root), *command_files(root))
         found = (*(_look(root, name) for name in names), *scripts)
         return tuple(
             Counting(one.name, one.data, granted.get(one.name) == _hash(one.data), one.problem)
@@ -167,6 +168,16 @@ def skill_files(root: str | os.PathLike[str]) -> tuple[str, ...]:
         files = (f"{place}/{name}/SKILL.md" for name in names)
         found += list(islice((one for one in files if _is_there(root, one)), _MOST_SKILLS))
     return tuple(found)
+
+
+def command_files(root: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The Markdown files of the folder's own `/` commands, by name. None is opened."""
+    try:
+        found = islice(Path(root, COMMANDS).iterdir(), 10 * _MOST_SKILLS)
+        names = sorted(one.name for one in found if one.name.endswith(".md"))
+    except OSError:  # there are none, or they cannot be looked into
+        return ()
+    return tuple(f"{COMMANDS}/{name}" for name in names[:_MOST_SKILLS])
 
 
 def _is_there(root: str | os.PathLike[str], name: str) -> bool:

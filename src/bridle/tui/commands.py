@@ -24,6 +24,7 @@ class Command(Struct, frozen=True, kw_only=True):
     where: Where = "everywhere"
     also: tuple[str, ...] = ()  # other names
     own: str = ""  # a user's own: the file that it comes from
+    text: str = ""  # ... and what that says
 
     @property
     def spelled(self) -> str:
@@ -83,11 +84,8 @@ def command_of(name: str, own: Iterable[Command] = ()) -> Command | None:
 
 def split(line: str) -> tuple[str, str]:
     """A line as the name of a command and the rest of it. `/mode auto`: mode, auto."""
-    word, _, rest = line.strip().partition(" ")
-    if "\n" in word:  # the argument begins in the next line
-        word, _, more = word.partition("\n")
-        rest = f"{more} {rest}".rstrip()
-    return word.removeprefix("/"), rest.strip()
+    word, *rest = line.split(None, 1) or [""]
+    return word.removeprefix("/"), rest[0].strip() if rest else ""
 
 
 def nearest(name: str, own: Iterable[Command] = ()) -> str:

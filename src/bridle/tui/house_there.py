@@ -20,7 +20,7 @@ from bridle.tui.house import Asked, Found, Listed, Named, Place, Undone
 from bridle.tui.house_asked import asked_of, ending
 from bridle.tui.house_budget import budget_lines
 from bridle.tui.house_there_values import back, lines_of_rule, listed, to_named, write_private
-from bridle.tui.own_commands import own_commands, own_folders
+from bridle.tui.own_commands import own_commands, own_folder
 from bridle.workspace.text import one_line
 
 _PAGE = 200
@@ -85,7 +85,7 @@ class FarHouse:
 
     def commands(self) -> tuple[Command, ...]:
         """The user's own of this machine; a folder on a server has none here."""
-        return own_commands(own_folders(os.environ))
+        return own_commands(own_folder(os.environ))
 
     def again(self) -> str:
         """The command that comes back to this session; the id is the server's own word."""

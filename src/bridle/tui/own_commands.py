@@ -7,6 +7,7 @@ bounds and runs nothing; whether a folder's own commands may be read is the call
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -22,35 +23,31 @@ _FIELD = re.compile(r"^(description|argument-hint):[ \t]*(.*)$", re.M)
 _SLOT = "$ARGUMENTS"
 
 
-def own_folders(environ: Mapping[str, str], trusted: Path | None = None) -> tuple[Path, ...]:
-    """Where they lie: in the user's config folder, and in a folder that the user trusts."""
-    mine = policy_file(environ).parent / "commands"
-    return (mine,) if trusted is None else (mine, trusted / ".bridle" / "commands")
+def own_commands(folder: Path, trusted: Iterable[tuple[str, bytes]] = ()) -> tuple[Command, ...]:
+    """The commands of the user's folder, and of files that the user trusts: path and content.
 
-
-def own_commands(folders: Iterable[Path]) -> tuple[Command, ...]:
-    """The commands of these folders, by name; of two of one name the first folder's counts.
-
-    What is no command (a strange name, a link, too large, no text) is left out, and so is one that
-    has the name of one of ours.
+    Of two of one name the user's counts. What is no command (a strange name, a link, too large, no
+    text) is left out, and so is one that has the name of one of ours.
     """
     found: dict[str, Command] = {}
-    for folder in folders:
-        for path in _files(folder):
-            name = path.stem
-            if name in found or command_of(name) is not None or not _NAME.fullmatch(name):
-                continue
-            if (text := _read(path)) is not None:
-                found[name] = _command(name, text, path)
+    mine = ((str(path), _read(path)) for path in _files(folder))
+    for path, data in (*mine, *trusted):
+        name = Path(path).stem
+        if name in found or command_of(name) is not None or not _NAME.fullmatch(name):
+            continue
+        if text := _text(data):
+            found[name] = _command(name, text, path)
     return tuple(found[name] for name in sorted(found))
 
 
+def own_folder(environ: Mapping[str, str]) -> Path:
+    """Where the user's own lie."""
+    return policy_file(environ).parent / "commands"
+
+
 def prompt_of(command: Command, arguments: str) -> str:
-    """The prompt that a user's own command stands for; empty where its file is gone."""
-    text = _read(Path(command.own)) if command.own else None
-    if text is None:
-        return ""
-    body = _HEAD.sub("", text, 1).strip()
+    """The prompt that a user's own command stands for, as its file was when it was listed."""
+    body = command.text
     if _SLOT in body:
         return body.replace(_SLOT, arguments)
     return f"{body}\n\n{arguments}".strip() if arguments else body
@@ -65,17 +62,24 @@ def _files(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(names)[:_MOST]]
 
 
-def _read(path: Path) -> str | None:
+def _read(path: Path) -> bytes | None:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as file:
-            data = file.read(_LARGEST + 1)
-        return None if len(data) > _LARGEST else data.decode()
-    except (OSError, UnicodeDecodeError):
+            is_file = stat.S_ISREG(os.fstat(handle).st_mode)
+            return file.read(_LARGEST + 1) if is_file else None
+    except OSError:
         return None
 
 
-def _command(name: str, text: str, path: Path) -> Command:
+def _text(data: bytes | None) -> str | None:
+    try:
+        return data.decode() if data is not None and len(data) <= _LARGEST else None
+    except UnicodeDecodeError:
+        return None
+
+
+def _command(name: str, text: str, path: str) -> Command:
     head = _HEAD.match(text)
     said = dict(_FIELD.findall(head[1])) if head else {}
     body = _HEAD.sub("", text, 1).strip()
@@ -83,4 +87,4 @@ def _command(name: str, text: str, path: Path) -> Command:
     meaning = one_line(said.get("description", "").strip("\"' ") or first or "your own", 100)
     hint = one_line(said.get("argument-hint", "").strip("\"' "), 30)
     argument = f"[{hint.strip('[]')}]" if hint else "[WORDS]" if _SLOT in body else ""
-    return Command(name=name, argument=argument, meaning=meaning, own=str(path))
+    return Command(name=name, argument=argument, meaning=meaning, own=path, text=body)
