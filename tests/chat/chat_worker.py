@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 from small_runner import SmallRunner
@@ -48,7 +49,11 @@ async def tell(order, database):
     """The story: one message after the other in one conversation, each with its key."""
     service, tools = make_service(database, order["kind"])
     moments = Moments(database.engine, order["last"])
-    conversation = None
+    conversation = order.get("conversation")
+    if order.get("at_once"):
+        sent = [service.reply("ana", one, conversation) for one in order["messages"]]
+        await asyncio.gather(*sent)
+        order["messages"] = []
     for number, message in enumerate(order["messages"]):
         reply = await service.reply("ana", message, conversation, key=f"k{number}")
         conversation = reply.conversation_id
@@ -65,25 +70,41 @@ def note(order, what):
 
 
 def child(order):
-    database = Database(order["url"])
-    asyncio.run(tell(order, database))
-    database.close()
+    """Fork; the new process tells the story and ends."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        database = Database(order["url"])
+        asyncio.run(tell(order, database))
+        database.close()
+        code = 0
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def warm():
+    """What is imported with the first message is imported here, before any fork."""
+    with tempfile.TemporaryDirectory() as room:
+        url = f"sqlite:///{room}/warm.db"
+        database = Database(url)
+        database.migrate()
+        told = ["Add task a", "Show my tasks"]
+        order = {"kind": "real", "last": 0, "file": f"{room}/file", "messages": told}
+        asyncio.run(tell(order, database))
+        database.close()
 
 
 def main():
+    warm()
     for line in sys.stdin:
         order = json.loads(line)
-        pid = os.fork()
-        if pid == 0:
-            code = 1
-            try:
-                child(order)
-                code = 0
-            finally:
-                sys.stderr.flush()
-                os._exit(code)
-        status = os.waitpid(pid, 0)[1]
-        print(json.dumps(os.waitstatus_to_exitcode(status)), flush=True)  # noqa: T201
+        stories = order.get("stories") or [order["messages"]]
+        children = [child({**order, "messages": one}) for one in stories]
+        codes = [os.waitstatus_to_exitcode(os.waitpid(one, 0)[1]) for one in children]
+        print(json.dumps(codes[0] if len(codes) == 1 else codes), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

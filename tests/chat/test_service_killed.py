@@ -139,3 +139,26 @@ def test_another_worker_goes_on_while_the_dead_ones_client_stays_silent(workers,
     run(story())
     assert len(conversations) == 1 and len(rows(database, Task)) == 2
     database.close()
+
+
+def test_processes_that_share_a_conversation_keep_one_order(workers, fresh, tmp_path):
+    """Three processes send at once: each message is answered, after the one before it."""
+    url = fresh()
+    database = Database(url)
+
+    async def start():
+        service, _ = make_service(database, "small")
+        return (await service.reply("ana", "start")).conversation_id
+
+    conversation = run(start())
+    stories = [[f"p{process} m{number}" for number in range(8)] for process in range(3)]
+    order = {"kind": "small", "last": 0, "file": str(tmp_path / "answers"), "at_once": True}
+    assert workers(url=url, conversation=conversation, stories=stories, **order) == [0, 0, 0]
+    messages = sorted(rows(database, StoredMessage), key=lambda one: one.position)
+    asked = [one.content for one in messages if one.role == "user"]
+    answered = [one.content for one in messages if one.role == "assistant"]
+    assert sorted(asked) == sorted(["start", *(one for story in stories for one in story)])
+    known = [min(2 * number, 20) for number in range(len(asked))]
+    wanted = [f"{one}! I know {seen} messages." for one, seen in zip(asked, known, strict=True)]
+    assert answered == wanted
+    database.close()
