@@ -27,6 +27,7 @@ class Pen:
 
     def __init__(self, palette: Palette) -> None:
         self.palette = palette
+        self.base = Style(color=palette.text, bgcolor=palette.background)
         self.text = Style(color=palette.text)
         self.bold = Style(color=palette.text, bold=True)
         self.dim = Style(color=palette.dim)
@@ -71,7 +72,7 @@ class Painter:
         if isinstance(block, Prompt):
             return self._prompt(block, unfolded)
         if isinstance(block, Said):
-            return self._indented(self._grown(place, block))
+            return self._grown(place, block)
         if isinstance(block, Thought):
             return self._thought(block, unfolded)
         if isinstance(block, Call):
@@ -90,10 +91,6 @@ class Painter:
             width = min(self.width - 2 * MARGIN, _WIDEST)
             self._growths[place] = Growth(self.console, max(4, width), self.pen.palette)
         return self._growths[place].lines(block)
-
-    def _indented(self, lines: list[Line]) -> list[Line]:
-        edge = Segment(" " * MARGIN)
-        return [[edge, *line] for line in lines]
 
     def wrapped(self, text: str, style: Style, mark: str, mark_style: Style) -> list[Line]:
         """Words behind a mark, wrapped beside it."""

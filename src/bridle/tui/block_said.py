@@ -9,6 +9,7 @@ from bridle.tui.clean import clean
 from bridle.tui.markdown import Piece, Pieces
 
 Line = list[Segment]
+_MARGIN = Segment("  ")
 
 
 class Growth:
@@ -28,7 +29,7 @@ class Growth:
         self._over = False
 
     def lines(self, block: Growing) -> list[Line]:
-        """All lines of it, as it is now."""
+        """All lines of it, as it is now; those that are settled are the same lists each time."""
         text = block.text
         if len(text) < self._fed or (block.over and not self._over and not _is_plain(text)):
             self._begin()  # what was cut between two pieces of the stream is whole now
@@ -51,7 +52,8 @@ class Growth:
 
         if lines and not piece.joined:
             lines.append([])
-        lines.extend(draw_piece(piece, self._console, self._width, self._palette))
+        drawn = draw_piece(piece, self._console, self._width, self._palette)
+        lines.extend([_MARGIN, *line] for line in drawn)
 
 
 def _is_plain(text: str) -> bool:

@@ -128,6 +128,7 @@ class ChatScreen(Commanding):
         self.house = house
         await self.rejoin()
         self._open.set()
+        await asyncio.to_thread(self.conversation.warm)
         await self.look_for_commands()
 
     async def rejoin(self) -> None:

@@ -20,9 +20,7 @@ from bridle.tui.block_palette import DARK, Palette
 from bridle.tui.blocks import Call, folds
 from bridle.tui.blocks_fold import Fold
 from bridle.tui.conversation_empty import welcome
-from bridle.tui.conversation_window import STEP, Window
-
-_EDGE = 1  # columns left free at both sides
+from bridle.tui.conversation_window import EDGE, STEP, Window
 
 
 class Conversation(ScrollView, can_focus=True):
@@ -100,6 +98,12 @@ class Conversation(ScrollView, can_focus=True):
         self._palette = palette
         self._redraw()
 
+    def warm(self) -> None:
+        """In a thread: what the first answer would wait for."""
+        from bridle.tui.markdown_drawn import warm
+
+        warm(self._palette)
+
     def on_resize(self, event: events.Resize) -> None:
         """Another width: everything is broken anew."""
         if self._window.painter.width != self._width:
@@ -109,8 +113,7 @@ class Conversation(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One line of what is seen."""
-        width = self.size.width
-        base = self.rich_style
+        width, base = self.size.width, self._window.painter.pen.base
         line = y + self.scroll_offset.y
         if not self._window.blocks:
             found = welcome(y, self.size, self._window.painter.pen)
@@ -118,16 +121,15 @@ class Conversation(ScrollView, can_focus=True):
             found = self._window.line(line)
         if found is None:
             return Strip.blank(width, base)
-        edged = Strip([*Strip.blank(_EDGE), *found], found.cell_length + _EDGE)
-        shown = edged.apply_style(base).crop_extend(0, width, base)
+        if found.cell_length != width:
+            found = found.apply_style(base).crop_extend(0, width, base)
         if (selection := self.text_selection) is not None:
-            shown = self._marked(shown, line, selection)
-        return shown.apply_offsets(0, line)
+            found = self._marked(found, line, selection)
+        return found.apply_offsets(0, line)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The words that are marked."""
-        lines = [" " * _EDGE + text for text in self._window.texts()]
-        return selection.extract("\n".join(lines)), "\n"
+        return selection.extract("\n".join(self._window.texts())), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Another marking."""
@@ -250,7 +252,7 @@ class Conversation(ScrollView, can_focus=True):
 
     @property
     def _width(self) -> int:
-        return max(4, (self.size.width or 80) - 2 * _EDGE)
+        return max(4, (self.size.width or 80) - 2 * EDGE)
 
     def _redraw(self) -> None:
         self._window.redraw(Painter(self._palette, self._width))

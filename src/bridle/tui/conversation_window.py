@@ -11,9 +11,10 @@ from rich.style import Style
 from textual.strip import Strip
 
 from bridle.tui.block_lines import Painter, gap_before
-from bridle.tui.blocks import Block
+from bridle.tui.blocks import Block, Said
 
 MOST = 400  # blocks that are kept drawn while nobody looks back
+EDGE = 1  # columns left free at both sides
 STEP = 40  # blocks that come at once when somebody does
 
 
@@ -28,6 +29,7 @@ class Window:
         self.chosen: int | None = None
         self._strips: list[list[Strip]] = []
         self._tops: list[int] = []
+        self._growing: dict[int, tuple[list[list[Segment]], list[Strip]]] = {}
         self.height = 0
 
     def fill(self, lines: int) -> None:
@@ -79,6 +81,7 @@ class Window:
     def redraw(self, painter: Painter) -> None:
         """Everything, in another width or other colours."""
         self.painter = painter
+        self._growing.clear()
         self._strips = [self._draw(place) for place in range(self.first, len(self.blocks))]
         self._measure()
 
@@ -109,10 +112,31 @@ class Window:
     def _draw(self, place: int) -> list[Strip]:
         block = self.blocks[place]
         lines = self.painter.lines(place, block, unfolded=place in self.unfolded)
-        strips = [Strip(line) for line in lines]
+        strips = self._strips_of(place, block, lines)
         if place == self.chosen and strips:
             strips[0] = _marked(strips[0], self.painter)
-        return [Strip.blank(0)] * self._gap(place) + strips
+        return [self._finished([]) for _ in range(self._gap(place))] + strips
+
+    def _strips_of(self, place: int, block: Block, lines: list[list[Segment]]) -> list[Strip]:
+        """What is settled of an answer that grows is not made again."""
+        if not isinstance(block, Said):
+            return [self._finished(line) for line in lines]
+        known, made = self._growing.pop(place, ([], []))
+        same = 0
+        for old, new in zip(known, lines, strict=False):
+            if old is not new:
+                break
+            same += 1
+        strips = made[:same] + [self._finished(line) for line in lines[same:]]
+        if not block.over:
+            self._growing[place] = list(lines), list(strips)
+        return strips
+
+    def _finished(self, line: list[Segment]) -> Strip:
+        """From edge to edge, on our ground: nothing is left to do when it is shown."""
+        width = self.painter.width + 2 * EDGE
+        base = self.painter.pen.base
+        return Strip([Segment(" " * EDGE), *line]).apply_style(base).crop_extend(0, width, base)
 
     def _measure(self) -> None:
         tops, height = [], 0
@@ -142,6 +166,4 @@ def _same(before: list[Strip], after: list[Strip]) -> int:
 def _marked(strip: Strip, painter: Painter) -> Strip:
     """The line of the block that the keys are at."""
     ground = Style(bgcolor=painter.pen.palette.panel)
-    width = max(0, painter.width - strip.cell_length)
-    segments = [Segment(one.text, (one.style or Style()) + ground) for one in strip]
-    return Strip([*segments, Segment(" " * width, ground)])
+    return Strip([Segment(one.text, (one.style or Style()) + ground) for one in strip])

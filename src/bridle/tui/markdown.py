@@ -12,7 +12,8 @@ from msgspec import Struct
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^`]*$")
 _ITEM = re.compile(r"^(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
 _HEADING = re.compile(r"^#{1,6}(?:[ \t]|$)")
-_MOST = 40  # lines of code in one piece
+_MOST = 24  # lines of code in one piece
+_LIST = 24  # lines of a list, after which its next item begins another piece
 
 
 class Piece(Struct, frozen=True):
@@ -59,7 +60,7 @@ class Pieces:
                 return None
             return Piece("code", text, self._language, self._joined)
         text = "\n".join([*self._lines, *rest]).strip("\n")
-        return Piece("text", text) if text.strip() else None
+        return Piece("text", text, joined=self._joined) if text.strip() else None
 
     def _line(self, line: str) -> None:
         if self._fence:
@@ -73,6 +74,10 @@ class Pieces:
         else:
             if self._lines and (_HEADING.match(line) or (self._blank and self._is_new(line))):
                 self._flush()
+            elif len(self._lines) >= _LIST and _ITEM.match(line) and _ITEM.match(self._lines[0]):
+                loose = self._blank
+                self._flush()
+                self._joined = not loose
             self._blank = False
             self._lines.append(line)
 
@@ -104,8 +109,8 @@ class Pieces:
     def _flush(self) -> None:
         text = "\n".join(self._lines).strip("\n")
         if text.strip():
-            self.done.append(Piece("text", text))
-        self._lines, self._blank = [], False
+            self.done.append(Piece("text", text, joined=self._joined))
+        self._lines, self._blank, self._joined = [], False, False
 
 
 def pieces_of(text: str) -> list[Piece]:

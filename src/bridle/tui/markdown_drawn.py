@@ -4,6 +4,9 @@ Imported when the first words come: the parser and the highlighter take their ti
 it was written, addresses stand beside their links, and what entities unfold to is cleaned again.
 """
 
+from collections.abc import Iterable
+from functools import cache
+from io import StringIO
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
@@ -21,7 +24,7 @@ from rich.markdown import (
 from rich.padding import Padding
 from rich.segment import Segment
 from rich.style import Style
-from rich.syntax import Syntax
+from rich.syntax import Syntax, SyntaxTheme
 from rich.table import Table
 from rich.text import Text, TextType
 from rich.theme import Theme
@@ -140,17 +143,37 @@ def draw_code(
     code = spaced(text)
     room = max(1, width - 4)
     ground = Style(bgcolor=palette.surface)
-    lexer = language if len(code) < 200_000 and _is_short(code) else "text"
-    syntax = Syntax(
-        code,
-        lexer or "text",
-        theme=palette.code,
-        background_color=palette.surface,
-        word_wrap=True,
-    )
-    lines = console.render_lines(syntax, console.options.update(width=room), style=ground, pad=True)
+    known = language if len(code) < 200_000 and _is_short(code) else ""
+    syntax = Syntax(code, known or "text", theme=_theme(palette.code))
+    highlighted = syntax.highlight(code)
     edge = Segment("  ", ground)
-    return [[edge, *line, edge] for line in lines]
+    lines: list[Line] = []
+    for row in highlighted.split("\n", allow_blank=True)[: code.count("\n") + 1]:
+        parts: Iterable[Text] = [row] if row.cell_len <= room else row.wrap(console, room)
+        for part in parts:
+            found = [Segment(one.text, _on(one.style, ground)) for one in part.render(console)]
+            rest = Segment(" " * max(0, room - part.cell_len), ground)
+            lines.append([edge, *(one for one in found if one.text != "\n"), rest, edge])
+    return lines
+
+
+def _on(style: Style | None, ground: Style) -> Style:
+    """Ours is the ground, whatever the highlighter's theme says."""
+    return (style or Style()) + ground
+
+
+@cache
+def _theme(name: str) -> SyntaxTheme:
+    """Read once: it takes longer than a page of code."""
+    return Syntax.get_theme(name)
+
+
+def warm(palette: Palette) -> None:
+    """Do what takes long the first time, so that the first answer does not wait for it."""
+    console = Console(file=StringIO(), width=80)
+    console.push_theme(theme_of(palette))
+    for piece in (Piece("text", "# a\n\n`b` **c**"), Piece("code", "x = 1", "python")):
+        draw_piece(piece, console, 40, palette)
 
 
 def _is_short(code: str) -> bool:
