@@ -9,7 +9,7 @@ from bridle.tui.app import BridleApp
 from tui.screen_rig import until
 
 _OURS = re.compile(  # what the screen itself writes: moves, colours, modes
-    r"\x1b\[[0-9;:?<>=]*[A-Za-z]|\x1b\[[0-9;]*t|\x1b[()][A-Z0-9]|\x1b[=>78]"
+    r"\x1b\[\d+;\d+H|\x1b\[[0-9;]*m|\x1b\[\?[0-9;]+[hl]|\x1b\[2[23];2t"
 )
 _POINTER = re.compile(r"\x1b\]22;[a-z-]+\x07")
 _TITLE = re.compile(r"\x1b\]2;[^\x00-\x1f\x7f-\x9f]*\x07")

@@ -93,7 +93,7 @@ class Picker(Dialog[str | None]):
                 self._refresh()
 
     def _refresh(self) -> None:
-        self.run_worker(self._ask(), group="asking", exclusive=True)
+        self.run_worker(self._ask, group="asking", exclusive=True)
 
     async def _ask(self) -> None:
         try:
@@ -145,7 +145,7 @@ class Picker(Dialog[str | None]):
         self._look_soon()
 
     def _look_soon(self) -> None:
-        self.run_worker(self._look(), group="looking", exclusive=True)
+        self.run_worker(self._look, group="looking", exclusive=True)
 
     async def _look(self) -> None:
         """The end of the highlighted session, once the highlight rests."""

@@ -7,6 +7,7 @@ Knows no session and no house: what stands open is given to it, and answers leav
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual import events
@@ -317,7 +318,7 @@ class QuestionPanel(Vertical, can_focus=True):
                 self.words.open(label, given)
                 self.sheet.refresh()
             case Preview(of):
-                self.run_worker(self._preview_rule(of), exclusive=True, group="preview")
+                self.run_worker(partial(self._preview_rule, of), exclusive=True, group="preview")
             case Turn(to):
                 self._pile.turn(to)
                 self._said = ""
