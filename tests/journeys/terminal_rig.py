@@ -1,0 +1,166 @@
+"""A real terminal (tmux) with the real program in it: keys go in, what is on the screen is read.
+
+Each has a server of tmux of its own, so that tests which run side by side share nothing.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+PATIENCE = 20.0  # seconds until a test that waits in vain gives up
+PAUSE = 0.7  # seconds that a person looks at a question: before that it takes no key
+_AROUND = '"$@"; echo "left with $?"; exec cat >/dev/null'
+_CONFIG = "set -g status off\nset -g escape-time 0\nset -g default-terminal tmux-256color\n"
+
+needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux: make system")
+
+
+class Place:
+    """A home, a state folder and a workspace that nobody else has."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home, self.state = folder / "home", folder / "state"
+        self.workspace = folder / "workspace"
+        self.home.mkdir()
+        self.workspace.mkdir()
+        self.environ = {
+            "HOME": str(self.home),
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "BRIDLE_STATE": str(self.state),
+            "LANG": "C.UTF-8",
+            "LC_ALL": "C.UTF-8",
+            "PYTHONWARNINGS": "error",
+            "COLORFGBG": "15;0",
+        }
+
+    def script(self, *replies: object, name: str = "script", **more: object) -> str:
+        """A scripted model with these replies: its name for `--model`."""
+        path = self.folder / f"{name}.json"
+        path.write_text(json.dumps({"replies": list(replies), **more}))
+        return f"scripted:{path}"
+
+    def sessions(self) -> list[str]:
+        """The ids of the sessions that there are."""
+        folder = self.state / "sessions"
+        return sorted(one.name for one in folder.iterdir()) if folder.exists() else []
+
+    def records(self, session: str) -> list[dict[str, object]]:
+        """What the log of a session says."""
+        log = self.state / "sessions" / session / "log.jsonl"
+        return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+class Terminal:
+    """One window of tmux with one program."""
+
+    def __init__(self, place: Place, *words: str, size: tuple[int, int] = (100, 30)) -> None:
+        self._socket = f"bridle-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        config = place.folder / f"{self._socket}.conf"
+        config.write_text(_CONFIG)
+        self._tmux = ["tmux", "-L", self._socket, "-f", str(config)]
+        given = [f"{name}={value}" for name, value in place.environ.items()]
+        program = ["bash", "-c", _AROUND, "bash", *words]
+        line = shlex.join(["env", "-i", *given, "TERM=tmux-256color", *program])
+        width, height = map(str, size)
+        new = ["new-session", "-d", "-x", width, "-y", height, "-c", str(place.workspace), line]
+        self._do(*new)
+
+    def _do(self, *words: str) -> str:
+        done = subprocess.run(
+            [*self._tmux, *words], capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+        assert done.returncode == 0, (words, done.stderr)
+        return done.stdout
+
+    def press(self, *keys: str) -> None:
+        """Keys by their names: Enter, Escape, C-c, F1."""
+        self._do("send-keys", *keys)
+
+    def type(self, text: str) -> None:
+        """Letters, as they are."""
+        self._do("send-keys", "-l", text)
+
+    def say(self, text: str) -> None:
+        """A prompt, sent."""
+        self.type(text)
+        self.until(text.rsplit(" ", 1)[-1])
+        self.press("Enter")
+
+    @property
+    def seen(self) -> str:
+        """The lines that are on the screen."""
+        return self._do("capture-pane", "-p")
+
+    @property
+    def painted(self) -> str:
+        """The same with its colours, as escape sequences."""
+        return self._do("capture-pane", "-p", "-e")
+
+    @property
+    def pid(self) -> int:
+        """The number of the program, which runs below a shell."""
+        shell = self._do("list-panes", "-F", "#{pane_pid}").strip()
+        children = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
+        return int(children[0])
+
+    def until(self, *wanted: str) -> str:
+        """Wait until all these words are on the screen; what is there."""
+        return self.when(lambda seen: all(one in seen for one in wanted), repr(wanted))
+
+    def until_gone(self, words: str) -> str:
+        """Wait until these words are no longer there."""
+        return self.when(lambda seen: words not in seen, f"without {words!r}")
+
+    def when(self, holds: object, what: str) -> str:
+        """Wait until it holds of what is seen."""
+        end = time.monotonic() + PATIENCE
+        while not holds(seen := self.seen):  # type: ignore[operator]
+            assert time.monotonic() < end, f"{what} never came:\n{seen}"
+            time.sleep(0.05)
+        return seen
+
+    def until_over(self, code: int = 0) -> str:
+        """Wait until the program has ended so; what it left on the terminal."""
+        return self.until(f"left with {code}")
+
+    def answer(self, key: str, question: str) -> str:
+        """Look at a question as a person does, press a key, and see it go; what is there then."""
+        self.until(question)
+        end = time.monotonic() + PATIENCE
+        while question in (seen := self.seen):
+            assert time.monotonic() < end, f"{key!r} did not answer:\n{seen}"
+            time.sleep(PAUSE)  # nothing is waited for: a key that comes sooner does not count
+            self.press(key)
+            pressed = time.monotonic()
+            while question in self.seen and time.monotonic() - pressed < 3:
+                time.sleep(0.05)
+        return seen
+
+    def leave(self) -> str:
+        """Ctrl-C twice; what is left on the terminal."""
+        self.press("C-c")
+        self.until("again leaves")
+        self.press("C-c")
+        return self.until_over()
+
+    def resize(self, width: int, height: int) -> None:
+        """Another size of the window."""
+        self._do("resize-window", "-x", str(width), "-y", str(height))
+
+    def close(self) -> None:
+        """End the server of tmux, and with it the program."""
+        subprocess.run([*self._tmux, "kill-server"], capture_output=True, check=False)
+
+
+def shell(command: str) -> dict[str, object]:
+    """A call of the shell, for a script."""
+    return {"name": "shell", "arguments": {"command": command}}
