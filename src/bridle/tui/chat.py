@@ -98,7 +98,15 @@ class ChatScreen(Commanding):
         """What there is room for."""
         width, height = event.size
         self.set_class(width >= _SIDE, "-wide")
+        was_small = self.has_class("-small")
         self.set_class(width < _LEAST[0] or height < _LEAST[1], "-small")
+        if was_small and not self.has_class("-small"):
+            self.call_after_refresh(self._come_back)
+
+    def _come_back(self) -> None:
+        """What was hidden can be typed into again."""
+        if self.app.focused is None:
+            self.composer.focus()
 
     def repaint(self, palette: Palette) -> None:
         """In other colours."""

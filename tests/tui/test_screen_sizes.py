@@ -1,0 +1,197 @@
+"""The screen in windows of any size, in light and dark, without colours, and with long sessions."""
+
+import random
+
+import pytest
+
+from bridle.events import PromptReceived, ResponseCompleted, TextDelta, ToolResultEvent, TurnEnded
+from bridle.messages import Message, Text, ToolOutput
+from bridle.promises.store import Record
+from bridle.tui.block_palette import DARK, LIGHT
+from bridle.tui.blocks_fold import Fold
+from bridle.tui.conversation_window import MOST
+from rig import run, seeds
+from tui.rig import call, own_house
+from tui.screen_rig import app_at, say, seen, shows, until
+
+
+def words(pilot):
+    """What is seen, without the scroll bar."""
+    return [line[:78].rstrip() for line in seen(pilot).splitlines()]
+
+
+def long_fold(turns):
+    fold, seq = Fold(), 0
+    for turn in range(1, turns + 1):
+        for event in (
+            PromptReceived(f"prompt {turn}", turn=turn),
+            TextDelta(f"answer {turn}"),
+            ResponseCompleted("complete", Message("assistant", (Text(f"answer {turn}"),))),
+            ToolResultEvent(ToolOutput(f"c{turn}", "a\nb", name="read")),
+            TurnEnded(turn, "done"),
+        ):
+            seq += 1
+            fold.take(Record(seq, "", event))
+    return fold
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 20), (40, 12), (24, 7)])
+def test_everything_that_counts_is_seen_in_windows_of_any_use(tmp_path, size):
+    """S10"""
+
+    async def story():
+        house = own_house(tmp_path, call("read", path="nothing"), {"text": "Hello there."})
+        async with app_at(house, size) as pilot:
+            await say(pilot, "hi")
+            shown = seen(pilot).splitlines()
+            assert any("Hello there." in line for line in shown)
+            assert shown[-1].strip().startswith("ask"), "the mode is the last thing to go"
+            assert ("context" in seen(pilot)) == (size[0] >= 100)
+
+    run(story())
+
+
+@pytest.mark.parametrize("size", [(20, 5), (23, 40), (100, 6), (2, 2), (1, 1)])
+def test_a_window_that_is_too_small_says_so_and_loses_nothing(tmp_path, size):
+    async def story():
+        async with app_at(own_house(tmp_path, {"text": "Hello there."}), size) as pilot:
+            if size[0] >= 20:
+                assert "too small" in " ".join(seen(pilot).split())
+            await pilot.resize_terminal(80, 24)
+            await say(pilot, "hi")
+            await pilot.press(*"draft")
+            await pilot.resize_terminal(*size)
+            await pilot.resize_terminal(80, 24)
+            await shows(pilot, "❯ hi")
+            await pilot.press("s")
+            assert pilot.app.chat.composer.text == "drafts"
+
+    run(story())
+
+
+def test_a_storm_of_resizes_while_it_streams_ends_in_order(tmp_path):
+    chance = random.Random(7)
+
+    async def story():
+        house = own_house(tmp_path, {"text": "word " * 300 + "the end", "pause": 0.002})
+        async with app_at(house) as pilot:
+            await say(pilot, "go", wait=False)
+            for _ in seeds(200):
+                await pilot.resize_terminal(chance.randint(1, 140), chance.randint(1, 50))
+            await pilot.resize_terminal(80, 24)
+            await shows(pilot, "the end")
+            assert pilot.app.chat.conversation.follows
+
+    run(story())
+
+
+@pytest.mark.parametrize("palette", [DARK, LIGHT])
+def test_themes_change_what_is_drawn(tmp_path, palette):
+    async def story():
+        async with app_at(own_house(tmp_path, {"text": "Hello."}), theme=palette.name) as pilot:
+            await say(pilot, "hi")
+            svg = pilot.app.export_screenshot()
+            assert palette.background in svg
+            other = LIGHT if palette is DARK else DARK
+            pilot.app.theme = other.name
+            await until(pilot, lambda: other.background in pilot.app.export_screenshot())
+            assert pilot.app.chat.conversation.window.painter.pen.palette is other
+
+    run(story())
+
+
+def test_without_colours_no_colour_is_shown(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def story():
+        async with app_at(own_house(tmp_path, {"text": "Hello."})) as pilot:
+            await say(pilot, "hi")
+            assert "Hello." in seen(pilot)
+            assert DARK.accent not in pilot.app.export_screenshot()
+
+    run(story())
+
+
+def test_a_light_terminal_gets_the_light_theme(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLORFGBG", "0;15")
+
+    async def story():
+        async with app_at(own_house(tmp_path, {"text": "Hello."})) as pilot:
+            assert pilot.app.theme == LIGHT.name
+
+    run(story())
+
+
+def test_of_a_long_session_only_the_end_is_drawn_and_the_rest_comes_by_scrolling(tmp_path):
+    async def story():
+        async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
+            view = pilot.app.chat.conversation
+            fold = long_fold(2000)
+            view.show(fold)
+            await shows(pilot, "answer 2000")
+            assert len(fold.blocks) - view.window.first < 200
+            first = view.window.first
+            await pilot.press("pageup", "pageup", "pageup")
+            before = words(pilot)
+            for _ in range(12):
+                await pilot.press("pageup")
+            await until(pilot, lambda: view.window.first < first)
+            assert not view.follows
+            for _ in range(12):
+                await pilot.press("pagedown")
+            await until(pilot, lambda: words(pilot) == before)
+            await pilot.press("ctrl+end")
+            await shows(pilot, "answer 2000")
+            assert view.follows
+
+    run(story())
+
+
+def test_the_very_first_block_can_be_reached(tmp_path):
+    async def story():
+        async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
+            view = pilot.app.chat.conversation
+            view.show(long_fold(120))
+            for _ in range(40):
+                await pilot.press("ctrl+home")
+                if not view.window.first and not view.scroll_offset.y:
+                    break
+            await until(pilot, lambda: "❯ prompt 1\n" in seen(pilot).replace(" \n", "\n"))
+
+    run(story())
+
+
+def test_what_is_drawn_stays_bounded_however_long_it_goes_on(tmp_path):
+    """Memory is flat: what went by is not kept drawn."""
+
+    async def story():
+        async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
+            view = pilot.app.chat.conversation
+            fold = Fold()
+            view.show(fold)
+            for seq, block in enumerate(long_fold(1000).blocks):
+                fold.add(block)
+                if not seq % 25:
+                    view.refresh_blocks()
+            view.refresh_blocks()
+            await pilot.pause()
+            assert len(fold.blocks) - view.window.first <= MOST + 40
+            assert len(view.window.painter._growths) <= MOST + 40
+
+    run(story())
+
+
+def test_who_has_scrolled_up_is_left_there_while_more_comes(tmp_path):
+    async def story():
+        async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
+            view = pilot.app.chat.conversation
+            fold = long_fold(60)
+            view.show(fold)
+            await pilot.press("pageup", "pageup")
+            before = words(pilot)
+            fold.add(long_fold(1).blocks[0])
+            view.refresh_blocks()
+            await pilot.pause()
+            assert words(pilot) == before
+
+    run(story())
