@@ -3,12 +3,15 @@
 from time import monotonic
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from textual import events
 from textual.app import App
 from textual.widgets import OptionList
 
 from bridle.tui.dialogs import AskText, Choose, Confirm, Field, Item, TextPage
-from bridle.tui.dialogs_sheet import Sheet, diff_lines
+from bridle.tui.dialogs_sheet import Sheet, _pieces, diff_lines
 from rig import run
 
 HOSTILE = "a\x1b[2Jb\u202ec\U000e0041"
@@ -216,3 +219,10 @@ def test_a_megabyte_is_wrapped_and_shown_to_its_end():
 def test_the_lines_of_a_diff_are_told_apart():
     found = diff_lines("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z\n")
     assert [kind for _, kind in found] == ["muted", "muted", "place", "removed", "added", ""]
+
+
+@given(st.text(st.sampled_from("ab 中e\u0301é-/"), max_size=80), st.integers(4, 30))
+def test_wrapping_loses_no_character_and_no_line_is_too_wide(text, width):
+    pieces = [piece for piece, _ in _pieces(text, "", width)]
+    assert "".join(pieces).replace(" ", "") == text.replace(" ", "")
+    assert all(cell_len(piece.rstrip(" ")) <= width for piece in pieces)

@@ -29,7 +29,7 @@ class BridleApp(App[int], inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
     CSS = """
-    Screen { background: $background; color: $foreground; }
+    ChatScreen { background: $background; color: $foreground; }
     Toast { background: $panel; padding: 0 1; }
     """
 

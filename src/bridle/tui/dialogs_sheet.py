@@ -3,6 +3,7 @@
 Whatever it is given is made neutral here. Knows whether its end was ever on the screen.
 """
 
+import re
 from collections.abc import Iterable
 
 from rich.cells import cell_len, chop_cells
@@ -14,6 +15,7 @@ from textual.strip import Strip
 
 from bridle.tui.clean import clean
 
+_COLUMN = re.compile(r" *(?:\S+ ){1,4}? +(?=\S)")  # where the second column of a table begins
 _SIGNS = {"+": "sheet--added", "-": "sheet--removed", "@": "sheet--place"}
 _KINDS = ("sheet--head", "sheet--muted", "sheet--warning", *_SIGNS.values())
 
@@ -25,6 +27,7 @@ class Sheet(ScrollView, can_focus=True):
     DEFAULT_CSS = """
     Sheet {
         height: auto; max-height: 100%; background: transparent; scrollbar-size-vertical: 1;
+        overflow-x: hidden; scrollbar-gutter: stable;
         & .sheet--head { text-style: bold; }
         & .sheet--muted { color: $foreground 60%; }
         & .sheet--warning { color: $text-warning; }
@@ -104,6 +107,17 @@ def diff_lines(diff: str) -> list[tuple[str, str]]:
 
 
 def _pieces(text: str, kind: str, width: int) -> Iterable[tuple[str, str]]:
+    """A line in as many as it takes, at the ends of words; what follows stands below its column."""
     if len(text) <= width and text.isascii():
         return ((text, kind),)
-    return [(piece, kind) for piece in chop_cells(text, width)] or ((text, kind),)
+    column = _COLUMN.match(text)
+    indent = " " * (column.end() if column and column.end() <= width // 2 else 0)
+    found: list[tuple[str, str]] = []
+    at, room = 0, width
+    while len(text) - at > room or cell_len(text[at:]) > room:
+        piece = chop_cells(text[at : at + room], room)[0]
+        space = piece.rfind(" ", len(piece) * 2 // 3)
+        piece = piece[: space + 1] if space > 0 else piece
+        found.append((indent * bool(found) + piece, kind))
+        at, room = at + len(piece), width - len(indent)
+    return [*found, (indent * bool(found) + text[at:], kind)]

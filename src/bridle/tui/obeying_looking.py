@@ -110,13 +110,13 @@ async def _compact(stage: Stage, rest: str) -> None:
     if not house.is_begun:
         stage.tell("There is nothing to shorten.")
         return
-    stage.tell("Shortening the conversation …")
+    stage.hint("shortening …")
     if not await house.session.compact():  # where it is shorter, the log says so
         stage.tell("There is nothing to shorten.")
 
 
 async def _doctor(stage: Stage, rest: str) -> None:
-    stage.tell("Looking at the machine …")
+    stage.hint("looking …")
     lines = await stage.lodging.doctor()
     await stage.ask(TextPage("Doctor", [(line, "") for line in lines]))
 

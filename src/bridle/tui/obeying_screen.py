@@ -54,6 +54,10 @@ class ScreenStage:
         tone, mark = _TONES[severity]
         self._screen.tell(said, tone, mark)
 
+    def hint(self, said: str) -> None:
+        """At the end of the bar."""
+        self._screen.bar.say(said)
+
     async def ask(self, dialog: Dialog[T]) -> T | None:
         """Show a dialog and wait for what it is left with."""
         return await self._screen.app.push_screen_wait(dialog)

@@ -27,6 +27,10 @@ class Stage(Protocol):
         """One notice, neutral and in plain text."""
         ...
 
+    def hint(self, said: str) -> None:
+        """A word that is gone after a while."""
+        ...
+
     async def ask(self, dialog: Dialog[T]) -> T | None:
         """Show a dialog and wait for what it is left with."""
         ...
