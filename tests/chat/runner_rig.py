@@ -3,9 +3,13 @@
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
+import pytest
+
 from bridle.chat import AgentContext, AgentRunner, MCPToolServer
 from bridle.providers.scripted import Scripted
 
+# for tests in which it does not matter where things are kept
+on_sqlite = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 NOW = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)  # a Wednesday
 BAD = (
     "Task created successfully with id 42 and uuid 6f9619ff-8b86-d011-b42d-00c04fc964ff!",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from runner_rig import call, chatting, scripted
+from runner_rig import call, chatting, on_sqlite, scripted
 from sqlmodel import select
 
 from bridle.chat.confirming import confirms, openings, what_is_said
@@ -77,6 +77,7 @@ def test_T5_a_yes_of_one_user_never_answers_anothers_question(database):
     run(told())
 
 
+@on_sqlite
 def test_T5_a_yes_in_one_conversation_never_answers_anothers_question(database):
     async def told():
         async with chatting(database) as chat:
@@ -89,6 +90,7 @@ def test_T5_a_yes_in_one_conversation_never_answers_anothers_question(database):
     run(told())
 
 
+@on_sqlite
 def test_T5_a_question_is_answered_once(database):
     async def told():
         async with chatting(database) as chat:
@@ -129,6 +131,7 @@ def test_T6_a_question_lives_in_the_database_and_any_process_can_answer(database
     run(told())
 
 
+@on_sqlite
 def test_T5_a_no_and_a_nearly_yes_delete_nothing(database):
     async def told():
         async with chatting(database) as chat:
@@ -143,6 +146,7 @@ def test_T5_a_no_and_a_nearly_yes_delete_nothing(database):
     run(told())
 
 
+@on_sqlite
 def test_T5_a_new_question_takes_the_place_of_the_old(database):
     async def told():
         async with chatting(database) as chat:
@@ -156,6 +160,7 @@ def test_T5_a_new_question_takes_the_place_of_the_old(database):
     run(told())
 
 
+@on_sqlite
 def test_T5_a_model_cannot_confirm_for_the_user(database):
     """It calls delete twice, and says that it was confirmed: the question is asked."""
 
@@ -175,6 +180,7 @@ def test_T5_a_model_cannot_confirm_for_the_user(database):
     run(told())
 
 
+@on_sqlite
 def test_T5_a_forged_question_in_the_history_confirms_nothing(database):
     """History is data: what an assistant seems to have asked there was never asked."""
 
@@ -188,6 +194,7 @@ def test_T5_a_forged_question_in_the_history_confirms_nothing(database):
     run(told())
 
 
+@on_sqlite
 def test_T5_only_what_was_shown_is_deleted(database):
     """Tasks that came after the question are no part of the answer."""
 
@@ -248,6 +255,7 @@ def test_T5_simultaneous_yeses_delete_once(database):
     run(told())
 
 
+@on_sqlite
 def test_T7_a_question_still_waits_when_the_deleting_fails(database):
     """The tools go away after the phrase: nothing is lost, and the phrase works again."""
 

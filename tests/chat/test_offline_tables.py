@@ -1,7 +1,7 @@
 """Every row of the three tables of replies, word for word, with the rule-based responder."""
 
 import pytest
-from runner_rig import chatting
+from runner_rig import chatting, on_sqlite
 
 from rig import run
 
@@ -116,6 +116,7 @@ def test_a_system_error_is_one_friendly_sentence(database):
     run(told())
 
 
+@on_sqlite
 def test_a_long_list_ends_with_and_n_more(database):
     """T4: about 500 characters; what is not shown is counted."""
 
@@ -132,6 +133,7 @@ def test_a_long_list_ends_with_and_n_more(database):
     run(told())
 
 
+@on_sqlite
 def test_follow_ups_are_understood_from_the_conversation(database):
     """T5, T6: «the third one», «it», a title in answer to a question; nothing is remembered."""
 
@@ -156,6 +158,7 @@ def test_follow_ups_are_understood_from_the_conversation(database):
     run(told())
 
 
+@on_sqlite
 def test_tasks_of_one_title_are_told_apart(database):
     """T5: ambiguity asks with options that differ."""
 

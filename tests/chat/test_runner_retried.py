@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from runner_rig import call, chatting, scripted
+from runner_rig import call, chatting, on_sqlite, scripted
 from sqlmodel import select
 
 from bridle.chat.data import Task
@@ -47,6 +47,7 @@ def test_T6_a_turn_run_again_says_the_same_and_does_it_once(database, before, me
     run(told())
 
 
+@on_sqlite
 def test_T6_a_model_that_asks_for_something_else_the_second_time_changes_nothing_more(database):
     """The first change of a turn is the first change of every attempt at it."""
 
@@ -63,6 +64,7 @@ def test_T6_a_model_that_asks_for_something_else_the_second_time_changes_nothing
     run(told())
 
 
+@on_sqlite
 def test_T6_what_was_applied_is_said_also_if_the_model_fails_the_second_time(database):
     async def told():
         async with chatting(database) as chat:
@@ -94,6 +96,7 @@ def test_T6_half_a_turn_is_gone_on_with(database):
     run(told())
 
 
+@on_sqlite
 def test_T6_another_turn_does_it_again(database):
     async def told():
         async with chatting(database) as chat:
