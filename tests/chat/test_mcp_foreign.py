@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chat_tools_rig import PROGRAM, Served, environ
-from tools.tool_names import ALL
+from tool_names import ALL
 
 from bridle.chat.binding import Binding, Seal
 from bridle.chat.data import Database
