@@ -243,3 +243,66 @@ def test_a_background_session_asks_here_and_can_do_everything_when_it_is_opened(
             assert (await house.session.wait(turn)).text == "More."
 
     run(story())
+
+
+def test_what_an_attached_session_has_and_may_use_is_told(tmp_path):
+    async def story():
+        async with with_another(tmp_path, "One.") as (house, _, name):
+            await house.resume(name)
+            assert "read" in {one.name for one in await house.tools()}
+            assert (await house.rules())[0].name == "mode: ask"
+            assert await house.mcp() == ()
+            assert (await house.budget())[0][::2] == ("money, this session", "no limit")
+            assert house.place.workspace == str(tmp_path / "workspace")
+            assert house.again() == f"bridle --resume {name}"
+
+    run(story())
+
+
+def test_an_answer_to_a_session_that_nobody_holds_waits_for_whoever_takes_it_up(tmp_path):
+    """A12: it is in the inbox, and the question is not asked again."""
+
+    async def story():
+        async with entered(own_house(tmp_path, "ok")) as house:
+            name = await asyncio.to_thread(parked, tmp_path)
+            (asked,) = await asked_in(house)
+            (line,) = [one for one in await house.sessions() if one.id == name]
+            assert (line.state, line.waiting, line.holder) == ("parked", 1, "")
+            await house.answer(name, asked.asked, YES)
+            assert await house.pending() == ()
+            assert not (tmp_path / "workspace/a.txt").exists()
+            await house.resume(name)
+            result = await house.session.wait(house.session.turn or 1)
+            assert result.ok and (tmp_path / "workspace/a.txt").read_text() == "a"
+
+    run(story())
+
+
+def parked(tmp_path):
+    """A session whose turn waits for an answer, with no process; its id."""
+    model = script(tmp_path, call("write", path="a.txt", content="a"), "ok", name="behind")
+    words = [sys.executable, "-m", "bridle", "run", "go", "--on-ask", "park", "-m", model]
+    where = tmp_path / "workspace"
+    subprocess.run(words, capture_output=True, cwd=where, timeout=40, stdin=subprocess.DEVNULL)
+    (log,) = (tmp_path / "state").glob("sessions/*/log.jsonl")
+    return log.parent.name
+
+
+def test_a_session_of_another_folder_works_there_again(tmp_path):
+    async def story():
+        other = tmp_path / "other"
+        other.mkdir()
+        write = call("write", path="a.txt", content="a")
+        async with entered(own_house(tmp_path, "One.", workspace=str(other))) as house:
+            await house.session.wait(await house.session.send("hi"))
+            name = house.session.id
+        async with entered(own_house(tmp_path, write, "Two.", mode="edits")) as house:
+            first = house.place.workspace
+            await house.resume(name)
+            assert (house.session.id, house.place.workspace) == (name, str(other))
+            await house.session.wait(await house.session.send("go"))
+            assert (other / "a.txt").exists() and not (tmp_path / "workspace/a.txt").exists()
+            await house.renew()
+            assert first != house.place.workspace
+
+    run(story())

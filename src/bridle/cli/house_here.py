@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from bridle.cli.asking import current
 from bridle.cli.changing import back
 from bridle.cli.find import find_session
@@ -26,6 +28,7 @@ from bridle.policy import Mode
 from bridle.promises.session import Answer
 from bridle.tui.commands import Command
 from bridle.tui.house import Asked, Found, Listed, Named, Place, Undone
+from bridle.tui.house_budget import budget_lines
 from bridle.tui.own_commands import own_commands, own_folder
 
 
@@ -191,26 +194,35 @@ class OwnHouse(Moving):
 
     async def tools(self) -> tuple[Named, ...]:
         """The tools that the model has."""
-        from bridle.cli.house_here_facts import tool_names
+        from bridle.cli.house_here_facts import to_named
+        from bridle.server.inventory import tools_of
 
-        return tool_names(self.engine)
+        if self._attached is not None:
+            return to_named(await self.desk.sessions_of_all.inventory.tools(self.session.id))
+        return to_named(tools_of(self.engine))
 
     async def mcp(self) -> tuple[Named, ...]:
         """The MCP servers of this folder; of one that does not count, why."""
-        from bridle.cli.house_here_facts import server_names
+        from bridle.cli.house_here_facts import to_named
+        from bridle.server.inventory import servers_of
 
-        return await asyncio.to_thread(server_names, self.setup.workspace)
+        return to_named(await asyncio.to_thread(servers_of, self.place.workspace))
 
     async def rules(self) -> tuple[Named, ...]:
         """The rules that hold, the mode, the grants of this session."""
-        from bridle.cli.house_here_facts import rule_names
+        from bridle.cli.house_here_facts import rule_names, to_named
 
+        if self._attached is not None:
+            return to_named(await self.desk.sessions_of_all.inventory.rules(self.session.id))
         return rule_names(self.engine, self.session)
 
     async def budget(self) -> tuple[tuple[str, str, str], ...]:
         """Limits as name, used, most."""
         from bridle.cli.house_here_facts import budget_of
 
+        if self._attached is not None:
+            found = await self.desk.sessions_of_all.budget(self.session.id)
+            return budget_lines(asdict(found.limits), found.metrics)
         return budget_of(self.session, self.engine.parts.limits)
 
     async def set_budget(self, money: float) -> None:

@@ -3,7 +3,6 @@
 Reads what is there; what was found is put into words elsewhere.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
@@ -15,7 +14,7 @@ from bridle.engine.limits import Limits
 from bridle.engine.session import Session
 from bridle.errors import SessionError, SessionLocked
 from bridle.promises.session import Conversation
-from bridle.server.inventory import rules_of, servers_of, tools_of
+from bridle.server.inventory import rules_of
 from bridle.tui.house import Named
 from bridle.tui.house_budget import budget_lines
 
@@ -37,16 +36,6 @@ def to_named(choices: "Choices", chosen: str = "") -> tuple[Named, ...]:
     if chosen and not any(one.chosen for one in found):
         return (Named(name=chosen, chosen=True), *found)
     return found
-
-
-def tool_names(engine: Engine) -> tuple[Named, ...]:
-    """The tools that the model has."""
-    return to_named(tools_of(engine))
-
-
-def server_names(workspace: Path) -> tuple[Named, ...]:
-    """The MCP servers of a folder; of one that does not count, why."""
-    return to_named(servers_of(str(workspace)))
 
 
 def rule_names(engine: Engine, session: Conversation) -> tuple[Named, ...]:

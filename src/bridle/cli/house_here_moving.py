@@ -88,7 +88,8 @@ class Moving:
     @property
     def engines(self) -> tuple[Engine, ...]:
         """The one for this session, and those in which a turn was left running."""
-        return (self.engine, *self._left)
+        mine = (self.engine,) if hasattr(self, "engine") else ()  # where we were never let in
+        return (*mine, *self._left)
 
     def opened(self, session_id: str) -> Session | None:
         """That session, if it is open in an engine of ours."""
@@ -112,7 +113,7 @@ class Moving:
                 await self._move(held.session, seen)
                 self._attached = held
             elif self._is_elsewhere(found):
-                await self._change({"workspace": None, "resume": found.id, "mode": None})
+                await self._change({"workspace": None, "resume": found.id})
             else:
                 await self._move(await self.engine.session(found.id), seen)
 
