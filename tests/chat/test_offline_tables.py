@@ -210,3 +210,24 @@ def test_the_fixed_sentences_are_in_the_users_language(
         database.close()
 
     run(told())
+
+
+@on_sqlite
+def test_replies_about_long_titles_stay_near_five_hundred_characters(database):
+    """T4: a title may have 200 characters, and ten of them may be in one reply."""
+
+    async def told():
+        async with chatting(database) as chat:
+            long = ["x" * 99 + f" {'y' * 95} {number}" for number in range(9)]
+            for message in (
+                "add tasks: " + ", ".join(one[:90] for one in long),
+                *(f"add '{one}'" for one in long),
+                "complete " + "x" * 99,
+                "list",
+                f"rename '{long[0]}' to {'z ' * 90}",
+                f"delete '{long[1]}'",
+                f"complete {'q' * 900}",
+            ):
+                assert 0 < len(await chat.say(message)) <= 520
+
+    run(told())

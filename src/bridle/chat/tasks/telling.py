@@ -12,7 +12,7 @@ from bridle.chat.profile import Telling, Wanted
 from bridle.chat.tasks.choosing import chosen, tasks_of
 from bridle.chat.tasks.offline_wish import Wish
 from bridle.chat.tasks.offline_words import understood
-from bridle.chat.tasks.wording import changes, listed, options, title
+from bridle.chat.tasks.wording import changes, joined, listed, options, title
 from bridle.chat.values import ToolCallRecord
 
 _READS = ("list_tasks", "search_tasks")
@@ -82,9 +82,10 @@ def _done(telling: Telling, done: Sequence[ToolCallRecord]) -> str:
     names = {one.tool_name for one in done}
     tasks = [task for one in done for task in tasks_of(one.data)]
     if names == {"add_task"}:
-        titles = [f"'{title(one, 60)}'" for one in tasks]
-        both = f" {telling.say('and')} "
-        words = ", ".join(titles[:-1]) + both + titles[-1] if len(titles) > 1 else titles[0]
+        titles = [f"'{title(one, 50)}'" for one in tasks]
+        words = joined(titles[:6], telling.say("and"))
+        if len(titles) > 6:
+            words = f"{', '.join(titles[:5])} {telling.say('list_more', count=len(titles) - 5)}"
         return telling.say("tasks_created", titles=words)
     if len(names) == 1 and (key := _MANY.get(done[0].tool_name)):
         return telling.say(key, count=len({str(one.get("id")) for one in tasks}))
@@ -126,9 +127,7 @@ def _one(telling: Telling, record: ToolCallRecord) -> str:
         named = _first_title(telling, record) or before
         given = record.parameters or dict.fromkeys(task.get("changed") or (), True)
         words = changes(telling, given, task)
-        return telling.say(
-            "task_updated", title=shown(named) if named else title(task), changes=words
-        )
+        return telling.say("task_updated", title=shown(named or title(task), 120), changes=words)
     if name == "bulk_delete" and len(tasks) == 1:
         return telling.say("task_deleted", title=title(task))
     if name == "bulk_update":

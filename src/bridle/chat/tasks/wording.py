@@ -14,7 +14,8 @@ from bridle.chat.tasks.choosing import Task
 
 _LONGEST = 500
 _LINE = 90  # characters of a title in a list
-_OPTIONS = 6
+_OPTIONS = 6  # that are named, each in so many characters
+_OPTION = 50
 
 
 def title(task: Task, longest: int = 200) -> str:
@@ -64,7 +65,7 @@ def _line(telling: Telling, number: int, task: Task) -> str:
 
 def options(telling: Telling, tasks: Sequence[Task]) -> str:
     """What there is to choose from; tasks of the same title are told apart."""
-    known = [title(one, _LINE) for one in tasks]
+    known = [title(one, _OPTION) for one in tasks]
     twice = {text for text, count in Counter(known).items() if count > 1}
     words: list[str] = []
     for place, task in enumerate(tasks[:_OPTIONS]):
@@ -108,9 +109,9 @@ def _changed(telling: Telling, name: str, task: Task) -> str:
     if name == "due":
         return telling.say("change_due", value=day(telling, value))
     if name == "tags":
-        tags = [f"'{shown(one, 50)}'" for one in value[:8]]
+        tags = [f"'{shown(one, 30)}'" for one in value[:5]]
         return telling.say("change_tags", value=joined(tags, telling.say("and")))
     if name == "priority":
         level = telling.replies.find(telling.language, f"priority_{str(value).lower()}")
         return telling.say("change_priority", value=level or shown(value, 20))
-    return telling.say(f"change_{name}", value=shown(value))
+    return telling.say(f"change_{name}", value=shown(value, 120))
