@@ -6,6 +6,8 @@ import pytest
 from tool_names import ALL
 
 from bridle.chat.binding import Binding
+from bridle.chat.data import Database
+from bridle.chat.tasks.server import MCPToolServer
 from bridle.chat.tools import is_result
 
 
@@ -202,3 +204,46 @@ def test_many_calls_at_once_are_all_answered_to_the_right_user(tools):
         titles = tools.titles(f"user{number}")
         assert len(titles) == 8
         assert all(title.startswith(f"user{number} ") for title in titles)
+
+
+def test_a_server_object_serves_one_event_loop_after_the_other(sqlite_url):
+    """T6: nothing of a call lives on in the process, not even the loop that it came from."""
+    database = Database(sqlite_url)
+    server = MCPToolServer(database.session_factory)
+
+    async def work(number):
+        return await server.call("add_task", {"title": f"t{number}"}, Binding("ana"))
+
+    async def last():
+        found = await server.call("list_tasks", {}, Binding("ana"))
+        await server.close()
+        return found
+
+    assert [asyncio.run(work(number))["success"] for number in range(3)] == [True] * 3
+    assert asyncio.run(last())["data"]["total"] == 3
+    database.close()
+
+
+def test_a_server_that_was_closed_can_be_used_again(sqlite_tools):
+    sqlite_tools.data("add_task", title="One")
+    sqlite_tools.run(sqlite_tools.server.close())
+    assert sqlite_tools.titles() == ["One"]
+
+
+def test_a_caller_who_leaves_takes_nobody_with_them(sqlite_tools):
+    """A call that is cancelled leaves the connection to the others."""
+    server = sqlite_tools.server
+
+    async def work():
+        calls = [
+            asyncio.ensure_future(server.call("add_task", {"title": f"t{n}"}, Binding("ana")))
+            for n in range(10)
+        ]
+        await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        for one in calls[5:]:
+            one.cancel()
+        await asyncio.wait(calls)
+        return [one.result()["success"] for one in calls[:5]]
+
+    assert sqlite_tools.run(work()) == [True] * 5
+    assert sqlite_tools.data("add_task", title="after")["title"] == "after"
