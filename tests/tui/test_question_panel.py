@@ -1,6 +1,7 @@
 """The panel of questions by its keys: what is asked, what counts, what never does (A9, S10)."""
 
 import pytest
+from textual.screen import ModalScreen
 
 from bridle.errors import ConfigError
 from bridle.promises.session import Answer
@@ -384,5 +385,49 @@ def test_another_sessions_question_says_whose_it_is():
         assert "Mend the docs" in shown_of(app)
         await pilot.press("y")
         assert app.given[0][0] == "there"
+
+    play(story)
+
+
+@pytest.mark.parametrize("key", ["s", "r", "a"])
+def test_a_key_that_is_not_offered_means_nothing(key):
+    async def story(app, pilot):
+        await put(pilot, asked(lasting=True, proposal="allow: shell(x)", group="g"))
+        await pilot.press(key)
+        await pilot.pause()
+        assert app.given == []
+        assert "shell: may this run?" in shown_of(app)
+
+    play(story)
+
+
+def test_what_was_pressed_for_a_page_above_answers_nothing_below():
+    """A9: a question that came up behind another page waits until it was seen."""
+
+    async def story(app, pilot):
+        app.push_screen(ModalScreen())
+        await pilot.pause()
+        app.panel.show([asked()], here="here")
+        await pilot.pause()
+        assert not app.panel.is_armed
+        app.pop_screen()
+        await pilot.pause()
+        app.panel._pressed("y", now() + 100, "y")
+        assert app.given == []
+        app.panel.draw()  # as the main screen does when it is back
+        await drawn(pilot)
+        await pilot.press("y")
+        assert len(app.given) == 1
+
+    play(story)
+
+
+def test_another_session_on_the_screen_takes_the_questions_along_without_a_word():
+    async def story(app, pilot):
+        await put(pilot, asked())
+        app.panel.forget()
+        await pilot.pause()
+        assert not app.panel.is_open
+        assert list(app._notifications) == []
 
     play(story)

@@ -95,6 +95,28 @@ def test_what_another_answers_first_goes_away(tmp_path):
     run(story())
 
 
+def test_a_question_that_comes_up_behind_a_page_is_not_answered_from_there(tmp_path):
+    """A9"""
+
+    async def story():
+        slow = {**call("shell", command="touch made"), "delay": 0.3}
+        house = own_house(tmp_path, slow, "Fine.")
+        async with app_at(house) as pilot:
+            await say(pilot, "make it", wait=False)
+            await pilot.press("f1")
+            panel = panel_of(pilot)
+            await until(pilot, lambda: panel.is_open)
+            await pilot.press("y", "y", "escape")
+            await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
+            await pilot.press("y")
+            assert house.session.history.pending
+            await asks(pilot)
+            await pilot.press("y")
+            await shows(pilot, "Fine.")
+
+    run(story())
+
+
 def test_a_rule_is_previewed_and_written(tmp_path):
     async def story():
         house = own_house(tmp_path, call("shell", command="touch made"), "Fine.")
@@ -176,6 +198,7 @@ def test_another_sessions_question_shows_wherever_one_is_and_is_answered_there(t
             await pilot.app.chat.rejoin()
             await shows(pilot, "1 question waits in other sessions (F3): make it")
             assert not panel_of(pilot).is_open
+            assert list(pilot.app._notifications) == []
             await pilot.press("f3")
             await shows(pilot, "$ touch made")
             page = pilot.app.screen

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from textual import events
 from textual.widgets import Input
 
-from bridle.tui.question_views import Given
+from bridle.tui.question_views import Given, Offer
 from bridle.workspace.text import neutral
 
 
@@ -27,6 +27,7 @@ class WordInput(Input):
     def __init__(self) -> None:
         super().__init__(max_length=4000, select_on_focus=False)
         self.given: Callable[[str], Given] | None = None
+        self.offers: tuple[Offer, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -37,7 +38,8 @@ class WordInput(Input):
         """Write words that become this."""
         self.given = given
         self.value = ""
-        self.placeholder = f"{label} … (Enter sends it, Esc goes back)"
+        self.placeholder = f"{label} …"
+        self.offers = (Offer("enter", f"send it: {label}"), Offer("escape", "back"))
         self.add_class("-open")
         self.focus()
 

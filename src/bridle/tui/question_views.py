@@ -112,8 +112,10 @@ class OneView:
         return words.question_lines(asked.asked, sheet, self._held(asked), asked.diff)
 
     def press(self, key: str) -> Outcome | None:
-        """What that key means here."""
+        """What that key means here; nothing, where it is not offered."""
         one = self._asked
+        if key not in {offer.key for offer in self.offers}:
+            return None
         match key:
             case "y":
                 return _given(one, Answer(True))
@@ -199,8 +201,11 @@ class RuleView:
 
     def lines(self, sheet: Sheet) -> list[Line]:
         """The rule, and all that was found out about it."""
-        found = list(sheet.barred(self.covers[0].asked.proposal, "command"))
-        for line in self._preview:
+        rule, rest = self.covers[0].asked.proposal, self._preview
+        if rest and rest[0].startswith(rule):  # it says where the rule holds, too
+            rule, rest = rest[0], rest[1:]
+        found = list(sheet.barred(rule, "command"))
+        for line in rest:
             found += sheet.noted("", line)
         return found
 

@@ -7,26 +7,18 @@ Knows no session and no house: what stands open is given to it, and answers leav
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
-from typing import ClassVar
 
-from textual import events
-from textual._time import get_time
-from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.content import Content
+from textual import events, work
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from bridle.errors import AgentError
 from bridle.policy import Mode
 from bridle.promises.session import Answer
 from bridle.tui.guarding import QUIET, Guard
 from bridle.tui.house import Asked
-from bridle.tui.question_input import WordInput
-from bridle.tui.question_offers import head_line, hint_line, key_line
+from bridle.tui.question_frame import QuestionFrame
 from bridle.tui.question_pile import Key, Pile
-from bridle.tui.question_sheet import QuestionSheet
 from bridle.tui.question_views import (
     Given,
     Held,
@@ -43,29 +35,10 @@ from bridle.workspace.text import one_line
 Previewed = Callable[[Asked], Awaitable[Sequence[str]]]
 _SCROLL = ("pageup", "pagedown", "home", "end", "up", "down")
 _WALK = {"tab": 1, "right": 1, "shift+tab": -1, "left": -1}
-_SHARE = 0.6  # of the window's height
-_FEWEST = 2  # lines of a question that are on the screen however small it is
 
 
-class QuestionPanel(Vertical, can_focus=True):
+class QuestionPanel(QuestionFrame, can_focus=True):
     """What waits for an answer. `show` says what stands open; nothing open, and it is gone."""
-
-    DEFAULT_CSS = """
-    QuestionPanel {
-        display: none;
-        height: auto;
-        border-top: heavy $warning;
-        &.-open { display: block; }
-        &:focus-within, &:focus { border-top: heavy $warning; }
-        & > #question-head { height: 1; text-style: bold; padding: 0 1; }
-        & > #question-foot { height: auto; padding: 0 1; color: $text-muted; }
-        & > #question-hint {
-            height: auto; max-height: 2; padding: 0 1; color: $text-warning; display: none;
-            &.-said { display: block; }
-        }
-    }
-    """
-    ALLOW_MAXIMIZE: ClassVar[bool] = False
 
     class Answered(Message):
         """An answer to one question; `mode` is what the session is to change to after it."""
@@ -100,51 +73,9 @@ class QuestionPanel(Vertical, can_focus=True):
         is_writing: Callable[[], bool] = lambda: False,
         quiet: float = QUIET,
     ) -> None:
-        super().__init__()
+        super().__init__(Pile(held), Guard(quiet))
         self._preview = preview
         self._is_writing = is_writing
-        self._guard = Guard(quiet)
-        self._pile = Pile(held)
-        self._said = ""  # what has to be said now
-        self._drawing = 0  # which drawing is awaited
-
-    def compose(self) -> ComposeResult:
-        """Head, sheet, words, keys."""
-        yield Static(id="question-head", markup=False)
-        yield QuestionSheet()
-        yield WordInput()
-        yield Static(id="question-foot", markup=False)
-        yield Static(id="question-hint", markup=False)
-
-    @property
-    def sheet(self) -> QuestionSheet:
-        """The paper."""
-        return self.query_one(QuestionSheet)
-
-    @property
-    def words(self) -> WordInput:
-        """Where words are written."""
-        return self.query_one(WordInput)
-
-    @property
-    def is_open(self) -> bool:
-        """Does anything wait for an answer here?"""
-        return bool(self._pile.open)
-
-    @property
-    def waiting(self) -> list[Asked]:
-        """What can be answered."""
-        return self._pile.open
-
-    @property
-    def current(self) -> Asked | None:
-        """What is looked at."""
-        return self._pile.current
-
-    @property
-    def is_armed(self) -> bool:
-        """Has what is asked been drawn?"""
-        return self._guard.is_drawn
 
     def show(
         self, standing: Sequence[Asked], gone: Mapping[str, str] | None = None, here: str = ""
@@ -159,6 +90,12 @@ class QuestionPanel(Vertical, can_focus=True):
         self._follow(view)
         if not was_open:
             self.take_keys()
+
+    def forget(self) -> None:
+        """Another session is on the screen: what stood here is none of its business."""
+        view = self._pile.view
+        self._pile.stand(())
+        self._follow(view)
 
     def go_to(self, key: Key) -> None:
         """Look at that one."""
@@ -191,78 +128,15 @@ class QuestionPanel(Vertical, can_focus=True):
         elif view is not before:
             self._close_words()
             self.sheet.write(view.lines)
-            self._draw()
+            self.draw()
             self.post_message(self.Moved())
         else:
             self._foot()
 
-    def _draw(self) -> None:
-        """Nothing counts before it has been drawn."""
-        self._guard.hide()
-        self._drawing += 1
-        self._fit()
-        self.call_after_refresh(self._drawn, self._drawing)
-
-    def _drawn(self, drawing: int) -> None:
-        if drawing != self._drawing or not self.is_open or not self.is_attached:
-            return
-        if self._fit() or not self.sheet.size.height:
-            self.call_after_refresh(self._drawn, drawing)
-            return
-        self._look()
-        self._guard.drawn(get_time())
-
-    def _look(self) -> None:
-        self.sheet.look()
-        self._foot()
-
-    def _fit(self) -> bool:
-        """As high as it has to be, and no higher than leaves room for the conversation."""
-        self._foot()
-        foot = self._keys().plain.count("\n") + 2 + self.words.is_open
-        room = max(_FEWEST, round(self.screen.size.height * _SHARE) - foot - 2)
-        height = max(1, min(self.sheet.count, room))
-        changed = self.sheet.styles.height is None or self.sheet.styles.height.value != height
-        if changed:
-            self.sheet.styles.height = height
-        return changed
-
-    def _keys(self) -> Content:
-        view = self._pile.view
-        width, high = max(10, self.size.width - 2), self.screen.size.height
-        return key_line(view.offers if view else (), width, short=width < 50 or high < 16)
-
-    def _foot(self) -> None:
-        if (view := self._pile.view) is None:
-            return
-        current = self._pile.current
-        other = current is not None and current.session_id != self._pile.here
-        head = head_line(view.head, self._pile.position, current.title if other and current else "")
-        self.query_one("#question-head", Static).update(head)
-        unseen = not self.sheet.seen and any(offer.whole for offer in view.offers)
-        hint = self._said or hint_line(
-            below=self.sheet.below,
-            unseen=unseen,
-            focused=self.has_focus or self.words.has_focus,
-            count=self._pile.position[1],
-            width=self.size.width - 2,
-        )
-        self.query_one("#question-foot", Static).update(self._keys())
-        line = self.query_one("#question-hint", Static)
-        line.update(hint)
-        line.set_class(bool(hint), "-said")
-
-    def on_resize(self) -> None:
-        """Fold anew, and see how high it may be."""
-        if self.is_open:
-            self.sheet.rewrite()
-            self._fit()
-            self.call_after_refresh(self._look)
-
     def on_focus(self) -> None:
         """What was pressed before was for somebody else."""
         if self.is_open and not self.words.is_open:
-            self._draw()
+            self.draw()
 
     def on_blur(self) -> None:
         """Say how to come back."""
@@ -316,9 +190,10 @@ class QuestionPanel(Vertical, can_focus=True):
                 self._give(outcome)
             case Write(label, given):
                 self.words.open(label, given)
-                self.sheet.refresh()
+                self._said = ""
+                self._fit()
             case Preview(of):
-                self.run_worker(partial(self._preview_rule, of), exclusive=True, group="preview")
+                self._preview_rule(of)
             case Turn(to):
                 self._pile.turn(to)
                 self._said = ""
@@ -336,6 +211,7 @@ class QuestionPanel(Vertical, can_focus=True):
             self.post_message(self.Answered(one.session_id, one, answer, given.mode))
         self._follow(view)
 
+    @work(exclusive=True, group="preview")
     async def _preview_rule(self, of: Asked) -> None:
         view = self._pile.view
         self._say("looking at what the rule would have covered …")
@@ -386,7 +262,3 @@ class QuestionPanel(Vertical, can_focus=True):
             self.app.notify(f"not sent: {text}", timeout=15, markup=False)
         if had and self.is_open:
             self.focus()
-
-    def _say(self, words: str) -> None:
-        self._said = words
-        self._foot()

@@ -63,6 +63,7 @@ class QuestionsFlow(Vertical):
     def begin(self, house: House) -> None:
         """Another session is on the screen: its questions stand here."""
         self.house = house
+        self.panel.forget()
         self._gone.clear()
         self._then = None
         self.update()

@@ -85,11 +85,15 @@ class Acts(Screen[None]):
 
     def leave(self) -> None:
         """End; what is typed is kept for the next time."""
+        self.give_back_held()
+        self.composer.keep_draft()
+        self.app.exit(0)
+
+    def give_back_held(self) -> None:
+        """What was held back goes into the composer, and so into this session's draft."""
         if self.carrying is not None and self.carrying.held:
             self.composer.give_back("\n".join(self.carrying.held))
             self.carrying.held.clear()
-        self.composer.keep_draft()
-        self.app.exit(0)
 
     def _copy_marked(self) -> bool:
         marked = self.get_selected_text() or getattr(self.app.focused, "selected_text", "")
@@ -116,6 +120,10 @@ class Acts(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A question that is looked at has these keys for itself."""
         return not (action in ("page", "mode") and self.questions.panel.has_focus)
+
+    def on_screen_resume(self) -> None:
+        """What was pressed over there answers nothing here."""
+        self.questions.panel.draw()
 
     def action_tray(self) -> None:
         """The questions of all sessions."""

@@ -20,7 +20,7 @@ from bridle.tui.question_pile import key_of
 from bridle.tui.questions import QuestionPanel
 from bridle.workspace.text import one_line
 
-_ROWS = 6  # questions that the list shows at once
+_ROWS = 5  # questions that the list shows at once
 
 
 def tray_words(others: Sequence[Asked], width: int) -> str:
@@ -73,9 +73,9 @@ class TrayPage(ModalScreen[None]):
     """Every question that waits, and the panel to answer them in."""
 
     DEFAULT_CSS = """
-    TrayPage { align: center middle; background: $background; }
+    TrayPage { align: left top; background: $background; }
     TrayPage > #tray-list { height: auto; max-height: 8; padding: 0 1; }
-    TrayPage > #tray-none { height: 1fr; padding: 0 1; color: $text-muted; }
+    TrayPage > #tray-none { height: auto; padding: 0 1; color: $text-muted; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f3", "leave", "back", show=False),
