@@ -11,6 +11,7 @@ from typing import Any
 from sqlmodel import Session, select
 
 from bridle.chat.confirming import Question
+from bridle.chat.data.engines import READS
 from bridle.chat.data.tables import PendingConfirmation as Row
 
 Factory = Callable[[], Any]
@@ -19,6 +20,7 @@ Factory = Callable[[], Any]
 def find(factory: Factory, user_id: str, conversation_id: str) -> Question | None:
     """The question that waits there."""
     with _owned(factory, user_id) as session:
+        session.connection(execution_options={READS: True})  # keeps nobody waiting who writes
         row = _row(session, user_id, conversation_id)
         return None if row is None else _question(row)
 

@@ -26,11 +26,13 @@ async def applied(factory: Callable[[], Any], user_id: str, turn_id: str) -> dic
 def _read(factory: Callable[[], Any], user_id: str, turn_id: str) -> dict[str, Applied]:
     from sqlmodel import select
 
+    from bridle.chat.data.engines import READS
     from bridle.chat.data.tables import Operation
 
     with factory() as session:
         if (own := getattr(session, "own", None)) is not None:
             own(user_id)
+        session.connection(execution_options={READS: True})
         here = Operation.user_id == user_id, Operation.turn_id == turn_id
         rows = list(session.exec(select(Operation).where(*here)))
     named = {row.key: Applied(row.tool, dict(row.result)) for row in rows}

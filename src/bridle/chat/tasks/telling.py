@@ -4,6 +4,7 @@ What was done is said from what the tools gave back; what the user asked for is 
 user's own words. Nothing is taken from what a model says of itself, nor from a title.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,19 @@ _MISSING = {
 }
 _LEVELS = ("low", "medium", "high")
 _QUERY = 80
+_CLAIMS = (
+    "task_created",
+    "task_completed",
+    "task_deleted",
+    "task_updated",
+    "confirm_delete",
+    "confirm_bulk",
+)
+_SAYS_DONE = re.compile(
+    r"\bI(?:'ve| have)(?: just| now)? (?:added|created|deleted|removed|marked|completed|updated"
+    r"|changed|renamed|moved|reopened|cleared)\b",
+    re.IGNORECASE,
+)
 
 
 def tell(telling: Telling) -> str:
@@ -43,8 +57,16 @@ def tell(telling: Telling) -> str:
         return _failure(telling, wish, changed[-1])
     read = [one for one in telling.records if one.tool_name in _READS]
     if not read:
-        return _asked(telling, wish)
+        asked = _asked(telling, wish)
+        return telling.say("unclear") if not asked and _claims(telling) else asked
     return _read(telling, wish, read[-1]) if read[-1].ok else _failure(telling, wish, read[-1])
+
+
+def _claims(telling: Telling) -> bool:
+    """Does the model say that it did, or asked, what it did not?"""
+    known = [telling.replies.find(telling.language, key) or "" for key in _CLAIMS]
+    starts = [one.partition("{")[0] for one in known]
+    return any(one in telling.said for one in starts) or _SAYS_DONE.search(telling.said) is not None
 
 
 def otherwise(telling: Telling) -> str:
