@@ -139,6 +139,8 @@ def _ran(tool: Tool, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
         return failed(error.code, error.message, **about)
     except ToolError as error:
         return failed("invalid_input", one_line(error.message, 300))
+    except UnicodeError:  # half a character, which nothing can keep
+        return failed("invalid_input", "The arguments cannot be read.")
 
 
 def _plain(data: Any) -> Any:

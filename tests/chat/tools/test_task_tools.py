@@ -159,6 +159,11 @@ def test_what_is_cleared_is_gone(tools):
         ("complete_task", {"task_id": "one"}, "invalid_input"),
         ("bulk_delete", {"task_ids": []}, "invalid_input"),
         ("bulk_delete", {"task_ids": [2**70]}, "not_found"),
+        ("complete_task", {"task_id": "\ud800"}, "invalid_input"),
+        ("bulk_delete", {"task_ids": ["\ud800"]}, "invalid_input"),
+        ("add_task", {"title": "x", "due": "3 days from \ud800"}, "invalid_date"),
+        ("add_task", {"title": "x", "\ud800": 1}, "invalid_input"),
+        ("add_task", {"title": "x", "notes": float("nan")}, "invalid_input"),
         ("no_such_tool", {}, "invalid_input"),
     ],
 )

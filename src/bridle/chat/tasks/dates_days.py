@@ -9,7 +9,7 @@ from calendar import monthrange
 from collections.abc import Callable
 from datetime import date, timedelta
 
-from bridle.chat.tasks.dates_spoken import NUMBER, WEEKDAY, Unclear, number, weekday
+from bridle.chat.tasks.dates_spoken import NUMBER, WEEKDAY, Unclear, number, unknown, weekday
 from bridle.chat.tasks.dates_written import written_day
 
 _UNIT = r"days?|weeks?|wks?|fortnights?|months?|years?|weekdays?|working days?|business days?"
@@ -67,7 +67,7 @@ def _ahead(found: re.Match[str], today: date) -> date:
 def _from(found: re.Match[str], today: date) -> date:
     start = today if found[3] in ("now", "today") else day_of(found[3], today)
     if start is None:
-        raise Unclear(f"I don't know which day '{found[3]}' is.")
+        raise unknown(found[3])
     return shifted(start, number(found[1]), found[2])
 
 
