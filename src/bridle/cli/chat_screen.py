@@ -6,6 +6,7 @@ what runs is settled also where the terminal was closed.
 
 import asyncio
 import gc
+import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from bridle.cli.turn import ENDING, on_signals
 from bridle.tui.app import BridleApp
 
 if TYPE_CHECKING:
+    from bridle.tui.first_run_values import Preface
     from bridle.tui.house import House
 
 
@@ -42,13 +44,18 @@ class Outcome:
 
 def talk(flags: dict[str, Any]) -> Outcome:
     """A screen on sessions that live in this process."""
-    return run_screen(lambda: _house(flags), flags.get("theme") or "")
+    return run_screen(lambda: _house(flags), flags.get("theme") or "", lambda: _preface(flags))
 
 
-def run_screen(opening: "Callable[[], House]", theme: str = "") -> Outcome:
-    """The whole of it, on any house."""
+def run_screen(
+    opening: "Callable[[], House]",
+    theme: str = "",
+    preface: "Callable[[], Preface] | None" = None,
+) -> Outcome:
+    """The whole of it, on any house; `preface` finds out what is to be asked before."""
     gc.freeze()  # what was imported stays
     app = BridleApp(opening, theme=theme)
+    app.chat.preface = preface
     try:
         return asyncio.run(_run(app))
     except KeyboardInterrupt:
@@ -59,7 +66,7 @@ async def _run(app: BridleApp) -> Outcome:
     code = DONE
     failure: BaseException | None = None
     try:
-        with on_signals(app.send_away, *ENDING):
+        with on_signals(app.send_away, signal.SIGINT, *ENDING):
             code = await app.run_async() or DONE
     except Exception as error:
         failure = error
@@ -76,6 +83,12 @@ async def _run(app: BridleApp) -> Outcome:
 def _session_of(app: BridleApp) -> str:
     """The command that goes on with the session; empty where nothing was written."""
     return app.house.again() if app.house is not None else ""
+
+
+def _preface(flags: dict[str, Any]) -> "Preface":
+    from bridle.cli.chat_preface import ChatPreface
+
+    return ChatPreface(flags)
 
 
 def _house(flags: dict[str, Any]) -> "House":

@@ -26,6 +26,7 @@ LEFT, BROKEN, SENT_AWAY = 0, 1, 130
 class BridleApp(App[int], inherit_bindings=False):
     """The screen on a house that is opened once the first picture stands."""
 
+    TITLE = "bridle"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
     CSS = """
@@ -94,7 +95,9 @@ class BridleApp(App[int], inherit_bindings=False):
 
     def _handle_exception(self, error: Exception) -> None:
         """Something broke: no traceback on the terminal; whoever ran us says what to do."""
-        self.failure = self.failure or error
+        self.failure = (
+            self.failure or getattr(error, "error", None) or error
+        )  # of a worker: its own
         self._return_code = BROKEN
         if self._exception is None:
             self._exception = error

@@ -65,10 +65,7 @@ class CallLines:
         name = clean_line(call.name, 40)
         colour = pen.accent if tone == "accent" else pen.tones[tone]
         room = self._width - 2 - cell_len(name) - 1 - 1
-        outcome = self._outcome(call)
-        shown = cut(outcome, max(0, min(cell_len(outcome), max(room // 3, room - 44))))
-        left = room - (cell_len(shown) + 3 if shown else 0)
-        subject = cut(clean_line(call.subject, 400), max(0, left))
+        subject, shown = _shared(clean_line(call.subject, 400), self._outcome(call), room)
         line = [Segment(f"{mark} ", colour), Segment(name, pen.bold)]
         if subject:
             line.append(Segment(f" {subject}", pen.text))
@@ -81,7 +78,7 @@ class CallLines:
         if call.state == "writing":
             return "…"
         if call.state == "asked":
-            return "waits for your answer"
+            return "asks"
         if call.state == "running" or call.state == "ready":
             return ""
         if call.diff:
@@ -142,6 +139,14 @@ class CallLines:
         if fill:
             shown = set_cell_size(shown, room)
         return [Segment("  │ ", self._pen.dim), Segment(shown, style)]
+
+
+def _shared(subject: str, outcome: str, room: int) -> tuple[str, str]:
+    """Both as far as there is room; where there is not, the outcome has a third or what is left."""
+    left = room - 3 - cell_len(subject)
+    shown = cut(outcome, max(left, room // 3, 0))
+    taken = cell_len(shown) + 3 if shown else 0
+    return cut(subject, max(0, room - taken)), shown
 
 
 def cut(text: str, room: int) -> str:

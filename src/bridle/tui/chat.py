@@ -6,8 +6,9 @@ shown comes from records: nothing stands there as done before its record came.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from time import perf_counter
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -35,7 +36,11 @@ from bridle.tui.screen_keys import KEYS
 from bridle.tui.side import Side
 from bridle.tui.working import Working
 
+if TYPE_CHECKING:
+    from bridle.tui.first_run_values import Preface
+
 _SIDE = 100  # columns from which on the side panel is shown
+_LATER = 0.2  # seconds
 _LEAST = (24, 7)  # columns and rows that something can be shown in
 
 
@@ -62,6 +67,7 @@ class ChatScreen(Commanding):
         self.house: House | None = None
         self.carrying: Carrying | None = None
         self.following: Following | None = None
+        self.preface: Callable[[], Preface] | None = None  # what is asked before that
         self._opening = opening
         self._open = asyncio.Event()
         self._frames = Frames()
@@ -128,6 +134,8 @@ class ChatScreen(Commanding):
     async def _enter(self) -> None:
         """Open the house; what is typed meanwhile stays."""
         try:
+            if self.preface is not None:
+                await self.introduce(self.preface())
             house = await asyncio.to_thread(self._opening)
             await house.enter()
         except AgentError as error:
@@ -136,8 +144,9 @@ class ChatScreen(Commanding):
         self.house = house
         await self.rejoin()
         self._open.set()
-        await asyncio.to_thread(self.conversation.warm)
-        await self.look_for_commands()
+        with suppress(Exception):  # a help, and its absence no news
+            await asyncio.to_thread(self.conversation.warm)
+        await self.settle_in()
 
     async def rejoin(self) -> None:
         """Watch the session that the house is in now: it was opened, or changed."""
@@ -146,6 +155,7 @@ class ChatScreen(Commanding):
             return
         if self._watch is not None:
             self._watch.cancel()
+        self.give_back_held()
         self.carrying = Carrying(house.session)
         typed = self.composer.whole
         self.composer.enter_session(house.session.id)
@@ -154,11 +164,18 @@ class ChatScreen(Commanding):
         self.following = Following(
             house.session, house.began, self._shown, self.draw_soon, self.heard
         )
-        self._watch = self.run_worker(self.following.run(), group="watch")
+        self._watch = self.run_worker(self._follow(self.following), group="watch")
         self.questions.begin(house)
         if house.session.is_parked:
             self.run_worker(self._go_on(), group="verbs")
         self.draw_soon()
+
+    async def _follow(self, following: Following) -> None:
+        """Until the session is left; one that cannot be followed any more is told."""
+        try:
+            await following.run()
+        except AgentError as error:
+            self.complain(error)
 
     async def _go_on(self) -> None:
         """A turn that was left waiting for answers goes on: its questions come up."""
@@ -196,6 +213,8 @@ class ChatScreen(Commanding):
             return
         state = self.conversation.fold.state
         busy = house.session.is_busy
+        if busy and not state.busy:
+            self.set_timer(_LATER, self.draw_soon)  # its end was told before it was over
         self.composer.is_busy = busy
         queued = tuple(one.content for one in state.waiting.values())
         self.working.tell(self._word(busy, carrying), queued, tuple(carrying.held))

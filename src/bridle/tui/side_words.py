@@ -45,7 +45,7 @@ def _meters(state: State, window: int, width: int) -> list[Row]:
         said.append(Row(f"{short_number(used)} tokens"))
     else:
         said.append(Row("not known" if state.used.invocations else "empty"))
-    cost = cost_of(state.used) if state.used.invocations else "nothing yet"
+    cost = cost_of(state.used).removeprefix("cost ") if state.used.invocations else "nothing yet"
     return [*said, Row(""), Row("cost", "dim"), Row(cost)]
 
 

@@ -13,6 +13,7 @@ from bridle.tui.clean import clean_line
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _MOST = 3  # prompts that are shown
+_ROOMY = 20  # rows from which on there is an empty line above
 
 
 class Working(Widget):
@@ -57,7 +58,8 @@ class Working(Widget):
             said.append((f"{_FRAMES[self._frame]} {self._word} · {passed} · Esc stops", "accent"))
         said += _listed("waits", self._queued, "Alt+Up takes it back")
         said += _listed("held", self._held, "Alt+Up takes it back, Alt+Down sends it")
-        return said
+        roomy = self.app.size.height >= _ROOMY
+        return [("", "dim"), *said] if said and roomy else said
 
     def render(self) -> Text:
         """The lines."""
@@ -65,7 +67,8 @@ class Working(Widget):
         text = Text(no_wrap=True, end="")
         for number, (line, tone) in enumerate(self.lines):
             text.append("\n" if number else "")
-            shown = clean_line(line, room)
+            indent = line[: len(line) - len(line.lstrip())]
+            shown = indent + clean_line(line, room - len(indent))
             text.append(shown, Style(color=getattr(self.palette, tone)))
         return text
 
