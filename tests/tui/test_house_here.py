@@ -1,10 +1,15 @@
 """A house with an engine of its own: sessions, modes, models, moving about (A9, A12, P4)."""
 
-import pytest
+import subprocess
+import sys
 
+import pytest
+from msgspec.structs import replace
+
+from bridle.cli.house_here import own_house as make_house
 from bridle.errors import AgentError, SessionBusy, SessionError
 from rig import run
-from tui.rig import call, entered, own_house, script
+from tui.rig import call, entered, own_house, script, workspace_in
 
 
 def test_a_house_is_entered_in_a_new_session_of_which_nothing_is_written(tmp_path):
@@ -130,5 +135,50 @@ def test_the_session_that_one_is_in_is_not_deleted_and_another_is(tmp_path):
             await house.renew()
             await house.delete(first)
             assert await house.sessions() == ()
+
+    run(story())
+
+
+def test_a_house_is_entered_without_what_talks_http_or_draws_a_screen(tmp_path):
+    """Opening is quick: what most people do not need is not loaded."""
+    code = (
+        "import asyncio, sys\n"
+        "from bridle.cli.house_here import own_house\n"
+        "async def story():\n"
+        "    house = own_house({'model': sys.argv[1], 'workspace': sys.argv[2]})\n"
+        "    await house.enter()\n"
+        "    assert house.mode == 'ask' and house.commands() == ()\n"
+        "    await house.leave()\n"
+        "asyncio.run(story())\n"
+        "heavy = ('aiohttp', 'litestar', 'textual', 'bridle.server', 'bridle.client')\n"
+        "assert [name for name in heavy if name in sys.modules] == []\n"
+    )
+    words = [sys.executable, "-c", code, script(tmp_path, "ok"), str(workspace_in(tmp_path))]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=40)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_the_settings_complain_of_is_a_remark_and_not_on_the_terminal(tmp_path, capfd):
+    async def story():
+        folder = workspace_in(tmp_path)
+        (folder / "AGENTS.md").write_text("be good\n")
+        flags = {"workspace": str(folder), "model": script(tmp_path, "ok")}
+        async with entered(make_house(flags)) as house:
+            (said,) = house.remarks()
+            assert "AGENTS.md is not read until the folder is trusted" in said
+            assert house.remarks() == ()
+
+    run(story())
+    assert capfd.readouterr().err == ""
+
+
+def test_a_house_that_could_not_be_entered_can_be_left(tmp_path):
+    async def story():
+        house = own_house(tmp_path, "ok")
+        house.setup.settings = replace(house.setup.settings, model="nonsense/x", provider="")
+        with pytest.raises(AgentError):
+            await house.enter()
+        await house.leave()
+        assert house.again() == ""
 
     run(story())

@@ -7,49 +7,55 @@ it. Any other holder gets letters. Which of the two it is, is found out here and
 import asyncio
 import os
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, cast
 
 from bridle.cli.house_here_desk import Desk
-from bridle.cli.house_here_followed import Followed
-from bridle.client import RemoteSession
 from bridle.errors import AgentError, SessionLocked
 from bridle.stores.glance import one as look
 from bridle.stores.holder import holder_of, pid_of
+
+if TYPE_CHECKING:  # what talks HTTP takes long to load, and most sessions are nobody else's
+    from bridle.cli.house_here_followed import Followed
+    from bridle.client import RemoteSession, SessionLine
 
 
 class Attached:
     """The session, and what it takes to be attached to it."""
 
-    def __init__(self, session: Followed | RemoteSession, leaving: AsyncExitStack) -> None:
+    def __init__(
+        self, session: "Followed | RemoteSession", leaving: AsyncExitStack, *, by_letters: bool
+    ) -> None:
         self.session = session
         self._leaving = leaving
+        self._by_letters = by_letters
 
     @property
     def model(self) -> str:
         """Provider and model of whoever carries it."""
-        found = self.session
-        return found.line.model if isinstance(found, RemoteSession) else found.model
+        return self._told.model
 
     @property
     def agent(self) -> str:
         """Who carries its turns."""
-        found = self.session
-        return (found.line.agent if isinstance(found, RemoteSession) else found.agent) or "loop"
+        return self._told.agent or "loop"
 
     @property
     def workspace(self) -> str:
         """Where it works."""
-        found = self.session
-        return found.line.workspace if isinstance(found, RemoteSession) else found.workspace
+        return self._told.workspace
+
+    @property
+    def _told(self) -> "Followed | SessionLine":
+        return cast("Followed | SessionLine", getattr(self.session, "line", self.session))
 
     async def use(self, **chosen: str) -> None:
         """Another model or agent. Raise `SessionLocked` where its holder cannot be asked that."""
-        if isinstance(self.session, RemoteSession):
-            await self.session.use(**chosen)
-            return
-        raise SessionLocked(
-            f"session {self.session.id} is in use by another process, which keeps its model",
-            hint="Change it there, or go on in a copy of it: /fork.",
-        )
+        if self._by_letters:
+            raise SessionLocked(
+                f"session {self.session.id} is in use by another process, which keeps its model",
+                hint="Change it there, or go on in a copy of it: /fork.",
+            )
+        await cast("RemoteSession", self.session).use(**chosen)
 
     async def close(self) -> None:
         """Look no longer; it goes on where it is."""
@@ -76,7 +82,7 @@ async def _in_background(session_id: str, pid: int) -> Attached | None:
     leaving = AsyncExitStack()
     try:
         client = await leaving.enter_async_context(supervised(session_id))
-        return Attached(await client.session(session_id), leaving)
+        return Attached(await client.session(session_id), leaving, by_letters=False)
     except AgentError:  # it cannot be talked to: letters reach it all the same
         await leaving.aclose()
         return None
@@ -86,9 +92,11 @@ async def _in_background(session_id: str, pid: int) -> Attached | None:
 
 
 async def _by_letters(desk: Desk, session_id: str) -> Attached:
+    from bridle.cli.house_here_followed import Followed
+
     found = await asyncio.to_thread(look, desk.folder.folder, session_id)
     if found is None:
         raise SessionLocked(f"session {session_id} is in use by {holder_of(desk.path(session_id))}")
     followed = Followed(desk.folder, found[1], desk.sessions_of_all)
     await followed.begin()
-    return Attached(followed, AsyncExitStack())
+    return Attached(followed, AsyncExitStack(), by_letters=True)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from bridle.cli.changing import take
 from bridle.cli.find import find_session
 from bridle.cli.words import person
-from bridle.client import RemoteSession, Undoing
 from bridle.config import Settings
 from bridle.engine.engine import Engine
 from bridle.engine.session import Session
@@ -135,10 +134,13 @@ class Desk:
         from bridle.server.views import Undo
 
         wanted = Undo(shown.turn, shown.token)
+        if isinstance(session, Session):
+            await self.sessions_of_all.undo_in(session, wanted, person())
+            return
+        from bridle.client import RemoteSession, Undoing  # it takes long to load
+
         if isinstance(session, RemoteSession):
             await session.undo(Undoing(turn=shown.turn, token=shown.token))
-        elif isinstance(session, Session):
-            await self.sessions_of_all.undo_in(session, wanted, person())
         else:
             await self.sessions_of_all.undo(session.id, wanted, person())
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict, replace
 
 from bridle.cli.words import person
-from bridle.client import RemoteSession
 from bridle.engine.engine import Engine
 from bridle.engine.limits import Limits
 from bridle.engine.session import Session
@@ -40,7 +39,7 @@ def to_named(choices: "Choices", chosen: str = "") -> tuple[Named, ...]:
 
 def rule_names(engine: Engine, session: Conversation) -> tuple[Named, ...]:
     """The mode, the grants of a session, and the rules that hold."""
-    grants = session.grants() if isinstance(session, Session | RemoteSession) else ()
+    grants = session.grants() if isinstance(session, Session) else ()
     return to_named(rules_of(engine.parts.rules, session.mode, grants))
 
 
@@ -54,10 +53,13 @@ async def narrow(session: Conversation, money: float) -> None:
     """A lower limit for the session's money, from the next turn on."""
     if not 0 < money < 1e9:
         raise SessionError("that is no sum of money", hint="For example: /budget 2.50")
+    if isinstance(session, Session):
+        await session.narrow(replace(session.limits, session_money=money), by=person())
+        return
+    from bridle.client import RemoteSession  # it takes long to load
+
     if isinstance(session, RemoteSession):
         await session.set_budget(session_money=money)
-    elif isinstance(session, Session):
-        await session.narrow(replace(session.limits, session_money=money), by=person())
     else:
         raise SessionLocked(
             f"session {session.id} is in use by another process, which keeps its limits",
