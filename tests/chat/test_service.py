@@ -266,9 +266,7 @@ def test_a_user_whose_money_is_spent_is_told_when_to_come_back(database):
 
     class Costly:
         async def run(self, context, message):
-            result = AgentResult(True, "done")
-            object.__setattr__(result, "dollars", 0.6)
-            return result
+            return AgentResult(True, "done", dollars=0.6)
 
     async def story():
         service = ChatService(database, Costly(), ServiceLimits(dollars_a_day=1.0))

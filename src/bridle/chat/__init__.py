@@ -10,10 +10,14 @@ if TYPE_CHECKING:
     from bridle.chat.app import ChatApp as ChatApp
     from bridle.chat.binding import Binding as Binding
     from bridle.chat.data import Database as Database
+    from bridle.chat.data import Owned as Owned
     from bridle.chat.profile import Profile as Profile
     from bridle.chat.remote import RemoteTools as RemoteTools
     from bridle.chat.runner import AgentRunner as AgentRunner
     from bridle.chat.service import ChatService as ChatService
+    from bridle.chat.service_values import Reply as Reply
+    from bridle.chat.service_values import ServiceLimits as ServiceLimits
+    from bridle.chat.service_values import Setting as Setting
     from bridle.chat.tasks.server import MCPToolServer as MCPToolServer
     from bridle.chat.toolbox import Call as Call
     from bridle.chat.toolbox import Toolbox as Toolbox
@@ -29,11 +33,12 @@ if TYPE_CHECKING:
 _HOMES = {
     "app": ("ChatApp",),
     "binding": ("Binding",),
-    "data": ("Database",),
+    "data": ("Database", "Owned"),
     "profile": ("Profile",),
     "remote": ("RemoteTools",),
     "runner": ("AgentRunner",),
     "service": ("ChatService",),
+    "service_values": ("Reply", "ServiceLimits", "Setting"),
     "tasks.server": ("MCPToolServer",),
     "toolbox": ("Call", "ToolFailed", "Toolbox"),
     "toolbox_server": ("ToolServer",),

@@ -97,11 +97,10 @@ class Worker:
 
     async def _keep(self, work: Work, result: AgentResult) -> Reply | None:
         """A database that is away for a moment is waited for; the fence keeps it right."""
-        dollars = float(getattr(result, "dollars", 0.0) or 0.0)
         for pause in (*_TRIES, None):
             try:
                 return await self.step(
-                    work.context.user_id, lambda s, d: finish(s, work, result, d, dollars)
+                    work.context.user_id, lambda s, d: finish(s, work, result, d)
                 )
             except Unavailable:
                 if pause is None:
