@@ -260,3 +260,21 @@ def test_T3_nobody_is_named_in_any_log_of_this_side(served, caplog):
     with caplog.at_level(logging.DEBUG):
         assert asyncio.run(work())["success"]
     assert "ana-the-user" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"title": "\ud800"}, {"title": float("nan")}, {"title": "x" * 300_000}, {"title": {1}}],
+)
+def test_what_cannot_be_sent_does_not_cost_the_connection(served, given):
+    async def work():
+        tools = RemoteTools(served.url, SECRET)
+        life = tools._link.life()
+        found = await tools.call("add_task", given, bound("turn:1", "dan"))
+        same = tools._link.life() is life
+        await tools.close()
+        return found, same
+
+    found, same = asyncio.run(work())
+    assert found["error"]["code"] == "invalid_input"
+    assert same

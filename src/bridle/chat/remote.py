@@ -6,12 +6,13 @@ a tool that reads changes nothing). Whatever happens, the answer is a typed resu
 """
 
 import asyncio
+import json
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from bridle.chat.binding import KEY, Binding, BindingRefused, Seal
+from bridle.chat.binding import KEY, Binding, Seal
 from bridle.chat.link import Life, Link
 from bridle.chat.tools import TROUBLE, ToolInfo, failed
 from bridle.errors import AgentError, ConfigError, ToolError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 SECRET = "BRIDLE_CHAT_SECRET"  # in the environment of both sides
 _PAGES = 50
+_LARGEST = 1 << 18  # bytes of a call
 
 
 class _Lost(Exception):
@@ -79,12 +81,12 @@ class RemoteTools:
 
     async def call(self, name: str, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
         """Call one of them for the user of the binding; a typed result."""
+        if not _can_be_sent(name, arguments):
+            return failed("invalid_input", "The arguments cannot be read, or are too long.")
         for again in (True, False):
             life = self._link.life()
             try:
                 return await self._once(life, name, arguments, binding)
-            except BindingRefused:
-                return failed("invalid_input", "The arguments cannot be read.")
             except _Lost as error:
                 life.end()
                 log.warning("the tool server was lost during %s: %s", one_line(name, 60), error)
@@ -166,3 +168,12 @@ def _is_gone(code: int) -> bool:
     from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR
 
     return code in (CONNECTION_CLOSED, INTERNAL_ERROR)
+
+
+def _can_be_sent(name: str, arguments: dict[str, Any]) -> bool:
+    """Half a character, or what is no JSON, would take the connection with it."""
+    try:
+        text = json.dumps([name, arguments], ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return len(text) <= _LARGEST
