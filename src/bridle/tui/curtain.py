@@ -6,6 +6,7 @@ happens behind it, `lift` gives the terminal back as it was.
 """
 
 import os
+import signal
 import sys
 from types import TracebackType
 from typing import Any
@@ -50,6 +51,8 @@ class Curtain:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if kind is KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # we are leaving, once is enough
         self.lift()
 
     def lift(self) -> None:
