@@ -143,6 +143,15 @@ def test_a_lease_that_is_renewed_is_not_taken(database, turns):
     assert not step(look, second, worker="w2", now=1000.0 + LIMITS.lease + 1).free
 
 
+def test_a_lease_that_is_renewed_between_a_look_and_a_claim_is_not_taken(database, turns):
+    step, first, second = turns
+    late = 1000.0 + LIMITS.lease + 1
+    head = step(look, second, worker="w2", now=late)
+    assert head.free and step(renew, first.work, now=late)
+    with database.owned("ana") as session, session.begin():
+        assert claim(head, session, Desk("w2", LIMITS, late)) is None
+
+
 def test_a_turn_that_was_released_can_be_taken_at_once(database, turns):
     step, first, _second = turns
     with database.owned("ana") as session, session.begin():

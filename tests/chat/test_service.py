@@ -10,6 +10,7 @@ from bridle.chat import ChatService
 from bridle.chat.data import Conversation, StoredMessage, Task, Turn
 from bridle.chat.refusals import (
     Crowded,
+    ForeignRow,
     KeyReused,
     MessageRefused,
     SpentOut,
@@ -192,6 +193,45 @@ def test_a_foreign_conversation_is_one_that_is_not_there(database, service):
         }
         assert rows(database, "ben", Turn) == []
         assert len((await service.conversation("ana", hers.conversation_id)).items) == 2
+
+    run(story())
+
+
+@pytest.mark.parametrize("name", ["", "\0", "\ud800", "é", "x" * 37, "x" * 10_000, "a\nb"])
+def test_an_id_that_could_be_none_is_a_conversation_that_is_not_there(service, name):
+    """T7: the database never sees it."""
+
+    async def story():
+        for attempt in (
+            service.reply("ana", "hi", name),
+            service.conversation("ana", name),
+            service.about("ana", name),
+            service.delete("ana", name),
+        ):
+            with pytest.raises(UnknownConversation):
+                await attempt
+
+    run(story())
+
+
+@pytest.mark.parametrize("name", ["", "\0", "\ud800", "x" * 201])
+def test_a_user_without_a_proper_name_is_refused(service, name):
+    """T3."""
+
+    async def story():
+        with pytest.raises(ForeignRow):
+            await service.reply(name, "hi")
+
+    run(story())
+
+
+def test_a_setting_or_a_key_that_cannot_be_kept_does_no_harm(service):
+    async def story():
+        odd = Setting("\0" * 3, "x" * 99)
+        assert (await service.reply("ana", "hi", setting=odd)).success
+        for key in ("x" * 256, "a\0b", "\ud800"):
+            with pytest.raises(MessageRefused, match="Idempotency-Key"):
+                await service.reply("ana", "hi", key=key)
 
     run(story())
 

@@ -25,6 +25,7 @@ from bridle.chat.service_pages import (
     find_conversation,
     list_conversations,
     list_messages,
+    plain_id,
 )
 from bridle.chat.service_steps import Place, arrive, claim, look
 from bridle.chat.service_values import (
@@ -73,7 +74,8 @@ class ChatService:
 
         `tell` hears "accepted" once the message is on disk. Raise what `refusals` draws.
         """
-        asked = Asked(user_id, message, conversation_id, key, setting or Setting())
+        place = None if conversation_id is None else plain_id(conversation_id)
+        asked = Asked(user_id, message, place, key, setting or Setting())
         self._check(asked)
         task = asyncio.create_task(self._whole(asked, tell))
         self._tasks.add(task)
@@ -96,20 +98,22 @@ class ChatService:
         count = self._count(limit)
         return await self.database.work(
             user_id,
-            lambda session: list_messages(session, conversation_id, cursor, count),
+            lambda session: list_messages(session, plain_id(conversation_id), cursor, count),
             reads=True,
         )
 
     async def about(self, user_id: str, conversation_id: str) -> ConversationInfo:
         """One conversation, without its messages. Raise `UnknownConversation`."""
         return await self.database.work(
-            user_id, lambda session: find_conversation(session, conversation_id), reads=True
+            user_id,
+            lambda session: find_conversation(session, plain_id(conversation_id)),
+            reads=True,
         )
 
     async def delete(self, user_id: str, conversation_id: str) -> None:
         """Delete a conversation with its messages; what its turns did stays done."""
         await self.database.work(
-            user_id, lambda session: delete_conversation(session, conversation_id)
+            user_id, lambda session: delete_conversation(session, plain_id(conversation_id))
         )
 
     async def close(self) -> None:
@@ -128,8 +132,8 @@ class ChatService:
         if lack := lacking(asked.message, RunLimits(message=self.limits.message)):
             long = lack == "missing_message_long"
             raise MessageRefused(_too_long(self.limits.message) if long else _NOTHING)
-        if len(asked.key) > 255 or "\0" in asked.key:
-            raise MessageRefused("The Idempotency-Key has to be at most 255 characters long.")
+        if len(asked.key) > 255 or not asked.key.isprintable():
+            raise MessageRefused("The Idempotency-Key has to be at most 255 plain characters.")
         if len(self._tasks) >= self.limits.accepted:
             raise Crowded(
                 "It's very busy right now. Please try again in a moment.", retry_after=5.0

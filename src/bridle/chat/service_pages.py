@@ -14,6 +14,9 @@ from bridle.chat.data import Conversation, OwnedSession, PendingConfirmation, St
 from bridle.chat.refusals import MessageRefused, UnknownConversation
 from bridle.chat.service_values import ConversationInfo, MessageInfo, Page
 
+_ID = 36  # characters
+UNKNOWN = "I couldn't find that conversation. Please start a new one."
+
 
 def list_conversations(session: OwnedSession, cursor: str, limit: int) -> Page[ConversationInfo]:
     """The newest first."""
@@ -44,11 +47,18 @@ def list_messages(
     return Page(tuple(_message(one) for one in reversed(shown)), more)
 
 
+def plain_id(conversation_id: str) -> str:
+    """An id as it could be one. Raise `UnknownConversation` for what no database should see."""
+    if not conversation_id or len(conversation_id) > _ID or not _is_plain(conversation_id):
+        raise UnknownConversation(UNKNOWN)
+    return conversation_id
+
+
 def find_conversation(session: OwnedSession, conversation_id: str) -> ConversationInfo:
     """One of them. Raise `UnknownConversation`."""
     row = session.get(Conversation, conversation_id)
     if row is None:
-        raise UnknownConversation("I couldn't find that conversation.")
+        raise UnknownConversation(UNKNOWN)
     return _info(row)
 
 
@@ -56,7 +66,7 @@ def delete_conversation(session: OwnedSession, conversation_id: str) -> None:
     """With everything in it. Raise `UnknownConversation`."""
     row = session.get(Conversation, conversation_id, with_for_update=True)
     if row is None:
-        raise UnknownConversation("I couldn't find that conversation.")
+        raise UnknownConversation(UNKNOWN)
     asked = col(PendingConfirmation.conversation_id) == conversation_id
     session.exec(delete(PendingConfirmation).where(asked))
     session.delete(row)
@@ -69,6 +79,10 @@ def _info(row: Conversation) -> ConversationInfo:
 def _message(row: StoredMessage) -> MessageInfo:
     calls = tuple(row.tool_calls or ())
     return MessageInfo(row.id, row.role, row.content, row.created_at, calls)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
 
 
 def _write(place: str) -> str:
@@ -85,6 +99,8 @@ def _read(cursor: str) -> str:
 
 def _read_moment(cursor: str) -> tuple[datetime, str]:
     when, _, name = _read(cursor).partition(" ")
+    if not _is_plain(name):
+        raise _bad(None)
     try:
         return datetime.fromisoformat(when).astimezone(UTC), name
     except (ValueError, OverflowError) as error:

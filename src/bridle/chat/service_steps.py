@@ -18,6 +18,7 @@ from sqlmodel import col, func, select
 from bridle.chat.data import Conversation, OwnedSession, StoredMessage, Turn, utc_now
 from bridle.chat.leases import is_dead
 from bridle.chat.refusals import Crowded, KeyReused, UnknownConversation
+from bridle.chat.service_pages import UNKNOWN
 from bridle.chat.service_values import Asked, Reply, ServiceLimits
 from bridle.chat.spending import charge_message, charge_money
 from bridle.chat.values import AgentContext, AgentResult, MessageHistory
@@ -116,6 +117,8 @@ def claim(head: Head, session: OwnedSession, desk: Desk) -> Work | None:
     turn = session.get(Turn, head.turn_id, with_for_update=True, populate_existing=True)
     if turn is None or turn.state == "done" or turn.fence != head.fence:
         return None
+    if turn.state == "running" and not desk.may_take(turn):
+        return None  # its worker was only slow, and has said so
     return _take(session, turn, desk)
 
 
@@ -133,11 +136,11 @@ def finish(session: OwnedSession, work: Work, result: AgentResult, desk: Desk) -
     turn = _held(session, work)
     if turn is None:
         return None
+    charge_money(session, result.dollars, desk.now)  # first: arrivals lock in this order, too
     turn.state, turn.success, turn.finished_at = "done", result.success, utc_now()
     message = _message(turn, 1, "assistant", result.response)
     message.tool_calls = _calls(result) or None
     session.add(message)
-    charge_money(session, result.dollars, desk.now)
     return _to_reply(turn, message)
 
 
@@ -166,14 +169,14 @@ def _conversation(session: OwnedSession, asked: Asked) -> Conversation:
         session.add(found)
         session.flush()
         return found
-    there = session.get(Conversation, asked.conversation_id, with_for_update=True)
+    there = session.get(Conversation, asked.conversation_id, with_for_update={"key_share": True})
     if there is None:
         raise _unknown()
     return there
 
 
 def _unknown() -> UnknownConversation:
-    return UnknownConversation("I couldn't find that conversation. Please start a new one.")
+    return UnknownConversation(UNKNOWN)
 
 
 def _open(conversation_id: str) -> Any:
@@ -194,9 +197,14 @@ def _new_turn(conversation: Conversation, asked: Asked) -> Turn:
         arrival=conversation.arrivals,
         key=asked.key or None,
         body=asked.body,
-        timezone=asked.setting.timezone[:64],
-        language=asked.setting.language[:35],
+        timezone=_plain(asked.setting.timezone, 64) or "UTC",
+        language=_plain(asked.setting.language, 35),
     )
+
+
+def _plain(word: str, longest: int) -> str:
+    """A word of the caller's as it can be kept, or nothing."""
+    return word if word.isascii() and word.isprintable() and len(word) <= longest else ""
 
 
 def _message(turn: Turn, half: int, role: str, content: str) -> StoredMessage:

@@ -43,7 +43,7 @@ class OwnedSession(Session):
 
     def own(self, user_id: str) -> "OwnedSession":
         """From here on this session is that user's. Asked for another one, it refuses."""
-        if not user_id or len(user_id) > LONGEST_USER or "\0" in user_id:
+        if not user_id or len(user_id) > LONGEST_USER or not _can_be_kept(user_id):
             raise ForeignRow("a session of the database has to belong to a user")
         if self.owner not in (None, user_id):
             raise ForeignRow("a session of the database belongs to one user for its whole life")
@@ -58,6 +58,11 @@ class OwnedSession(Session):
 
     bulk_insert_mappings = bulk_save_objects
     bulk_update_mappings = bulk_save_objects
+
+
+def _can_be_kept(name: str) -> bool:
+    """Neither a zero byte nor half a character, which no database takes."""
+    return "\0" not in name and not any("\ud800" <= one <= "\udfff" for one in name)
 
 
 def _mapped(kind: type[Owned]) -> Iterator[type[Owned]]:
