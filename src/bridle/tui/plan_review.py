@@ -56,11 +56,13 @@ class PlanView:
             case "e" if self._here:
                 return Given(((self.covers[0], Answer(True)),), mode="edits")
             case "c":
-                return Write("go, with these changes", lambda said: self._given(_yes(said)))
+                return Write("go; what to change", lambda said: self._given(_yes(said)))
             case "n":
                 return self._given(Answer(False))
             case "w":
-                return Write("what is wrong with it", lambda said: self._given(_no(said)))
+                return Write(
+                    "keep planning; what is wrong with it", lambda said: self._given(_no(said))
+                )
         return None
 
     def _given(self, answer: Answer) -> Given:

@@ -39,7 +39,7 @@ class WordInput(Input):
         self.given = given
         self.value = ""
         self.placeholder = f"{label} …"
-        self.offers = (Offer("enter", f"send it: {label}"), Offer("escape", "back"))
+        self.offers = (Offer("enter", "send"), Offer("escape", "back"))
         self.add_class("-open")
         self.focus()
 

@@ -128,7 +128,9 @@ class OneView:
             case "n":
                 return _given(one, Answer(False))
             case "w":
-                return Write("no, and instead", lambda said: _given(one, Answer(False, word=said)))
+                return Write(
+                    "no; what to do instead", lambda said: _given(one, Answer(False, word=said))
+                )
         return None
 
 
@@ -177,7 +179,9 @@ class GroupView:
             case "n":
                 return self._all(Answer(False))
             case "w":
-                return Write("no, and instead", lambda said: self._all(Answer(False, word=said)))
+                return Write(
+                    "no; what to do instead", lambda said: self._all(Answer(False, word=said))
+                )
             case "escape":
                 return Turn()
         return None

@@ -8,6 +8,7 @@ elsewhere. What is open is what the session says, never what was shown.
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import suppress
 
 from textual import work
 from textual.app import ComposeResult
@@ -21,6 +22,7 @@ from bridle.tui.notifying import calling
 from bridle.tui.questions import QuestionPanel
 from bridle.tui.title import Title
 from bridle.tui.tray import Tray, TrayPage, deliver
+from bridle.workspace import change
 from bridle.workspace.text import one_line
 from bridle.workspace.wording import answered_words
 
@@ -50,6 +52,7 @@ class QuestionsFlow(Vertical):
         self._how = how  # the person is called; empty: as the settings say
         self._write = write
         self._gone: dict[str, str] = {}  # why, by what was shown
+        self._diffs: dict[str, str] = {}  # of files that lie elsewhere, by what was shown
         self._then: Mode | None = None  # once the plan was agreed
         self._title = Title()
         self.panel = QuestionPanel(self._preview, self._held, is_writing=is_writing)
@@ -73,7 +76,7 @@ class QuestionsFlow(Vertical):
         """A record came."""
         match event:
             case ApprovalAsked():
-                self.update()
+                self._come_up(event)
                 self.call(f"{one_line(event.call.name, 40)}: an answer is needed")
             case ApprovalAnswered():
                 said = answered_words(event)
@@ -90,6 +93,23 @@ class QuestionsFlow(Vertical):
             case TurnParked():
                 self.update()
 
+    def _come_up(self, asked: ApprovalAsked) -> None:
+        """A new question; where the file lies elsewhere, the change is asked for first."""
+        elsewhere = self.house is not None and bool(self.house.place.server)
+        if elsewhere and change.told(dict(asked.call.arguments), None) is not None:
+            self._ask_change()
+        else:
+            self.update()
+
+    @work
+    async def _ask_change(self) -> None:
+        house = self.house
+        with suppress(AgentError):
+            found = await house.pending() if house is not None else ()
+            self._diffs = {one.asked.shown: one.diff for one in found}
+        if house is self.house:
+            self.update()
+
     def update(self) -> None:
         """Show what stands open now."""
         house = self.house
@@ -97,9 +117,13 @@ class QuestionsFlow(Vertical):
             return
         session = house.session
         pending = session.history.pending.values()
-        open_now = [Asked(session_id=session.id, title=session.title, asked=one) for one in pending]
+        open_now = [self._asked(session.id, session.title, one) for one in pending]
         gone = {one.asked.shown: _OVER for one in self.panel.waiting} | self._gone
         self.panel.show(open_now, gone, here=session.id)
+
+    def _asked(self, session_id: str, title: str, asked: ApprovalAsked) -> Asked:
+        diff = self._diffs.get(asked.shown, "")
+        return Asked(session_id=session_id, title=title, asked=asked, diff=diff)
 
     @work(exclusive=True, group="others")
     async def watch_others(self) -> None:
