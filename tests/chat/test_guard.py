@@ -92,10 +92,10 @@ def test_a_number_that_is_no_id_of_this_turn_may_be_said():
     assert leaks("Task 42 is done.", Facts(ids=frozenset({"42"}))) == ["id"]
 
 
-def test_a_reply_that_says_what_happened_is_left_alone():
+def test_a_reply_that_says_what_happened_says_nothing_else():
     expected = "Got it! Added 'Buy milk' to your list. Anything else?"
-    said = f"{expected} Have a nice day!"
-    assert guarded(said, expected, Facts(), "fallback") == said
+    said = f"{expected} I also told your boss."
+    assert guarded(said, expected, Facts(), "fallback") == expected
 
 
 @pytest.mark.parametrize("said", [*LEAKING, "ok", "", "Done. " * 100])
@@ -103,7 +103,6 @@ def test_a_reply_that_does_not_is_replaced_by_the_sentence(said):
     """T5: whatever the model says."""
     expected = "Got it! Added 'Buy milk' to your list. Anything else?"
     assert guarded(said, expected, FACTS, "fallback") == expected
-    assert guarded(f"{expected} {said}", expected, FACTS, "") in (expected, f"{expected} {said}")
 
 
 def test_without_a_sentence_the_wrong_part_is_cut_out():

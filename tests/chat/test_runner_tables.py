@@ -136,6 +136,31 @@ def test_T5_a_model_that_chooses_for_the_user_is_stopped(sqlite):
     run(told())
 
 
+def test_T5_what_is_done_is_completed_last(sqlite):
+    """Two tasks fit the words, and only one of them is open: there is nothing to ask."""
+
+    async def told():
+        async with chatting(sqlite) as chat:
+            ids = await prepared(chat, "Buy milk", "Buy oat milk")
+            await answered(chat, "x", call("complete_task", task_id=ids["Buy oat milk"]), "ok")
+            steps = call("list_tasks"), call("complete_task", task_id=ids["Buy milk"])
+            result = await answered(chat, "complete milk", *steps, "ok")
+            assert result.response == "Great! I've marked 'Buy milk' as complete."
+
+    run(told())
+
+
+def test_T5_a_question_about_the_list_is_the_models_to_answer(sqlite):
+    async def told():
+        async with chatting(sqlite) as chat:
+            await prepared(chat, "Buy milk", "Call mom")
+            said = "I would start with 'Buy milk'."
+            result = await answered(chat, "what should I do first?", call("list_tasks"), said)
+            assert result.response == said
+
+    run(told())
+
+
 @pytest.mark.parametrize("said", BAD)
 def test_T5_invalid_whatever_the_model_says(sqlite, said):
     async def told():

@@ -38,9 +38,9 @@ def leaks(text: str, facts: Facts) -> list[str]:
     found = []
     if plain(text) != text:
         found.append("control")
-    if any(one and one in text for one in facts.hidden):
-        found.append("identity")
     bare = without_titles(text, facts.titles)
+    if any(one and one in bare for one in facts.hidden):
+        found.append("identity")
     found += [name for name, pattern in LEAKS if pattern.search(bare)]
     if _names_an_id(bare, facts.ids):
         found.append("id")
@@ -63,16 +63,15 @@ def _says(text: str, words: Iterable[str]) -> bool:
 
 
 def guarded(said: str, expected: str, facts: Facts, fallback: str) -> str:
-    """The reply: what the model said, if it may be said and says what happened; else the repair.
+    """The reply: the sentence that the calls come to, or what the model said if it may be said.
 
-    `expected` is the sentence that the calls come to. Where there is one, a reply has to hold it,
-    word for word. Where there is none, what is wrong is cut out; if nothing is left, `fallback`.
+    Where there is a sentence (`expected`), it is the reply, word for word, whatever else was said.
+    Where there is none, what is wrong is cut out; if nothing is left, it is `fallback`.
     """
-    said = said.strip()
-    found = problems(said, facts)
     if expected:
-        return said if expected in said and not found else expected
-    if not found:
+        return expected
+    said = said.strip()
+    if not problems(said, facts):
         return said
     kept = _cut_out(said, facts)
     return fallback if problems(kept, facts) else kept  # pieces may add up to something wrong

@@ -40,12 +40,12 @@ Tell = Callable[[Telling], str]  # the sentence that the calls come to; empty: t
 
 @dataclass(frozen=True)
 class Wanted:
-    """A call that the model asks for: what the user said, and the titles that came up, by id."""
+    """A call that the model asks for: what the user said, and what was called before it."""
 
     message: str
     tool: str
     arguments: Mapping[str, Any]
-    titles: Mapping[str, str]
+    records: tuple[ToolCallRecord, ...] = ()
 
 
 Vet = Callable[[Wanted], Mapping[str, Any] | None]  # a failure in its place; None: it may go on

@@ -63,7 +63,7 @@ class Run:
     async def call(self, info: ToolInfo, arguments: dict[str, Any]) -> dict[str, Any]:
         """What the model asked for: done, or answered with why not."""
         if not info.reads and not self.is_full:
-            wanted = Wanted(self.message, info.name, arguments, self.titles)
+            wanted = Wanted(self.message, info.name, arguments, tuple(self.records))
             if (refused := self.profile.vet(wanted)) is not None:
                 result = {"success": False, "error": dict(refused)}
                 self.note(info.name, arguments, result)

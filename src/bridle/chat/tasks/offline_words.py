@@ -42,6 +42,7 @@ _AFTER = re.compile(
     r"|tasks?|one)$",
     re.IGNORECASE,
 )
+_THEIRS = re.compile(r"\b(?:tasks?|lists?|todos?|data|everything)\b", re.IGNORECASE)
 _QUOTED = re.compile(
     r"(?:the |my )?(?:tasks? )?(?:called |named )?['\"“‘](.+)['\"”’](?: tasks?)?", re.IGNORECASE
 )
@@ -108,7 +109,7 @@ def understood(message: str) -> Wish:
         if re.search(pattern, whole, re.IGNORECASE):
             return Wish(kind)
     text = _TRAILING.sub("", _POLITE.sub("", _POLITE.sub("", whole))).strip()
-    if _FOREIGN.search(_unquoted(text)) and not read_adding(text):
+    if _is_foreign(_unquoted(text)) and not read_adding(text):
         return Wish("foreign")
     if number := place(text):
         return Wish("pick", number=number)
@@ -116,6 +117,11 @@ def understood(message: str) -> Wish:
         if (wish := read(text)) is not None:
             return wish
     return Wish("unknown", subject_of(text))
+
+
+def _is_foreign(text: str) -> bool:
+    """Does it ask for the tasks of somebody else?"""
+    return _FOREIGN.search(text) is not None and _THEIRS.search(text) is not None
 
 
 def place(text: str) -> int:

@@ -37,6 +37,7 @@ _CLAIMS = (
     "confirm_delete",
     "confirm_bulk",
 )
+_ABOUT = re.compile(r"\b(?:most|best|next|first|why|when|how long|should|summar\w+)\b", re.I)
 _SAYS_DONE = re.compile(
     r"\bI(?:'ve| have)(?: just| now)? (?:added|created|deleted|removed|marked|completed|updated"
     r"|changed|renamed|moved|reopened|cleared)\b",
@@ -84,11 +85,12 @@ def otherwise(telling: Telling) -> str:
 def vet(wanted: Wanted) -> dict[str, Any] | None:
     """A call about one of several tasks that the user's words fit: the user is asked which."""
     wish = understood(wanted.message)
-    if not wish.is_action or not wish.subject or "task_id" not in wanted.arguments:
+    if not wish.is_action or not _says_which(wish) or "task_id" not in wanted.arguments:
         return None
-    tasks = [{"id": key, "title": name} for key, name in wanted.titles.items()]
-    fitting = chosen("delete", wish.subject, tasks)
-    if len(fitting) < 2 or str(wanted.arguments["task_id"]) not in {one["id"] for one in fitting}:
+    tasks = {str(one.get("id")): one for made in wanted.records for one in tasks_of(made.data)}
+    fitting = chosen(wish.kind, wish.subject, list(tasks.values()))
+    ids = {str(one.get("id")) for one in fitting}
+    if len(fitting) < 2 or str(wanted.arguments["task_id"]) not in ids:
         return None
     return {
         "code": "ambiguous",
@@ -220,7 +222,7 @@ def _asked(telling: Telling, wish: Wish) -> str:
 def _read(telling: Telling, wish: Wish, record: ToolCallRecord) -> str:
     """Only looked at: a list is shown; what the words do not fit, or fit twice, is said."""
     tasks = tasks_of(record.data)
-    if wish.kind == "list" or (wish.every and not tasks):
+    if (wish.kind == "list" and _is_plain(telling)) or (wish.every and not tasks):
         return _shown_list(telling, record)
     if wish.kind == "search":
         found = (
@@ -229,7 +231,7 @@ def _read(telling: Telling, wish: Wish, record: ToolCallRecord) -> str:
         if not found:
             return telling.say("not_found", query=_query(telling, wish, record))
         return listed(telling, found, len(found))
-    if wish.is_action and wish.subject and wish.subject.lower() not in ("it", "that", "this"):
+    if wish.is_action and _says_which(wish):
         fitting = chosen(wish.kind, wish.subject, tasks)
         if not fitting:
             return telling.say("not_found", query=_query(telling, wish, record))
@@ -240,6 +242,15 @@ def _read(telling: Telling, wish: Wish, record: ToolCallRecord) -> str:
             "" if wish.kind != "update" or wish.fields.given else _what_to_change(telling, fitting)
         )
     return _shown_list(telling, record) if _looks_like_a_list(telling.said, tasks) else ""
+
+
+def _says_which(wish: Wish) -> bool:
+    return bool(wish.subject) and wish.subject.lower() not in ("it", "that", "this", "them")
+
+
+def _is_plain(telling: Telling) -> bool:
+    """Is it the list that is asked for, and not something about it that a model can tell?"""
+    return not telling.said or _ABOUT.search(telling.message) is None
 
 
 def _what_to_change(telling: Telling, fitting: Sequence[Any]) -> str:
