@@ -71,7 +71,7 @@ def _grant(trust: "Trust", root: Path, *, yes: bool) -> int:
     if all(one.trusted for one in files):
         click.echo("All of this is trusted already.")
         return 0
-    _check(files, root)
+    check_files(files, root)
     if not confirm(f"Let this count in {root}?", yes=yes):
         raise click.Abort
     trust.grant(root, files)
@@ -91,7 +91,7 @@ def _show(one: "Counting", paint: Paint) -> None:
         click.echo(f"  │ {neutral(line.rstrip(chr(13)), keep=chr(9))}")
 
 
-def _check(files: "tuple[Counting, ...]", root: Path) -> None:
+def check_files(files: "tuple[Counting, ...]", root: Path) -> None:
     """Rules and hooks that cannot be understood would keep bridle from starting: refused."""
     from bridle.config.diagnostics import parse_diagnostics
     from bridle.config.hooks import parse_hooks

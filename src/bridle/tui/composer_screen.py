@@ -7,7 +7,7 @@ sends it. What the commands need is imported when the first of them is typed.
 import asyncio
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bridle.config.places import state_place
 from bridle.errors import AgentError
@@ -18,7 +18,9 @@ from bridle.tui.screen_acts import Acts
 
 if TYPE_CHECKING:
     from bridle.tui.dialogs import Dialog
+    from bridle.tui.first_run_values import Preface
     from bridle.tui.obeying_screen import ScreenStage
+    from bridle.tui.screen_following import Following
 
 
 class Commanding(Acts):
@@ -26,6 +28,11 @@ class Commanding(Acts):
 
     _own: tuple[Command, ...] = ()
     _stage: "ScreenStage | None" = None
+    following: "Following | None" = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._remarks: list[str] = []
 
     def make_composer(self) -> Composer:
         """The composer, with this user's history."""
@@ -42,6 +49,37 @@ class Commanding(Acts):
         """They may have changed since."""
         if self.house is not None:
             self._own = await asyncio.to_thread(self.house.commands)
+
+    async def introduce(self, preface: "Preface") -> None:
+        """What has to be asked before the house is opened: the folder, and the model."""
+        try:
+            if (folder := await asyncio.to_thread(preface.untrusted)) is not None:
+                from bridle.tui.first_run import about_folder
+
+                self._remarks.append(await about_folder(preface, folder, self._ask))
+        except AgentError as error:  # it does not count, and the rest goes on
+            self._remarks.append(_told(error))
+        try:
+            if (lacking := await asyncio.to_thread(preface.lacking)) is not None:
+                from bridle.tui.first_run import about_model
+
+                self._remarks.append(await about_model(preface, lacking, self._ask))
+        except AgentError as error:
+            self._remarks.append(_told(error))
+
+    async def _ask(self, dialog: "Dialog[Any]") -> Any:
+        return await self.app.push_screen_wait(dialog)
+
+    async def settle_in(self) -> None:
+        """The house is open: what is worth a line, and the user's own commands."""
+        if self.house is None or self.following is None:
+            return
+        await self.following.came.wait()
+        for remark in (*self._remarks, *self.house.remarks()):
+            if remark:
+                self.tell(remark)
+        self._remarks.clear()
+        await self.look_for_commands()
 
     async def _files(self, query: str) -> Sequence[str]:
         return () if self.house is None else await self.house.files(query)
@@ -101,6 +139,10 @@ def command_is_new(line: str) -> bool:
     """May the line be a user's own command, or ask which there are?"""
     found = command_of(split(line)[0])
     return found is None or found.name == "help"
+
+
+def _told(error: AgentError) -> str:
+    return f"{error.message}. {error.hint}".rstrip(" .")
 
 
 def _first_line(text: str) -> str:

@@ -26,6 +26,8 @@ from bridle.workspace.text import neutral
 
 T = TypeVar("T")
 
+_SHARE = 0.9  # of the window's height
+
 
 class Field(Input):
     """One line of text, neutral however it came in."""
@@ -53,7 +55,7 @@ class Dialog(ModalScreen[T]):
         background: $surface; border: round $border; padding: 0 1;
         border-title-color: $text; border-title-style: bold; border-subtitle-color: $foreground 60%;
     }
-    Dialog Sheet { margin: 0 0 1 0; max-height: 1fr; }
+    Dialog Sheet { margin: 0 0 1 0; }
     Dialog #said { height: auto; margin: 0 0 1 0; }
     Dialog.-danger > Vertical { border: round $error; }
     """
@@ -76,7 +78,22 @@ class Dialog(ModalScreen[T]):
         self.call_after_refresh(self._drawn)
 
     def _drawn(self) -> None:
-        self.guard.drawn(monotonic())
+        self._fit()
+        self.call_after_refresh(lambda: self.guard.drawn(monotonic()))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Another window: what is around the long part stays on the screen."""
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        """What is long gets the room that the rest leaves."""
+        box = self.query_one(Vertical)
+        long = next((one for one in box.children if isinstance(one, Sheet | OptionList)), None)
+        if long is None:
+            return
+        rest = sum(one.outer_size.height + one.styles.margin.height for one in box.children)
+        rest -= long.outer_size.height
+        long.styles.max_height = max(2, int(self.size.height * _SHARE) - 2 - rest)
 
     def on_key(self, event: events.Key) -> None:
         """Before any key of this dialog does something."""
@@ -181,7 +198,7 @@ class Choose(Dialog[str | None]):
 
     DEFAULT_CSS = """
     Choose OptionList {
-        height: auto; max-height: 1fr; border: none; padding: 0; background: transparent;
+        height: auto; border: none; padding: 0; background: transparent;
         margin: 1 0; scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis;
     }
     """
@@ -193,8 +210,11 @@ class Choose(Dialog[str | None]):
         Binding("pagedown", "move(10)", show=False, priority=True),
     ]
 
-    def __init__(self, title: str, items: Sequence[Item], empty: str = "There is none.") -> None:
+    def __init__(
+        self, title: str, items: Sequence[Item], empty: str = "There is none.", said: str = ""
+    ) -> None:
         super().__init__(title, "type to narrow · Enter takes it · Esc leaves")
+        self._said = clean(said)
         self._items = {item.key: item for item in items}
         self._empty = empty
         self._list = OptionList(markup=False, compact=True)
@@ -203,6 +223,8 @@ class Choose(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         """The filter, and what is left by it."""
         with self._dress(Vertical()):
+            if self._said:
+                yield Static(Content(self._said), id="said")
             yield Field(placeholder="filter")
             yield self._list
 

@@ -12,6 +12,7 @@ from rich.style import Style
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from bridle.tui.clean import clean
 
@@ -69,7 +70,11 @@ class Sheet(ScrollView, can_focus=True):
         self._see()
 
     def _see(self) -> None:
-        if self._wrapped and self.scroll_offset.y >= self.max_scroll_y and self.size.height:
+        """Is the last line on the screen now? Not where the box cuts this off below."""
+        if not self._wrapped or not self.size.height or not isinstance(self.parent, Widget):
+            return
+        whole = self.region.bottom <= self.parent.content_region.bottom
+        if whole and self.scroll_offset.y >= self.max_scroll_y:
             self.was_read = True
 
     def _wrap(self, width: int) -> None:

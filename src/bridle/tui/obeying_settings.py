@@ -8,7 +8,7 @@ from bridle.policy import MODES, Mode
 from bridle.tui.dialogs import Choose, Confirm, Item, TextPage
 from bridle.tui.house import Named
 from bridle.tui.obeying_stage import Act, Stage
-from bridle.tui.themes import MEANINGS, THEMES, config_place, save_theme
+from bridle.tui.themes import MEANINGS, THEMES, config_place, save_choice
 from bridle.workspace.text import one_line
 
 MODE_MEANINGS: dict[Mode, str] = {
@@ -109,7 +109,7 @@ async def _theme(stage: Stage, rest: str) -> None:
     place = config_place()
     said = f"Use it from now on, and write “theme: {name}” into {place}?\nn keeps it for this time."
     if await stage.ask(Confirm("Theme", said)):
-        save_theme(name)
+        save_choice("theme", name)
         stage.tell(f"Theme {name}, written to {place}.")
     else:
         stage.tell(f"Theme {name}, for this time.")

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import ClassVar
 
-from textual import events
+from textual import events, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -92,10 +92,8 @@ class Picker(Dialog[str | None]):
             async for _ in news:
                 self._refresh()
 
-    def _refresh(self) -> None:
-        self.run_worker(self._ask, group="asking", exclusive=True)
-
-    async def _ask(self) -> None:
+    @work(group="asking", exclusive=True)
+    async def _refresh(self) -> None:
         try:
             found = await self._house.sessions(self._query)
         except AgentError as error:
@@ -144,10 +142,8 @@ class Picker(Dialog[str | None]):
         event.stop()
         self._look_soon()
 
-    def _look_soon(self) -> None:
-        self.run_worker(self._look, group="looking", exclusive=True)
-
-    async def _look(self) -> None:
+    @work(group="looking", exclusive=True)
+    async def _look_soon(self) -> None:
         """The end of the highlighted session, once the highlight rests."""
         one = self.highlighted
         if not self._preview.display or (one is not None and one.id == self._previewed):

@@ -1,9 +1,10 @@
-"""The colours that a person can choose, and how the choice is kept. Knows no widget.
+"""The colours that a person can choose, and how a choice is kept. Knows no widget.
 
 It is written into the person's own settings file, and only when they ask for it: every other line
 stays as it is, and what comes out is read back before it is kept.
 """
 
+import json
 import os
 import re
 import tempfile
@@ -24,7 +25,9 @@ MEANINGS = {
     "light": "a light window",
     "plain": "the terminal's own colours",
 }
-_LINE = re.compile(r"^theme[ \t]*:[^\n]*$", re.M)
+
+
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 
 
 def theme_name(choice: str, environ: Mapping[str, str]) -> str:
@@ -43,18 +46,19 @@ def config_place() -> Path:
     return config_file(os.environ)
 
 
-def save_theme(choice: str) -> None:
-    """Write the choice into the settings file. Raise `ConfigError`; then nothing changed."""
+def save_choice(key: str, choice: str) -> None:
+    """Write a setting into the settings file. Raise `ConfigError`; then nothing changed."""
     path = config_place()
     text = read_text(path, "settings") or ""
-    said = f"theme: {choice}"
-    if _LINE.search(text):
-        after = _LINE.sub(said, text, count=1)
+    said = f"{key}: {json.dumps(choice) if not _PLAIN.fullmatch(choice) else choice}"
+    line = re.compile(rf"^{key}[ \t]*:[^\n]*$", re.M)
+    if line.search(text):
+        after = line.sub(lambda _: said, text, count=1)
     else:
         after = f"{text.rstrip()}\n{said}\n".lstrip("\n")
-    if _told(after) != {**_told(text), "theme": choice}:
+    if _told(after) != {**_told(text), key: choice}:
         raise ConfigError(
-            f"{path}: there is no place for the theme in it",
+            f"{path}: there is no place for `{key}` in it",
             hint=f"Write it there yourself: {said}",
         )
     try:
@@ -62,7 +66,7 @@ def save_theme(choice: str) -> None:
     except OSError as error:
         raise ConfigError(
             f"{path}: it cannot be written: {error.strerror}",
-            hint="Check that you may write there. The theme holds for this time.",
+            hint="Check that you may write there. It holds for this time.",
         ) from error
 
 

@@ -1,0 +1,94 @@
+"""Before the first prompt: which model answers where none was found, and whether a folder counts.
+
+What there is to ask was found out by whoever opens the screen, and is done by them; here it is
+shown and asked. A key is never asked for and never written: it is said how to set one.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from bridle.config.settings import KEY_VARIABLES
+from bridle.tui.dialogs import Choose, Confirm, Dialog, Item, TextPage
+from bridle.tui.first_run_values import Lacking, Preface, Untrusted
+from bridle.tui.themes import config_place, save_choice
+from bridle.tui.trusting import trust_lines
+from bridle.workspace.text import one_line
+
+_OFFLINE = "offline"
+_KEY = "key"
+
+
+class Asking(Protocol):
+    """How a dialog is shown and waited for."""
+
+    async def __call__(self, dialog: Dialog[Any]) -> Any: ...
+
+
+async def about_folder(preface: Preface, found: Untrusted, ask: Asking) -> str:
+    """Ask about a folder's own files; gives back what is worth a line. Raise `AgentError`."""
+    new = [one.name for one in found.files if not one.trusted and not one.problem]
+    said = (
+        f"Let this count in {found.root}?\nIt comes from whoever wrote this folder: rules, hooks "
+        "and servers can run programs, instructions are read by the model. Nothing of it counts "
+        "until you say yes; a file that changes is asked about again."
+    )
+    if await ask(Confirm("Trust this folder?", said, trust_lines(found.files), read=True)):
+        await asyncio.to_thread(preface.trust, found)
+        return f"Trusted as shown: {', '.join(new)}."
+    await asyncio.to_thread(preface.decline, found)
+    return f"Not trusted, and without effect: {', '.join(new)}. `bridle trust` asks again."
+
+
+async def about_model(preface: Preface, lacking: Lacking, ask: Asking) -> str:
+    """Ask which model is to answer; gives back what is worth a line. Raise `AgentError`."""
+    chosen = await _choice(lacking, ask)
+    if chosen is None:
+        preface.use(_OFFLINE)
+        return "No model was chosen: the offline responder answers. /model chooses another."
+    preface.use(chosen)
+    place = config_place()
+    said = f"Use {one_line(chosen)} from now on?\ny writes it into {place}; n uses it this time."
+    if await ask(Confirm("Keep this choice?", said)):
+        await asyncio.to_thread(save_choice, "model", chosen)
+        return f"{chosen} is written to {place}."
+    return ""
+
+
+async def _choice(lacking: Lacking, ask: Asking) -> str | None:
+    """One of the models there are, or None; how to set a key is shown as often as one likes."""
+    said = "No key for a model was found, and none is named in the settings."
+    if lacking.looked:
+        said += f"\nLooked for: {', '.join(lacking.looked)}."
+    while True:
+        chosen = await ask(Choose("Which model should answer?", _items(lacking), said=said))
+        if chosen != _KEY:
+            return None if chosen is None else str(chosen)
+        await ask(TextPage("How to set a key", key_lines()))
+
+
+def _items(lacking: Lacking) -> list[Item]:
+    local = [Item(name, name, "answers on this machine") for name in lacking.local]
+    offline = "needs nobody and no network; not a language model, good for a look around"
+    return [
+        *local,
+        Item(_OFFLINE, "offline", offline),
+        Item(_KEY, "a vendor's model", "shows how to set a key"),
+    ]
+
+
+def key_lines() -> Sequence[tuple[str, str]]:
+    """How to set a key, for each vendor; bridle writes none."""
+    rows = {variable: vendor for vendor, variable in reversed(KEY_VARIABLES.items())}
+    return [
+        ("Leave with /quit, set one of these in your shell, and start bridle again:", ""),
+        ("", ""),
+        *((f"  export {variable}=…    for {vendor}", "head") for variable, vendor in rows.items()),
+        ("", ""),
+        ("bridle reads it from the environment and writes it nowhere. A key can also stand in", ""),
+        (f"{config_place()} as `api_key:`, if you write it there yourself;", ""),
+        ("make that file readable for you alone.", ""),
+        ("", ""),
+        ("A local server needs no key: Ollama, llama.cpp and LM Studio are found where they", ""),
+        ("answer on their usual ports.", ""),
+    ]

@@ -1,0 +1,46 @@
+"""What is asked before the first prompt, as values; and who finds it out and does it. No widget."""
+
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from bridle.config.trust import Counting
+
+
+class Lacking(Struct, frozen=True):
+    """No model was found: what was looked for, and the models of local servers that answer."""
+
+    looked: tuple[str, ...] = ()
+    local: tuple[str, ...] = ()  # `ollama/NAME`
+
+
+class Untrusted(Struct, frozen=True):
+    """A folder whose own files do not count yet; `files` are as they were looked at, once."""
+
+    root: Path
+    files: tuple[Counting, ...]
+
+
+class Preface(Protocol):
+    """What whoever opens the screen finds out and does. Called in a thread; raises `AgentError`."""
+
+    def untrusted(self) -> Untrusted | None:
+        """What a person should be asked about the folder; None: nothing, or they said no to it."""
+        ...
+
+    def trust(self, shown: Untrusted) -> None:
+        """Let exactly these bytes count."""
+        ...
+
+    def decline(self, shown: Untrusted) -> None:
+        """Do not ask about these bytes again."""
+        ...
+
+    def lacking(self) -> Lacking | None:
+        """None where a model was named or a key was found."""
+        ...
+
+    def use(self, model: str) -> None:
+        """That model, for this time."""
+        ...

@@ -1,0 +1,267 @@
+"""The first run on the whole screen: no key, a new folder, what is kept of a choice."""
+
+import json
+from time import monotonic
+
+import pytest
+from textual import events
+
+from bridle.cli.chat_preface import ChatPreface
+from bridle.cli.house_here import own_house as house_of
+from bridle.config.trust import Trust
+from bridle.errors import ConfigError
+from bridle.runtime import choosing
+from bridle.tui.app import BridleApp
+from bridle.tui.dialogs import Choose, Confirm, TextPage
+from bridle.tui.dialogs_sheet import Sheet
+from bridle.tui.first_run import key_lines
+from bridle.tui.themes import save_choice
+from bridle.tui.trusting import trust_lines
+from rig import run
+from tui.rig import script
+from tui.screen_rig import seen, shows, until
+
+
+@pytest.fixture
+def no_servers(monkeypatch):
+    """Nobody answers on the usual ports, whatever runs on this machine."""
+    monkeypatch.setattr(choosing, "local_servers", list)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A workspace of its own, and a settings file that is not there yet."""
+    found = tmp_path / "workspace"
+    (found / ".bridle").mkdir(parents=True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(found)
+    return found
+
+
+def play(flags, story, size=(80, 24)):
+    """Open the screen as `bridle` does, tell the story, and leave."""
+
+    async def whole():
+        app = BridleApp(lambda: house_of(flags))
+        app.chat.preface = lambda: ChatPreface(flags)
+        async with app.run_test(size=size) as pilot:
+            await story(pilot)
+        if app.house is not None:
+            await app.house.leave()
+
+    run(whole())
+
+
+async def press(pilot, key):
+    """A key that the guard believes."""
+    await until(pilot, lambda: pilot.app.screen.guard.is_drawn)
+    event = events.Key(key, key if len(key) == 1 else None)
+    event.time = monotonic() + 1
+    pilot.app.post_message(event)
+    await pilot.pause()
+
+
+async def opens(pilot, kind):
+    await until(pilot, lambda: isinstance(pilot.app.screen, kind))
+    return pilot.app.screen
+
+
+async def ready(pilot):
+    await until(pilot, lambda: pilot.app.chat.is_ready or pilot.app.failure)
+    assert pilot.app.failure is None
+
+
+def test_no_key_is_said_and_offline_is_taken_for_this_time(folder, tmp_path, no_servers):
+    flags = {}
+
+    async def story(pilot):
+        await opens(pilot, Choose)
+        await shows(pilot, "No key for a model was found")
+        assert "ANTHROPIC_API_KEY" in seen(pilot)
+        await press(pilot, "enter")
+        await opens(pilot, Confirm)
+        await press(pilot, "n")
+        await ready(pilot)
+        assert pilot.app.house.model.startswith("offline")
+        assert not (tmp_path / "config").exists()
+
+    play(flags, story)
+
+
+def test_a_choice_is_written_when_the_person_says_so_and_not_asked_for_again(
+    folder, tmp_path, no_servers
+):
+    async def story(pilot):
+        await opens(pilot, Choose)
+        await press(pilot, "enter")
+        await opens(pilot, Confirm)
+        await press(pilot, "y")
+        await ready(pilot)
+        await shows(pilot, "is written to")
+
+    play({}, story)
+    assert (tmp_path / "config" / "bridle" / "config.yaml").read_text() == "model: offline\n"
+    assert ChatPreface({}).lacking() is None
+
+
+def test_how_to_set_a_key_is_shown_and_no_key_is_written(folder, tmp_path, no_servers):
+    async def story(pilot):
+        await opens(pilot, Choose)
+        await pilot.press(*"vendor")
+        await press(pilot, "enter")
+        await opens(pilot, TextPage)
+        await shows(pilot, "export ANTHROPIC_API_KEY=")
+        await pilot.press("escape")
+        await opens(pilot, Choose)
+        await pilot.press("escape")
+        await ready(pilot)
+        await shows(pilot, "No model was chosen")
+
+    play({}, story)
+    assert not (tmp_path / "config").exists()
+    assert "writes it nowhere" in "\n".join(line for line, _ in key_lines())
+
+
+def test_a_local_server_that_answers_is_offered_first(folder, monkeypatch):
+    there = [("ollama", "http://127.0.0.1:11434/v1", "qwen\x1b[2J")]
+    monkeypatch.setattr(choosing, "local_servers", lambda: list(there))
+
+    async def story(pilot):
+        await opens(pilot, Choose)
+        await shows(pilot, "ollama/qwen\\x1b[2J")
+        await pilot.press(*"offline")
+        await press(pilot, "enter")
+        await opens(pilot, Confirm)
+        await press(pilot, "n")
+        await ready(pilot)
+
+    play({}, story)
+
+
+def test_with_a_key_or_a_named_model_nothing_is_asked(folder, monkeypatch, no_servers):
+    assert ChatPreface({"model": "offline"}).lacking() is None
+    assert ChatPreface({"resume": "x"}).lacking() is None
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    assert ChatPreface({}).lacking() is None
+
+
+def test_a_new_folder_is_asked_about_and_what_was_shown_is_what_is_trusted(folder, tmp_path):
+    (folder / "AGENTS.md").write_text("Be kind.\x1b]0;x\x07\n")
+    flags = {"model": script(tmp_path, "Hello.")}
+
+    async def story(pilot):
+        await opens(pilot, Confirm)
+        await shows(pilot, "Be kind.\\x1b]0;x\\x07")
+        (folder / "AGENTS.md").write_text("Be cruel.\n")  # after it was looked at
+        await until(pilot, lambda: pilot.app.screen.query_one(Sheet).was_read)
+        await press(pilot, "y")
+        await ready(pilot)
+        await shows(pilot, "Trusted as shown: AGENTS.md.")
+
+    play(flags, story)
+    trust = Trust(tmp_path / "state")
+    assert trust.read(folder, "AGENTS.md") is None  # other bytes than those that were shown
+    (folder / "AGENTS.md").write_text("Be kind.\x1b]0;x\x07\n")
+    assert trust.read(folder, "AGENTS.md") is not None
+
+
+def test_no_is_remembered_until_the_bytes_change(folder, tmp_path):
+    (folder / "AGENTS.md").write_text("Be kind.\n")
+    flags = {"model": script(tmp_path, "Hello.")}
+
+    async def story(pilot):
+        await opens(pilot, Confirm)
+        await press(pilot, "n")
+        await ready(pilot)
+        await shows(pilot, "Not trusted, and without effect: AGENTS.md.")
+
+    play(flags, story)
+    assert ChatPreface(flags).untrusted() is None
+    (folder / "AGENTS.md").write_text("Be kinder.\n")
+    assert ChatPreface(flags).untrusted() is not None
+    assert not Trust(tmp_path / "state").is_trusted(folder)
+
+
+def test_keys_typed_ahead_trust_nothing(folder, tmp_path):
+    (folder / "AGENTS.md").write_text("Be kind.\n")
+    flags = {"model": script(tmp_path, "Hello.")}
+
+    async def story(pilot):
+        await pilot.press(*"yyyy")
+        await opens(pilot, Confirm)
+        await pilot.press(*"yyyy", "enter")
+        assert isinstance(pilot.app.screen, Confirm)
+        assert Trust(tmp_path / "state").folders() == {}
+        await pilot.press("escape")
+        await ready(pilot)
+
+    play(flags, story)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (60, 20)])
+def test_a_long_file_has_to_be_read_to_its_end(folder, tmp_path, size):
+    (folder / "AGENTS.md").write_text("".join(f"line {n}\n" for n in range(300)))
+    flags = {"model": script(tmp_path, "Hello.")}
+
+    async def story(pilot):
+        await opens(pilot, Confirm)
+        await press(pilot, "y")
+        assert isinstance(pilot.app.screen, Confirm)
+        assert "Let this count" in seen(pilot)
+        await pilot.press("end")
+        await shows(pilot, "line 299")
+        await press(pilot, "y")
+        await ready(pilot)
+
+    play(flags, story, size)
+    assert Trust(tmp_path / "state").is_trusted(folder)
+
+
+def test_rules_that_cannot_be_understood_are_not_trusted_and_the_screen_opens(folder, tmp_path):
+    (folder / ".bridle" / "policy.yaml").write_text("rules: [what is this\n")
+    flags = {"model": script(tmp_path, "Hello.")}
+
+    async def story(pilot):
+        await opens(pilot, Confirm)
+        await until(pilot, lambda: pilot.app.screen.query_one(Sheet).was_read)
+        await press(pilot, "y")
+        await ready(pilot)
+        await shows(pilot, "policy.yaml")
+
+    play(flags, story)
+    assert not Trust(tmp_path / "state").is_trusted(folder)
+
+
+def test_a_folder_that_sets_nothing_is_not_asked_about(folder):
+    assert ChatPreface({}).untrusted() is None
+
+
+def test_a_damaged_memory_of_what_was_declined_only_asks_again(folder, tmp_path):
+    (folder / "AGENTS.md").write_text("Be kind.\n")
+    preface = ChatPreface({})
+    preface.decline(preface.untrusted())
+    assert preface.untrusted() is None
+    kept = tmp_path / "state" / "declined.json"
+    assert len(json.loads(kept.read_text())) == 1
+    kept.write_text("{broken")
+    assert preface.untrusted() is not None
+
+
+def test_bytes_that_are_no_text_are_all_shown(folder):
+    (folder / "AGENTS.md").write_bytes(b"a\xffb\x00c")
+    lines = trust_lines(ChatPreface({}).untrusted().files)
+    assert ("│ a\\xffb\x00c", "") in lines  # the sheet writes the rest out
+
+
+def test_a_setting_is_written_beside_the_others_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "config.yaml"
+    monkeypatch.setenv("BRIDLE_CONFIG", str(path))
+    path.write_text("theme: dark  # mine\nlimits:\n  steps: 5\n")
+    save_choice("theme", "light")
+    assert path.read_text() == "theme: light\nlimits:\n  steps: 5\n"
+    save_choice("model", "ollama/qwen3:8b")
+    assert path.read_text().endswith('model: "ollama/qwen3:8b"\n')
+    path.write_text("{theme: dark, mode: ask}\n")
+    with pytest.raises(ConfigError, match="no place"):
+        save_choice("theme", "light")
+    assert path.read_text() == "{theme: dark, mode: ask}\n"
