@@ -95,9 +95,9 @@ def test_T2_T3_the_same_story_over_http(served):
     assert in_process(served.database) == ["Milk"]
 
 
-def test_T2_T3_the_same_story_over_pipes(sqlite_url):
-    check(story(RemoteTools(PROGRAM, environ=environ(sqlite_url))))
-    assert in_process(sqlite_url) == ["Milk"]
+def test_T2_T3_the_same_story_over_pipes(database_url):
+    check(story(RemoteTools(PROGRAM, environ=environ(database_url))))
+    assert in_process(database_url) == ["Milk"]
 
 
 def test_a_server_that_was_killed_is_reached_again_and_nothing_is_repeated(mortal, sqlite_url):
