@@ -1,0 +1,76 @@
+"""Questions of other sessions: the line, the page, answers that go to their own session (A12)."""
+
+from bridle.tui.tray import row_words, tray_words
+from rig import run
+from tui.question_rig import asked
+from tui.rig import call, own_house
+from tui.screen_rig import app_at, say, seen, shows, until
+
+
+def test_the_line_counts_and_names_and_fits():
+    one = asked(session="a", title="Mend the docs")
+    two = asked("two", session="b", title="Evil\x1b]2;x\x07\ntitle")
+    assert tray_words([], 80) == ""
+    assert tray_words([one], 80) == "1 question waits in other sessions (F3): Mend the docs"
+    said = tray_words([one, two, one], 200)
+    assert said.startswith("3 questions wait in other sessions (F3): Mend the docs, Evil\\x1b]2;x")
+    assert said.isprintable()
+    assert len(tray_words([one, two], 30)) <= 30
+    assert tray_words([asked(session="20260101-x")], 80).endswith(": 20260101-x")
+
+
+def test_a_row_says_whose_it_is_and_what_it_is_about():
+    one = asked(session="a", title="Docs", arguments={"command": "rm -r\n\x1b[2Jx"})
+    assert row_words(one) == "Docs · shell · rm -r \\x1b[2Jx"
+    assert row_words(asked(title="Docs", name="t", arguments={"n": 1})) == "Docs · t · "
+
+
+async def begin(pilot, house, prompt):
+    """A session whose question stays behind."""
+    await say(pilot, prompt, wait=False)
+    await until(pilot, lambda: pilot.app.chat.questions.panel.is_open)
+    await house.renew()
+    await pilot.app.chat.rejoin()
+    await until(pilot, lambda: pilot.app.chat.composer.has_pseudo_class("focus-within"))
+
+
+def test_every_one_of_several_is_answered_in_its_own_session(tmp_path):
+    async def story():
+        made = [call("shell", command=f"touch made-{at}") for at in (1, 2)]
+        house = own_house(tmp_path, made[0], made[1], "Done.", "Done.")
+        async with app_at(house, size=(100, 30)) as pilot:
+            await begin(pilot, house, "first")
+            await begin(pilot, house, "second")
+            await shows(pilot, "2 questions wait in other sessions")
+            await pilot.press("f3")
+            page = pilot.app.screen
+            panel = page.panel
+            panel._guard._quiet = 0.0
+            await until(pilot, lambda: panel.is_armed and len(panel.waiting) == 2)
+            first, second = (one.title for one in panel.waiting)
+            assert f"› {first}" in seen(pilot)
+            await pilot.press("tab")
+            await until(pilot, lambda: panel.is_armed and f"› {second}" in seen(pilot))
+            wanted = panel.current.asked.call.arguments["command"].split(" ")[1]
+            await pilot.press("y")
+            folder = tmp_path / "workspace"
+            await until(pilot, lambda: (folder / wanted).exists())
+            await until(pilot, lambda: panel.is_armed and len(panel.waiting) == 1)
+            await pilot.press("n")
+            await shows(pilot, "No session waits for an answer.")
+            assert [one.name for one in folder.iterdir()] == [wanted]
+            await pilot.press("f3")
+            await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
+
+    run(story())
+
+
+def test_the_page_says_so_where_nothing_waits(tmp_path):
+    async def story():
+        async with app_at(own_house(tmp_path, "Hi."), size=(60, 20)) as pilot:
+            await pilot.press("f3")
+            await shows(pilot, "No session waits for an answer.")
+            await pilot.press("escape")
+            await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
+
+    run(story())
