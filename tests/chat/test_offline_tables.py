@@ -159,6 +159,32 @@ def test_follow_ups_are_understood_from_the_conversation(database):
 
 
 @on_sqlite
+def test_several_tasks_can_be_named_in_one_message(database):
+    """T5: each has to be one task; to delete several is a big action."""
+
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add tasks: Buy milk, Call mom, Pay rent")
+            assert await chat.say("complete milk and rent") == (
+                "Great! I've marked 2 tasks as complete."
+            )
+            assert await chat.say("list") == "1. ✓ Buy milk\n2. ☐ Call mom\n3. ✓ Pay rent"
+            assert await chat.say("delete 1 and 3") == (
+                "That's a big action. Confirm with 'yes delete 2 tasks'."
+            )
+            assert await chat.say("yes delete 2 tasks") == "I've removed 2 tasks from your list."
+            assert await chat.say("delete mom and zebra") == (
+                "I couldn't find a task about 'mom and zebra' in your list."
+            )
+            await chat.say("tag mom with family")
+            assert await chat.say("delete tasks tagged family") == (
+                "Do you really want to delete 'Call mom'? Reply 'yes delete' to confirm."
+            )
+
+    run(told())
+
+
+@on_sqlite
 def test_tasks_of_one_title_are_told_apart(database):
     """T5: ambiguity asks with options that differ."""
 

@@ -8,7 +8,8 @@ _EVERY = re.compile(
     r"^(?:all|every|everything|each|both)\b|^(?:my|the) (?:whole |entire )?(?:list|tasks)$"
     r"|^tasks$|^list$|^(?:my |the |all )*"
     r"(?:done|completed|finished|open|pending|unfinished|overdue|old) (?:tasks|ones|items)$"
-    r"|^completed$",
+    r"|^completed$|^(?:my |the |all )*tasks (?:tagged|with the tag|that are|which are|due)\b"
+    r"|^(?:my |the |all )*(?:#\w[\w-]*|(?:high|low|medium)[ -]priority) tasks$",
     re.IGNORECASE,
 )
 _DONE = re.compile(r"\b(?:done|complete[d]?|finished|checked)\b", re.IGNORECASE)

@@ -1,5 +1,6 @@
 """What the responder does next: which calls to ask for, or that it is time to speak. Pure."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +10,7 @@ from bridle.chat.replies import standard
 from bridle.chat.tasks.choosing import Task, chosen, tasks_of
 from bridle.chat.tasks.offline_past import last_title, was_asked, was_listed
 from bridle.chat.tasks.offline_wish import Narrowing, Wish
-from bridle.chat.tasks.offline_words import understood
+from bridle.chat.tasks.offline_words import place, understood
 from bridle.chat.values import ToolCallRecord
 
 _ALL = 500  # tasks that are looked at
@@ -25,6 +26,7 @@ _MANY = {
     "delete": "bulk_delete",
     "update": "bulk_update",
 }
+_TOGETHER = 8  # tasks that one message names by their titles
 _IT = ("it", "that", "this", "that one", "this one", "them")
 
 
@@ -128,11 +130,25 @@ def _one(wish: Wish, turn: Turn) -> Plan:
     if read is None:
         return [_listing(Narrowing(), _ALL)]
     found = _found(meant, turn, tasks_of(read.data))
+    if not found and (several := _several(meant, turn, tasks_of(read.data))):
+        return several
     if len(found) != 1:
         return _unsure(meant, wish, turn)
     if meant.kind == "update" and not meant.fields.given:
         return turn.say("invalid", missing=turn.say("missing_change", title=found[0]["title"]))
     return [Step(_ONE[meant.kind], {"task_id": found[0].get("id"), **meant.fields.given})]
+
+
+def _several(meant: Wish, turn: Turn, tasks: Sequence[Task]) -> Sequence[Step]:
+    """«milk and eggs», «1 and 3»: each of them has to be one task; where one is not, none is."""
+    words = [one for one in re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", meant.subject) if one]
+    if not 1 < len(words) <= _TOGETHER or meant.kind == "update":
+        return ()
+    each = [_found(replace(meant, subject=one, number=place(one)), turn, tasks) for one in words]
+    ids = dict.fromkeys(found[0].get("id") for found in each if len(found) == 1)
+    return (
+        [Step(_ONE[meant.kind], {"task_id": one}) for one in ids] if len(ids) == len(words) else ()
+    )
 
 
 def _unsure(meant: Wish, wish: Wish, turn: Turn) -> Plan:
