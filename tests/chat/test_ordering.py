@@ -1,6 +1,7 @@
 """Many messages at once in one conversation: answered one by one, in their order, none lost."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from small_runner import SmallRunner, toolbox
@@ -8,7 +9,7 @@ from sqlmodel import col, select
 
 from bridle.chat import ChatService
 from bridle.chat.binding import Binding
-from bridle.chat.data import StoredMessage, Task, Turn
+from bridle.chat.data import Spent, StoredMessage, Task, Turn
 from bridle.chat.leases import is_dead, worker_name
 from bridle.chat.ordering import Lines
 from bridle.chat.service_steps import Desk, arrive, claim, finish, look, release, renew
@@ -62,6 +63,32 @@ def test_a_hundred_messages_at_once_are_answered_in_the_order_of_their_arrival(d
     assert [one.response.split("!")[0] for one in replies] == [f"m{n}" for n in range(100)]
     known = [int(one.split()[-2]) for one in answered]
     assert known == [min(2 * number, LIMITS.history) for number in range(101)]
+
+
+def test_messages_that_cost_money_do_not_block_one_another(database):
+    """Arrivals and endings lock the same rows; nobody waits for somebody who waits for them."""
+
+    class Costly(SmallRunner):
+        async def run(self, context, message):
+            return replace(await super().run(context, message), dollars=0.01)
+
+    async def story():
+        limits = ServiceLimits(messages_a_minute=1000, dollars_a_day=100.0)
+        services = [ChatService(database, Costly(database), limits) for _ in range(2)]
+        made = [await services[0].reply("ana", "start") for _ in range(3)]
+        sent = [
+            services[number % 2].reply("ana", f"m{number}", made[number % 3].conversation_id)
+            for number in range(36)
+        ]
+        assert all(one.success for one in await asyncio.gather(*sent))
+        for service in services:
+            await service.close()
+
+    run(story())
+    with database.owned("ana", reads=True) as session:
+        spent = session.exec(select(Spent)).all()
+    assert sum(one.messages for one in spent) == 39
+    assert round(sum(one.dollars for one in spent), 6) == 0.39
 
 
 def test_conversations_do_not_wait_for_one_another(database):
