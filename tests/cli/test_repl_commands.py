@@ -151,6 +151,9 @@ def test_a_question_of_a_background_session_is_answered_from_another_repl(backgr
             break
     with background.terminal("repl", "-m", background.script("hi", name="other")) as terminal:
         terminal.expect("❯ ")
+        terminal.type("hello\n")
+        terminal.expect("a question of another session waits: /approvals")
+        terminal.expect("❯ ")
         terminal.type("/approvals\n")
         terminal.expect("1 of 1 · go")
         terminal.expect("] ")

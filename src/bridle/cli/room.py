@@ -17,7 +17,7 @@ from bridle.cli.render import letter_line, one_line
 from bridle.cli.screen import Screen
 from bridle.cli.turn import Watch
 from bridle.engine.session import Session
-from bridle.errors import SessionError
+from bridle.errors import AgentError, SessionError
 from bridle.events import ApprovalAsked, PromptReceived
 from bridle.promises.session import Conversation, TurnResult
 from bridle.promises.store import Record
@@ -39,6 +39,7 @@ class Room:
         self.on_end: Callable[[], None] | None = None  # a turn is over, whoever began it
         self._watched: Conversation | None = None
         self._questions: Questions | None = None  # of a session elsewhere
+        self._waiting = 0  # questions of other sessions that were told of
         self._sent: list[str] = []  # our own words, which stand on the screen already
         asker.current = house.current
         asker.previewed = self._previewed
@@ -111,6 +112,21 @@ class Room:
         with suppress(TimeoutError):
             async with asyncio.timeout(_SOON):
                 await self._watch.reached(self.session.seq)
+
+    async def tell_waiting(self) -> None:
+        """Say so where other sessions ask something, once for each number of questions."""
+        with suppress(AgentError):
+            found = [one for one in await self.house.pending() if one.session_id != self.session.id]
+            if len(found) > self._waiting:
+                several = len(found) > 1
+                count = f"{len(found)} questions" if several else "a question"
+                said = (
+                    f"{count} of other sessions wait"
+                    if several
+                    else f"{count} of another session waits"
+                )
+                self.screen.line(self.screen.paint.yellow(f"{said}: /approvals"))
+            self._waiting = len(found)
 
     async def _heard(self, work: Coroutine[Any, Any, None]) -> None:
         """Do that, as long as somebody is here who can answer what is asked on the way."""

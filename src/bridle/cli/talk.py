@@ -110,6 +110,8 @@ class Repl:
                 await room.settle()
                 return stay
             await room.play(check_text(text, "the line"))
+            if self._lines.is_terminal:
+                await room.tell_waiting()
         except (AgentError, click.ClickException) as error:
             self._screen.break_line()
             complain(*explain(error)[:2])
