@@ -181,6 +181,23 @@ def test_what_is_drawn_stays_bounded_however_long_it_goes_on(tmp_path):
     run(story())
 
 
+def test_what_comes_at_once_in_great_number_is_drawn_from_its_end(tmp_path):
+    async def story():
+        async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
+            view = pilot.app.chat.conversation
+            fold = long_fold(3)
+            view.show(fold)
+            for block in long_fold(500).blocks:
+                fold.add(block)
+            view.refresh_blocks()
+            await shows(pilot, "answer 500")
+            assert len(fold.blocks) - view.window.first < 200
+            await pilot.press("pageup", "pageup")
+            assert "answer 49" in seen(pilot)
+
+    run(story())
+
+
 def test_who_has_scrolled_up_is_left_there_while_more_comes(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:

@@ -85,7 +85,11 @@ class Conversation(ScrollView, can_focus=True):
         window = self._window
         if not window.height:
             self.refresh()  # the welcome goes
-        lowest = window.update(changed)
+        if self.follows and window.behind > 2 * STEP:
+            window.restart(3 * max(24, self.size.height))
+            lowest = 0
+        else:
+            lowest = window.update(changed)
         if self.follows:
             window.shrink()
         self._resized()

@@ -38,6 +38,20 @@ class Window:
         while self.first > 0 and self.height < lines:
             self.grow(STEP)
 
+    def restart(self, lines: int) -> None:
+        """From the end again: more came at once than anybody could have seen."""
+        for place in range(self.first, self.first + len(self._strips)):
+            self.painter.forget(place)
+        self.first = len(self.blocks)
+        self._strips, self._tops, self.height = [], [], 0
+        self._growing.clear()
+        self.fill(lines)
+
+    @property
+    def behind(self) -> int:
+        """How many blocks came and are not drawn yet."""
+        return len(self.blocks) - self.first - len(self._strips)
+
     def grow(self, count: int) -> int:
         """So many older blocks; how many lines they have."""
         before = self.height
