@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 # Three tests on two cores, since many of them wait for a program; a file's tests stay together.
 PARALLEL := --numprocesses=$(shell echo $$((3 * $$(nproc 2>/dev/null || echo 2) / 2))) --dist=loadfile
 
-.PHONY: help setup demo test check format soak bench system node page clean
+.PHONY: help setup demo test check format snapshots soak bench system node page clean
 
 help: ## show what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,10 @@ check: setup format ## format, lint, types, layers, and then all tests
 
 format: setup
 	$(BIN)/ruff format --check .
+
+snapshots: setup ## keep the screens of the terminal as they look now (tests/tui/snapshots)
+	@SNAPSHOTS=renew $(BIN)/python -m pytest tests/tui/test_snapshots.py
+	@git status --short -- tests/tui/snapshots
 
 soak: setup system node ## the long seeded runs, of which `make test` takes a tenth
 	@BRIDLE_SOAK=1 $(BIN)/python -m pytest $(PARALLEL) --timeout=3600
