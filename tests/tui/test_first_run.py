@@ -173,7 +173,7 @@ def test_no_is_remembered_until_the_bytes_change(folder, tmp_path):
         await opens(pilot, Confirm)
         await press(pilot, "n")
         await ready(pilot)
-        await shows(pilot, "Not trusted, and without effect: AGENTS.md.")
+        await shows(pilot, "AGENTS.md is not read until the folder is trusted")
 
     play(flags, story)
     assert ChatPreface(flags).untrusted() is None
