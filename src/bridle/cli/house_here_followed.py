@@ -195,6 +195,8 @@ class Followed:
                 if self._error is not None:
                     raise self._error
                 await news.wait()
+        except SessionClosed:
+            return  # it is watched no more, which is no error to who watched it
         finally:
             reader.close()
 
