@@ -137,6 +137,8 @@ class Run:
         if not wanted:
             return await self.apply(info.name, arguments)  # it is refused there, with the reason
         if any(one not in self.titles for one in wanted) and rule.lookup:
+            if len(self.records) + 2 > self._limits.tool_calls:  # looking counts as well
+                return {"success": False, "error": {"code": "limit", "message": _LIMIT}}
             await self.apply(rule.lookup, dict(rule.looking), reads=True)
         known = [one for one in wanted if one in self.titles]
         if not known:
