@@ -37,7 +37,7 @@ async def about_folder(preface: Preface, found: Untrusted, ask: Asking) -> str:
         await asyncio.to_thread(preface.trust, found)
         return f"Trusted as shown: {', '.join(new)}."
     await asyncio.to_thread(preface.decline, found)
-    return f"Not trusted, and without effect: {', '.join(new)}. `bridle trust` asks again."
+    return ""  # what does not count is told when the session is opened
 
 
 async def about_model(preface: Preface, lacking: Lacking, ask: Asking) -> str:
@@ -79,11 +79,14 @@ def _items(lacking: Lacking) -> list[Item]:
 
 def key_lines() -> Sequence[tuple[str, str]]:
     """How to set a key, for each vendor; bridle writes none."""
-    rows = {variable: vendor for vendor, variable in reversed(KEY_VARIABLES.items())}
+    rows = {variable: vendor for vendor, variable in KEY_VARIABLES.items() if "-" not in vendor}
     return [
         ("Leave with /quit, set one of these in your shell, and start bridle again:", ""),
         ("", ""),
-        *((f"  export {variable}=…    for {vendor}", "head") for variable, vendor in rows.items()),
+        *(
+            (f"  export {variable + '=…':24} for {vendor}", "head")
+            for variable, vendor in rows.items()
+        ),
         ("", ""),
         ("bridle reads it from the environment and writes it nowhere. A key can also stand in", ""),
         (f"{config_place()} as `api_key:`, if you write it there yourself;", ""),

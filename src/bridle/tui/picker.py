@@ -146,7 +146,8 @@ class Picker(Dialog[str | None]):
     async def _look_soon(self) -> None:
         """The end of the highlighted session, once the highlight rests."""
         one = self.highlighted
-        if not self._preview.display or (one is not None and one.id == self._previewed):
+        seen = self.has_class("-wide") or self.has_class("-looking")
+        if not seen or (one is not None and one.id == self._previewed):
             return
         await asyncio.sleep(_SOON)
         lines: list[tuple[str, str]] = []
@@ -171,7 +172,7 @@ class Picker(Dialog[str | None]):
     def action_look(self) -> None:
         """The preview instead of the list, where there is no room for both."""
         self.toggle_class("-looking")
-        self.call_after_refresh(self._look_soon)
+        self._look_soon()
 
     def action_move(self, by: int) -> None:
         """The highlight up or down."""
