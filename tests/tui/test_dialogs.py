@@ -216,6 +216,22 @@ def test_a_megabyte_is_wrapped_and_shown_to_its_end():
     play(TextPage("Long", [("word " * 200_000, ""), ("the end", "")]), story)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (60, 20)])
+def test_no_character_is_cut_off_at_the_edge(size):
+    lines = [("/a/long/path" * 12, ""), *((f"{n}", "") for n in range(100))]
+
+    async def story(app, pilot):
+        sheet = app.screen.query_one(Sheet)
+        width = sheet.scrollable_content_region.width
+        assert max(cell_len(line) for line, _ in sheet._wrapped) <= width
+        await pilot.resize_terminal(size[0] - 15, size[1])
+        await pilot.pause()
+        width = sheet.scrollable_content_region.width
+        assert max(cell_len(line) for line, _ in sheet._wrapped) <= width
+
+    play(TextPage("Paths", lines), story, size)
+
+
 def test_the_lines_of_a_diff_are_told_apart():
     found = diff_lines("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n z\n")
     assert [kind for _, kind in found] == ["muted", "muted", "place", "removed", "added", ""]

@@ -337,11 +337,12 @@ def test_copy_copies_neutral_text(tmp_path):
         await shows(pilot, "there is nothing to copy yet")
         await say(pilot, "hi")
         await obey(pilot, "/copy code")
-        await shows(pilot, "The code is copied.")
-        assert pilot.app.clipboard == "print(1)\\x1b[1m\n"
+        await shows(pilot, "Copied: 15 characters")
+        assert pilot.app.clipboard == "print(1)\\x1b[1m"
         await obey(pilot, "/copy")
-        await shows(pilot, "The answer is copied.")
-        assert pilot.app.clipboard.startswith("See:")
+        await until(pilot, lambda: pilot.app.clipboard.startswith("See:"))
+        await obey(pilot, "/copy all")
+        await shows(pilot, "/copy does not know all")
 
     play(tmp_path, story, "See:\n\n```python\nprint(1)\x1b[1m\n```\n")
 

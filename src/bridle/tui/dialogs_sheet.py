@@ -28,9 +28,9 @@ class Sheet(ScrollView, can_focus=True):
     DEFAULT_CSS = """
     Sheet {
         height: auto; max-height: 100%; background: transparent; scrollbar-size-vertical: 1;
-        overflow-x: hidden; scrollbar-gutter: stable;
+        overflow-x: hidden;
         & .sheet--head { text-style: bold; }
-        & .sheet--muted { color: $foreground 60%; }
+        & .sheet--muted { color: $secondary; }
         & .sheet--warning { color: $text-warning; }
         & .sheet--added { color: $text-success; }
         & .sheet--removed { color: $text-error; }
@@ -56,12 +56,14 @@ class Sheet(ScrollView, can_focus=True):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many lines as it takes at this width."""
-        self._wrap(width)
+        self._wrap(width - 1)  # the scrollbar may come
         return len(self._wrapped)
 
     def on_resize(self) -> None:
         """Another width: other lines."""
-        self._wrap(self.scrollable_content_region.width)
+        width = self.scrollable_content_region.width
+        if not self._width or width < self._width:
+            self._wrap(width)
         self.call_after_refresh(self._see)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from bridle.errors import SessionError
-from bridle.tui.blocks_words import cost_of, counted
+from bridle.tui.blocks_words import cost_of
 from bridle.tui.commands import TABLE, Command, command_of
-from bridle.tui.dialogs import Choose, Item, TextPage
+from bridle.tui.dialogs import TextPage
 from bridle.tui.house import Named
 from bridle.tui.obeying_stage import Act, Stage
 from bridle.tui.screen_keys import help_lines
@@ -71,22 +71,10 @@ async def _policy(stage: Stage, rest: str) -> None:
 
 
 async def _approvals(stage: Stage, rest: str) -> None:
-    house = stage.lodging
-    found = await house.pending()
-    items = [
-        Item(
-            f"{at} {one.session_id}",
-            f"{one.asked.call.name}: {one_line(one.asked.reason, 60)}",
-            "this session" if one.session_id == house.session.id else one.title or one.session_id,
-        )
-        for at, one in enumerate(found)
-    ]
-    title = f"{counted(len(found), 'question')} waiting" if found else "Approvals"
-    chosen = await stage.ask(Choose(title, items, "No session waits for an answer."))
-    where = (chosen or "").partition(" ")[2]
-    if where and where != house.session.id:
-        await house.resume(where)
-        await stage.moved()
+    if await stage.lodging.pending():
+        stage.open_questions()
+    else:
+        stage.tell("No session waits for an answer.")
 
 
 async def _cost(stage: Stage, rest: str) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -12,6 +11,7 @@ from textual.app import SuspendNotSupported
 from bridle.errors import SessionError
 from bridle.tui.blocks import Block, Call, Prompt, Said, Thought
 from bridle.tui.commands import Command
+from bridle.tui.copying import code_blocks
 from bridle.tui.copying_screen import copy
 from bridle.tui.dialogs import Choose, Dialog, Item
 from bridle.tui.editing import edited
@@ -28,7 +28,6 @@ T = TypeVar("T")
 
 _SOON = 5.0  # seconds
 _TONES = {"information": ("dim", "·"), "warning": ("warn", "!"), "error": ("bad", "!")}
-_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1", re.M | re.S)
 
 
 class ScreenStage:
@@ -116,19 +115,20 @@ class ScreenStage:
         finally:
             app.refresh()
 
+    def open_questions(self) -> None:
+        """The page of all questions."""
+        self._screen.questions.open_tray()
+
     async def copy(self, what: str) -> None:
         """The last answer, or its last block of code, neutral."""
-        text = last_answer(self._screen.conversation.fold.blocks)
-        if what == "code":
-            text = last_code(self._screen.conversation.fold.blocks)
-        elif what:
-            raise SessionError(
-                f"/copy does not know {one_line(what, 40)}", hint="/copy code, /copy"
-            )
+        if what not in ("", "code"):
+            said = f"/copy does not know {one_line(what, 40)}"
+            raise SessionError(said, hint="/copy takes the answer, /copy code its last code.")
+        blocks = self._screen.conversation.fold.blocks
+        text = last_code(blocks) if what else last_answer(blocks)
         if not text:
             raise SessionError("there is nothing to copy yet")
-        said = await copy(self._screen.app, text)
-        self.tell(f"{'The code' if what else 'The answer'} is copied. ({said})")
+        self.tell(f"Copied: {await copy(self._screen.app, text)}")
 
     async def find(self, words: str) -> None:
         """Where the words stand in this conversation; to choose one goes there."""
@@ -152,8 +152,8 @@ def last_answer(blocks: Sequence[Block]) -> str:
 def last_code(blocks: Sequence[Block]) -> str:
     """The last block of code that the model wrote, in whichever answer."""
     for one in reversed(blocks):
-        if isinstance(one, Said) and (found := _FENCE.findall(one.text)):
-            return str(found[-1][1])
+        if isinstance(one, Said) and (found := code_blocks(one.text)):
+            return found[-1][1]
     return ""
 
 

@@ -78,7 +78,7 @@ async def _budget(stage: Stage, rest: str) -> None:
     if rest:
         await house.set_budget(_money(rest))
     rows = [
-        (f"{name:24} {used or '–':>14}  of {most}", "") for name, used, most in await house.budget()
+        (f"{name:22} {used or '–':>10} of {most}", "") for name, used, most in await house.budget()
     ]
     if rest:
         stage.tell(f"From the next turn on this session may spend ${_money(rest):.2f} in all.")

@@ -59,6 +59,10 @@ class Stage(Protocol):
         """The person's editor on the prompt, on this text where there is one."""
         ...
 
+    def open_questions(self) -> None:
+        """The questions of all sessions, to be answered."""
+        ...
+
     async def copy(self, what: str) -> None:
         """Copy the last answer, or with `code` its last block of code."""
         ...
