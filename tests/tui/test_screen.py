@@ -80,7 +80,7 @@ def test_a_call_unfolds_by_key_and_by_click_and_live_output_is_seen(tmp_path):
             await shows(pilot, "│ begun")
             (tmp_path / "workspace/go").write_text("")
             await until(pilot, lambda: state(pilot).turn and not state(pilot).busy)
-            assert "│ begun" not in seen(pilot)
+            await until(pilot, lambda: "│ begun" not in seen(pilot))
             await pilot.press("ctrl+o")
             await shows(pilot, "│ over")
             await pilot.press("ctrl+o")

@@ -29,6 +29,7 @@ from bridle.promises.session import Answer
 from bridle.tui.commands import Command
 from bridle.tui.house import Asked, Found, Listed, Named, Place, Undone
 from bridle.tui.house_budget import budget_lines
+from bridle.tui.machine import branch_of, sandbox_here
 from bridle.tui.own_commands import own_commands, own_folder
 
 
@@ -74,8 +75,10 @@ class OwnHouse(Moving):
     def place(self) -> Place:
         """Where it works."""
         if self._attached is not None:
-            return Place(workspace=self._attached.workspace)
-        return Place(workspace=str(self.setup.workspace))
+            there = self._attached.workspace
+            return Place(workspace=there, branch=branch_of(there))
+        root, level = str(self.setup.workspace), sandbox_here(self.setup.settings.sandbox)
+        return Place(workspace=root, sandbox=level, branch=branch_of(root))
 
     @property
     def window(self) -> int:

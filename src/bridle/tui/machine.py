@@ -1,0 +1,68 @@
+"""What the bar says of this machine: the branch of a folder, and what commands run in.
+
+Reads little, with bounds, and never waits: a repository's files may be anything. No process is
+started for the branch.
+"""
+
+import os
+import re
+import stat
+
+from bridle.errors import AgentError
+
+_MOST = 1024  # bytes of a file that says where something is
+_HIGHEST = 40  # folders above that are looked at
+_HASH = re.compile(r"[0-9a-f]{40,64}")
+
+
+def branch_of(folder: str) -> str:
+    """The branch that is checked out there, or the beginning of a commit; empty: none is known."""
+    place = os.path.abspath(folder)  # noqa: PTH100 - asked for with every frame
+    for _ in range(_HIGHEST):
+        git = f"{place}/.git"
+        try:
+            found = os.lstat(git)
+        except (OSError, ValueError):
+            above = place.rpartition("/")[0]
+            if not above or above == place:
+                return ""
+            place = above
+            continue
+        if stat.S_ISDIR(found.st_mode):
+            return _head(git)
+        said = _read(git) if stat.S_ISREG(found.st_mode) else ""
+        return _head(os.path.join(place, said[8:])) if said.startswith("gitdir: ") else ""  # noqa: PTH118
+    return ""
+
+
+def sandbox_here(wanted: str) -> str:
+    """The level that commands run at, or "none"; empty where the one that is wanted is not here."""
+    from bridle.workspace.sandbox import probe
+
+    try:
+        return probe(wanted).level
+    except AgentError:
+        return ""
+
+
+def _head(git: str) -> str:
+    said = _read(f"{git}/HEAD")
+    if said.startswith("ref: refs/heads/"):
+        return said[16:]
+    return said[:8] if _HASH.fullmatch(said) else ""
+
+
+def _read(path: str) -> str:
+    """A line of a small file; nothing of a pipe, a link or a device."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return ""
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return ""
+        return os.read(handle, _MOST).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+    finally:
+        os.close(handle)
