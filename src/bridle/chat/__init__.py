@@ -11,8 +11,14 @@ if TYPE_CHECKING:
     from bridle.chat.binding import Binding as Binding
     from bridle.chat.data import Database as Database
     from bridle.chat.data import Owned as Owned
+    from bridle.chat.profile import Confirm as Confirm
     from bridle.chat.profile import Profile as Profile
+    from bridle.chat.profile import Telling as Telling
     from bridle.chat.remote import RemoteTools as RemoteTools
+    from bridle.chat.replies import Replies as Replies
+    from bridle.chat.responder import Ask as Ask
+    from bridle.chat.responder import Rules as Rules
+    from bridle.chat.responder import Said as Said
     from bridle.chat.runner import AgentRunner as AgentRunner
     from bridle.chat.service import ChatService as ChatService
     from bridle.chat.service_values import Reply as Reply
@@ -34,8 +40,10 @@ _HOMES = {
     "app": ("ChatApp",),
     "binding": ("Binding",),
     "data": ("Database", "Owned"),
-    "profile": ("Profile",),
+    "profile": ("Confirm", "Profile", "Telling"),
     "remote": ("RemoteTools",),
+    "replies": ("Replies",),
+    "responder": ("Ask", "Rules", "Said"),
     "runner": ("AgentRunner",),
     "service": ("ChatService",),
     "service_values": ("Reply", "ServiceLimits", "Setting"),

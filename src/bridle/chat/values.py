@@ -95,6 +95,12 @@ class ToolCallRecord:
         return str(error.get("code", "")) if isinstance(error, dict) else ""
 
     @property
+    def trouble(self) -> str:
+        """The sentence that says why not; empty where it worked."""
+        error = self.result.get("error")
+        return str(error.get("message", "")) if isinstance(error, dict) else ""
+
+    @property
     def data(self) -> Any:
         """What came back, where it worked."""
         return self.result.get("data")
