@@ -265,3 +265,16 @@ def test_a_setting_is_written_beside_the_others_or_not_at_all(tmp_path, monkeypa
     with pytest.raises(ConfigError, match="no place"):
         save_choice("theme", "light")
     assert path.read_text() == "{theme: dark, mode: ask}\n"
+
+
+def test_the_theme_of_the_settings_is_there_from_the_start(folder, tmp_path):
+    path = tmp_path / "config" / "bridle" / "config.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("theme: light\n")
+    path.chmod(0o600)
+
+    async def story(pilot):
+        await ready(pilot)
+        assert pilot.app.theme == "bridle-light"
+
+    play({"model": script(tmp_path, "Hello.")}, story)

@@ -31,6 +31,10 @@ class ChatPreface:
         self._declined = self._state / "declined.json"
         self._earlier = bool(flags.get("resume") or flags.get("go_on"))
 
+    def theme(self) -> str:
+        """The colours of the settings, unless a flag says which."""
+        return "auto" if self._flags.get("theme") else load_settings().settings.theme
+
     def untrusted(self) -> Untrusted | None:
         """The files that would count and do not; None where there are none, or they were seen."""
         root = Path(self._flags.get("workspace") or Path.cwd())

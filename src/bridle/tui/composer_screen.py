@@ -53,6 +53,10 @@ class Commanding(Acts):
     async def introduce(self, preface: "Preface") -> None:
         """What has to be asked before the house is opened: the folder, and the model."""
         try:
+            if (theme := await asyncio.to_thread(preface.theme)) != "auto":
+                from bridle.tui.themes import theme_name
+
+                self.app.theme = theme_name(theme, os.environ)
             if (folder := await asyncio.to_thread(preface.untrusted)) is not None:
                 from bridle.tui.first_run import about_folder
 

@@ -25,6 +25,10 @@ class Untrusted(Struct, frozen=True):
 class Preface(Protocol):
     """What whoever opens the screen finds out and does. Called in a thread; raises `AgentError`."""
 
+    def theme(self) -> str:
+        """The colours of the settings; `auto` where none are chosen, or a flag says which."""
+        ...
+
     def untrusted(self) -> Untrusted | None:
         """What a person should be asked about the folder; None: nothing, or they said no to it."""
         ...
