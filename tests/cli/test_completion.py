@@ -87,6 +87,9 @@ def test_every_option_of_every_command_is_offered():
         (["sessions", "nothing", ""], []),
         (["run", "--mode", "plan; rm"], []),
         ([], list(COMMANDS)),
+        (["--vers"], ["--version"]),
+        (["--mode", "p"], ["plan"]),
+        (["--contin"], ["--continue"]),
     ],
 )
 def test_what_may_come_next(words, found):

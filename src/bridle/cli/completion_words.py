@@ -14,7 +14,15 @@ from bridle.cli.lazy import Lazy
 
 def next_words(root: click.Group, words: list[str]) -> list[Candidate]:
     """What the last of these words may become. They are the words after `bridle`, as typed."""
-    *before, start = _joined(words) or [""]
+    given = _joined(words) or [""]
+    found = _after(root, given)
+    if given[0].startswith("-") and "chat" in root.list_commands(click.Context(root)):
+        found += _after(root, ["chat", *given])  # options without a command are the screen's
+    return list(dict.fromkeys(found))
+
+
+def _after(root: click.Group, words: list[str]) -> list[Candidate]:
+    *before, start = words
     line = _Line(root)
     for word in before:
         if not line.take(word):
@@ -54,6 +62,7 @@ class _Line:
             option = self._option(word.partition("=")[0])
             if option is not None and "=" not in word and _takes_value(option):
                 self._awaited = option
+            return option is not None or not isinstance(self._command, click.Group)
         elif isinstance(self._command, click.Group):
             return self._enter(word)
         else:
