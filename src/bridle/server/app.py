@@ -3,28 +3,25 @@
 This module and the routes import Litestar; nothing else of the server does.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from litestar import Litestar
-from litestar.config.app import AppConfig
 from litestar.di import Provide
 from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import HTTPRouteHandler
-from litestar.plugins import PluginProtocol
-from litestar.plugins.core import MsgspecDIPlugin
 from litestar.types import ASGIApp
 
 from bridle.server.agui import agui_routes
 from bridle.server.asgi import App, Receive, Scope, Send
 from bridle.server.caller import Caller, may
 from bridle.server.guard import Guard, Names, who
+from bridle.server.lean import Lean, free_paths, methods_of
 from bridle.server.limits import Bounded
 from bridle.server.problems import Refused, refused
 from bridle.server.room import Room
 from bridle.server.routes import about, entrance, reading, reins, sessions, talking
 from bridle.server.routes.body import Body
-from bridle.server.routes.declared import declared, handlers
+from bridle.server.routes.declared import declared
 from bridle.server.routes.faults import told
 from bridle.server.sealing import Sealed
 from bridle.server.views import Role
@@ -44,7 +41,7 @@ class Application:
 
     def __init__(self, room: Room, names: Names, more: Sequence[HTTPRouteHandler] = ()) -> None:
         self.room = room
-        self.routed = _Lean(
+        self.routed = Lean(
             route_handlers=[*ROUTES, *agui_routes(), *more],
             dependencies={"room": Provide(lambda: room, sync_to_thread=False)},
             dto=Body,
@@ -66,14 +63,6 @@ class Application:
         await self._app(scope, receive, send)
 
 
-def free_paths(app: Litestar) -> Callable[[str], bool]:
-    """Which paths need no token: exactly those of routes that say so, or below a free folder."""
-    paths = {path for path, _, handler in handlers(app) if declared(handler).role is None}
-    folders = tuple(path.partition("{")[0] for path in paths if "{" in path)
-    exact = frozenset(path for path in paths if "{" not in path)
-    return lambda path: path in exact or path.startswith(folders)
-
-
 def _roled(app: ASGIApp) -> ASGIApp:
     """Before each route: may they? The guard has seen who they are; here it counts what for.
 
@@ -83,7 +72,7 @@ def _roled(app: ASGIApp) -> ASGIApp:
     async def check(scope: Any, receive: Any, send: Any) -> None:
         handler = scope["route_handler"]
         if "OPTIONS" in handler.http_methods:
-            raise MethodNotAllowedException(headers={"allow": _methods(scope)})
+            raise MethodNotAllowedException(headers={"allow": methods_of(scope)})
         _check(scope.get("user"), declared(handler).role)
         await app(scope, receive, send)
 
@@ -101,22 +90,3 @@ def _check(caller: Caller | None, role: Role | None) -> None:
             f"This needs the role {role}; {caller.name} has {caller.role}.",
             "Ask whoever runs the server for a token with that role.",
         )
-
-
-def _methods(scope: Any) -> str:
-    """What can be done at this address, beside asking that."""
-    known = handlers(scope["litestar_app"])
-    found = {method for path, method, _ in known if path == scope["path_template"]}
-    return ", ".join(sorted(found))
-
-
-class _Lean(Litestar):
-    """Litestar with nothing but msgspec: the other plugins cost a third of a second to import."""
-
-    @staticmethod
-    def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
-        return [*plugins, MsgspecDIPlugin()]
-
-    @staticmethod
-    def _patch_opentelemetry_middleware(config: AppConfig) -> AppConfig:
-        return config

@@ -5,7 +5,7 @@ is written down twice, and a test compares it with what goes over the wire.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -21,6 +21,7 @@ from bridle.server.described import REF, Schema
 from bridle.server.problems import CODES, MEDIA, Problem
 from bridle.server.routes.declared import Declared
 
+_STREAM = "text/event-stream"
 _BINARY = {"type": "string"}
 _TURNED = {"session_id": "id", "call_id": "callId"}  # as clients call what is in a path
 _ALWAYS = (  # what the guard, the limits and the connection say before a route is reached
@@ -35,6 +36,7 @@ _ALWAYS = (  # what the guard, the limits and the connection say before a route 
 )
 _BODY = ("invalid_json", "unsupported_media")
 _SESSION = ("unknown_session", "store_failed")
+_HANDED = ("data", "request", "room")  # what a route is handed that is no parameter
 _SECURITY: list[Schema] = [{"token": []}, {"cookie": [], "key": []}]
 _SCHEMES: Schema = {
     "token": {"type": "http", "scheme": "bearer"},
@@ -50,41 +52,52 @@ _SCHEMES: Schema = {
 Route = tuple[str, str, HTTPRouteHandler, Declared]
 
 
-def description(routes: Iterable[Route]) -> bytes:
-    """The whole description, as JSON."""
+class Book(Struct, frozen=True, kw_only=True):
+    """What one API says of itself beside its routes.
+
+    `codes` are its problems, `values` what its streams carry, `adjusted` the last word on all
+    shapes, `who` whom a route answers, in words.
+    """
+
+    about: str
+    codes: dict[str, tuple[int, str]]
+    schemes: Schema
+    security: list[Schema]
+    values: Callable[[], list[Any]]
+    adjusted: Callable[[dict[str, Schema]], dict[str, Schema]]
+    who: Callable[[Declared], str]
+    title: str = "bridle"
+
+
+def description(routes: Iterable[Route], book: "Book | None" = None) -> bytes:
+    """The whole description, as JSON; that of the sessions, unless it is another book."""
+    book = book or SESSIONS
     found = [route for route in routes if route[2].resolve_include_in_schema()]
     paths: dict[str, Schema] = {}
     for path, method, handler, declared in found:
         place = paths.setdefault(_path(path), {})
-        place[method.lower()] = _operation(path, handler, declared)
+        place[method.lower()] = _operation(path, handler, declared, book)
+    info = {"title": book.title, "version": __version__, "description": book.about}
+    components = {"schemas": _components(found, book), "securitySchemes": book.schemes}
     return msgspec.json.encode(
-        {
-            "openapi": "3.2.0",
-            "info": {
-                "title": "bridle",
-                "version": __version__,
-                "description": "Sessions of agents: prompts in, records out, questions between.",
-            },
-            "paths": paths,
-            "components": {"schemas": _components(found), "securitySchemes": _SCHEMES},
-        }
+        {"openapi": "3.2.0", "info": info, "paths": paths, "components": components}
     )
 
 
-def _operation(path: str, handler: HTTPRouteHandler, declared: Declared) -> Schema:
+def _operation(path: str, handler: HTTPRouteHandler, declared: Declared, book: Book) -> Schema:
     parameters = [
         _parameter(path, one)
         for one in handler.parsed_fn_signature.parameters.values()
-        if one.name not in ("data", "request", "room")
+        if one.name not in _HANDED
     ]
     summary, _, more = (handler.fn.__doc__ or "").strip().partition("\n")
     found: Schema = {
         "operationId": handler.handler_name.rpartition(".")[2],
         "summary": summary,
-        "description": " ".join([f"Role: {declared.role or 'anybody'}.", *more.split()]),
+        "description": " ".join([book.who(declared), *more.split()]),
         "parameters": parameters,
-        "responses": _responses(path, handler, declared),
-        "security": _SECURITY if declared.role else [],
+        "responses": _responses(path, handler, declared, book),
+        "security": book.security if declared.role else [],
     }
     if (data := handler.parsed_data_field) is not None:
         content = {"application/json": {"schema": _ref(data.annotation)}}
@@ -121,10 +134,10 @@ def _bounds(known: ParameterKwarg | None) -> Schema:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _responses(path: str, handler: HTTPRouteHandler, declared: Declared) -> Schema:
+def _responses(path: str, handler: HTTPRouteHandler, declared: Declared, book: Book) -> Schema:
     good = {"description": "As asked.", **_content(handler, declared)}
     found: Schema = {str(handler.status_code): good}
-    for status, codes in sorted(_refusals(path, handler, declared).items()):
+    for status, codes in sorted(_refusals(path, handler, declared, book).items()):
         found[str(status)] = {
             "description": f"No: {', '.join(sorted(codes))}.",
             "content": {MEDIA: {"schema": _problem(codes)}},
@@ -137,7 +150,9 @@ def _problem(codes: Sequence[str]) -> Schema:
     return {"allOf": [_ref(Problem), narrowed]}
 
 
-def _refusals(path: str, handler: HTTPRouteHandler, declared: Declared) -> dict[int, list[str]]:
+def _refusals(
+    path: str, handler: HTTPRouteHandler, declared: Declared, book: Book
+) -> dict[int, list[str]]:
     codes = {*_ALWAYS, *declared.refuses}
     if declared.role is not None:
         codes |= {"no_token", "server_stopping"}
@@ -149,7 +164,7 @@ def _refusals(path: str, handler: HTTPRouteHandler, declared: Declared) -> dict[
         codes |= {*_SESSION}
     found: dict[int, list[str]] = {}
     for code in codes:
-        found.setdefault(CODES[code][0], []).append(code)
+        found.setdefault(book.codes[code][0], []).append(code)
     return found
 
 
@@ -163,7 +178,10 @@ def _content(handler: HTTPRouteHandler, declared: Declared) -> Schema:
     if declared.shape:
         schema = {"type": "object"} if declared.shape == "any" else _BINARY
         return {"content": {one: {"schema": schema} for one in declared.media.split(", ")}}
-    return {"content": {declared.media: {"schema": _ref(_answer(handler))}}}
+    content: Schema = {declared.media: {"schema": _ref(_answer(handler))}}
+    if declared.streams:
+        content[_STREAM] = {"itemSchema": {"$ref": REF.format(name=declared.streams)}}
+    return {"content": content}
 
 
 def _answer(handler: HTTPRouteHandler) -> Any:
@@ -177,15 +195,19 @@ def _ref(kind: Any) -> Schema:
     return {"$ref": REF.format(name=kind.__name__)}
 
 
-def _components(routes: Sequence[Route]) -> dict[str, Schema]:
+def _components(routes: Sequence[Route], book: Book) -> dict[str, Schema]:
     kinds: dict[Any, None] = {Problem: None}
     for _, _, handler, _ in routes:
         data = handler.parsed_data_field
         for kind in (data.annotation if data else None, _answer(handler)):
             if isinstance(kind, type) and issubclass(kind, Struct):
                 kinds[kind] = None
-    every = dict.fromkeys([*kinds, *described.values()])
+    every = dict.fromkeys([*kinds, *book.values()])
     _, found = msgspec.json.schema_components(every, ref_template=REF)
+    return book.adjusted(found)
+
+
+def _sessions_adjusted(found: dict[str, Schema]) -> dict[str, Schema]:
     whole = {name: _whole(name, schema) for name, schema in found.items()}
     whole["Records"]["properties"]["records"]["items"] = {"$ref": REF.format(name="Record")}
     return described.adjusted(whole)
@@ -200,3 +222,14 @@ def _whole(name: str, schema: Schema) -> Schema:
     if config.forbid_unknown_fields or config.omit_defaults:
         return schema
     return {**schema, "required": list(schema["properties"])}
+
+
+SESSIONS = Book(
+    about="Sessions of agents: prompts in, records out, questions between.",
+    codes=CODES,
+    schemes=_SCHEMES,
+    security=_SECURITY,
+    values=described.values,
+    adjusted=_sessions_adjusted,
+    who=lambda declared: f"Role: {declared.role or 'anybody'}.",
+)

@@ -35,13 +35,15 @@ class Declared(Struct, frozen=True, kw_only=True):
     """What a route says of itself.
 
     `role` None: anybody. `refuses` are codes beside those that every such route can answer.
-    `media` and `shape` describe an answer that is no value of `views`.
+    `media` and `shape` describe an answer that is no value of `views`; `streams` is the event of
+    one that comes as a stream, too, for those who ask for that.
     """
 
     role: Role | None
     refuses: tuple[str, ...] = ()
     media: str = "application/json"
     shape: str = ""
+    streams: str = ""
 
 
 def needs(role: Role | None, *refuses: str, media: str = "", shape: str = "") -> dict[str, Any]:
