@@ -7,8 +7,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
-from msgspec import json
-
+from bridle.client.faults import read
 from bridle.client.feed import WAITS, Feed, Tell
 from bridle.client.link import Link, spelled
 from bridle.client.session import RemoteSession, answer_body
@@ -215,7 +214,7 @@ class Client:
         query: Mapping[str, Any] | None = None,
         of: type[_T],
     ) -> _T:
-        return json.decode(await self._link.ask(method, f"/api/{path}", body, query=query), type=of)
+        return read(await self._link.ask(method, f"/api/{path}", body, query=query), of)
 
 
 def _given(wanted: dict[str, Any]) -> dict[str, Any]:

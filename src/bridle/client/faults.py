@@ -4,11 +4,13 @@ A problem's `code` says which error it is; `origin.type` keeps the code for prog
 """
 
 from errno import ECONNREFUSED
+from typing import TypeVar
 
 from msgspec import DecodeError, Struct, json
 
 from bridle.errors import (
     AgentError,
+    BadStream,
     ConfigError,
     Origin,
     RateLimited,
@@ -34,6 +36,7 @@ _AWAY = ("server_stopping", "unavailable")
 _MANY = ("rate_limited", "too_many_streams")
 _NO_TOKEN = "Give its token with --token or --token-file, or in BRIDLE_TOKEN."
 _WORDS = 300  # characters of an answer that is no problem detail
+_T = TypeVar("_T")
 
 
 class Problem(Struct):
@@ -44,6 +47,14 @@ class Problem(Struct):
     code: str = ""
     hint: str = ""
     by: str = ""
+
+
+def read(body: bytes, of: type[_T]) -> _T:
+    """An answer as what it should be. Raise `BadStream` where it is something else."""
+    try:
+        return json.decode(body, type=of)
+    except (DecodeError, RecursionError) as problem:
+        raise BadStream("the server's answer cannot be read", problem) from problem
 
 
 def refusal(status: int, body: bytes, wait: str = "") -> AgentError:
@@ -76,7 +87,7 @@ def _broken(found: Problem, message: str, origin: Origin) -> AgentError:
 def _read(body: bytes) -> Problem:
     try:
         return json.decode(body, type=Problem)
-    except DecodeError:
+    except (DecodeError, RecursionError):
         return Problem()
 
 

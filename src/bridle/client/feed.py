@@ -16,6 +16,7 @@ from msgspec import DecodeError, json
 
 from bridle.client.blocks import Block
 from bridle.client.endings import Endings
+from bridle.client.faults import read
 from bridle.client.link import Link, spelled
 from bridle.client.values import Page
 from bridle.engine.history import History
@@ -116,8 +117,8 @@ class Feed:
             return [one for one in self._held if one.seq > last]
         query = {"after": last, "limit": _PAGE}
         found = await self._link.ask("GET", f"{self._path}/records", query=query)
-        page = json.decode(found, type=Page)
-        return [one for one in map(to_record, map(bytes, page.records)) if one.seq <= self.seq]
+        page = map(_record, map(bytes, read(found, Page).records))
+        return [one for one in page if last < one.seq <= self.seq]
 
     async def _follow(self) -> None:
         while self.error is None:
@@ -127,10 +128,17 @@ class Feed:
             except (Unreachable, RateLimited, BadStream) as problem:
                 self._lose(problem.message)
             except AgentError as problem:
-                self.error = problem
-                self._wake()
+                self._fail(problem)
+                return
+            except Exception as problem:  # records that no session could have
+                said = "the server's records contradict each other"
+                self._fail(BadStream(said, problem))
                 return
             await asyncio.sleep(WAITS[min(self._failures, len(WAITS)) - 1])
+
+    def _fail(self, problem: AgentError) -> None:
+        self.error = problem
+        self._wake()
 
     async def _listen(self) -> None:
         """One connection, until it ends."""
@@ -197,12 +205,12 @@ class Feed:
 def _record(data: bytes) -> Record:
     try:
         return to_record(data)
-    except DecodeError as problem:
+    except (DecodeError, RecursionError) as problem:
         raise BadStream("the server sent a record that cannot be read", problem) from problem
 
 
 def _after(block: Block) -> int:
-    with suppress(DecodeError):
+    with suppress(DecodeError, RecursionError):
         found: Any = json.decode(block.data or b"{}")
         found = found.get("data", found) if isinstance(found, dict) else {}
         if isinstance(found, dict) and isinstance(found.get("after"), int):

@@ -12,7 +12,7 @@ import aiohttp
 from msgspec import Struct, json
 
 from bridle.client.blocks import Block, Blocks
-from bridle.client.faults import broken, refusal, unreachable
+from bridle.client.faults import broken, read, refusal, unreachable
 from bridle.errors import BadStream, ConfigError
 
 _PATIENCE = 60.0  # seconds for a whole request
@@ -22,6 +22,7 @@ _LARGEST = 64 * 1024 * 1024  # bytes of an answer
 _ERROR = 64 * 1024
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _AGAIN = "What was accepted is kept; `bridle attach ID` starts it again."  # it is our own process
+_STAY: Any = {"allow_redirects": False}  # what is said to one server goes to no other
 _GONE = (aiohttp.ClientError, OSError, TimeoutError)
 
 
@@ -44,7 +45,7 @@ class Link:
     async def login(self, code: str) -> None:
         """Sign in with a one-time code instead of a token."""
         self._headers["Origin"] = self._base  # a cookie alone is no word of ours
-        found = json.decode(await self.ask("POST", "/api/login", {"code": code}), type=_SignedIn)
+        found = read(await self.ask("POST", "/api/login", {"code": code}), _SignedIn)
         self._headers["X-Bridle-Key"] = found.key
 
     async def ask(
@@ -63,10 +64,10 @@ class Link:
             about["Content-Type"] = "application/json"
         try:
             async with self._open().request(
-                method, self._base + path, data=sent, params=_said(query), headers=about
+                method, self._base + path, data=sent, params=_said(query), headers=about, **_STAY
             ) as answer:
                 data = await _whole(answer)
-                if answer.status >= 400:
+                if answer.status >= 300:
                     raise refusal(answer.status, data, answer.headers.get("Retry-After", ""))
                 return data
         except _GONE as problem:
@@ -85,7 +86,7 @@ class Link:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT, sock_read=_SILENCE)
         try:
             async with self._open().get(
-                self._base + path, params=_said(query), headers=about, timeout=timeout
+                self._base + path, params=_said(query), headers=about, timeout=timeout, **_STAY
             ) as answer:
                 if answer.status != 200:
                     data = await answer.content.read(_ERROR)

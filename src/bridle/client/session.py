@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from msgspec import json
 from msgspec.structs import fields
 
+from bridle.client.faults import read
 from bridle.client.feed import Feed
 from bridle.client.link import Link, spelled
 from bridle.client.values import (
@@ -121,7 +121,7 @@ class RemoteSession:
         else:
             body["parts"] = parts
         key = {"Idempotency-Key": secrets.token_hex(16)}
-        taken = json.decode(await self._post("chat", body, key), type=Taken)
+        taken = read(await self._post("chat", body, key), Taken)
         await self._feed.until(lambda: self.history.turn >= taken.turn, _SEEN)
         return taken.turn
 
@@ -272,7 +272,7 @@ class RemoteSession:
         raise AssertionError("the last try returns or raises")
 
     async def _ask(self, method: str, verb: str, body: Any = None, *, of: type[_T]) -> _T:
-        return json.decode(await self._do(method, verb, body), type=of)
+        return read(await self._do(method, verb, body), of)
 
     async def _do(self, method: str, verb: str, body: Any = None) -> bytes:
         path = f"{self._path}/{verb}" if verb else self._path
