@@ -1,4 +1,5 @@
 """The line before a conversation, as one process sees it: whose number is lowest goes on.
+And the room in which turns run, of which no user takes all the places.
 
 The order itself is in the database, where every process finds it. This only spares the database:
 of those who wait here for the same conversation, one looks, and the others sleep until it is done.
@@ -39,3 +40,30 @@ class Lines:
                 line[0][2].set()
             else:
                 self._lines.pop(conversation, None)
+
+
+class Room:
+    """So many places in all, and a share of them for each user: one never holds up the others."""
+
+    def __init__(self, places: int) -> None:
+        self._all = asyncio.Semaphore(places)
+        self._share = share_of(places)
+        self._users: dict[str, tuple[asyncio.Semaphore, list[None]]] = {}
+
+    @asynccontextmanager
+    async def place(self, user_id: str) -> AsyncIterator[None]:
+        """Wait for a place, and leave it after."""
+        share, here = self._users.setdefault(user_id, (asyncio.Semaphore(self._share), []))
+        here.append(None)
+        try:
+            async with share, self._all:
+                yield
+        finally:
+            here.pop()
+            if not here:
+                self._users.pop(user_id, None)
+
+
+def share_of(places: int) -> int:
+    """How many of them one user may have."""
+    return max(1, places // 4)

@@ -8,6 +8,7 @@ Knows no HTTP and no model: it is handed a database and a runner.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 
 from bridle.chat.data import Database
 from bridle.chat.limits import RunLimits, lacking
-from bridle.chat.ordering import Lines
+from bridle.chat.ordering import Lines, share_of
 from bridle.chat.refusals import Crowded, MessageRefused, Unavailable
 from bridle.chat.service_pages import (
     delete_conversation,
@@ -58,6 +59,7 @@ class ChatService:
         self._worker = Worker(database, runner, self.limits)
         self._lines = Lines()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._whose: Counter[str] = Counter()
         self._closed = False
 
     async def reply(
@@ -79,7 +81,8 @@ class ChatService:
         self._check(asked)
         task = asyncio.create_task(self._whole(asked, tell))
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        self._whose[user_id] += 1
+        task.add_done_callback(partial(self._ended, user_id))
         return await asyncio.shield(task)
 
     async def conversations(
@@ -134,13 +137,17 @@ class ChatService:
             raise MessageRefused(_too_long(self.limits.message) if long else _NOTHING)
         if len(asked.key) > 255 or not asked.key.isprintable():
             raise MessageRefused("The Idempotency-Key has to be at most 255 plain characters.")
-        if len(self._tasks) >= self.limits.accepted:
+        mine = self._whose[asked.user_id]
+        if len(self._tasks) >= self.limits.accepted or mine >= share_of(self.limits.accepted):
             raise Crowded(
                 "It's very busy right now. Please try again in a moment.", retry_after=5.0
             )
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _ended(self, user_id: str, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
+        self._whose[user_id] -= 1
+        if not self._whose[user_id]:
+            del self._whose[user_id]
         with suppress(asyncio.CancelledError):
             task.exception()  # who left does not hear of it, and that is no mistake
 

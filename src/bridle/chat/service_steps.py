@@ -106,7 +106,10 @@ def look(session: OwnedSession, place: Place, desk: Desk) -> Reply | Head:
         raise _unknown()
     if turn.state == "done":
         return _reply(session, turn)
-    head = session.exec(_open(turn.conversation_id).limit(1)).one()
+    head = session.exec(_open(turn.conversation_id).limit(1)).first()
+    if head is None:  # another worker has ended it since the query before
+        ended = session.get(Turn, turn.id, populate_existing=True)
+        return _reply(session, ended or turn)
     running = head.state == "running"
     free = desk.may_take(head) if running else head.id == turn.id
     return Head(head.id, head.fence, running, free)
@@ -236,6 +239,7 @@ def _take(
         turn_id=turn.id,
         timezone=turn.timezone,
         language=turn.language,
+        retried=turn.fence > 1,
     )
     return Work(turn.id, turn.arrival, turn.fence, turn.attempts, context, message.content)
 
@@ -266,7 +270,10 @@ def _held(session: OwnedSession, work: Work) -> Turn | None:
 def _reply(session: OwnedSession, turn: Turn) -> Reply:
     mine = StoredMessage.conversation_id == turn.conversation_id
     its = StoredMessage.position == 2 * turn.arrival + 1
-    return _to_reply(turn, session.exec(select(StoredMessage).where(mine, its)).one())
+    row = session.exec(select(StoredMessage).where(mine, its)).one_or_none()
+    if row is None:  # the conversation was deleted since the query before
+        raise _unknown()
+    return _to_reply(turn, row)
 
 
 def _to_reply(turn: Turn, row: StoredMessage) -> Reply:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from bridle.chat.data import Database, OwnedSession
 from bridle.chat.leases import worker_name
+from bridle.chat.ordering import Room
 from bridle.chat.refusals import TROUBLE, Unavailable
 from bridle.chat.service_steps import Desk, Work, finish, release, renew
 from bridle.chat.service_values import Reply, Runner, ServiceLimits
@@ -32,7 +33,7 @@ class Worker:
         self._runner = runner
         self._limits = limits
         self._held: set[str] = set()
-        self._room = asyncio.Semaphore(limits.at_once)
+        self._room = Room(limits.at_once)
 
     async def step(
         self, user_id: str, what: Callable[[OwnedSession, Desk], T], *, reads: bool = False
@@ -73,7 +74,7 @@ class Worker:
             await asyncio.gather(run, beat, return_exceptions=True)
 
     async def _answer(self, work: Work) -> AgentResult:
-        async with self._room:
+        async with self._room.place(work.context.user_id):
             try:
                 async with asyncio.timeout(self._limits.seconds + _GRACE):
                     return await self._runner.run(work.context, work.message)
