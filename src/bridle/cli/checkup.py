@@ -63,6 +63,8 @@ def examine() -> Iterator[Finding]:
     yield _sandbox()
     yield from _hooks()
     settings = loaded.settings if loaded else Settings()
+    yield from _diagnostics(settings)
+    yield from _skills()
     yield from _agents(settings.agent)
     yield from _model(settings)
 
@@ -137,6 +139,37 @@ def _hooks() -> Iterator[Finding]:
         return
     for one in found:
         yield Finding("hook", f"{one.summary} ({one.origin})", True)
+
+
+def _diagnostics(settings: Settings) -> Iterator[Finding]:
+    """What would look at changed files in the current folder."""
+    from bridle.config.diagnostics import standing_diagnostics
+
+    try:
+        found = standing_diagnostics(Path(), settings.diagnostics)
+    except ConfigError as error:
+        yield Finding("diagnostics", error.message, False, error.hint)
+        return
+    for one in found.checks:
+        files = "" if one.patterns == ("*",) else f" for {', '.join(one.patterns)}"
+        yield Finding("diagnostics", f"{' '.join(one.words)}{files} ({one.origin})", True)
+    for said, hint in found.notes:
+        yield Finding("diagnostics", said, None, hint)
+
+
+def _skills() -> Iterator[Finding]:
+    """The skills that count in the current folder, and what is wrong with those that do not."""
+    from bridle.config.skills import standing_skills
+
+    try:
+        found = standing_skills(Path())
+    except ConfigError as error:
+        yield Finding("skills", error.message, False, error.hint)
+        return
+    for one in found.skills:
+        yield Finding("skill", f"{one.name} ({one.root}/{one.folder})", True)
+    for said, hint in found.notes:
+        yield Finding("skill", said, None, hint)
 
 
 def _agents(chosen: str) -> Iterator[Finding]:
