@@ -11,7 +11,7 @@ from sqlmodel import select
 from bridle.chat.confirming import confirms, openings, what_is_said
 from bridle.chat.data import PendingConfirmation, Task
 from bridle.chat.limits import RunLimits
-from bridle.chat.replies import standard
+from bridle.chat.tasks.sentences import task_replies
 from rig import run
 
 ASKED = "Do you really want to delete 'Buy milk'? Reply 'yes delete' to confirm."
@@ -59,7 +59,7 @@ def test_nothing_else_does(words):
     ],
 )  # fmt: skip
 def test_the_database_is_asked_only_where_it_could_be_an_answer(words, kind):
-    assert what_is_said(words, openings(standard())) == kind
+    assert what_is_said(words, openings(task_replies())) == kind
 
 
 def test_T5_a_yes_of_one_user_never_answers_anothers_question(database):

@@ -54,7 +54,7 @@ FINE = [
     "Nice work 🎉 👩‍🚀",
     "Would you like to hear your to-do list?",
 ]
-FACTS = Facts(ids=frozenset({"42"}), hidden=("ana-7",))
+FACTS = Facts(ids=frozenset({"42"}), hidden=("ana-7",), nouns=("task", "todo"))
 
 
 @pytest.mark.parametrize("text", LEAKING)
@@ -81,15 +81,15 @@ def test_text_inside_a_quoted_title_does_not_count():
 
 def test_quotes_hide_nothing_but_titles():
     """T5: a model cannot put an id into quotes and call it a title."""
-    known = Facts(titles=frozenset({"Buy milk"}), ids=frozenset({"42"}))
+    known = Facts(titles=frozenset({"Buy milk"}), ids=frozenset({"42"}), nouns=("task",))
     assert leaks("'6f9619ff-8b86-d011-b42d-00c04fc964ff' is done.", known) == ["id"]
     assert leaks("'Buy milk' is 'task 42' now.", known) == ["id"]
     assert leaks("'Buy milk' task 42", known) == ["id"]
 
 
 def test_a_number_that_is_no_id_of_this_turn_may_be_said():
-    assert leaks("Task 3 of 5 is done.", Facts(ids=frozenset({"42"}))) == []
-    assert leaks("Task 42 is done.", Facts(ids=frozenset({"42"}))) == ["id"]
+    assert leaks("Task 3 of 5 is done.", Facts(ids=frozenset({"42"}), nouns=("task",))) == []
+    assert leaks("Task 42 is done.", Facts(ids=frozenset({"42"}), nouns=("task",))) == ["id"]
 
 
 def test_a_reply_that_says_what_happened_says_nothing_else():

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from bridle.chat.replies import Replies, standard
+from bridle.chat.replies import Replies
 from bridle.chat.replies_language import language_of
+from bridle.chat.tasks.sentences import task_replies
 
 TABLES = {
     "task_created": "Got it! Added '{title}' to your list. Anything else?",
@@ -26,13 +27,13 @@ TABLES = {
 @pytest.mark.parametrize("key", TABLES)
 def test_the_sentences_of_the_tables_are_word_for_word(key):
     """T5."""
-    assert standard().find("en", key) == TABLES[key]
+    assert task_replies().find("en", key) == TABLES[key]
 
 
 @pytest.mark.parametrize("language", ["es", "ar"])
 def test_another_language_says_all_that_english_says(language):
     """T5: every sentence, with the same places in it."""
-    english, other = standard().languages["en"], standard().languages[language]
+    english, other = task_replies().languages["en"], task_replies().languages[language]
     assert other.keys() == english.keys()
     places = lambda text: sorted(set(re.findall(r"\{(\w+)\}", text)))  # noqa: E731
     assert [key for key in english if places(english[key]) != places(other[key])] == []
@@ -42,39 +43,39 @@ def test_another_language_says_all_that_english_says(language):
 
 
 def test_a_week_has_seven_days_and_a_year_twelve_months_in_every_language():
-    for sentences in standard().languages.values():
+    for sentences in task_replies().languages.values():
         assert len(sentences["weekdays"].split()) == 7
         assert len(sentences["months"].split()) == 12
 
 
 def test_arabic_is_written_from_right_to_left():
-    assert [standard().direction(one) for one in ("ar", "ar-EG", "es", "en", "fr")] == [
+    assert [task_replies().direction(one) for one in ("ar", "ar-EG", "es", "en", "fr")] == [
         "rtl", "rtl", "ltr", "ltr", "ltr",
     ]  # fmt: skip
 
 
 def test_a_region_finds_its_language_and_an_unknown_one_finds_english():
-    replies = standard()
+    replies = task_replies()
     assert replies.say("es-MX", "thanks") == replies.say("es", "thanks")
     assert replies.say("tlh", "thanks") == replies.say("en", "thanks")
     assert (replies.has("es-MX"), replies.has("tlh")) == (True, False)
 
 
 def test_what_is_put_into_a_place_is_not_read_as_a_place():
-    said = standard().say("en", "not_found", query="{query} {0} {title.__class__} %s")
+    said = task_replies().say("en", "not_found", query="{query} {0} {title.__class__} %s")
     assert said == ("I couldn't find a task about '{query} {0} {title.__class__} %s' in your list.")
 
 
 def test_one_is_not_many():
-    assert standard().say("en", "phrase_bulk", verb="delete", count=1) == "yes delete 1 task"
-    assert standard().say("en", "phrase_bulk", verb="delete", count=4) == "yes delete 4 tasks"
+    assert task_replies().say("en", "phrase_bulk", verb="delete", count=1) == "yes delete 1 task"
+    assert task_replies().say("en", "phrase_bulk", verb="delete", count=4) == "yes delete 4 tasks"
 
 
 def test_sentences_of_your_own_lie_over_the_usual_ones():
-    replies = standard().over({"en": {"thanks": "Any time."}, "fr": {"thanks": "De rien."}})
+    replies = task_replies().over({"en": {"thanks": "Any time."}, "fr": {"thanks": "De rien."}})
     assert replies.say("en", "thanks") == "Any time."
     assert replies.say("fr", "thanks") == "De rien."
-    assert replies.say("fr", "help") == standard().say("en", "help")
+    assert replies.say("fr", "help") == task_replies().say("en", "help")
 
 
 def test_a_folder_of_sentences_is_read(tmp_path):
@@ -97,4 +98,4 @@ def test_a_folder_of_sentences_is_read(tmp_path):
     ],
 )
 def test_the_language_of_a_message_is_seen_where_it_can_be(message, language):
-    assert language_of(message, standard()) == language
+    assert language_of(message, task_replies()) == language

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bridle.chat.app import ChatApp as ChatApp
+    from bridle.chat.app_named import named_app as named_app
     from bridle.chat.binding import Binding as Binding
     from bridle.chat.data import Database as Database
     from bridle.chat.data import Owned as Owned
+    from bridle.chat.guard_titles import shown as shown
+    from bridle.chat.matching import matches as matches
     from bridle.chat.profile import Confirm as Confirm
     from bridle.chat.profile import Profile as Profile
     from bridle.chat.profile import Telling as Telling
     from bridle.chat.remote import RemoteTools as RemoteTools
     from bridle.chat.replies import Replies as Replies
+    from bridle.chat.replies import standard as standard
     from bridle.chat.responder import Ask as Ask
     from bridle.chat.responder import Rules as Rules
     from bridle.chat.responder import Said as Said
@@ -38,11 +42,14 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "app": ("ChatApp",),
+    "app_named": ("named_app",),
     "binding": ("Binding",),
     "data": ("Database", "Owned"),
+    "guard_titles": ("shown",),
+    "matching": ("matches",),
     "profile": ("Confirm", "Profile", "Telling"),
     "remote": ("RemoteTools",),
-    "replies": ("Replies",),
+    "replies": ("Replies", "standard"),
     "responder": ("Ask", "Rules", "Said"),
     "runner": ("AgentRunner",),
     "service": ("ChatService",),

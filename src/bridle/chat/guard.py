@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bridle.chat.guard_titles import plain, without_titles
-from bridle.chat.guard_words import JARGON, LEAKS, NUMBERED
+from bridle.chat.guard_words import JARGON, LEAKS, named, numbered
 
 Known = frozenset[str]
 
@@ -23,6 +23,7 @@ class Facts:
     hidden: tuple[str, ...] = ()
     jargon: tuple[str, ...] = ()
     longest: int = 500
+    nouns: tuple[str, ...] = ()
 
 
 def problems(text: str, facts: Facts) -> list[str]:
@@ -42,19 +43,19 @@ def leaks(text: str, facts: Facts) -> list[str]:
     if any(one and one in bare for one in facts.hidden):
         found.append("identity")
     found += [name for name, pattern in LEAKS if pattern.search(bare)]
-    if _names_an_id(bare, facts.ids):
+    if _names_an_id(bare, facts):
         found.append("id")
     if JARGON.search(bare) or _says(bare, facts.jargon):
         found.append("jargon")
     return found
 
 
-def _names_an_id(text: str, ids: Iterable[str]) -> bool:
-    known = set(ids)
-    for match in NUMBERED.finditer(text):
-        if match[1] in known:
-            return True
-    return any(not one.isdigit() and len(one) > 3 and one in text for one in known)
+def _names_an_id(text: str, facts: Facts) -> bool:
+    if (pattern := named(facts.nouns)) is not None and pattern.search(text):
+        return True
+    if any(match[1] in facts.ids for match in numbered(facts.nouns).finditer(text)):
+        return True
+    return any(not one.isdigit() and len(one) > 3 and one in text for one in facts.ids)
 
 
 def _says(text: str, words: Iterable[str]) -> bool:

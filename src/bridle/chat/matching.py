@@ -6,24 +6,29 @@ many others contain the same word. Several matches of one kind are for the perso
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 
 _CLOSE = 0.75  # how alike two words have to be
 _LONGEST = 500
 _SMALL = frozenset(
     ("a", "an", "and", "the", "my", "me", "of", "to", "for", "in", "on", "at", "with", "about")
-) | {"task", "tasks", "item", "todo"}
+)
 
 
-def matches(query: str, titles: Sequence[str]) -> list[int]:
-    """The places of the titles that are meant, best kind only, in their order."""
+def matches(query: str, titles: Sequence[str], nouns: Collection[str] = ()) -> list[int]:
+    """The places of the titles that are meant, best kind only, in their order.
+
+    `nouns` are what such things are called, as in «the milk task»: they tell nothing.
+    """
     wanted = folded(query)
     if not wanted:
         return []
     known = [folded(title) for title in titles]
+    words = [word for word in wanted.split() if word not in _SMALL and word not in nouns]
     for kind in (_exactly, _in_part, _by_words, _nearly):
-        if found := [place for place, title in enumerate(known) if title and kind(wanted, title)]:
+        said = [wanted] if kind in (_exactly, _in_part) else words
+        if found := [place for place, title in enumerate(known) if title and kind(said, title)]:
             return found
     return []
 
@@ -35,31 +40,26 @@ def folded(text: str) -> str:
     return " ".join(re.findall(r"\w+", kept))
 
 
-def _exactly(wanted: str, title: str) -> bool:
-    return wanted == title
+def _exactly(words: list[str], title: str) -> bool:
+    return words[0] == title
 
 
-def _in_part(wanted: str, title: str) -> bool:
-    return f" {wanted} " in f" {title} "
+def _in_part(words: list[str], title: str) -> bool:
+    return f" {words[0]} " in f" {title} "
 
 
-def _by_words(wanted: str, title: str) -> bool:
+def _by_words(words: list[str], title: str) -> bool:
     """Every word that matters is there, or begins one that is."""
-    words = _words(wanted)
     return bool(words) and all(
         any(one == word or (len(word) > 2 and one.startswith(word)) for one in title.split())
         for word in words
     )
 
 
-def _nearly(wanted: str, title: str) -> bool:
+def _nearly(words: list[str], title: str) -> bool:
     """Every word that matters has one there that is nearly the same: a slip of the finger."""
-    words, there = _words(wanted), title.split()
+    there = title.split()
     return bool(words) and all(any(_alike(word, one) for one in there) for word in words)
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in text.split() if word not in _SMALL]
 
 
 def _alike(one: str, other: str) -> bool:

@@ -62,7 +62,7 @@ class Confirm:
     """
 
     verb: str = "delete"
-    target: str = "task_id"
+    target: str = "id"
     targets: str = ""
     lookup: str = ""
     looking: Mapping[str, Any] = field(default_factory=dict)
@@ -90,7 +90,8 @@ class Profile:
     names the tools that need the person's word.
     `responder` makes the provider that is used when there is no key. `jargon` are words that a
     reply never holds, beside the usual ones. `titles` are the fields of results whose text is the
-    user's own, so that it is no jargon whatever it says.
+    user's own, so that it is no jargon whatever it says. `nouns` are what its things are called, in
+    the singular: a number after one of them, as in `task 7`, is an id that a reply does not say.
     """
 
     name: str
@@ -103,4 +104,5 @@ class Profile:
     responder: Callable[[], Provider] | None = None
     jargon: tuple[str, ...] = ()
     titles: tuple[str, ...] = ("title", "name")
+    nouns: tuple[str, ...] = ()
     longest: int = 500

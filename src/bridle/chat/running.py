@@ -169,7 +169,8 @@ class Run:
         kept = tuple(one for one in hidden if len(one) > 3 and one not in self.message)
         profile = self.profile
         ids = frozenset(self.titles)
-        return Facts(frozenset(spoken), ids, kept, profile.jargon, profile.longest)
+        words = profile.jargon, profile.longest, profile.nouns
+        return Facts(frozenset(spoken), ids, kept, *words)
 
 
 def _only(rule: Confirm, arguments: dict[str, Any], known: list[str]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def charge_message(session: OwnedSession, limits: ServiceLimits, now: float) -> 
         day = _row(session, "day", _DAY, now)
         if day.dollars >= limits.dollars_a_day:
             raise SpentOut(
-                "You've used up today's allowance. Your messages and tasks are all kept; "
+                "You've used up today's allowance. Everything of yours is kept; "
                 "please come back tomorrow.",
                 retry_after=max(1.0, day.until - now),
             )

@@ -7,6 +7,7 @@ from bridle.chat.matching import matches
 from bridle.chat.tasks.offline_wish import Kind
 
 Task = Mapping[str, Any]
+_NOUNS = ("task", "tasks", "item", "todo")
 
 
 def chosen(kind: Kind, subject: str, tasks: Sequence[Task]) -> list[Task]:
@@ -20,7 +21,7 @@ def chosen(kind: Kind, subject: str, tasks: Sequence[Task]) -> list[Task]:
 
 def _named(subject: str, tasks: Sequence[Task]) -> list[Task]:
     titles = [str(one.get("title", "")) for one in tasks]
-    return [tasks[place] for place in matches(subject, titles)]
+    return [tasks[place] for place in matches(subject, titles, _NOUNS)]
 
 
 def tasks_of(data: Any) -> list[Task]:

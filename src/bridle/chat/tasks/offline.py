@@ -8,9 +8,9 @@ is found in the conversation that it is handed, and looked up again in the user'
 from collections.abc import Sequence
 
 from bridle.chat.profile import Telling
-from bridle.chat.replies import standard
 from bridle.chat.responder import Responder, read_messages
 from bridle.chat.tasks.offline_plan import Step, Turn, plan
+from bridle.chat.tasks.sentences import task_replies
 from bridle.chat.tasks.telling import otherwise, tell
 from bridle.messages import Message, Part, Text, ToolCall
 
@@ -35,5 +35,5 @@ def _answer(messages: Sequence[Message]) -> tuple[Part, ...]:
 
 
 def _say(turn: Turn) -> str:
-    telling = Telling(turn.message, turn.records, standard(), titles=turn.titles)
+    telling = Telling(turn.message, turn.records, task_replies(), titles=turn.titles)
     return tell(telling) or otherwise(telling)

@@ -8,7 +8,8 @@ from bridle.chat.tasks.offline_wish import Fields, Wish
 
 _LEVEL = r"(?:(?P<level>high|low|medium|urgent)(?:[ -]priority)? )?"
 _ADD = re.compile(
-    r"^(?:add|create|make|put|new|note(?: down)?|write down|jot down|record|schedule|set up)"
+    r"^(?:add|create|make|put|new|note(?: down)?|write down|jot down|record|schedule|set up"
+    r"|(?:todo|to-do|task)(?=:))"
     r"(?: me)?"
     rf"(?:$|[: ] ?)(?:a |an |the |another |one |some )?(?:new )?{_LEVEL}"
     r"(?P<noun>(?:tasks?|todos?|to-?dos?|reminders?|items?)\b(?: (?:called|named|titled|for me))?)?"
@@ -16,7 +17,7 @@ _ADD = re.compile(
     re.IGNORECASE,
 )
 _REMIND = re.compile(
-    r"^(?:remind me|remember|don't let me forget|do not let me forget)(?: (?P<when>.{1,30}?))?"
+    r"^(?:remind me|remember|(?:don't|do not) (?:let me )?forget)(?: (?P<when>.{1,30}?))?"
     r" (?:to|about|that) (?P<rest>.+)$|^i (?:need|have|must|ought)(?: to|) (?P<rest2>(?!do\b).+)$",
     re.IGNORECASE,
 )

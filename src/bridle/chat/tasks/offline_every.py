@@ -5,7 +5,7 @@ import re
 from bridle.chat.tasks.offline_wish import Kind, Narrowing
 
 _EVERY = re.compile(
-    r"^(?:all|every|everything|each|both)\b|^(?:my|the) (?:whole |entire )?(?:list|tasks)$"
+    r"^(?:all|every|everything|each|them all)\b|^(?:my|the) (?:whole |entire )?(?:list|tasks)$"
     r"|^tasks$|^list$|^(?:my |the |all )*"
     r"(?:done|completed|finished|open|pending|unfinished|overdue|old) (?:tasks|ones|items)$"
     r"|^completed$|^(?:my |the |all )*tasks (?:tagged|with the tag|that are|which are|due)\b"
@@ -18,6 +18,14 @@ _OPEN = re.compile(
 )
 _LEVEL = re.compile(r"\b(high|low|medium|urgent)(?:[ -]priority)?\b", re.IGNORECASE)
 _TAG = re.compile(r"#(\w[\w-]*)|\btagged (?:with |as )?#?(\w[\w-]*)|\btag #?(\w[\w-]*)", re.I)
+_KNOWN = frozenset(
+    "a all and any are as at date dates done due each entire every everything for from have high"
+    " in is it item items left list low medium my no not now of off old on one ones open our"
+    " overdue past please priority remaining still tag tagged task tasks that the them these"
+    " thing things this those to to-do to-dos today todo todos undone urgent week which whole with"
+    " without incomplete complete completed finished checked pending unfinished late"
+    " high-priority low-priority medium-priority".split()
+)
 
 
 def narrowed(text: str) -> Narrowing:
@@ -36,13 +44,19 @@ def narrowed(text: str) -> Narrowing:
 def read_every(what: str, kind: Kind) -> Narrowing | None:
     """The tasks that a request for many is about; None where it is about one."""
     words = what.strip(" .!?")
-    if not _EVERY.search(words):
+    if not _EVERY.search(words) or _says_more(words):
         return None
     found = narrowed(words)
     if found.status == "all" and kind in ("complete", "reopen"):
         status = "open" if kind == "complete" else "done"
         return Narrowing(status, found.due, found.priority, found.tag)  # type: ignore[arg-type]
     return found
+
+
+def _says_more(words: str) -> bool:
+    """«all tasks about milk», «everything but the bike»: then it is not all of them."""
+    rest = _TAG.sub("", words).casefold()
+    return any(one not in _KNOWN for one in re.findall(r"[\w'-]+", rest))
 
 
 def _named(level: str) -> str:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from functools import cache
 
 from bridle.chat.guard_titles import shown
-from bridle.chat.replies import standard
 from bridle.chat.tasks.choosing import Task
 from bridle.chat.tasks.offline_wish import Wish
 from bridle.chat.tasks.offline_words import understood
+from bridle.chat.tasks.sentences import task_replies
 
 Past = Sequence[tuple[str, str]]
 _NAMING = (
@@ -74,7 +74,7 @@ def _again(lines: Sequence[tuple[str, str]], tasks: list[Task]) -> list[Task]:
 @cache
 def _pattern(key: str) -> re.Pattern[str]:
     """A sentence in English, as something to be found again."""
-    sentence = standard().find("en", key) or ""
+    sentence = task_replies().find("en", key) or ""
     pieces = re.split(r"\{(\w+)\}", sentence)
     names = [f"(?P<{word}>.+?)" if at % 2 else re.escape(word) for at, word in enumerate(pieces)]
     return re.compile("".join(names), re.DOTALL)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bridle.chat.profile import Telling
-from bridle.chat.replies import standard
 from bridle.chat.tasks.choosing import Task, chosen, tasks_of
 from bridle.chat.tasks.offline_past import last_title, was_asked, was_listed
 from bridle.chat.tasks.offline_wish import Narrowing, Wish
 from bridle.chat.tasks.offline_words import place, understood
+from bridle.chat.tasks.sentences import task_replies
 from bridle.chat.values import ToolCallRecord
 
 _ALL = 500  # tasks that are looked at
@@ -62,7 +62,7 @@ class Turn:
 
     def say(self, key: str, **words: object) -> str:
         """A fixed sentence, in English; in another language it is said by whoever guards it."""
-        return Telling(self.message, self.records, standard()).say(key, **words)
+        return Telling(self.message, self.records, task_replies()).say(key, **words)
 
 
 Plan = Sequence[Step] | str  # calls; or a sentence, where an empty one is what the calls come to

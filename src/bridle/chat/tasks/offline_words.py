@@ -33,7 +33,8 @@ _PLACE = re.compile(
     re.IGNORECASE,
 )
 _ABOUT = re.compile(
-    r"^(?:(?:the|my|a|an|that|this)\s+)?(?:tasks?\s+)?"
+    r"^(?:(?:all|every|everything)\s+(?:of\s+)?(?!day|week|month|year))?"
+    r"(?:(?:the|my|a|an|that|this)\s+)?(?:tasks?\s+)?"
     r"(?:(?:called|named|titled|about|to|for|of|with)\s+)?(?:(?:the|my)\s+)?(.+?)$",
     re.IGNORECASE,
 )
@@ -76,6 +77,7 @@ _DELETE = (
 _SEARCH = (
     r"^(?:find|search|look)(?: for| up)?(?: |$)(?P<what>.*)$"
     r"|^(?:do i have|is there|are there) (?:any(?:thing)? |a |some )?(?P<what2>.+?)\??$"
+    r"|^(?:anything|something) (?:about|with|for|on) (?P<what5>(?!today|my|the list).+?)\??$"
     r"|^(?:show|list)(?: me)? (?:my |the |all )*(?:tasks?|anything|everything|items?|things) "
     r"(?:about|with|containing|mentioning|like|for) (?P<what3>.+)$"
     r"|^(?:which|what) tasks? (?:are |do i have )?(?:about|mention\w*|contain\w*) "
@@ -88,8 +90,9 @@ _VERBS: tuple[tuple[Kind, str], ...] = (
     ("search", _SEARCH),
 )
 _LIST = re.compile(
-    r"^(?:please )?(?:list|show|display|see|view|give|get|tell|read)(?: me)?\b"
-    r"|^(?:what|which)(?:'s|s| is| are| do| have| tasks?| should)\b"
+    r"^(?:please )?(?:list|show|display|see|view)(?: me)?\b"
+    r"|^(?:please )?(?:give|get|tell|read)(?: me)?\b.*\b(?:tasks?|list|todos?|to-?dos?|do|due)\b"
+    r"|^(?:what|which)(?:'s|s| is| are| do| have| tasks?| should)\b(?!.*\b(?:id|name|password)\b)"
     r"|^(?:my )?(?:\w+ ){0,2}(?:tasks?|list|todos?|to-?dos?)\??$"
     r"|^(?:anything|something) (?:due|left|to do)|^how many\b|^everything$",
     re.IGNORECASE,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from bridle.chat.profile import Confirm, Profile
 from bridle.chat.tasks.offline import TaskResponder
+from bridle.chat.tasks.sentences import task_replies
 from bridle.chat.tasks.telling import otherwise, tell, vet
 
 _PROMPT = Path(__file__).with_name("prompt.md")
@@ -17,7 +18,8 @@ def _bulk(verb: str) -> Confirm:
     )
     return Confirm(
         verb,
-        targets="task_ids",
+        "task_id",
+        "task_ids",
         lookup="list_tasks",
         looking=_EVERY,
         question=one[0],
@@ -40,9 +42,11 @@ def task_profile() -> Profile:
     return Profile(
         "tasks",
         _PROMPT.read_text(encoding="utf-8"),
+        replies=task_replies(),
         tell=tell,
         otherwise=otherwise,
         vet=vet,
         confirm=CONFIRM,
         responder=TaskResponder,
+        nouns=("task", "todo"),
     )
