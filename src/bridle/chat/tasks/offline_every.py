@@ -18,13 +18,12 @@ _OPEN = re.compile(
 )
 _LEVEL = re.compile(r"\b(high|low|medium|urgent)(?:[ -]priority)?\b", re.IGNORECASE)
 _TAG = re.compile(r"#(\w[\w-]*)|\btagged (?:with |as )?#?(\w[\w-]*)|\btag #?(\w[\w-]*)", re.I)
-_KNOWN = frozenset(
-    "a all and any are as at date dates done due each entire every everything for from have high"
-    " in is it item items left list low medium my no not now of off old on one ones open our"
-    " overdue past please priority remaining still tag tagged task tasks that the them these"
-    " thing things this those to to-do to-dos today todo todos undone urgent week which whole with"
-    " without incomplete complete completed finished checked pending unfinished late"
-    " high-priority low-priority medium-priority".split()
+_KNOWN = re.compile(
+    r"(?:a|all|and|any|are|as|at|dates?|done|due|each|entire|every|everything|for|from|have|in|is"
+    r"|it|items?|left|list|my|no|not|now|of|off|old|on|ones?|open|our|overdue|past|please"
+    r"|remaining|still|tag|tagged|tasks?|that|the|them|these|things?|this|those|to|to-?dos?|today"
+    r"|undone|week|which|whole|with|without|incomplete|completed?|finished|checked|pending"
+    r"|unfinished|late|urgent|(?:high|low|medium)(?:-priority)?|priority)"
 )
 
 
@@ -56,7 +55,7 @@ def read_every(what: str, kind: Kind) -> Narrowing | None:
 def _says_more(words: str) -> bool:
     """«all tasks about milk», «everything but the bike»: then it is not all of them."""
     rest = _TAG.sub("", words).casefold()
-    return any(one not in _KNOWN for one in re.findall(r"[\w'-]+", rest))
+    return any(not _KNOWN.fullmatch(one) for one in re.findall(r"[\w'-]+", rest))
 
 
 def _named(level: str) -> str:
