@@ -1,5 +1,6 @@
 """Litestar with as little of it as the server needs, and what its routes say of themselves."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,8 @@ from litestar.plugins import PluginProtocol
 from litestar.plugins.core import MsgspecDIPlugin
 
 from bridle.server.routes.declared import declared, handlers
+
+_KIND = re.compile(r":\w+\}")  # of what stands in a path
 
 
 class Lean(Litestar):
@@ -34,5 +37,6 @@ def free_paths(app: Litestar) -> Callable[[str], bool]:
 def methods_of(scope: Any) -> str:
     """What can be done at this address, beside asking that."""
     known = handlers(scope["litestar_app"])
-    found = {method for path, method, _ in known if path == scope["path_template"]}
+    here = _KIND.sub("}", scope["path_template"])
+    found = {method for path, method, _ in known if _KIND.sub("}", path) == here}
     return ", ".join(sorted(found))

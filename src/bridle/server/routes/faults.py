@@ -19,7 +19,7 @@ from bridle.server.problems import MEDIA, Problem, Refused
 
 def told(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """The answer to a request that failed."""
-    found = _known(request, error) if isinstance(error, HTTPException) else problems.of(error)
+    found = known(request, error) if isinstance(error, HTTPException) else problems.of(error)
     if isinstance(error, SessionBusy) and found.hint == SessionBusy.hint:
         found = replace(found, hint=_BUSY_CHAT if request.url.path.endswith("/chat") else _BUSY)
     headers = {"retry-after": "5"} if found.status == 429 else {}
@@ -32,7 +32,8 @@ def told(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     )
 
 
-def _known(request: Request[Any, Any, Any], error: HTTPException) -> Problem:
+def known(request: Request[Any, Any, Any], error: HTTPException) -> Problem:
+    """What Litestar itself says no to, as a problem."""
     if isinstance(error, NotFoundException):
         return problems.problem("not_found", "There is nothing at this address.", _WHERE)
     if isinstance(error, MethodNotAllowedException):
