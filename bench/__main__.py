@@ -20,25 +20,28 @@ from bench.gate.measures import GATE
 from bench.measures import MEASURES, commands, pulled_in, take
 from bench.plot import draw
 from bench.report import Results, to_markdown
+from bench.screen.measures import SCREEN
 from bench.server.measures import SERVER
 from bench.sessions.measures import LASTING
 from bench.sessions.measures import take as take_sessions
 from bench.sessions.picture import draw as draw_sessions
 from bench.stage import Stage
 
-NAMES = [measure.name for measure in (*MEASURES, *LASTING, *GATE, *SERVER)] + ["commands"]
+ALONE = (*LASTING, *GATE, *SERVER, *SCREEN)
+NAMES = [measure.name for measure in (*MEASURES, *ALONE)] + ["commands"]
+GROUPS = {"screen": [measure.name for measure in SCREEN]}
 
 
 def chosen() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="the floor and bridle, few rounds")
-    parser.add_argument("--only", default=",".join(NAMES), help=f"of {','.join(NAMES)}")
+    parser.add_argument("--only", default=",".join(NAMES), help=f"of {','.join((*NAMES, *GROUPS))}")
     parser.add_argument("--peers", help="names, with commas; the floor and bridle always run")
     parser.add_argument("--again", action="store_true", help="draw the last full run once more")
     parser.add_argument("--out", type=Path, default=HERE / "results", help="where results go")
     options = parser.parse_args()
-    options.only = options.only.split(",")
+    options.only = [name for word in options.only.split(",") for name in GROUPS.get(word, [word])]
     if unknown := set(options.only) - set(NAMES):
         parser.error(f"no measure is called {', '.join(sorted(unknown))}")
     if unknown := set((options.peers or "").split(",")) - {*BY_NAME, ""}:
@@ -82,8 +85,7 @@ def measured(options: argparse.Namespace) -> Results:
             if "commands" in options.only:
                 results.commands = commands(stage, 5 if options.quick else 15)
                 results.pulled_in = pulled_in()
-            ours = (*LASTING, *GATE, *SERVER)
-            take_sessions(stage, ours, options.only, options.quick, results.taken)
+            take_sessions(stage, ALONE, options.only, options.quick, results.taken)
     except KeyboardInterrupt:
         print("\ninterrupted: the report has what was measured so far")
         options.only = []

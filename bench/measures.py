@@ -193,6 +193,7 @@ def commands(stage: Stage, rounds: int) -> dict[str, float]:
         "bridle --version": [ours, "--version"],
         "bridle --help": [ours, "--help"],
         "bridle sessions list": [ours, "sessions", "list"],
+        "bridle completion, a Tab": [ours, "completion", "bash", "--words", "--", "sess"],
     }
     times: dict[str, list[float]] = {name: [] for name in asked}
     for number in range(rounds + 1):

@@ -10,6 +10,8 @@ from bench.contenders import CONTENDERS, FLOOR, OURS, Contender
 from bench.gate.measures import GATE
 from bench.gate.report import SECTION as GATE_SECTION
 from bench.measures import BY_NAME, FIGURES, MEASURES, Samples, figure, reason
+from bench.screen.measures import SCREEN
+from bench.screen.report import SECTION as SCREEN_SECTION
 from bench.server.measures import SERVER
 from bench.server.report import SECTION as SERVER_SECTION
 from bench.sessions.measures import LASTING
@@ -17,6 +19,12 @@ from bench.sessions.report import SECTION as SESSIONS_SECTION
 from bench.targets import Verdict, best_peer, judge
 
 BUSY = 0.5
+PARTS = {  # the parts that are ours alone: their measures and their figures
+    "sessions": (LASTING, SESSIONS_SECTION),
+    "gate": (GATE, GATE_SECTION),
+    "server": (SERVER, SERVER_SECTION),
+    "screen": (SCREEN, SCREEN_SECTION),
+}
 TABLES = {
     "Cold start": ("import", "cold", "rss"),
     "Streaming and the tool loop": ("deltas", "turn50", "turn200", "turn400"),
@@ -64,9 +72,7 @@ class Results:
             "seconds": round(self.seconds),
             "load_before": round(self.load, 2),
             "figures": self.figures(),
-            "sessions": SESSIONS_SECTION.medians(self.taken),
-            "gate": GATE_SECTION.medians(self.taken),
-            "server": SERVER_SECTION.medians(self.taken),
+            **{name: section.medians(self.taken) for name, (_, section) in PARTS.items()},
             "commands_ms": {name: round(ms, 1) for name, ms in self.commands.items()},
             "import_bridle_pulls_in": self.pulled_in,
             "verdicts": verdicts,
@@ -84,12 +90,9 @@ def to_markdown(results: Results) -> str:
             parts.append(table(title, names, rows, results.taken))
     if results.commands:
         parts.append(command_table(results))
-    if any(measure.name in results.taken for measure in LASTING):
-        parts.append(SESSIONS_SECTION.table(results.taken))
-    if any(measure.name in results.taken for measure in GATE):
-        parts.append(GATE_SECTION.table(results.taken))
-    if any(measure.name in results.taken for measure in SERVER):
-        parts.append(SERVER_SECTION.table(results.taken))
+    for measures, section in PARTS.values():
+        if any(measure.name in results.taken for measure in measures):
+            parts.append(section.table(results.taken))
     parts.append(ending(results))
     return "\n\n".join(parts) + "\n"
 

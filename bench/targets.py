@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from bench.contenders import CONTENDERS, FLOOR, OURS
 from bench.gate.report import SECTION as GATE_SECTION
 from bench.measures import BY_NAME, Samples, figure
+from bench.screen.report import SECTION as SCREEN_SECTION
+from bench.screen.report import of_fastest_peer
 from bench.server.report import SECTION as SERVER_SECTION
 from bench.sessions.report import SECTION as SESSIONS_SECTION
 
@@ -65,6 +67,7 @@ def judge(taken: Samples, commands: dict[str, float]) -> list[Verdict]:
         *judge_sessions(taken),
         *judge_gate(taken),
         *judge_server(taken),
+        *judge_screen(taken),
     ]
 
 
@@ -122,6 +125,24 @@ def judge_server(taken: Samples) -> list[Verdict]:
         limit("the page's first load, packed", "page_kb", 120, "KB"),
         limit("the page, until one can type", "page_usable", 1000, "ms"),
         limit("a frame while one types and 200 words/s come, 95 of 100", "page_frame", 16, "ms"),
+    ]
+
+
+def judge_screen(taken: Samples) -> list[Verdict]:
+    """The terminal: there at once, and never in the way."""
+
+    def limit(promise: str, name: str, most: float, unit: str = "ms") -> Verdict:
+        return Verdict(promise, SCREEN_SECTION.found(name, taken), most, unit=unit)
+
+    return [
+        limit("`bridle`, first picture, times `import textual.app`", "open_first_times", 1.3, "x"),
+        limit("`bridle`, whole screen, times `import textual.app`", "open_screen_times", 1.3, "x"),
+        Verdict("`bridle`, whole screen, times the fastest peer", of_fastest_peer(taken), 1),
+        limit("a key until it is drawn, 200 deltas/s coming in, median", "key_p50", 20),
+        limit("a key until it is drawn, 200 deltas/s coming in, 95 of 100", "key_p95", 20),
+        limit("keys that were never drawn", "key_lost", 0, ""),
+        limit("a session of 10,000 records on the screen", "long_ms", 1000),
+        limit("memory after 1,000 turns, times that after 100", "turns_times", 1.15, "x"),
     ]
 
 

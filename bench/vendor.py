@@ -2,14 +2,16 @@
 
 The scenario is the first part of the URL's path (`/deltas-1000/v1/messages`). What turn a run has
 reached is read off its request by counting the tool results in it, without parsing: the server
-keeps nothing about a run. `talk` asks for one call in each turn of a session that goes on and on,
-`paced` writes as slowly as a model does. It notes when requests came and when replies left, so that
-a client's start and a step's length are seen from outside, the same way for all. Knows no client.
+keeps nothing about a run. `talk` asks for one call in each turn of a session that goes on and on
+and `pages` says a page or two, `paced` and `brisk` write as slowly as a model does. It notes when
+requests came and when replies left, so that a client's start and a step's length are seen from
+outside, the same way for all. Knows no client.
 """
 
 import asyncio
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -31,6 +33,14 @@ DOORS = {
 WORDS = ("The", " quick", " brown", " fox", " jumps", " over", " the", " lazy", " dog", ".\n")
 CHUNK_EVENTS = 16
 PACE, PACE_EVENTS = 0.02, 2  # seconds between two parts of a reply that is paced: 100 deltas/s
+BRISK, BRISK_EVENTS = 0.005, 1  # ... and of a brisk one: 200 deltas/s
+PAGE = (
+    "## What was found\n\nThe *quick* brown fox reads `basket.py` and finds that **ten** is not a "
+    "hundred; so it looks again, line by line, and writes down what it sees.\n\n"
+    "- the first item is as it should be\n- the second one was counted twice\n\n"
+    "```python\ndef total(basket):\n    return sum(item.price for item in basket)\n```\n\n"
+)
+PIECES = tuple(re.findall(r"\s*\S+|\s+$", PAGE))
 
 
 class Times:
@@ -83,20 +93,30 @@ class Connection(asyncio.Protocol):
         self.times.asked.append(time.monotonic())
         scenario, door = target.split(b"/")[1], target.split(b"?")[0].rsplit(b"/", 1)[1]
         protocol, mark = DOORS[door]
-        if scenario.startswith(b"paced"):
-            self.trickle(list(paced(scenario.decode(), protocol)))
+        if scenario.startswith((b"paced", b"brisk")):
+            brisk = scenario.startswith(b"brisk")
+            parts = list(paced(scenario.decode(), protocol, BRISK_EVENTS if brisk else PACE_EVENTS))
+            self.trickle(parts, BRISK if brisk else PACE)
             return
-        found = talk(body, protocol, mark) if scenario == b"talk" else None
+        found = answered(scenario, body, protocol, mark)
         self.transport.write(found or prepared(scenario.decode(), protocol, body.count(mark)))
         self.times.answered.append(time.monotonic())
 
-    def trickle(self, parts: list[bytes]) -> None:
-        """One part now, and the others one by one, as a model writes."""
-        self.transport.write(parts.pop(0))
-        if parts:
-            asyncio.get_running_loop().call_later(PACE, self.trickle, parts)
-        else:
-            self.times.answered.append(time.monotonic())
+    def trickle(self, parts: list[bytes], pace: float) -> None:
+        """One part now, and the others one by one, as a model writes; late ones are caught up."""
+        loop = asyncio.get_running_loop()
+        begun, parts = loop.time(), parts[::-1]
+
+        def write(number: int) -> None:
+            if self.transport.is_closing():
+                return
+            self.transport.write(parts.pop())
+            if parts:
+                loop.call_at(begun + number * pace, write, number + 1)
+            else:
+                self.times.answered.append(time.monotonic())
+
+        write(1)
 
     def tell(self, target: bytes) -> bytes:
         """The times, for the harness; asking resets them."""
@@ -144,11 +164,20 @@ def talk(body: bytearray, protocol: str, mark: bytes) -> bytes:
     return whole(replace(reply, read=len(body) // 4), protocol)
 
 
-def paced(scenario: str, protocol: str) -> Iterator[bytes]:
+def answered(scenario: bytes, body: bytearray, protocol: str, mark: bytes) -> bytes | None:
+    """A reply that depends on the whole request; None: it is one that is made once."""
+    if scenario == b"talk":
+        return talk(body, protocol, mark)
+    if scenario == b"pages":
+        return whole(Reply(PIECES * 6, read=len(body) // 4), protocol)
+    return None
+
+
+def paced(scenario: str, protocol: str, at_once: int) -> Iterator[bytes]:
     """The parts of a reply that comes a few deltas at a time."""
     events = list(PROTOCOLS[protocol](tell_story(scenario, 0)))
     yield HEAD
-    yield from chunks(events, PACE_EVENTS)
+    yield from chunks(events, at_once)
     yield b"0\r\n\r\n"
 
 
@@ -165,6 +194,8 @@ def tell_story(scenario: str, results: int) -> Reply:
     number = int(size or 0)
     if kind in ("deltas", "paced"):
         return Reply(tuple(WORDS[i % len(WORDS)] for i in range(number)))
+    if kind == "brisk":
+        return Reply(tuple(PIECES[i % len(PIECES)] for i in range(number)))
     if kind == "tools" and results < number:
         call = Call(f"toolu_{results:04}", "lookup", json.dumps({"key": f"item-{results:04}"}))
         return Reply(("Looking", " that", " up."), (call,))

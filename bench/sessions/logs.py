@@ -75,6 +75,11 @@ class Scribe:
         if self._history is not None and isinstance(event, TurnEnded | ToolResultEvent):
             self._keep_short(self._history)
 
+    @property
+    def count(self) -> int:
+        """How many records there are."""
+        return self._seq
+
     def close(self) -> None:
         """Everything is on disk: whoever measures is not to wait for it."""
         self._file.flush()

@@ -61,7 +61,7 @@ class Yard:
         """Run `bridle` itself: what it said, its wall ms and its CPU ms."""
         command = [str(OURS.python.parent / "bridle"), *words]
         before = children_cpu()
-        done, spent = timed(command, self._environ())
+        done, spent = timed(command, self.environ())
         if done.returncode:
             raise RuntimeError(f"bridle {words[0]} {words[1]}: {done.stderr.strip()[-200:]}")
         cpu = (children_cpu() - before) * 1000
@@ -71,7 +71,7 @@ class Yard:
         """Nothing stays."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _environ(self) -> dict[str, str]:
+    def environ(self) -> dict[str, str]:
         return os.environ | {
             "BRIDLE_STATE": str(self.state),
             "BENCH_STATE": str(self.state),
@@ -79,7 +79,7 @@ class Yard:
         }
 
     def _outcome(self, command: list[str]) -> Sample:
-        return outcome(command, self._environ(), 600, HERE.parent)
+        return outcome(command, self.environ(), 600, HERE.parent)
 
 
 def children_cpu() -> float:
