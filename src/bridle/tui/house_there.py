@@ -24,6 +24,7 @@ from bridle.tui.own_commands import own_commands, own_folder
 from bridle.workspace.text import one_line
 
 _PAGE = 200
+_PAGES = 500  # nobody has more
 
 
 class FarHouse:
@@ -132,12 +133,9 @@ class FarHouse:
     async def sessions(self, query: str = "", limit: int = 200) -> tuple[Listed, ...]:
         """The newest sessions of the server that fit, and what each does."""
         found: list[Listed] = []
-        cursor = ""
-        while len(found) < limit:
-            most = min(_PAGE, limit - len(found))
-            page = await self._client.sessions(query=query, limit=most, cursor=cursor)
-            found += map(listed, page.sessions)
-            if not (cursor := page.next):
+        async for page in pages(self._client, query, min(_PAGE, limit)):
+            found += map(listed, page[: limit - len(found)])
+            if len(found) >= limit:
                 break
         return tuple(found)
 
@@ -275,15 +273,23 @@ class FarHouse:
 _HOW = {"added": "comes back", "changed": "changes back", "deleted": "goes"}
 
 
+async def pages(
+    client: Client, query: str = "", size: int = _PAGE
+) -> AsyncGenerator[tuple[SessionLine, ...], None]:
+    """The server's sessions, page by page; one that never ends is not turned for ever."""
+    cursor = ""
+    for _ in range(_PAGES):
+        page = await client.sessions(query=query, limit=size, cursor=cursor)
+        yield page.sessions
+        if not page.sessions or not (cursor := page.next):
+            return
+
+
 async def find_line(client: Client, start: str) -> SessionLine:
     """The session whose id begins so, or its last part. Raise `UnknownSession`, `SessionError`."""
     found: list[SessionLine] = []
-    cursor = ""
-    while True:
-        page = await client.sessions(limit=_PAGE, cursor=cursor)
-        found += [one for one in page.sessions if _fits(one.id, start)]
-        if not (cursor := page.next):
-            break
+    async for page in pages(client):
+        found += [one for one in page if _fits(one.id, start)]
     exact = [one for one in found if one.id == start]
     if not found:
         raise UnknownSession(f"the server has no session {start!r}")

@@ -88,9 +88,12 @@ class Picker(Dialog[str | None]):
         self._look_soon()
 
     async def _listen(self) -> None:
-        async with aclosing(self._house.news()) as news:
-            async for _ in news:
-                self._refresh()
+        try:
+            async with aclosing(self._house.news()) as news:
+                async for _ in news:
+                    self._refresh()
+        except AgentError:
+            return  # the list stays as it is; it is asked for anew when it is opened again
 
     @work(group="asking", exclusive=True)
     async def _refresh(self) -> None:
