@@ -30,6 +30,7 @@ COMMANDS = {
     "trust": ("trust:command", "Let a folder's own rules and instructions count."),
     "mcp": ("mcp:command", "Set up MCP servers, whose tools the model can use; or be one."),
     "chat-tools": ("chat_tools:command", "Serve the tools of the task chat by MCP."),
+    "new": ("new:command", "Write a small project to begin with: a chat of your own."),
     "acp": ("acp:command", "Be an editor's agent, over standard input and output."),
     "doctor": (
         "doctor:command",

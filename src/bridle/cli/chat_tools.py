@@ -6,6 +6,7 @@ signed with the secret that the chat server has, too; with --user everything is 
 
 import os
 import stat
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,6 +171,7 @@ def _toolbox(name: str) -> "Toolbox":
 
         return TASKS
     module, _, attribute = name.partition(":")
+    sys.path.insert(0, str(Path.cwd()))  # a project is used from its own folder
     try:
         found = getattr(import_module(module), attribute or "toolbox", None)
     except (ModuleNotFoundError, ValueError) as error:

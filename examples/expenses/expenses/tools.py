@@ -1,0 +1,72 @@
+"""What the assistant can do. A model reads the docstrings; whose money it is, it cannot say."""
+
+from bridle.chat import Call, Toolbox, ToolFailed, matches
+from sqlmodel import select
+
+from expenses.tables import Expense
+
+toolbox = Toolbox("expenses")
+
+
+@toolbox.tool
+def add_expense(call: Call, what: str, amount: float) -> dict:
+    """Note an expense.
+
+    Args:
+        what: what the money went for, in the person's own words
+        amount: how much it was, such as 12.50
+    """
+    if not what.strip() or len(what) > 200:
+        raise ToolFailed("invalid_input", "What was it for, in a few words?", field="what")
+    if not 0 < amount < 1_000_000:
+        raise ToolFailed("invalid_input", "How much was it?", field="amount")
+    row = Expense(what=what.strip(), cents=round(amount * 100))
+    call.session.add(row)
+    call.session.flush()
+    return told(row)
+
+
+@toolbox.tool(reads=True)
+def list_expenses(call: Call) -> dict:
+    """All expenses of the person, the oldest first, and what they come to."""
+    every = rows(call)
+    total = money(sum(row.cents for row in every))
+    return {"expenses": [told(row) for row in every], "total": total}
+
+
+@toolbox.tool(reads=True)
+def find_expenses(call: Call, what: str) -> dict:
+    """Find the expenses that are meant by some words, before one is dropped.
+
+    Args:
+        what: how the person calls the expense
+    """
+    every = rows(call)
+    meant = matches(what, [row.what for row in every], nouns=("expense", "expenses"))
+    return {"looked_for": what, "expenses": [told(every[place]) for place in meant]}
+
+
+@toolbox.tool(deletes=True)
+def drop_expense(call: Call, expense_id: int) -> dict:
+    """Drop an expense for good.
+
+    Args:
+        expense_id: the id of the expense, from the list
+    """
+    row = call.session.get(Expense, expense_id)
+    if row is None:
+        raise ToolFailed("not_found", "There is no such expense.")
+    call.session.delete(row)
+    return told(row)
+
+
+def rows(call: Call) -> list[Expense]:
+    return list(call.session.exec(select(Expense).order_by(Expense.id)))
+
+
+def told(row: Expense) -> dict:
+    return {"id": row.id, "what": row.what, "amount": money(row.cents)}
+
+
+def money(cents: int) -> str:
+    return f"{cents // 100:,}.{cents % 100:02}"
