@@ -26,7 +26,11 @@ _LISTED = re.compile(
     r"(?:list|tasks|todos)\b",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"^(['\"“‘])(?P<title>.+?)['\"”’](?=[\s,.;!]|$)(?P<rest>.*)$")
+_PAIRS = ("''", '""', "“”", "‘’")
+_QUOTED = tuple(
+    re.compile(rf"^{left}(?P<title>.+?){right}(?=[\s,.;!]|$)(?P<rest>.*)$")
+    for left, right in _PAIRS
+)
 _SPLIT = re.compile(r"\s*(?:,|;|\n)\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
 
 
@@ -62,7 +66,7 @@ def _is_something_else(match: re.Match[str]) -> bool:
 
 def _added(rest: str) -> Wish:
     rest = _LISTED.sub("", rest).strip(" ,")
-    if match := _QUOTED.match(rest):
+    if match := next(filter(None, (one.match(rest) for one in _QUOTED)), None):
         _, fields = read_fields(f"x {match['rest'].strip()}")
         return Wish("add", match["title"].strip(), replace(fields, title=match["title"].strip()))
     title, fields = read_fields(rest)
