@@ -67,6 +67,7 @@ REPLIES = {
     " What would you like to do?",
     "what is my user id?": "I can add, list, complete, reopen, change and delete your tasks."
     " What would you like to do?",
+    "rename all tasks to x": "Could you provide more details about which task you mean?",
     "delete them all": f"{EVERY} delete 6 tasks'.",
 }
 

@@ -72,6 +72,9 @@ class Confirm:
     bulk_phrase: str = "phrase_bulk"
 
 
+Asks = Callable[[Wanted], Confirm | None]  # whether this call has to be confirmed, too
+
+
 def _nothing(telling: Telling) -> str:
     return ""
 
@@ -87,7 +90,8 @@ class Profile:
     `tell` makes the sentence that the calls of a turn come to; where it gives one, that is the
     reply, whatever the model said. `otherwise` is asked for one when what the model said cannot be
     shown. `vet` may refuse a call, such as one that the user's words do not bear out. `confirm`
-    names the tools that need the person's word.
+    names the tools that need the person's word, `asks` says it of calls that need it for once,
+    such as one of many of the same kind.
     `responder` makes the provider that is used when there is no key. `jargon` are words that a
     reply never holds, beside the usual ones. `titles` are the fields of results whose text is the
     user's own, so that it is no jargon whatever it says. `nouns` are what its things are called, in
@@ -101,6 +105,7 @@ class Profile:
     otherwise: Tell = _nothing
     vet: Vet = _fine
     confirm: Mapping[str, Confirm] = field(default_factory=dict)
+    asks: Asks = _fine
     responder: Callable[[], Provider] | None = None
     jargon: tuple[str, ...] = ()
     titles: tuple[str, ...] = ("title", "name")

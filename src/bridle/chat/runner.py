@@ -145,7 +145,8 @@ class AgentRunner:
         foreign = not self.profile.replies.has(run.context.language)
         facts = run.facts()
         fallback = expected or self.profile.otherwise(telling) or telling.say("unclear")
-        wanted = "" if foreign and ended.ok else expected  # a language that only the model speaks
+        fine = ended.ok and all(one.ok for one in run.records) and (run.records or not expected)
+        wanted = "" if foreign and fine else expected  # a language that only the model speaks
         text = guarded(ended.text, wanted, facts, fallback)
         trouble = telling.say("system_error")
         failed = text == trouble

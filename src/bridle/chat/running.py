@@ -68,7 +68,8 @@ class Run:
                 result = {"success": False, "error": dict(refused)}
                 self.note(info.name, arguments, result)
                 return result
-            if (rule := self.profile.confirm.get(info.name)) is not None:
+            rule = self.profile.confirm.get(info.name) or self.profile.asks(wanted)
+            if rule is not None:
                 return await self._ask_first(info, arguments, rule)
         return await self.apply(info.name, arguments, reads=info.reads)
 

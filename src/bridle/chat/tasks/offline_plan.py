@@ -117,7 +117,7 @@ def _many(wish: Wish, turn: Turn) -> Plan:
     ids = [task.get("id") for task in tasks_of(read.data)]
     given = {key: value for key, value in wish.fields.given.items() if key in ("priority", "due")}
     if not ids or (wish.kind == "update" and not given):
-        return "" if not ids else turn.say("invalid", missing=turn.say("missing_change", title=""))
+        return "" if not ids else turn.say("invalid", missing=turn.say("missing_task"))
     return [Step(_MANY[wish.kind], {"task_ids": ids, **given})]
 
 

@@ -3,8 +3,9 @@
 from functools import cache
 from pathlib import Path
 
-from bridle.chat.profile import Confirm, Profile
+from bridle.chat.profile import Confirm, Profile, Wanted
 from bridle.chat.tasks.offline import TaskResponder
+from bridle.chat.tasks.offline_words import understood
 from bridle.chat.tasks.sentences import task_replies
 from bridle.chat.tasks.telling import otherwise, tell, vet
 
@@ -34,6 +35,17 @@ CONFIRM = {
     "bulk_reopen": _bulk("reopen"),
     "bulk_update": _bulk("update"),
 }
+_EACH = {
+    "complete_task": _bulk("complete"),
+    "reopen_task": _bulk("reopen"),
+    "update_task": _bulk("update"),
+}
+
+
+def asks(wanted: Wanted) -> Confirm | None:
+    """Who wants all of them changed is asked, also if a model changes them one by one."""
+    wish = understood(wanted.message)
+    return _EACH.get(wanted.tool) if wish.is_action and wish.every is not None else None
 
 
 @cache
@@ -47,6 +59,7 @@ def task_profile() -> Profile:
         otherwise=otherwise,
         vet=vet,
         confirm=CONFIRM,
+        asks=asks,
         responder=TaskResponder,
         nouns=("task", "todo"),
     )

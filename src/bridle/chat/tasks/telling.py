@@ -13,6 +13,7 @@ from bridle.chat.profile import Telling, Wanted
 from bridle.chat.tasks.choosing import chosen, tasks_of
 from bridle.chat.tasks.offline_wish import Wish
 from bridle.chat.tasks.offline_words import understood
+from bridle.chat.tasks.telling_claims import claims
 from bridle.chat.tasks.wording import changes, joined, listed, options, title
 from bridle.chat.values import ToolCallRecord
 
@@ -29,20 +30,7 @@ _MISSING = {
 }
 _LEVELS = ("low", "medium", "high")
 _QUERY = 80
-_CLAIMS = (
-    "task_created",
-    "task_completed",
-    "task_deleted",
-    "task_updated",
-    "confirm_delete",
-    "confirm_bulk",
-)
 _ABOUT = re.compile(r"\b(?:most|best|next|first|why|when|how long|should|summar\w+)\b", re.I)
-_SAYS_DONE = re.compile(
-    r"\bI(?:'ve| have)(?: just| now)? (?:added|created|deleted|removed|marked|completed|updated"
-    r"|changed|renamed|moved|reopened|cleared)\b",
-    re.IGNORECASE,
-)
 
 
 def tell(telling: Telling) -> str:
@@ -58,16 +46,11 @@ def tell(telling: Telling) -> str:
         return _failure(telling, wish, changed[-1])
     read = [one for one in telling.records if one.tool_name in _READS]
     if not read:
-        asked = _asked(telling, wish)
-        return telling.say("unclear") if not asked and _claims(telling) else asked
-    return _read(telling, wish, read[-1]) if read[-1].ok else _failure(telling, wish, read[-1])
-
-
-def _claims(telling: Telling) -> bool:
-    """Does the model say that it did, or asked, what it did not?"""
-    known = [telling.replies.find(telling.language, key) or "" for key in _CLAIMS]
-    starts = [one.partition("{")[0] for one in known]
-    return any(one in telling.said for one in starts) or _SAYS_DONE.search(telling.said) is not None
+        said = _asked(telling, wish)
+    else:
+        last = read[-1]
+        said = _read(telling, wish, last) if last.ok else _failure(telling, wish, last)
+    return telling.say("unclear") if not said and claims(telling, wish) else said
 
 
 def otherwise(telling: Telling) -> str:
