@@ -101,5 +101,5 @@ def _print(found: Untrusted) -> str:
     """What was shown, as one number."""
     whole = sha256()
     for one in found.files:
-        whole.update(f"{one.name}\0{len(one.data)}\0".encode() + one.data)
+        whole.update(os.fsencode(one.name) + f"\0{len(one.data)}\0".encode() + one.data)
     return whole.hexdigest()

@@ -17,6 +17,7 @@ from textual.widget import Widget
 from bridle.tui.clean import clean
 
 _COLUMN = re.compile(r" *(?:\S+ ){1,4}? +(?=\S)")  # where the second column of a table begins
+_BAR = "│ "
 _SIGNS = {"+": "sheet--added", "-": "sheet--removed", "@": "sheet--place"}
 _KINDS = ("sheet--head", "sheet--muted", "sheet--warning", *_SIGNS.values())
 
@@ -119,10 +120,13 @@ def _pieces(text: str, kind: str, width: int) -> Iterable[tuple[str, str]]:
         return ((text, kind),)
     column = _COLUMN.match(text)
     indent = " " * (column.end() if column and column.end() <= width // 2 else 0)
+    if text.startswith(_BAR) and width > 8:  # what is somebody else's cannot pretend to be ours
+        indent = _BAR
     found: list[tuple[str, str]] = []
     at, room = 0, width
     while len(text) - at > room or cell_len(text[at:]) > room:
-        piece = chop_cells(text[at : at + room], room)[0]
+        first = chop_cells(text[at : at + room], room)[:1]
+        piece = "".join(first) or text[at]  # which is too wide for the room
         space = piece.rfind(" ", len(piece) * 2 // 3)
         piece = piece[: space + 1] if space > 0 else piece
         found.append((indent * bool(found) + piece, kind))

@@ -27,11 +27,12 @@ class Asking(Protocol):
 
 async def about_folder(preface: Preface, found: Untrusted, ask: Asking) -> str:
     """Ask about a folder's own files; gives back what is worth a line. Raise `AgentError`."""
-    new = [one.name for one in found.files if not one.trusted and not one.problem]
+    new = [one_line(one.name) for one in found.files if not one.trusted and not one.problem]
     said = (
-        f"Let this count in {found.root}?\nIt comes from whoever wrote this folder: rules, hooks "
-        "and servers can run programs, instructions are read by the model. Nothing of it counts "
-        "until you say yes; a file that changes is asked about again."
+        f"Let this count in {one_line(str(found.root), 300)}?\n"
+        "It comes from whoever wrote this folder: rules, hooks and servers can "
+        "run programs, instructions are read by the model. Nothing of it counts until "
+        "you say yes; a file that changes is asked about again."
     )
     if await ask(Confirm("Trust this folder?", said, trust_lines(found.files), read=True)):
         await asyncio.to_thread(preface.trust, found)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from bridle.config.trust import Counting
 from bridle.tui.blocks_words import counted
+from bridle.workspace.text import one_line
 
 
 def trust_lines(files: Iterable[Counting]) -> list[tuple[str, str]]:
@@ -15,13 +16,16 @@ def trust_lines(files: Iterable[Counting]) -> list[tuple[str, str]]:
             continue
         lines += [("", "")] if lines else []
         size = counted(len(one.data), "byte")
-        lines.append((f"{one.name}  {size}" if not one.problem else one.name, "head"))
+        name = one_line(one.name, 200)
+        lines.append((f"{name}  {size}" if not one.problem else name, "head"))
         if one.problem:
-            lines.append((f"cannot be read and does not count: {one.problem}", "warning"))
+            lines.append(
+                (f"cannot be read and does not count: {one_line(one.problem, 300)}", "warning")
+            )
         else:
             text = one.data.decode("utf-8", "backslashreplace")
             lines += [(f"│ {line}", "") for line in text.removesuffix("\n").split("\n")]
-    known = [one.name for one in found if one.trusted]
+    known = [one_line(one.name, 200) for one in found if one.trusted]
     if known:
         lines += [("", ""), (f"Trusted already, and unchanged: {', '.join(known)}", "muted")]
     return lines
