@@ -14,6 +14,7 @@ from bridle.events import (
     PromptReceived,
     PromptWithdrawn,
     ResponseCompleted,
+    Rewound,
     TextDelta,
     ThinkingDelta,
     Todo,
@@ -28,7 +29,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
 from bridle.promises.store import Record
-from bridle.tui.blocks import Call, Ending, Notice, Prompt, Said, Thought
+from bridle.tui.blocks import Call, Ending, Gone, Notice, Prompt, Said, Thought
 from bridle.tui.blocks_fold import Fold
 from bridle.usage import Usage
 
@@ -217,3 +218,36 @@ def test_any_order_of_records_folds_and_blocks_only_grow(events):
         assert all(0 <= place < count for place in fold.drain())
     if events and isinstance(events[-1], TurnEnded):
         assert not any(isinstance(one, Call) and one.is_open for one in fold.blocks)
+
+
+def test_what_was_taken_back_is_gone_and_what_holds_stays():
+    fold = folded(
+        PromptReceived("one", turn=1),
+        replied(Text("First.")),
+        TurnEnded(1, "completed"),
+        PromptReceived("two", turn=2),
+        replied(Text("Second.")),
+        ModeChanged("edits"),
+        TurnEnded(1, "completed"),
+        PromptReceived("three", turn=3),
+        Rewound(3),
+    )
+    kinds = [type(one) for one in fold.blocks]
+    assert kinds == [Prompt, Said, Ending, Gone, Gone, Notice, Gone, Gone, Notice]
+    assert fold.blocks[-1].text == (
+        "taken back: “two” and 1 prompt after it; what was done in files stays done"
+    )
+
+
+def test_the_block_of_a_record_is_found_or_the_nearest_before_it():
+    fold = folded(
+        PromptReceived("one", turn=1),
+        replied(Text("First.")),
+        TurnEnded(1, "completed"),
+        PromptReceived("two", turn=2),
+        Rewound(3),
+    )
+    assert [fold.place_of(seq, "") for seq in (1, 2, 4, 99)] == [0, 1, 2, 4]
+    assert fold.place_of(4, "prompt") == 0  # its own is gone
+    assert fold.place_of(2, "prompt") == 0
+    assert Fold().place_of(7) is None

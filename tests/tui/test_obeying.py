@@ -1,5 +1,6 @@
 """Every `/` command on the screen, in a real house with a scripted model (A9, S10)."""
 
+from bridle.cli.words import person
 from bridle.tui.commands import TABLE
 from bridle.tui.dialogs import Choose, Confirm, TextPage
 from bridle.tui.obeying import ACTS
@@ -133,8 +134,15 @@ def test_rewind_takes_turns_back(tmp_path):
         await say(pilot, "hi")
         await say(pilot, "and?")
         await obey(pilot, "/rewind")
-        await shows(pilot, "taken back to")
+        await shows(pilot, "taken back")
         assert "and?" not in await house.preview(house.session.id)
+        shown = "\n".join(pilot.app.chat.conversation.window.texts())
+        assert "Hello." in shown and "Again." not in shown
+        assert "↶ taken back by root: “and?”;" in shown.replace(person(), "root")
+        assert pilot.app.chat.composer.text == "and?"  # to be asked in another way
+        await obey(pilot, "/copy")
+        await shows(pilot, "Copied")
+        assert pilot.app.clipboard == "Hello."
         await obey(pilot, "/rewind 0")
         await shows(pilot, "/rewind takes a whole number")
 

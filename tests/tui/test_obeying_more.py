@@ -150,6 +150,23 @@ def test_rename_search_and_find(tmp_path):
     play(tmp_path, story, "In the haystack.")
 
 
+def test_search_goes_to_the_very_place_in_this_session_too(tmp_path):
+    async def story(pilot, house):
+        await say(pilot, "tell me")
+        await say(pilot, "at length")
+        await shows(pilot, "line 79")
+        assert "A needle." not in seen(pilot)
+        await obey(pilot, "/search needle")
+        await opens(pilot, Choose)
+        await press(pilot, "enter")
+        await closes(pilot)
+        await shows(pilot, "A needle.")
+        assert "already" not in seen(pilot)
+
+    long = "\n".join(f"- line {number}" for number in range(80))
+    play(tmp_path, story, "A needle.", long)
+
+
 def test_the_editor_writes_the_prompt_and_its_text_is_neutral(tmp_path, monkeypatch):
     editor = tmp_path / "ed.sh"
     editor.write_text("#!/bin/sh\nprintf 'from the editor \\033[2J' > \"$1\"\n")

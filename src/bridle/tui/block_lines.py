@@ -13,7 +13,7 @@ from rich.text import Text
 from bridle.tui.block_call import CallLines, cut
 from bridle.tui.block_palette import Palette
 from bridle.tui.block_said import Growth
-from bridle.tui.blocks import Block, Call, Ending, Growing, Notice, Prompt, Said, Thought
+from bridle.tui.blocks import Block, Call, Ending, Gone, Growing, Notice, Prompt, Said, Thought
 from bridle.tui.clean import clean, clean_line, spaced
 
 Line = list[Segment]
@@ -79,7 +79,7 @@ class Painter:
             return CallLines(self.pen, self.console, self.width).draw(block, unfolded=unfolded)
         if isinstance(block, Notice):
             return self._notice(block)
-        return self._ending(block)
+        return [] if isinstance(block, Gone) else self._ending(block)
 
     def _grown(self, place: int, block: Growing) -> list[Line]:
         if not self._themed:
@@ -162,7 +162,7 @@ def _prompt_tail(block: Prompt) -> str:
 
 def gap_before(before: Block | None, block: Block) -> int:
     """The empty lines between two blocks: calls stand together, the rest has air."""
-    if before is None:
+    if before is None or isinstance(block, Gone):
         return 0
     if isinstance(block, Call | Notice) and isinstance(before, Call | Notice | Thought):
         return 0

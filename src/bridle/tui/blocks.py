@@ -96,7 +96,11 @@ class Ending(Struct):
     tone: Tone = "dim"
 
 
-Block = Prompt | Said | Thought | Call | Notice | Ending
+class Gone(Struct):
+    """The place of something that was taken back: the log has it, the screen no more."""
+
+
+Block = Prompt | Said | Thought | Call | Notice | Ending | Gone
 
 
 def folds(block: Block) -> bool:

@@ -1,9 +1,11 @@
 """Folds records into blocks, one after the other. Pure: no clock, no screen, no file.
 
-`blocks` only grows; `changed` are the places of those that are new or different since somebody
-last looked (`drain`). What is said twice, as deltas and as a whole message, stands once.
+`blocks` only grows, and `seqs` are the records at which they came; `changed` are the places of those that are new or different since somebody
+last looked (`drain`). What is said twice, as deltas and as a whole message, stands once. What a
+rewind took back leaves `Gone` in its place.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any
 
@@ -24,15 +26,23 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.promises.store import Record
-from bridle.tui.blocks import Block, Notice, Prompt
+from bridle.tui.blocks import Block, Call, Gone, Notice, Prompt, Said, Thought
 from bridle.tui.blocks_calls import Calls
-from bridle.tui.blocks_notices import files_notice, notice_of
+from bridle.tui.blocks_notices import files_notice, notice_of, taken_back
 from bridle.tui.blocks_reply import Reply
 from bridle.tui.blocks_state import State
 from bridle.tui.blocks_turn import ending_of
 from bridle.usage import ExecutionMetrics
 
 _SPEAKING = ("write", "edit", "apply_patch")  # their results say which files they changed
+_SHOWN_AS = {
+    "prompt": Prompt,
+    "answer": Said,
+    "thinking": Thought,
+    "call": Call,
+    "tool result": Call,
+    "approval": Call,
+}
 
 
 class Fold:
@@ -40,6 +50,7 @@ class Fold:
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
+        self.seqs: list[int] = []
         self.changed: set[int] = set()
         self.state = State()
         self.seq = 0
@@ -77,6 +88,7 @@ class Fold:
     def add(self, block: Block) -> int:
         """One more block; its place."""
         self.blocks.append(block)
+        self.seqs.append(self.seq)
         self.changed.add(len(self.blocks) - 1)
         return len(self.blocks) - 1
 
@@ -91,9 +103,34 @@ class Fold:
         if isinstance(event, Checkpoint) and self.blocks:
             return
         if isinstance(event, Rewound):
-            self._calls.settle()
+            self._take_back(event)
+            return
         self.state.take(event)
         self.tell(notice_of(event))
+
+    def _take_back(self, event: Rewound) -> None:
+        """What came after that record goes; what holds all the same (modes, files) stays."""
+        self._reply.pause()
+        self._calls.settle()
+        prompts = []
+        for place in range(bisect_right(self.seqs, event.to), len(self.blocks)):
+            block = self.blocks[place]
+            if isinstance(block, Notice) and block.tone != "dim":
+                continue
+            if isinstance(block, Prompt):
+                prompts.append(block.text)
+            self.blocks[place] = Gone()
+            self.touch(place)
+        self.state.take(event)
+        self.tell(taken_back(event, prompts))
+
+    def place_of(self, seq: int, kind: str = "") -> int | None:
+        """The block that shows a record of that kind of words, or the nearest before it."""
+        wanted = _SHOWN_AS.get(kind)
+        last = bisect_right(self.seqs, seq) - 1
+        kept = [at for at in range(last, -1, -1) if not isinstance(self.blocks[at], Gone)]
+        fits = (at for at in kept if wanted is None or isinstance(self.blocks[at], wanted))
+        return next(fits, kept[0] if kept else None)
 
     def tell(self, notice: Notice | None) -> None:
         """A line between the others; the same line twice is one."""

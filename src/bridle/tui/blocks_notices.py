@@ -22,6 +22,7 @@ from bridle.events import (
 )
 from bridle.tui.blocks import Notice
 from bridle.tui.blocks_words import cost_of, counted
+from bridle.workspace.text import one_line
 
 _FILES = 6  # files that are told by name
 _HOW = {"added": " (new)", "deleted": " (deleted)"}
@@ -37,10 +38,6 @@ def notice_of(event: Event) -> Notice | None:
     match event:
         case Forked():
             return Notice(f"forked from {event.session_id} at #{event.at}", "⑂")
-        case Rewound():
-            to = f"#{event.to}" if event.to else "its beginning"
-            said = f"taken back to {to}{_by(event.by)}; what was done in files stays done"
-            return Notice(said, "↶", "warn")
         case Compacted():
             return Notice(_shortened(event), "⇣")
         case Repaired():
@@ -76,6 +73,16 @@ def _done_by_hand(event: Event) -> Notice | None:
             return _trace(event)
         case _:
             return None
+
+
+def taken_back(event: Rewound, prompts: Sequence[str]) -> Notice:
+    """The conversation went back; what was asked since is gone from it."""
+    to = f"to #{event.to}" if event.to else "to its beginning"
+    what = f"“{one_line(prompts[0], 60)}”" if prompts else ""
+    if len(prompts) > 1:
+        what += f" and {counted(len(prompts) - 1, 'prompt')} after it"
+    said = f"taken back{_by(event.by)}: {what or to}; what was done in files stays done"
+    return Notice(said, "↶", "warn")
 
 
 def files_notice(event: FilesChanged, *, told: bool) -> Notice | None:

@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from bridle.tui.block_lines import Painter, gap_before
-from bridle.tui.blocks import Block, Said
+from bridle.tui.blocks import Block, Gone, Said
 
 MOST = 400  # blocks that are kept drawn while nobody looks back
 EDGE = 1  # columns left free at both sides
@@ -121,7 +121,10 @@ class Window:
         return [strip.text.rstrip() for strips in self._strips for strip in strips]
 
     def _gap(self, place: int) -> int:
-        return gap_before(self.blocks[place - 1] if place else None, self.blocks[place])
+        above = place - 1
+        while above >= 0 and isinstance(self.blocks[above], Gone):
+            above -= 1
+        return gap_before(self.blocks[above] if above >= 0 else None, self.blocks[place])
 
     def _draw(self, place: int) -> list[Strip]:
         block = self.blocks[place]

@@ -130,6 +130,20 @@ class ScreenStage:
             raise SessionError("there is nothing to copy yet")
         self.tell(f"Copied: {await copy(self._screen.app, text)}")
 
+    def asked(self, turns: int) -> str:
+        """The prompt that began that turn, counted from the end."""
+        blocks = self._screen.conversation.fold.blocks
+        begun = [one.text for one in blocks if isinstance(one, Prompt) and not one.steers]
+        return begun[-turns] if 0 < turns <= len(begun) else ""
+
+    def go_to(self, seq: int, kind: str) -> None:
+        """To the block that shows it, where there is one."""
+        conversation = self._screen.conversation
+        place = conversation.fold.place_of(seq, kind)
+        if place is not None:
+            conversation.refresh_blocks()
+            conversation.go_to(place)
+
     async def find(self, words: str) -> None:
         """Where the words stand in this conversation; to choose one goes there."""
         conversation = self._screen.conversation

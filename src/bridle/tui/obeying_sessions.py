@@ -35,12 +35,18 @@ async def _resume(stage: Stage, rest: str) -> None:
 
 
 async def _go(stage: Stage, start: str) -> None:
+    if not await _enter(stage, start):
+        stage.tell("You are in that session already.")
+
+
+async def _enter(stage: Stage, start: str) -> bool:
+    """Be in that session; False where that is so already."""
     before = stage.lodging.session.id
     await stage.lodging.resume(start)
     if stage.lodging.session.id == before:
-        stage.tell("You are in that session already.")
-    else:
-        await stage.moved()
+        return False
+    await stage.moved()
+    return True
 
 
 async def _fork(stage: Stage, rest: str) -> None:
@@ -50,7 +56,10 @@ async def _fork(stage: Stage, rest: str) -> None:
 
 
 async def _rewind(stage: Stage, rest: str) -> None:
-    await stage.lodging.rewind(_number(rest or "1", "/rewind"))
+    turns = _number(rest or "1", "/rewind")
+    prompt = stage.asked(turns)
+    await stage.lodging.rewind(turns)
+    stage.give_back(prompt)
 
 
 def _number(text: str, command: str) -> int:
@@ -114,13 +123,15 @@ async def _rename(stage: Stage, rest: str) -> None:
 async def _search(stage: Stage, rest: str) -> None:
     found = await stage.lodging.search(rest)
     items = [
-        Item(f"{at} {one.session_id}", one.title or one.session_id, one_line(one.text, 100))
+        Item(str(at), one.title or one.session_id, one_line(one.text, 100))
         for at, one in enumerate(found)
     ]
     title = f"Where “{one_line(rest, 40)}” was said"
     chosen = await stage.ask(Choose(title, items, "It was said nowhere."))
     if chosen:
-        await _go(stage, chosen.partition(" ")[2])
+        hit = found[int(chosen)]
+        await _enter(stage, hit.session_id)
+        stage.go_to(hit.seq, hit.kind)
 
 
 async def _export(stage: Stage, rest: str) -> None:

@@ -67,6 +67,14 @@ class Stage(Protocol):
         """Copy the last answer, or with `code` its last block of code."""
         ...
 
+    def asked(self, turns: int) -> str:
+        """The prompt that began the turn so many turns ago; empty where it is not shown."""
+        ...
+
+    def go_to(self, seq: int, kind: str) -> None:
+        """To where that record is shown."""
+        ...
+
     async def find(self, words: str) -> None:
         """Look for words in the conversation."""
         ...
