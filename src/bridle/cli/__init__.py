@@ -29,6 +29,7 @@ COMMANDS = {
     "policy": ("policy:command", "Show what would be decided of a command; check the rules."),
     "trust": ("trust:command", "Let a folder's own rules and instructions count."),
     "mcp": ("mcp:command", "Set up MCP servers, whose tools the model can use; or be one."),
+    "chat-server": ("chat_server:command", "Serve the task chat to many users, with its page."),
     "chat-tools": ("chat_tools:command", "Serve the tools of the task chat by MCP."),
     "new": ("new:command", "Write a small project to begin with: a chat of your own."),
     "acp": ("acp:command", "Be an editor's agent, over standard input and output."),

@@ -1,0 +1,54 @@
+"""What the chat's server needs from this machine: its packages, its secret, its database.
+
+A secret is read from a file that is this user's alone, or made and kept in one. It is never said.
+"""
+
+import os
+import secrets
+from importlib.util import find_spec
+from pathlib import Path
+
+from bridle.cli.chat_server import DATABASE
+from bridle.config import state_folder
+from bridle.errors import ConfigError, MissingExtra
+
+_NEEDED = ("litestar", "uvicorn", "httptools", "sqlmodel", "alembic", "mcp", "jwt")
+
+
+def check_installed() -> None:
+    """Raise `MissingExtra` where what serves a chat is not there."""
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        raise MissingExtra(
+            f"what serves a chat is not installed: {', '.join(missing)}",
+            hint="Install it with: pip install 'bridle[chat]'",
+        )
+
+
+def database_url(given: str | None) -> str:
+    """The database that was named, or the usual one."""
+    return given or os.environ.get(DATABASE) or str(state_folder(os.environ) / "chat.db")
+
+
+def log_file() -> Path:
+    """Where the chat's server says what happened to it."""
+    return state_folder(os.environ) / "server" / "chat.log"
+
+
+def secret_of(given: str | None) -> str:
+    """The secret in that file; in the usual one, which is made where there is none."""
+    from bridle.server.tokens import read_private, write_private
+
+    path = Path(given) if given else state_folder(os.environ) / "server" / "chat-secret"
+    try:
+        return read_private(path).decode("utf-8").strip()
+    except FileNotFoundError:
+        if given:
+            raise ConfigError(
+                f"there is no file {given}",
+                hint=f"Make one: (umask 077; openssl rand -hex 32 > {given})",
+            ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the secret in {path} cannot be read: {error}", error) from error
+    made = secrets.token_hex(32)
+    write_private(path, made.encode() + b"\n")
+    return made
