@@ -1,7 +1,8 @@
 """A chat application found by its name, `module:name`, in the folder that a command is run in.
 
 The name stands for a `ChatApp`, or for a function that makes one; such a function may take a
-`database`. Whatever is wrong with somebody's own module is said in a sentence, with its place.
+`database` and a `provider`. Whatever is wrong with somebody's own module is said in a sentence,
+with its place.
 """
 
 import sys
@@ -14,25 +15,25 @@ from bridle.chat.app import ChatApp
 from bridle.errors import AgentError, ConfigError
 
 
-def named_app(name: str, *, database: str = "", folder: str | Path = ".") -> ChatApp:
-    """The application of that name, over that database if one is given. Raise `ConfigError`."""
+def named_app(name: str, database: str = "", provider: str = "") -> ChatApp:
+    """The application of that name. Raise `ConfigError`.
+
+    One that is made by a function is given the database and the provider that are named here, as
+    far as it takes them; one that is there already has its own.
+    """
     module, _, attribute = name.partition(":")
     if not all(part.isidentifier() for part in module.split(".")):
-        raise ConfigError(f"{name!r} is no name of an application", hint="Write it as module:name.")
-    if (place := str(Path(folder).resolve())) not in sys.path:
+        raise ConfigError(f"{name!r} is no name of a chat", hint="Write it as module:name.")
+    if (place := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, place)
     found = getattr(_imported(module), attribute or "app", None)
-    if found is None:
-        raise ConfigError(f"there is no {attribute or 'app'} in the module {module}")
     if callable(found) and not isinstance(found, ChatApp):
-        found = _made(found, name, database)
-    elif database:
-        raise ConfigError(
-            f"{name} has its database already",
-            hint="Make it a function that takes `database` and returns a ChatApp.",
-        )
+        found = _made(found, name, {"database": database, "provider": provider})
     if not isinstance(found, ChatApp):
-        raise ConfigError(f"{name} is no ChatApp", hint="Name one, or a function that makes one.")
+        raise ConfigError(
+            f"{name} is no chat",
+            hint="It has to be a ChatApp, or a function of a database's URL that returns one.",
+        )
     return found
 
 
@@ -41,8 +42,11 @@ def _imported(module: str) -> Any:
         return import_module(module)
     except ModuleNotFoundError as error:
         if error.name and (module == error.name or module.startswith(f"{error.name}.")):
-            hint = "Run it in the folder where the module is."
-            raise ConfigError(f"there is no module {module}", error, hint=hint) from error
+            raise ConfigError(
+                f"there is no module {module} with a chat in it",
+                error,
+                hint="Name it as module:name, in the folder of your project.",
+            ) from error
         raise ConfigError(f"{module} needs a module that is not there: {error.name}") from error
     except AgentError:
         raise
@@ -50,11 +54,12 @@ def _imported(module: str) -> Any:
         raise ConfigError(f"{module} cannot be loaded: {_told(error)}", error) from error
 
 
-def _made(make: Any, name: str, database: str) -> Any:
-    if database and "database" not in signature(make).parameters:
+def _made(make: Any, name: str, given: dict[str, str]) -> Any:
+    takes = signature(make).parameters
+    if given["database"] and "database" not in takes:
         raise ConfigError(f"{name} takes no database", hint="Give it a parameter `database`.")
     try:
-        return make(**({"database": database} if database else {}))
+        return make(**{key: value for key, value in given.items() if value and key in takes})
     except AgentError:
         raise
     except Exception as error:
