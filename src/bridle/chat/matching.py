@@ -16,17 +16,20 @@ _SMALL = frozenset(
 )
 
 
-def matches(query: str, titles: Sequence[str], nouns: Collection[str] = ()) -> list[int]:
+def matches(
+    query: str, titles: Sequence[str], nouns: Collection[str] = (), *, close: bool = True
+) -> list[int]:
     """The places of the titles that are meant, best kind only, in their order.
 
-    `nouns` are what such things are called, as in «the milk task»: they tell nothing.
+    `nouns` are what such things are called, as in «the milk task»: they tell nothing. Without
+    `close`, what is only nearly the same does not count.
     """
     wanted = folded(query)
     if not wanted:
         return []
     known = [folded(title) for title in titles]
     words = [word for word in wanted.split() if word not in _SMALL and word not in nouns]
-    for kind in (_exactly, _in_part, _by_words, _nearly):
+    for kind in (_exactly, _in_part, _by_words, *((_nearly,) if close else ())):
         said = [wanted] if kind in (_exactly, _in_part) else words
         if found := [place for place, title in enumerate(known) if title and kind(said, title)]:
             return found
