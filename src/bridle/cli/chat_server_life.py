@@ -13,7 +13,13 @@ import click
 from msgspec.structs import replace
 
 from bridle import __version__
-from bridle.cli.chat_server_secret import check_installed, database_url, log_file, secret_of
+from bridle.cli.chat_server_secret import (
+    check_installed,
+    database_url,
+    log_file,
+    named_database,
+    secret_of,
+)
 from bridle.cli.failure import INTERRUPTED
 from bridle.cli.render import one_line
 from bridle.cli.serving import logged
@@ -42,7 +48,8 @@ def serve(flags: dict[str, Any]) -> int:
 
 def _database(flags: dict[str, Any]) -> AbstractContextManager[str]:
     if not flags["demo"]:
-        return nullcontext(database_url(flags["database"]))
+        url = "" if flags["app"] and not named_database(flags) else database_url(flags["database"])
+        return nullcontext(url)
     if flags["jwks"]:
         raise click.UsageError("the demo has users of its own: leave out --jwks")
     from bridle.cli.chat_server_demo import demo_database
@@ -151,7 +158,7 @@ def announce(setup: "ChatSetup", flags: dict[str, Any]) -> None:
     base = f"http://{host}:{setup.port}"
     rows = _demo_links(setup, base) if flags["demo"] else _entrance(setup, base)
     rows += [
-        ("database", "for this demo only" if _is_passing(flags) else _shown(setup.database)),
+        ("database", "for this demo only" if _is_passing(flags) else _shown(setup)),
         ("model", one_line(_model(setup))),
         ("workers", str(flags["workers"])),
         ("log", one_line(setup.log)),
@@ -185,10 +192,12 @@ def _demo_links(setup: "ChatSetup", base: str) -> list[tuple[str, str]]:
     return [(user, f"{base}/chat#token={mint(user, seconds, setup.audience)}") for user in USERS]
 
 
-def _shown(url: str) -> str:
+def _shown(setup: "ChatSetup") -> str:
     from bridle.chat.data.engines import read_url
 
-    return one_line(read_url(url).render_as_string(hide_password=True))
+    if not setup.database:
+        return f"as {setup.app} chooses"
+    return one_line(read_url(setup.database).render_as_string(hide_password=True))
 
 
 def _model(setup: "ChatSetup") -> str:

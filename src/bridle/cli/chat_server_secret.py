@@ -7,6 +7,7 @@ import os
 import secrets
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from bridle.cli.chat_server import DATABASE
 from bridle.config import state_folder
@@ -22,6 +23,11 @@ def check_installed() -> None:
             f"what serves a chat is not installed: {', '.join(missing)}",
             hint="Install it with: pip install 'bridle[chat]'",
         )
+
+
+def named_database(flags: dict[str, Any]) -> bool:
+    """Did anybody say which database? An application of somebody's own has one already."""
+    return bool(flags["database"] or os.environ.get(DATABASE))
 
 
 def database_url(given: str | None) -> str:
