@@ -73,6 +73,14 @@ _UNFIT = (
     type=click.Path(dir_okay=False),
     help="The file with other people's tokens. Default: one in the state folder.",
 )
+@click.option("--chat", is_flag=True, help="The task chat beside the sessions, at /chat.")
+@click.option("--chat-database", metavar="URL", help="The chat's database, as in chat-server.")
+@click.option(
+    "--chat-secret-file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="The secret that signs the tokens of the chat's users.",
+)
 @click.option("--show-token", is_flag=True, help="Print your own token, and serve nothing.")
 @click.option("--open-browser", is_flag=True, help="Open the page, signed in.")
 def command(**flags: Any) -> int:

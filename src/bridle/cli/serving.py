@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +45,7 @@ _NEEDED = ("litestar", "uvicorn", "httptools")
 LOG = "log"
 _REACH = (  # who comes in, and where; what turns do is the same
     *("host", "port", "allowed", "token", "token_file", "show_token", "open_browser"),
-    *("workspace", "workspaces", "offered"),
+    *("workspace", "workspaces", "offered", "chat", "chat_database", "chat_secret_file"),
 )
 
 
@@ -71,6 +71,7 @@ def show_token(flags: dict[str, Any]) -> int:
 
 
 async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
+    from bridle.cli.chat_server_beside import beside
     from bridle.server.app import Application
     from bridle.server.guard import Names
     from bridle.server.hosting import bound
@@ -83,10 +84,14 @@ async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
 
     offer = offer_of(setup, flags["offered"], _face(flags))
     room = room_of(flags, setup.settings, door, affordable(Limits()), offer)
-    with bound(host, flags["port"]) as listening, logged(server_folder() / LOG):
+    async with AsyncExitStack() as whole:
+        listening = whole.enter_context(bound(host, flags["port"]))
+        whole.enter_context(logged(server_folder() / LOG))
         address, port = listening.getsockname()[:2]
         names = Names(port, host, flags["allowed"])
-        serving = Serving(Application(room, names), listening)
+        both = beside(Application(room, names), flags, port)
+        app, leave = await whole.enter_async_context(both)
+        serving = Serving(app, listening)
         await serving.start()
         base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -94,11 +99,14 @@ async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
         def running() -> Iterator[None]:
             folder = server_folder()
             with recorded(folder, address, port), entrance_file(folder, port) as show:
-                announce(setup, base, f"{base}/#code={door.code()}", model, flags["workspaces"])
+                announce(setup, base, f"{base}/#code={door.code()}", model, flags)
                 if flags["open_browser"]:
                     entrance = f"{base}/#code={door.code()}"
                     asyncio.get_running_loop().run_in_executor(None, show, entrance)
-                yield
+                try:
+                    yield
+                finally:
+                    leave()
 
         return await stopped(serving, room, running=running)
 
@@ -198,14 +206,17 @@ def check_installed() -> None:
         )
 
 
-def announce(setup: Setup, base: str, link: str, model: str, folders: tuple[str, ...]) -> None:
+def announce(setup: Setup, base: str, link: str, model: str, flags: dict[str, Any]) -> None:
     """What a person needs to know, and nothing else."""
+    folders = flags["workspaces"]
+    chat = [("chat", f"{base}/chat"), ("", "a user's token: bridle chat-server token NAME")]
     paint = paint_for(sys.stdout)
     rows = [
         ("open", paint.cyan(link)),
         ("", paint.dim("signs you in once, within 15 minutes; `--show-token` prints your token")),
         ("folders", one_line(folders[0])),
         *(("", one_line(folder)) for folder in folders[1:]),
+        *(chat if flags["chat"] else ()),
         ("model", one_line(model)),
         ("mode", f"{setup.settings.mode} · sandbox {_sandbox(setup)}"),
         ("log", one_line(str(server_folder() / LOG))),

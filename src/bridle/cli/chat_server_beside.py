@@ -1,0 +1,52 @@
+"""The chat beside the sessions: `bridle serve --chat`, one address, tokens of its own."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from bridle.cli.chat_server_secret import check_installed, database_url, secret_of
+from bridle.errors import ConfigError
+
+if TYPE_CHECKING:
+    from bridle.server.app import Application
+
+
+@asynccontextmanager
+async def beside(
+    app: "Application", flags: dict[str, Any], port: int
+) -> "AsyncIterator[tuple[Application, Callable[[], None]]]":
+    """The sessions, and where it was asked for, the chat beside them; and what ends its streams."""
+    if not flags["chat"]:
+        yield app, lambda: None
+        return
+    check_installed()
+    _check_reach(flags)
+    from bridle.server.chat import Beside
+    from bridle.server.chatting.opening import ChatSetup, server_of
+
+    setup = ChatSetup(
+        database=database_url(flags["chat_database"]),
+        secret=secret_of(flags["chat_secret_file"]),
+        model=flags.get("model") or "",
+        host=flags["host"],
+        port=port,
+        allowed=tuple(flags["allowed"]),
+    )
+    chat = server_of(setup, alone=False)
+    await chat.room.app.start()
+    try:
+        yield cast("Application", Beside(app, chat)), chat.room.stop
+    finally:
+        await chat.room.app.close()
+
+
+def _check_reach(flags: dict[str, Any]) -> None:
+    from bridle.server.serving import check_reach
+
+    try:
+        check_reach(flags["host"], explicit=bool(flags["chat_secret_file"]))
+    except ConfigError as error:
+        raise ConfigError(
+            error.message,
+            hint="Name a secret that you chose for the chat (--chat-secret-file).",
+        ) from error
