@@ -170,7 +170,7 @@ async def failed(folder, **more):
 
 @asynccontextmanager
 async def light(folder, **more):
-    async with talk(folder, **{"theme": "bridle-light", **more}) as pilot:
+    async with talk(folder, **{"theme": "light", **more}) as pilot:
         yield pilot
 
 

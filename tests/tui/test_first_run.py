@@ -15,6 +15,7 @@ from bridle.tui.app import BridleApp
 from bridle.tui.dialogs import Choose, Confirm, TextPage
 from bridle.tui.dialogs_sheet import Sheet
 from bridle.tui.first_run import key_lines
+from bridle.tui.first_theme import first_theme
 from bridle.tui.themes import save_choice
 from bridle.tui.trusting import trust_lines
 from rig import run
@@ -278,3 +279,47 @@ def test_the_theme_of_the_settings_is_there_from_the_start(folder, tmp_path):
         assert pilot.app.theme == "bridle-light"
 
     play({"model": script(tmp_path, "Hello.")}, story)
+
+
+def test_a_folder_that_brings_commands_or_skills_alone_is_asked_about(folder, tmp_path):
+    own = folder / ".bridle" / "commands" / "ship.md"
+    own.parent.mkdir()
+    own.write_text("Ship $ARGUMENTS.\n")
+    flags = {"model": script(tmp_path, "Shipped.")}
+    assert [one.name for one in ChatPreface(flags).untrusted().files] == [
+        ".bridle/commands/ship.md"
+    ]
+
+    async def story(pilot):
+        await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await shows(pilot, "Ship $ARGUMENTS.")
+        await press(pilot, "y")
+        await ready(pilot)
+        await until(pilot, lambda: [one.name for one in pilot.app.chat.own()] == ["ship"])
+        own.write_text("Ship something else.\n")
+        assert pilot.app.house.commands() == ()  # other bytes than those that were shown
+
+    play(flags, story)
+
+
+@pytest.mark.parametrize(
+    ("flag", "environ", "saved", "shown"),
+    [
+        (None, {}, "", "dark"),
+        (None, {"COLORFGBG": "0;15"}, "", "light"),
+        (None, {"COLORFGBG": "0;15"}, "mode: ask\ntheme: dark # mine\n", "dark"),
+        (None, {}, 'theme: "light"\n', "light"),
+        (None, {}, "theme: plain\n", "plain"),
+        (None, {}, "theme: no such\n", "dark"),
+        (None, {"BRIDLE_THEME": "light"}, "theme: dark\n", "light"),
+        ("dark", {"BRIDLE_THEME": "light"}, "theme: light\n", "dark"),
+        ("auto", {}, "theme: light\n", "dark"),
+    ],
+)
+def test_the_first_picture_has_the_colours_that_the_screen_will_have(
+    flag, environ, saved, shown, tmp_path
+):
+    path = tmp_path / "config.yaml"
+    path.write_text(saved)
+    assert first_theme(flag, {"BRIDLE_CONFIG": str(path), **environ}) == shown
+    assert first_theme(flag, {"BRIDLE_CONFIG": str(tmp_path), **environ}) in ("dark", "light")

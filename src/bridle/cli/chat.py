@@ -6,16 +6,19 @@ line says how to go on.
 
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bridle.cli.options import turn_options
+from bridle.cli.options import THEMES, turn_options
+
+if TYPE_CHECKING:
+    from bridle.tui.curtain import Curtain
 
 
 @click.command()
 @turn_options
-@click.option("--theme", metavar="NAME", help="bridle-dark or bridle-light.")
+@click.option("--theme", type=click.Choice(THEMES), help="The colours, this time.")
 def command(**flags: Any) -> int:
     """Talk on a full screen. Esc stops a turn, Ctrl-C twice leaves, F1 shows the keys.
 
@@ -26,16 +29,21 @@ def command(**flags: Any) -> int:
             "there is no screen here: this is no terminal, or a very plain one\n"
             "Use `bridle repl`, or `bridle run` for one prompt."
         )
-    from bridle.tui.curtain import Curtain, prefers_light
-
-    chosen = flags.get("theme")
-    light = chosen == "bridle-light" if chosen else prefers_light()
-    with Curtain(light=light, coloured="NO_COLOR" not in os.environ) as curtain:
+    with curtain_for(flags.get("theme")) as curtain:
         from bridle.cli.chat_screen import talk
 
         outcome = talk(flags)
         curtain.lift()
         return outcome.told()
+
+
+def curtain_for(theme: str | None) -> "Curtain":
+    """The first picture, in the colours that the screen will have."""
+    from bridle.tui.curtain import Curtain
+    from bridle.tui.first_theme import first_theme
+
+    chosen = first_theme(theme, os.environ)
+    return Curtain(chosen, coloured="NO_COLOR" not in os.environ)
 
 
 def is_screen() -> bool:

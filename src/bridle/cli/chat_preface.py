@@ -14,10 +14,11 @@ from typing import Any
 from bridle.cli.options import to_settings
 from bridle.config import load_settings, state_folder
 from bridle.config.settings import KEY_VARIABLES
-from bridle.config.trust import FILES, Trust
+from bridle.config.trust import COMMANDS, FILES, SKILLS, Trust
 from bridle.tui.first_run_values import Lacking, Untrusted
 from bridle.workspace.replacing import replace_file
 
+_COUNTING = (*FILES, *SKILLS, COMMANDS)  # where none of these lies, nothing has to be read
 _MOST = 200  # folders that were said no to
 _LARGEST = 1_000_000
 
@@ -38,7 +39,7 @@ class ChatPreface:
     def untrusted(self) -> Untrusted | None:
         """The files that would count and do not; None where there are none, or they were seen."""
         root = Path(self._flags.get("workspace") or Path.cwd())
-        if self._earlier or not any(os.path.lexists(root / name) for name in FILES):
+        if self._earlier or not any(os.path.lexists(root / name) for name in _COUNTING):
             return None
         files = Trust(self._state).files(root)
         if all(one.trusted or one.problem for one in files):

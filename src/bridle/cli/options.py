@@ -8,6 +8,7 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 MODES = ("plan", "ask", "edits", "auto")  # the policy's own, without its imports
+THEMES = ("auto", "dark", "light", "plain")  # of the settings, likewise
 
 _KEYS = {
     "provider": "provider",

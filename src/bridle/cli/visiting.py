@@ -74,10 +74,10 @@ def visit_here(start: str) -> Visit:
 
 def on_screen(target: str, session: str, flags: dict[str, Any]) -> int:
     """The screen on a session elsewhere; the exit code."""
-    from bridle.tui.curtain import Curtain, prefers_light
+    from bridle.cli.chat import curtain_for
 
     house = visit(target, session, flags) if "://" in target else visit_here(target)
-    with Curtain(light=prefers_light()) as curtain:
+    with curtain_for(None) as curtain:
         from bridle.cli.chat_screen import run_screen
 
         outcome = run_screen(lambda: house)

@@ -10,9 +10,14 @@ if TYPE_CHECKING:
 
 def config_file(environ: Mapping[str, str]) -> "Path":
     """`$BRIDLE_CONFIG`, or `bridle/config.yaml` in the user's config folder."""
+    return _path(config_place(environ))
+
+
+def config_place(environ: Mapping[str, str]) -> str:
+    """The same, spelled, for what is there before `pathlib` is."""
     if chosen := environ.get("BRIDLE_CONFIG"):
-        return _path(chosen).expanduser()
-    return _configured(environ) / "config.yaml"
+        return os.path.expanduser(chosen)  # noqa: PTH111 - see above
+    return f"{_user_folder(environ, 'XDG_CONFIG_HOME', '.config')}/config.yaml"
 
 
 def policy_file(environ: Mapping[str, str]) -> "Path":

@@ -4,8 +4,10 @@ It ends in one of three ways: the person leaves, a signal sends it away, or it b
 way, the terminal is as it was before, and whoever ran it says how to go on.
 """
 
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import ClassVar
 
 from textual import events
@@ -17,7 +19,7 @@ from textual.theme import Theme
 
 from bridle.tui.block_palette import DARK, LIGHT, Palette, palette_of
 from bridle.tui.chat import ChatScreen
-from bridle.tui.curtain import prefers_light
+from bridle.tui.first_theme import first_theme, theme_name
 from bridle.tui.house import House
 
 LEFT, BROKEN, SENT_AWAY = 0, 1, 130
@@ -37,10 +39,11 @@ class BridleApp(App[int], inherit_bindings=False):
     def __init__(self, opening: Callable[[], House], *, theme: str = "") -> None:
         super().__init__()
         self.failure: BaseException | None = None
+        self._is_lent = False  # the terminal, to an editor
         self._early: list[events.Event] | None = []  # typed before there was anything to type into
         for palette in (DARK, LIGHT):
             self.register_theme(theme_of(palette))
-        self.theme = theme if theme in self.available_themes else preferred_theme()
+        self.theme = theme_name(first_theme(theme, os.environ), os.environ)
         self.chat = ChatScreen(opening, self.palette)
 
     def get_driver_class(self) -> type[Driver]:
@@ -91,7 +94,27 @@ class BridleApp(App[int], inherit_bindings=False):
 
     def send_away(self) -> None:
         """A signal: end at once, as if the person had left."""
+        self._keep_typed()
         self.exit(SENT_AWAY)
+
+    def interrupt(self) -> None:
+        """Ctrl-C from outside; while the terminal is lent to an editor it is the editor's."""
+        if not self._is_lent:
+            self.send_away()
+
+    @contextmanager
+    def suspend(self) -> Iterator[None]:
+        """The terminal is somebody else's meanwhile."""
+        self._is_lent = True
+        try:
+            with super().suspend():
+                yield
+        finally:
+            self._is_lent = False
+
+    def _keep_typed(self) -> None:
+        with suppress(Exception):  # it may be what broke
+            self.chat.keep_typed()
 
     def _handle_exception(self, error: Exception) -> None:
         """Something broke: no traceback on the terminal; whoever ran us says what to do."""
@@ -99,6 +122,7 @@ class BridleApp(App[int], inherit_bindings=False):
             self.failure or getattr(error, "error", None) or error
         )  # of a worker: its own
         self._return_code = BROKEN
+        self._keep_typed()
         if self._exception is None:
             self._exception = error
             self._exception_event.set()
@@ -122,8 +146,3 @@ def theme_of(palette: Palette) -> Theme:
         error=palette.bad,
         variables={"border": palette.accent, "border-blurred": palette.panel},
     )
-
-
-def preferred_theme() -> str:
-    """Light where the terminal says that its ground is, else dark."""
-    return LIGHT.name if prefers_light() else DARK.name

@@ -1,8 +1,8 @@
 """Folds records into blocks, one after the other. Pure: no clock, no screen, no file.
 
-`blocks` only grows, and `seqs` are the records at which they came; `changed` are the places of those that are new or different since somebody
-last looked (`drain`). What is said twice, as deltas and as a whole message, stands once. What a
-rewind took back leaves `Gone` in its place.
+`blocks` only grows, and `seqs` are the records at which they came; `changed` are the places of
+those that are new or different since somebody last looked (`drain`). What is said twice, as deltas
+and as a whole message, stands once. What a rewind took back leaves `Gone` in its place.
 """
 
 from bisect import bisect_right

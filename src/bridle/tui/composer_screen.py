@@ -54,7 +54,7 @@ class Commanding(Acts):
         """What has to be asked before the house is opened: the folder, and the model."""
         try:
             if (theme := await asyncio.to_thread(preface.theme)) != "auto":
-                from bridle.tui.themes import theme_name
+                from bridle.tui.first_theme import theme_name
 
                 self.app.theme = theme_name(theme, os.environ)
             if (folder := await asyncio.to_thread(preface.untrusted)) is not None:

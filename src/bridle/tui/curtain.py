@@ -29,8 +29,8 @@ _GROUNDS = {  # ground, text, dim, surface, accent: as in `block_palette.py`
 class Curtain:
     """Down from `__enter__` on; lifted at the end, whatever the end is."""
 
-    def __init__(self, *, light: bool = False, coloured: bool = True) -> None:
-        self._colours = _GROUNDS["light" if light else "dark"] if coloured else None
+    def __init__(self, theme: str = "dark", *, coloured: bool = True) -> None:
+        self._colours = _GROUNDS.get(theme) if coloured else None  # plain: the terminal's own
         self._before: list[Any] | None = None
         self._is_down = False
 
@@ -113,8 +113,3 @@ def picture(width: int, height: int, colours: tuple[str, ...] | None) -> str:
     parts.append(f"\x1b[{height};1H{bar}{' opening …'.ljust(width)[:width]}{ground}")
     parts.append(f"\x1b[{height - 1};4H")
     return "".join(parts)
-
-
-def prefers_light() -> bool:
-    """Does the terminal say that its ground is light?"""
-    return os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")

@@ -15,9 +15,9 @@ from bridle.tui.copying import code_blocks
 from bridle.tui.copying_screen import copy
 from bridle.tui.dialogs import Choose, Dialog, Item
 from bridle.tui.editing import edited
+from bridle.tui.first_theme import theme_name
 from bridle.tui.house import House
 from bridle.tui.obeying_stage import Severity
-from bridle.tui.themes import theme_name
 from bridle.workspace.text import one_line
 
 if TYPE_CHECKING:

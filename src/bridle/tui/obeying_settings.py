@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from bridle.errors import SessionError
 from bridle.policy import MODES, Mode
 from bridle.tui.dialogs import Choose, Confirm, Item, TextPage
+from bridle.tui.first_theme import CHOICES as THEMES
 from bridle.tui.house import Named
 from bridle.tui.obeying_stage import Act, Stage
-from bridle.tui.themes import MEANINGS, THEMES, config_place, save_choice
+from bridle.tui.themes import MEANINGS, config_place, save_choice
 from bridle.workspace.text import one_line
 
 MODE_MEANINGS: dict[Mode, str] = {

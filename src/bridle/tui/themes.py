@@ -8,17 +8,14 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 from bridle.config.file import read_file
 from bridle.config.marked import read_text
 from bridle.config.places import config_file
 from bridle.errors import ConfigError
-from bridle.tui.block_palette import DARK, LIGHT
 from bridle.workspace.replacing import replace_file
 
-THEMES = ("auto", "dark", "light", "plain")
 MEANINGS = {
     "auto": "light where the terminal says that it is, else dark",
     "dark": "a dark window",
@@ -28,17 +25,6 @@ MEANINGS = {
 
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
-
-
-def theme_name(choice: str, environ: Mapping[str, str]) -> str:
-    """The name that Textual knows a choice by."""
-    ground = environ.get("COLORFGBG", "").rpartition(";")[2]
-    light = ground in ("7", "15")
-    if choice == "plain":
-        return "ansi-light" if light else "ansi-dark"
-    if choice == "auto":
-        return LIGHT.name if light else DARK.name
-    return LIGHT.name if choice == "light" else DARK.name
 
 
 def config_place() -> Path:
