@@ -43,6 +43,7 @@ class Question:
     titles: dict[str, str] = field(default_factory=dict)
     id: str = ""
     answered_by: str = ""
+    asked_by: str = ""  # the turn that put it in the place of another: it cannot answer it as well
     expires_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def is_over(self, now: datetime | None = None) -> bool:
@@ -118,3 +119,11 @@ def targets(rule: Confirm, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(str(one) for one in many))
     one = arguments.get(rule.target)
     return () if one is None else (str(one),)
+
+
+def only(rule: Confirm, arguments: Mapping[str, Any], known: list[str]) -> dict[str, Any]:
+    """The call, about the things that are there and were shown, and nothing else."""
+    if not rule.targets or not isinstance(arguments.get(rule.targets), list | tuple):
+        return dict(arguments)
+    kept = [one for one in arguments[rule.targets] if str(one) in known]
+    return {**arguments, rule.targets: kept}

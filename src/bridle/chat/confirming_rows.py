@@ -45,6 +45,7 @@ def put(factory: Factory, who: tuple[str, str], asked: Question, seconds: float)
                     "calls": list(asked.calls),
                     "titles": asked.titles,
                     "turn": "",
+                    "asked_by": asked.asked_by,
                 },
                 created_at=now,
                 expires_at=now + timedelta(seconds=seconds),
@@ -107,5 +108,6 @@ def _question(row: Row) -> Question:
         dict(held.get("titles", {})),
         row.id,
         str(held.get("turn", "")),
+        str(held.get("asked_by", "")),
         row.expires_at,
     )

@@ -1,11 +1,24 @@
 """A message that answers a question: compared by code, before any model is asked.
 
 The phrase of the question that waits in this conversation of this user runs exactly the calls that
-were put aside then. Anything else runs nothing.
+were put aside then, as long as they still are what was asked about. Anything else runs nothing.
 """
 
-from bridle.chat.confirming import Question, confirms, openings, what_is_said
+from dataclasses import replace
+from typing import Any
+
+from bridle.chat.confirming import (
+    Asked,
+    Question,
+    confirms,
+    only,
+    openings,
+    question,
+    targets,
+    what_is_said,
+)
 from bridle.chat.confirming_kept import Confirmations
+from bridle.chat.guard_titles import shown
 from bridle.chat.profile import Profile, Telling
 from bridle.chat.running import Run
 from bridle.chat.values import AgentResult
@@ -35,8 +48,50 @@ class Answers:
             await self._waiting.drop(context.user_id, asked)
             return _say(run, "kept")
         if confirms(run.message, asked.phrase):
-            return await self._confirmed(run, asked)
+            if asked.answered_by:  # an earlier attempt at this turn was sure of it
+                return await self._confirmed(run, asked)
+            if asked.asked_by == context.turn_id or self._was_turned_from(run, asked):
+                return AgentResult(True, asked.text)
+            return await self._anew(run, asked) or await self._confirmed(run, asked)
         return AgentResult(True, asked.text)  # nearly is not enough: the question stands
+
+    def _was_turned_from(self, run: Run, asked: Question) -> bool:
+        """Did the person ask for something else of that kind since the question was put?"""
+        since: list[str] = []
+        for one in reversed(run.context.message_history):
+            if one.role == "assistant" and asked.text in one.content:
+                return any(map(self._profile.acts, since))
+            if one.role == "user":
+                since.append(one.content)
+        return False  # nobody knows what was said since
+
+    async def _anew(self, run: Run, asked: Question) -> AgentResult | None:
+        """The question as it has to be put by now; None where it still is the same."""
+        rule = self._profile.confirm.get(str(asked.calls[0]["tool"]))
+        if rule is None or not rule.lookup:
+            return None
+        looked = await run.apply(rule.lookup, dict(rule.looking), reads=True)
+        if looked.get("success") is not True:
+            return _failed(run, Telling(run.message, (), run.profile.replies, run.context.language))
+        there = {key: shown(title) for key, title in run.titles.items()}
+        if not _is_whole(looked):  # what a look does not show is believed to be as it was
+            there = {**asked.titles, **there}
+        left: list[Asked] = []
+        for call in asked.calls:
+            arguments = dict(call["arguments"])
+            known = [one for one in targets(rule, arguments) if one in there]
+            titles = {one: there[one] for one in known}
+            if known:
+                kept = only(rule, arguments, known)
+                left.append(Asked(str(call["tool"]), kept, rule, titles))
+        now = {key: title for one in left for key, title in one.titles.items()}
+        if not left or now == asked.titles:
+            return None
+        context = run.context
+        again = question(left, self._profile.replies, context.language)
+        again = replace(again, asked_by=context.turn_id)
+        await self._waiting.ask(context.user_id, context.conversation_id, again)
+        return AgentResult(True, again.text, tuple(run.records))
 
     async def _confirmed(self, run: Run, asked: Question) -> AgentResult:
         context = run.context
@@ -52,6 +107,15 @@ class Answers:
             return _failed(run, telling)
         text = self._profile.tell(telling) or telling.say("done")
         return AgentResult(True, text, tuple(run.records))
+
+
+def _is_whole(looked: dict[str, Any]) -> bool:
+    """Did a look at the list show all of it?"""
+    data = looked.get("data")
+    found = data if isinstance(data, dict) else {}
+    total = found.get("total")
+    shown_now = sum(len(one) for one in found.values() if isinstance(one, list))
+    return not isinstance(total, int) or total <= shown_now
 
 
 def _failed(run: Run, telling: Telling) -> AgentResult:

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from bridle.chat.binding import Binding
-from bridle.chat.confirming import Asked, targets
+from bridle.chat.confirming import Asked, only, targets
 from bridle.chat.guard import Facts
 from bridle.chat.guard_titles import shown
 from bridle.chat.limits import RunLimits
@@ -147,7 +147,7 @@ class Run:
             self.note(info.name, arguments, result)
             return result
         titles = {one: shown(self.titles[one]) for one in known}
-        self.asked.append(Asked(info.name, _only(rule, arguments, known), rule, titles))
+        self.asked.append(Asked(info.name, only(rule, arguments, known), rule, titles))
         result = {"success": False, "error": {"code": "confirmation_required", "message": _WAITS}}
         self.note(info.name, arguments, result)
         return result
@@ -172,14 +172,6 @@ class Run:
         ids = frozenset(self.titles)
         words = profile.jargon, profile.longest, profile.nouns
         return Facts(frozenset(spoken), ids, kept, *words)
-
-
-def _only(rule: Confirm, arguments: dict[str, Any], known: list[str]) -> dict[str, Any]:
-    """The call, about the things that are there and were shown, and nothing else."""
-    if not rule.targets or not isinstance(arguments.get(rule.targets), list | tuple):
-        return dict(arguments)
-    kept = [one for one in arguments[rule.targets] if str(one) in known]
-    return {**arguments, rule.targets: kept}
 
 
 def _named(value: Any, fields: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, str]]:

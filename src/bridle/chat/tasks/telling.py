@@ -173,12 +173,16 @@ def _failure(telling: Telling, wish: Wish, record: ToolCallRecord) -> str:
 
 def _query(telling: Telling, wish: Wish, record: ToolCallRecord | None = None) -> str:
     """What the user was looking for."""
+    given = record.parameters if record is not None else {}
+    ids = given.get("task_ids")
+    first = ids[0] if isinstance(ids, list) and ids else given.get("task_id")
+    known = telling.titles.get(str(first))
+    if wish.kind == "unknown" and known:  # such as the phrase that confirmed it
+        return shown(known, _QUERY)
     if wish.subject:
         return shown(wish.subject, _QUERY)
-    given = record.parameters if record is not None else {}
     if isinstance(query := given.get("query"), str) and query.strip():
         return shown(query, _QUERY)
-    known = telling.titles.get(str(given.get("task_id")))
     return shown(known or telling.message, _QUERY)
 
 
