@@ -66,7 +66,8 @@ async def _run(app: BridleApp) -> Outcome:
     code = DONE
     failure: BaseException | None = None
     try:
-        with on_signals(app.send_away, signal.SIGINT, *ENDING):
+        interrupts = on_signals(app.interrupt, signal.SIGINT)
+        with interrupts, on_signals(app.send_away, *ENDING):
             code = await app.run_async() or DONE
     except Exception as error:
         failure = error

@@ -19,6 +19,7 @@ from textual.theme import Theme
 
 from bridle.tui.block_palette import DARK, LIGHT, Palette, palette_of
 from bridle.tui.chat import ChatScreen
+from bridle.tui.curtain import as_usual
 from bridle.tui.first_theme import first_theme, theme_name
 from bridle.tui.house import House
 
@@ -108,6 +109,7 @@ class BridleApp(App[int], inherit_bindings=False):
         self._is_lent = True
         try:
             with super().suspend():
+                as_usual()
                 yield
         finally:
             self._is_lent = False

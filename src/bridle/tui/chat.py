@@ -26,6 +26,7 @@ from bridle.tui.block_palette import Palette
 from bridle.tui.blocks import Notice
 from bridle.tui.blocks_fold import Fold
 from bridle.tui.carrying import Carrying
+from bridle.tui.commands import is_loose
 from bridle.tui.composer import Composer, Sent
 from bridle.tui.composer_screen import Commanding
 from bridle.tui.conversation import Conversation
@@ -70,6 +71,7 @@ class ChatScreen(Commanding):
         self.preface: Callable[[], Preface] | None = None  # what is asked before that
         self._opening = opening
         self._open = asyncio.Event()
+        self._order = asyncio.Lock()
         self._frames = Frames()
         self._drawing: Timer | None = None
         self._watch: Worker[None] | None = None
@@ -268,11 +270,17 @@ class ChatScreen(Commanding):
         self.questions.restore_title()
 
     async def _take(self, text: str, when: Sent) -> None:
+        """In the order in which it was typed: a prompt behind `/new` or `/mode` is for what holds
+        once that was done."""
         await self._open.wait()
-        if text.startswith("/"):
+        if text.startswith("/") and is_loose(text):
             await self.obey(text)
-        else:
-            await self.send(text, when)
+            return
+        async with self._order:
+            if text.startswith("/"):
+                await self.obey(text)
+            else:
+                await self.send(text, when)
 
     async def send(self, text: str, when: Sent) -> None:
         """A prompt; what cannot be sent goes back into the composer."""

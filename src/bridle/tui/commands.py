@@ -73,6 +73,7 @@ TABLE: tuple[Command, ...] = (
     _command("quit", "", "leave; the session is kept", "exit", "q"),
 )
 
+_LOOSE = ("quit", "doctor", "export", "search")
 _NAMED = {name: one for one in TABLE for name in (one.name, *one.also)}
 
 
@@ -86,6 +87,12 @@ def split(line: str) -> tuple[str, str]:
     """A line as the name of a command and the rest of it. `/mode auto`: mode, auto."""
     word, *rest = line.split(None, 1) or [""]
     return word.removeprefix("/"), rest[0].strip() if rest else ""
+
+
+def is_loose(line: str) -> bool:
+    """May what is typed behind this command overtake it? It changes nothing, and may take long."""
+    found = command_of(split(line)[0])
+    return found is not None and found.name in _LOOSE
 
 
 def nearest(name: str, own: Iterable[Command] = ()) -> str:

@@ -8,6 +8,7 @@ happens behind it, `lift` gives the terminal back as it was.
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -26,6 +27,9 @@ _GROUNDS = {  # ground, text, dim, surface, accent: as in `block_palette.py`
 }
 
 
+_usual: list[Any] = [None]  # how the terminal took keys before there was a curtain
+
+
 class Curtain:
     """Down from `__enter__` on; lifted at the end, whatever the end is."""
 
@@ -37,7 +41,7 @@ class Curtain:
     def __enter__(self) -> "Curtain":
         if termios is not None:
             try:
-                self._before = termios.tcgetattr(0)
+                self._before = _usual[0] = termios.tcgetattr(0)
                 termios.tcsetattr(0, termios.TCSANOW, _quiet(self._before))
             except (termios.error, OSError):
                 self._before = None
@@ -74,6 +78,13 @@ class Curtain:
             os.write(1, text.encode())
         except (OSError, ValueError):
             return
+
+
+def as_usual() -> None:
+    """The terminal's keys as they were before the curtain: for a program that has it meanwhile."""
+    if termios is not None and (before := _usual[0]) is not None:
+        with suppress(termios.error, OSError):
+            termios.tcsetattr(0, termios.TCSANOW, before)
 
 
 def _quiet(before: list[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ the composer does that with whatever is put into it.
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bridle.errors import AgentError, ConfigError
@@ -33,18 +33,27 @@ def editor_of(environ: Mapping[str, str]) -> list[str]:
 def edited(text: str, environ: Mapping[str, str]) -> str:
     """The text after the person has left their editor. Raise `AgentError`; then nothing changed."""
     command = editor_of(environ)
-    with tempfile.TemporaryDirectory(prefix="bridle-prompt-") as folder:
-        path = Path(folder, "prompt.md")
-        path.write_text(text, encoding="utf-8")
-        try:
-            done = subprocess.run([*command, str(path)], env=dict(environ), check=False)
-        except OSError as error:
-            said = f"{command[0]} cannot be started: {error.strerror}"
-            raise ConfigError(said, hint="Check EDITOR. The prompt is as it was.") from error
-        if done.returncode:
-            said = f"{command[0]} ended with {done.returncode}"
-            raise AgentError("tool", said, hint="The prompt is as it was.")
-        return _read(path)
+    try:
+        with tempfile.TemporaryDirectory(prefix="bridle-prompt-") as folder:
+            path = Path(folder, "prompt.md")
+            path.write_text(text, encoding="utf-8", errors="replace")
+            return _left_by(command, path, environ)
+    except OSError as error:
+        said = f"no file can be written for the editor: {error.strerror}"
+        raise AgentError("tool", said, hint="The prompt is as it was.") from error
+
+
+def _left_by(command: Sequence[str], path: Path, environ: Mapping[str, str]) -> str:
+    """What the editor left in the file."""
+    try:
+        done = subprocess.run([*command, str(path)], env=dict(environ), check=False)
+    except OSError as error:
+        said = f"{command[0]} cannot be started: {error.strerror}"
+        raise ConfigError(said, hint="Check EDITOR. The prompt is as it was.") from error
+    if done.returncode:
+        said = f"{command[0]} ended with {done.returncode}"
+        raise AgentError("tool", said, hint="The prompt is as it was.")
+    return _read(path)
 
 
 def _read(path: Path) -> str:

@@ -85,9 +85,13 @@ class Acts(Screen[None]):
 
     def leave(self) -> None:
         """End; what is typed is kept for the next time."""
+        self.keep_typed()
+        self.app.exit(0)
+
+    def keep_typed(self) -> None:
+        """What was written and not sent, for the next time in this session."""
         self.give_back_held()
         self.composer.keep_draft()
-        self.app.exit(0)
 
     def give_back_held(self) -> None:
         """What was held back goes into the composer, and so into this session's draft."""

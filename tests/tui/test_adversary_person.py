@@ -1,0 +1,177 @@
+"""An unlucky person: keys that come too fast, an editor that fails, a terminal that goes (S8)."""
+
+import asyncio
+import os
+
+import pytest
+
+from bridle.cli.house_here import OwnHouse
+from bridle.cli.setup import Setup
+from bridle.tui.history import Drafts
+from rig import run
+from tui.rig import own_house, script, workspace_in
+from tui.screen_rig import app_at, say, shows, until
+from tui.test_opening import Terminal
+
+
+class Slow(OwnHouse):
+    """A house whose verbs take their time."""
+
+    gate: asyncio.Event
+
+    async def renew(self):
+        await self.gate.wait()
+        await super().renew()
+
+    async def change_mode(self, mode):
+        await self.gate.wait()
+        await super().change_mode(mode)
+
+
+def slow_house(tmp_path, *replies):
+    folder = workspace_in(tmp_path)
+    given = {"workspace": str(folder), "model": script(tmp_path, *replies)}
+    house = Slow(Setup(given), given, told=[])
+    house.gate = asyncio.Event()
+    return house
+
+
+async def typed(pilot, *lines):
+    """Each sent with Enter, one right after the other."""
+    for line in lines:
+        pilot.app.chat.composer.load(line)
+        await pilot.press("enter")
+
+
+def test_a_prompt_that_follows_new_is_for_the_new_session(tmp_path):
+    async def story():
+        house = slow_house(tmp_path, "one", "two")
+        async with app_at(house) as pilot:
+            await say(pilot, "first")
+            old = house.session
+            count = old.seq
+            await typed(pilot, "/new", "second")
+            for _ in range(20):
+                await pilot.pause(0.005)
+            house.gate.set()
+            await shows(pilot, "two")
+            assert house.session.id != old.id
+            assert old.seq == count
+
+    run(story())
+
+
+def test_a_prompt_that_follows_a_mode_is_sent_in_that_mode(tmp_path):
+    async def story():
+        house = slow_house(tmp_path, "one")
+        async with app_at(house) as pilot:
+            await typed(pilot, "/mode plan", "look around")
+            for _ in range(20):
+                await pilot.pause(0.005)
+            assert house.session.seq == 0
+            house.gate.set()
+            await shows(pilot, "one")
+            assert house.mode == "plan"
+
+    run(story())
+
+
+def test_what_is_typed_is_kept_when_a_signal_ends_it(tmp_path):
+    async def story():
+        house = own_house(tmp_path, "one")
+        async with app_at(house) as pilot:
+            await say(pilot, "first")
+            pilot.app.chat.composer.load("half a thought")
+            pilot.app.chat.carrying.held.append("held back")
+            pilot.app.send_away()
+            await pilot.pause()
+        kept = Drafts(tmp_path / "state").of(house.session.id)
+        assert "half a thought" in kept
+        assert "held back" in kept
+
+    run(story())
+
+
+def test_what_is_typed_is_kept_when_the_screen_breaks(tmp_path):
+    async def story():
+        house = own_house(tmp_path, "one")
+        with pytest.raises(ZeroDivisionError):
+            async with app_at(house) as pilot:
+                await say(pilot, "first")
+                pilot.app.chat.composer.load("half a thought")
+                pilot.app.chat.call_later(lambda: 1 // 0)
+                await pilot.pause(0.05)
+        assert Drafts(tmp_path / "state").of(house.session.id) == "half a thought"
+
+    run(story())
+
+
+def test_an_editor_without_room_for_its_file_changes_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("EDITOR", "true")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+
+    async def story():
+        async with app_at(own_house(tmp_path, "one")) as pilot:
+            pilot.app.chat.composer.load("a prompt")
+            await pilot.press("ctrl+g")
+            await shows(pilot, "as it was")
+            assert pilot.app.chat.composer.whole == "a prompt"
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    "editor", ["false", "/nowhere/ed", "'unclosed", "rm -rf", "sh -c 'kill $$'"]
+)
+def test_an_editor_that_fails_changes_nothing(tmp_path, monkeypatch, editor):
+    monkeypatch.setenv("EDITOR", editor)
+
+    async def story():
+        async with app_at(own_house(tmp_path, "one")) as pilot:
+            pilot.app.chat.composer.load("a prompt")
+            await pilot.press("ctrl+g")
+            await until(pilot, lambda: len(pilot.app.chat.conversation.fold.blocks) > 0)
+            assert pilot.app.chat.composer.whole == "a prompt"
+            assert pilot.app.failure is None
+
+    run(story())
+
+
+def test_an_editor_that_writes_rubbish_gives_harmless_text(tmp_path, monkeypatch):
+    program = tmp_path / "ed.py"
+    program.write_text(
+        "import sys; open(sys.argv[1], 'wb').write(b'a\\xff\\x1b[31m\\0\\r\\n\\x85b' * 99)"
+    )
+    monkeypatch.setenv("EDITOR", f"{os.sys.executable} {program}")
+
+    async def story():
+        async with app_at(own_house(tmp_path, "one")) as pilot:
+            await pilot.press("ctrl+g")
+            await until(pilot, lambda: pilot.app.chat.composer.whole)
+            assert "\x1b" not in pilot.app.chat.composer.whole
+            assert "\0" not in pilot.app.chat.composer.whole
+
+    run(story())
+
+
+def test_ctrl_c_in_the_editor_is_the_editor_s(tmp_path):
+    program = tmp_path / "ed.sh"
+    program.write_text(
+        "trap 'echo INTERRUPTED' INT\necho EDITING\nuntil read word; do :; done\n"
+        'echo "$word from the editor" > "$1"\n'
+    )
+    model = script(tmp_path, "one")
+    terminal = Terminal(tmp_path, "-m", model, environ={"EDITOR": f"sh {program}"})
+    try:
+        terminal.until("sandbox")
+        terminal.type("\x07")
+        terminal.until("EDITING")
+        terminal.type("\x03\x03")
+        terminal.until("INTERRUPTED")
+        terminal.type("words\r")
+        terminal.until("words from the editor")
+        terminal.type("\x03\x03\x03")
+        assert terminal.end() == 0
+        assert terminal.is_sane()
+    finally:
+        terminal.close()
