@@ -4,17 +4,19 @@ A line that is the name of a file in backquotes says where the code below it goe
 `console`, what follows `$` is run, and what stands under it has to come out; `...` is anything.
 """
 
+import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-from test_new import environ, tree
+import pytest
+from new_rig import Served, environ, tree
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "guides" / "chat-app.md"
 EXAMPLE = ROOT / "examples" / "expenses"
+PORT = "8421"
 STEP = re.compile(
     r"^```(?P<kind>python|console)\n(?P<block>.*?)^```$|`(?P<file>[\w/]+\.py)`:?$", re.M | re.S
 )
@@ -43,10 +45,14 @@ def fits(shown, said):
 
 
 class Reader:
-    """Does what the guide says, in a folder."""
+    """Does what the guide says, in a folder, with a shell."""
 
     def __init__(self, folder):
         self.folder = folder
+        tools = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        state = {"BRIDLE_STATE": str(folder / "state"), "PYTEST_ADDOPTS": "-p no:cacheprovider"}
+        self.environ = {**environ(), **state, "PATH": tools}
+        self.server = None
         self.ran = []
 
     def follow(self, kind, what, rest):
@@ -54,30 +60,48 @@ class Reader:
             (self.folder / what).write_text(rest, "utf-8")
         elif what.startswith("cd "):
             self.folder = self.folder / what.removeprefix("cd ")
+        elif what.startswith("bridle chat-server --app"):
+            self.serve(what, rest)
         else:
             self.run(what, rest)
 
     def run(self, command, shown):
-        program, *words = shlex.split(command)
-        module = {"bridle": ["-m", "bridle"], "pytest": ["-m", "pytest"], "python": []}[program]
-        line = [sys.executable, *module, *words]
-        if program == "pytest":
-            line += ["-p", "no:cacheprovider"]
+        name, _, inner = command.partition("=$(")
+        line = inner.removesuffix(")") if inner else command.replace(PORT, self.port)
         done = subprocess.run(
-            line, cwd=self.folder, env=environ(), capture_output=True, text=True, timeout=60,
-            check=False,
+            ["bash", "-c", line], cwd=self.folder, env=self.environ, capture_output=True,
+            text=True, timeout=60, check=False,
         )  # fmt: skip
-        assert fits(shown, done.stdout), f"{command}\n{done.stdout}{done.stderr}"
-        assert (done.returncode, done.stderr) == (0, "")
-        self.ran.append(program)
+        assert done.returncode == 0, done.stderr
+        if inner:
+            self.environ[name] = done.stdout.strip()
+        else:
+            assert fits(shown, done.stdout.rstrip("\n") + "\n"), f"{command}\n{done.stdout}"
+            assert done.stderr == ""
+        self.ran.append(line.split()[0])
+
+    @property
+    def port(self):
+        return self.server.url.rpartition(":")[2] if self.server else PORT
+
+    def serve(self, command, shown):
+        """A server runs on, at a port that is free."""
+        self.server = Served(f"exec {command} --port 0", self.folder, self.environ)
+        assert fits(shown.replace(PORT, self.port), self.server.first + "\n")
 
 
+@pytest.mark.timeout(300)  # a dozen programs, one after the other
 def test_T2_whoever_follows_the_guide_has_an_expenses_assistant(tmp_path):
-    """Its files as it says, its commands in its order, its outputs word for word."""
+    """T3, T6: its files as it says, its commands in its order, its outputs word for word."""
     reader = Reader(tmp_path)
-    for step in steps():
-        reader.follow(*step)
-    assert reader.ran == ["bridle", "pytest", "python", "python", "python", "pytest"]
+    try:
+        for step in steps():
+            reader.follow(*step)
+    finally:
+        if reader.server is not None:
+            assert reader.server.stop() == 0
+    programs = ["bridle", "pytest", "python", "python", "python", "pytest", "bridle", "curl"]
+    assert reader.ran == [*programs, "curl"]
     made = {one for one in tree(tmp_path / "expenses") if ".db" not in one}
     assert made == set(tree(EXAMPLE))
     for one in made - {"README.md", "expenses/__init__.py"}:

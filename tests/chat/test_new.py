@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from new_rig import environ, tree
 
 from bridle.cli import commands
 from bridle.cli.new import _TEMPLATES
@@ -34,16 +35,6 @@ def said(*words):
     line = [sys.executable, "-m", "bridle", "new", "chat-app", *map(str, words)]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
     return done.returncode, done.stderr
-
-
-def tree(folder):
-    return sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file())
-
-
-def environ():
-    """Without anybody's keys: the project's own rules answer."""
-    kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    return {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def test_what_is_written_passes_its_own_tests_and_is_clean(tmp_path):
