@@ -39,15 +39,24 @@ class Curtain:
         self._is_down = False
 
     def __enter__(self) -> "Curtain":
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _interrupted)
+        self._is_down = True
+        try:
+            self._fall()
+        except BaseException:
+            self.lift()
+            raise
+        return self
+
+    def _fall(self) -> None:
         if termios is not None:
             try:
                 self._before = _usual[0] = termios.tcgetattr(0)
                 termios.tcsetattr(0, termios.TCSANOW, _quiet(self._before))
             except (termios.error, OSError):
                 self._before = None
-        self._is_down = True
         self._write(_ENTER + picture(*_size(), self._colours))
-        return self
 
     def __exit__(
         self,
@@ -55,8 +64,6 @@ class Curtain:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # we are leaving, once is enough
         self.lift()
 
     def lift(self) -> None:
@@ -78,6 +85,12 @@ class Curtain:
             os.write(1, text.encode())
         except (OSError, ValueError):
             return
+
+
+def _interrupted(number: int, frame: object) -> None:
+    """Ctrl-C, once: we are leaving, and whoever presses it again does not hinder that."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def as_usual() -> None:
