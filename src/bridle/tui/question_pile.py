@@ -51,8 +51,10 @@ class Pile:
 
     @property
     def position(self) -> tuple[int, int]:
-        """The how manieth of how many is looked at."""
+        """The how manieth of how many is looked at; several that are looked at at once are one."""
         count = len(self.open)
+        if self._over is not None and len(self._over.covers) > 1:
+            return 1, count - len(self._over.covers) + 1
         return min(self._at + 1, count), count
 
     @property
