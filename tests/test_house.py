@@ -180,7 +180,8 @@ CONTRACTS = [
     "A12",
     "A13",
     *(f"P{n}" for n in range(1, 9)),
-    *(f"S{n}" for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 11)),
+    *(f"S{n}" for n in range(1, 12)),
+    *(f"T{n}" for n in range(1, 8)),
 ]
 
 
