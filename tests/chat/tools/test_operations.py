@@ -115,7 +115,7 @@ def test_T7_a_database_that_is_away_is_a_friendly_sentence_and_comes_back(tmp_pa
     def hold():
         other = Database(path)
         with other.owned("bob") as session, session.begin():
-            session.connection()
+            session.bare()
             held.set()
             release.wait(30)
         other.close()

@@ -62,7 +62,7 @@ class Database:
         if not self.is_postgres:
             return time.time()
         asked = text("SELECT extract(epoch FROM clock_timestamp())")
-        return float(session.connection().execute(asked).scalar_one())
+        return float(session.bare().execute(asked).scalar_one())
 
     def migrate(self) -> None:
         """Bring the tables up to date; safe when several processes do it at once."""

@@ -6,20 +6,34 @@ row at all. What is not a query over mapped classes is refused, since nothing co
 On PostgreSQL the database checks all of it again (see `security`).
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from sqlalchemy import Column, TableClause, TextClause, event, inspect, text
+from sqlalchemy import Column, Connection, Table, TableClause, TextClause, event, inspect, text
 from sqlalchemy.orm import ORMExecuteState, UOWTransaction, with_loader_criteria
-from sqlalchemy.orm import Session as _Session
 from sqlalchemy.sql.base import ExecutableOption
-from sqlalchemy.sql.selectable import AliasedReturnsRows, Select, SelectBase
+from sqlalchemy.sql.elements import BinaryExpression, ColumnClause
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.sql.operators import custom_op
+from sqlalchemy.sql.selectable import (
+    AliasedReturnsRows,
+    HasHints,
+    HasPrefixes,
+    HasSuffixes,
+    Select,
+    SelectBase,
+)
 from sqlalchemy.sql.visitors import iterate
 from sqlmodel import Field, Session, SQLModel
 
 from bridle.chat.refusals import ForeignRow
 
 LONGEST_USER = 200  # characters of a user's name
+# functions of a database that run what they are told, or change for whom they run
+_RUNS = re.compile(
+    r"set_config|(?:query|table|cursor|schema|database)_to_xml|dblink|load_ext", re.I
+)
 
 
 class Owned(SQLModel):
@@ -55,6 +69,16 @@ class OwnedSession(Session):
     def bulk_save_objects(self, *_: Any, **__: Any) -> NoReturn:
         """Refused: it goes past the check of whose rows are written."""
         raise ForeignRow("rows are added one by one, so that each one's owner can be checked")
+
+    def connection(self, bind_arguments: Any = None, execution_options: Any = None) -> Connection:
+        """Only to begin a transaction with options; SQL past the session is nobody's to write."""
+        if not execution_options:
+            raise ForeignRow("only queries over mapped classes can be scoped to a user")
+        return super().connection(bind_arguments, execution_options)
+
+    def bare(self) -> Connection:
+        """The connection itself, for what is about no user's rows, such as the server's clock."""
+        return super().connection()
 
     bulk_insert_mappings = bulk_save_objects
     bulk_update_mappings = bulk_save_objects
@@ -111,16 +135,30 @@ def _table(source: Any) -> str:
 
 def _is_written_out(one: Any) -> bool:
     """Words of SQL; and a query inside the query that asks a table and no class."""
-    if getattr(one, "is_literal", False):
-        return bool(one.name != "*")
+    if isinstance(one, ColumnClause):
+        return bool(one.is_literal and one.name != "*")
+    if isinstance(one, BinaryExpression):
+        return isinstance(one.operator, custom_op) and "(" in one.operator.opstring
+    if isinstance(one, FunctionElement):
+        return _RUNS.match(str(getattr(one, "name", ""))) is not None
+    if isinstance(one, TableClause):
+        return not isinstance(one, Table)  # a table by its name alone
+    if isinstance(one, HasPrefixes | HasSuffixes | HasHints) and _has_words(one):
+        return True
     if not isinstance(one, Select) or one._propagate_attrs.get("compile_state_plugin") == "orm":
         return False
     return any(isinstance(source, TableClause) for source in one.get_final_froms())
 
 
-def _tell(session: _Session) -> None:
+def _has_words(query: Any) -> bool:
+    """Is anything written before, behind or into it that a database would read?"""
+    places = ("_prefixes", "_suffixes", "_hints", "_statement_hints")
+    return any(getattr(query, place, ()) for place in places)
+
+
+def _tell(session: OwnedSession) -> None:
     """Tell PostgreSQL, for this transaction only, whose it is."""
-    connection = session.connection()
+    connection = session.bare()
     if connection.dialect.name == "postgresql":
         scope = text("SELECT set_config('app.user_id', :owner, true)")
         connection.execute(scope, {"owner": getattr(session, "owner", None) or ""})
@@ -136,7 +174,8 @@ def _begun(session: OwnedSession, transaction: Any, connection: Any) -> None:
 @event.listens_for(OwnedSession, "do_orm_execute")
 def _scope(state: ORMExecuteState) -> None:
     """Every select, update and delete: of the owner's rows only."""
-    known = state.is_orm_statement and not state.is_insert
+    many = state.is_executemany or "dml_strategy" in state.execution_options  # rows by their keys
+    known = state.is_orm_statement and not state.is_insert and not many
     asked = _asked(state.statement) if known else None
     if asked is None:
         raise ForeignRow("only queries over mapped classes can be scoped to a user")
