@@ -5,18 +5,21 @@ when it begins, so that two of them wait for one another instead of failing half
 PostgreSQL: limits on waiting, and the guarded role for whoever could go past row-level security.
 """
 
+import sqlite3
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DisconnectionError
+from sqlalchemy.exc import ArgumentError, DisconnectionError, OperationalError
 
 from bridle.chat.data.security import ROLE
 from bridle.errors import ConfigError
 
 READS = "bridle_reads"  # an execution option: this transaction only reads
+_WRITES = "bridle_writes"  # of a connection: it holds the turn to write
 _IDLE = 1.0  # seconds after which a connection is tried before it is used
 
 
@@ -76,12 +79,41 @@ def _sqlite(url: URL, patience: float, pool: int) -> Engine:
             connection.execute(f"PRAGMA {line}")
 
     def begun(connection: Any) -> None:
-        reads = connection.get_execution_options().get(READS)
-        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+        if connection.get_execution_options().get(READS):
+            connection.exec_driver_sql("BEGIN")
+            return
+        turn.take(connection, patience)
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
+    turn = _Turn()
     event.listen(engine, "connect", opened)
     event.listen(engine, "begin", begun)
+    event.listen(engine, "checkin", turn.leave)
     return engine
+
+
+class _Turn:
+    """Whose turn it is to write in this process.
+
+    SQLite lets one write at a time, and has the others try again after ever longer pauses, in no
+    order: with many threads some would wait for good. So only one of a process tries.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def take(self, connection: Any, patience: float) -> None:
+        """Wait for it. Raise `OperationalError`, as SQLite does."""
+        if connection.info.get(_WRITES):
+            return
+        if not self._lock.acquire(timeout=patience):
+            raise OperationalError("BEGIN", {}, sqlite3.OperationalError("database is locked"))
+        connection.info[_WRITES] = True
+
+    def leave(self, connection: Any, record: Any) -> None:
+        """The connection goes back to the pool, with its transaction ended."""
+        if record.info.pop(_WRITES, False):
+            self._lock.release()
 
 
 def _take_role(connection: Any, record: Any) -> None:
