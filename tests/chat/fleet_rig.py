@@ -9,6 +9,7 @@ import asyncio
 import atexit
 import ctypes
 import json
+import logging
 import os
 import random
 import secrets
@@ -47,11 +48,13 @@ class Yard:
     """The process that makes workers, for as long as the tests run; each fleet in its turn."""
 
     def __init__(self):
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 (it is closed with the yard)
         self._process = subprocess.Popen(
             [sys.executable, HERE / "fleet_rig.py"],
             cwd=HERE,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=self._log,
         )
         self.listener = None
         self._reading = threading.Thread(target=self._read, daemon=True)
@@ -61,6 +64,11 @@ class Yard:
     def order(self, **what):
         self._process.stdin.write(json.dumps(what).encode() + b"\n")
         self._process.stdin.flush()
+
+    def logged(self):
+        """All that the workers have written into their log."""
+        self._log.flush()
+        return os.pread(self._log.fileno(), 50_000_000, 0).decode("utf-8", "replace")
 
     def _read(self):
         for line in self._process.stdout:
@@ -72,6 +80,7 @@ class Yard:
         self._process.wait(20)
         self._reading.join(5)
         self._process.stdout.close()
+        self._log.close()
 
 
 yard = cache(Yard)
@@ -319,6 +328,7 @@ def main():
     """Fork for each order; say who died; at the end of input, let the living end."""
     output = os.dup(1)
     os.dup2(2, 1)
+    logging.basicConfig(level=logging.INFO)
     living = set()
 
     def buried(*_):
