@@ -1,7 +1,7 @@
 """`python -m bench`: measure, print the tables, write bench/results/.
 
-python -m bench                    everybody, about 30 minutes on two cores
-python -m bench --quick            the floor and bridle only, about four minutes
+python -m bench                    everybody, about 45 minutes on two cores
+python -m bench --quick            the floor and bridle only, about ten minutes
 python -m bench --peers agno,strands --only turns,deltas
 """
 
@@ -14,6 +14,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+from bench.chat.measures import CHAT
 from bench.contenders import BY_NAME, CONTENDERS, FLOOR, HERE, OURS, Contender
 from bench.environments import prepare
 from bench.gate.measures import GATE
@@ -27,9 +28,12 @@ from bench.sessions.measures import take as take_sessions
 from bench.sessions.picture import draw as draw_sessions
 from bench.stage import Stage
 
-ALONE = (*LASTING, *GATE, *SERVER, *SCREEN)
+ALONE = (*LASTING, *GATE, *SERVER, *SCREEN, *CHAT)
 NAMES = [measure.name for measure in (*MEASURES, *ALONE)] + ["commands"]
-GROUPS = {"screen": [measure.name for measure in SCREEN]}
+GROUPS = {
+    "screen": [measure.name for measure in SCREEN],
+    "chat": [measure.name for measure in CHAT],
+}
 
 
 def chosen() -> argparse.Namespace:

@@ -5,6 +5,8 @@ import platform
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.chat.measures import CHAT
+from bench.chat.report import SECTION as CHAT_SECTION
 from bench.contenders import BY_NAME as BY_CONTENDER
 from bench.contenders import CONTENDERS, FLOOR, OURS, Contender
 from bench.gate.measures import GATE
@@ -24,6 +26,7 @@ PARTS = {  # the parts that are ours alone: their measures and their figures
     "gate": (GATE, GATE_SECTION),
     "server": (SERVER, SERVER_SECTION),
     "screen": (SCREEN, SCREEN_SECTION),
+    "chat": (CHAT, CHAT_SECTION),
 }
 TABLES = {
     "Cold start": ("import", "cold", "rss"),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bench.chat.report import SECTION as CHAT_SECTION
 from bench.contenders import CONTENDERS, FLOOR, OURS
 from bench.gate.report import SECTION as GATE_SECTION
 from bench.measures import BY_NAME, Samples, figure
@@ -68,6 +69,7 @@ def judge(taken: Samples, commands: dict[str, float]) -> list[Verdict]:
         *judge_gate(taken),
         *judge_server(taken),
         *judge_screen(taken),
+        *judge_chat(taken),
     ]
 
 
@@ -143,6 +145,20 @@ def judge_screen(taken: Samples) -> list[Verdict]:
         limit("keys that were never drawn", "key_lost", 0, ""),
         limit("a session of 10,000 records on the screen", "long_ms", 1000),
         limit("memory after 1,000 turns, times that after 100", "turns_times", 1.15, "x"),
+    ]
+
+
+def judge_chat(taken: Samples) -> list[Verdict]:
+    """The chat of many users: not far from the bare statements, however long one talks."""
+
+    def limit(promise: str, name: str, most: float, unit: str, at_least: bool = False) -> Verdict:
+        return Verdict(promise, CHAT_SECTION.found(name, taken), most, at_least, unit)
+
+    same = "a bare handler with the same statements and MCP call"
+    return [
+        limit(f"messages of the chat a second, times {same}", "chat_times", 0.4, "x", True),
+        limit("messages of the chat that were refused", "chat_refused", 0, ""),
+        limit("a turn after 1,000 messages, times one after 10", "chat_long", 1.3, "x"),
     ]
 
 
