@@ -28,6 +28,10 @@ SENTENCES = {
 
 def tell(telling: Telling) -> str:
     """The sentence that the calls of a turn come to, whatever the model says; empty: its own."""
+    return f"{what_was_done(telling)} {telling.trouble}".strip()
+
+
+def what_was_done(telling: Telling) -> str:
     done = [one for one in telling.records if one.ok]
     if not done:
         return ""

@@ -40,14 +40,14 @@ JARGON = re.compile(rf"\b(?:{_WORDS})\b", re.IGNORECASE)
 
 @cache
 def numbered(nouns: tuple[str, ...]) -> re.Pattern[str]:
-    """A thing with a number after it, such as `item 7` or, where tasks are its things, `task 7`."""
+    """A thing with a number after it, such as `item 7`, or what the profile calls its things."""
     things = "|".join((*map(re.escape, nouns), *_THINGS))
     return re.compile(rf"\b(?:{things})s?\s*(?:number|no\.?)?\s*[#:]?\s*(\d+)\b", re.IGNORECASE)
 
 
 @cache
 def named(nouns: tuple[str, ...]) -> re.Pattern[str] | None:
-    """A thing by its id, such as `task_7f` or the very words `task id`."""
+    """A thing by its id, such as `NOUN_7f`, or the very words `NOUN id`."""
     if not nouns:
         return None
     things = "|".join(map(re.escape, nouns))

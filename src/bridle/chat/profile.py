@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bridle.chat.guard import Facts, leaks
 from bridle.chat.replies import Replies, standard
 from bridle.chat.values import ToolCallRecord
 from bridle.promises.provider import Provider
@@ -33,6 +34,14 @@ class Telling:
     def say(self, key: str, **words: object) -> str:
         """A fixed sentence in the user's language."""
         return self.replies.say(self.language, key, **words)
+
+    @property
+    def trouble(self) -> str:
+        """Why the last call was not done, in a person's words; empty where it was done."""
+        if not self.records or self.records[-1].ok:
+            return ""
+        said = self.records[-1].trouble
+        return self.say("unclear") if not said or leaks(said, Facts()) else said
 
 
 Tell = Callable[[Telling], str]  # the sentence that the calls come to; empty: the model's own
