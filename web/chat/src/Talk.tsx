@@ -1,0 +1,169 @@
+// The conversation: what was said, oldest first, and the field to say more.
+
+import { useEffect, useRef } from "preact/hooks";
+import { Send } from "../../src/shell/icons.tsx";
+import { neutral } from "../../src/text/neutral.ts";
+import { read, say } from "./living.ts";
+import { busy, current, draft, earlier, type Line, lines, me, words } from "./state.ts";
+
+const NEAR = 120; // pixels from the end, within which the end is followed
+
+export function Talk() {
+  const scroll = useRef<HTMLDivElement>(null);
+  const last = lines.value.at(-1);
+  useEffect(() => {
+    const box = scroll.current;
+    if (box && (box.scrollHeight - box.scrollTop - box.clientHeight < NEAR + box.clientHeight || last?.state === "waiting")) {
+      box.scrollTop = box.scrollHeight;
+    }
+  }, [last?.id, last?.text, last?.state]);
+  return (
+    <main class="talk">
+      <div class="scroll" ref={scroll} tabIndex={0} role="region" aria-label={words.value.chat}>
+        {lines.value.length === 0 && !current.value ? <Hello /> : <Lines />}
+      </div>
+      <Field />
+    </main>
+  );
+}
+
+function Hello() {
+  const w = words.value;
+  return (
+    <div class="hello">
+      <h2>{w.hello}</h2>
+      <p class="faint">{w.helloText}</p>
+      <div class="tries">
+        {[w.try1, w.try2, w.try3].map((one) => (
+          <button key={one} class="button" lang="en" dir="ltr" onClick={() => void say(one)}>
+            {one}
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Lines() {
+  const w = words.value;
+  return (
+    <>
+      {earlier.value && current.value && (
+        <button class="button plain small earlier" onClick={() => void read(current.value!, earlier.value)}>
+          {w.older}
+        </button>
+      )}
+      <div role="log" aria-live="polite" class="lines">
+        {lines.value.map((one, at) => (
+          <Message key={one.id} line={one} before={lines.value[at - 1]} last={at === lines.value.length - 1} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+interface MessageProps {
+  readonly line: Line;
+  readonly before: Line | undefined;
+  readonly last: boolean;
+}
+
+function Message({ line, before, last }: MessageProps) {
+  const w = words.value;
+  const phrase = last && line.role === "assistant" && line.state === "there" ? phraseOf(line.text) : "";
+  return (
+    <article class={`line ${line.role} ${line.state}`}>
+      <span class="sr">{line.role === "user" ? w.youSaid : w.theySaid}</span>
+      {line.text && (
+        <p class="text" dir="auto">
+          {neutral(line.text)}
+        </p>
+      )}
+      {line.state === "waiting" && !line.text && (
+        <p class="thinking">
+          <span class="dots" aria-hidden="true">
+            <i />
+            <i />
+            <i />
+          </span>
+          <span class="sr">{w.thinking}</span>
+        </p>
+      )}
+      {line.state === "failed" && (
+        <div class="failed-note" role="alert">
+          <p>
+            {w.notSent} <span dir="auto">{line.why}</span>
+          </p>
+          <button class="button small" disabled={busy.value} onClick={() => before && void say(before.text, line)}>
+            {w.again}
+          </button>
+        </div>
+      )}
+      {phrase && (
+        <button class="button small phrase" onClick={() => fill(phrase)}>
+          {w.answerWith} “{phrase}”
+        </button>
+      )}
+    </article>
+  );
+}
+
+/** The words that a question asks for at its end. They are put into the field, and never sent by themselves. */
+export function phraseOf(text: string): string {
+  const quoted = /['"‘“«]([^'"‘’“”«»]{3,60})['"’”»][^'"‘“«]*$/u.exec(text)?.[1] ?? "";
+  return /^(yes|sí|نعم) /iu.test(quoted) ? quoted : "";
+}
+
+function fill(text: string): void {
+  draft.value = text;
+  document.getElementById("say")?.focus();
+}
+
+function Field() {
+  const w = words.value;
+  const box = useRef<HTMLTextAreaElement>(null);
+  const over = draft.value.length - (me.value?.longest_message ?? 10_000);
+  useEffect(() => {
+    const field = box.current;
+    if (!field) return;
+    field.style.height = "auto";
+    field.style.height = `${Math.min(field.scrollHeight, 200)}px`;
+  }, [draft.value]);
+  const submit = (event?: Event): void => {
+    event?.preventDefault();
+    const text = draft.value.trim();
+    if (!text || busy.value || over > 0) return;
+    draft.value = "";
+    void say(text);
+  };
+  const onKey = (event: KeyboardEvent): void => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
+  };
+  return (
+    <form class="field-row" onSubmit={submit}>
+      <div class="composer">
+        <label class="sr" for="say">
+          {w.write}
+        </label>
+        <textarea
+          id="say"
+          ref={box}
+          rows={1}
+          dir="auto"
+          placeholder={w.placeholder}
+          value={draft.value}
+          aria-describedby="say-hint"
+          onInput={(event) => (draft.value = event.currentTarget.value)}
+          onKeyDown={onKey}
+        />
+        <button class="button primary" type="submit" disabled={busy.value || !draft.value.trim() || over > 0}>
+          <Send /> <span class="only-wide">{w.send}</span>
+          <span class="sr only-narrow">{w.send}</span>
+        </button>
+      </div>
+      <p id="say-hint" class={over > 0 ? "hint bad" : "hint"}>
+        {over > 0 ? `${over} ${w.tooLong}` : w.hint}
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,45 @@
+// What the page knows, and nothing that it does: signals alone.
+
+import { computed, signal } from "@preact/signals";
+import { kept } from "../../src/shell/keeping.ts";
+import type { Conversation, Me, Tasks, Who } from "./api.ts";
+import { chosen, type Language, LANGUAGES, WORDS } from "./words.ts";
+
+export type Gate = "checking" | "none" | "wrong" | "expired" | "left" | "in";
+
+export interface Line {
+  readonly id: string;
+  readonly role: "user" | "assistant";
+  readonly text: string;
+  /** `waiting`: the reply is on its way; `failed`: it did not come, and why. */
+  readonly state: "there" | "waiting" | "failed";
+  readonly why?: string;
+  readonly key?: string;
+}
+
+export const gate = signal<Gate>("checking");
+export const token = signal("");
+export const me = signal<Me | null>(null);
+export const who = computed<Who>(() => ({ token: token.value, user: me.value?.user_id ?? "" }));
+
+export const conversations = signal<readonly Conversation[]>([]);
+export const moreConversations = signal("");
+export const current = signal<string | null>(null);
+export const lines = signal<readonly Line[]>([]);
+export const earlier = signal("");
+export const busy = signal(false);
+export const draft = signal("");
+
+export const tasks = signal<Tasks>({ tasks: [], open: 0, done: 0, next: "" });
+export const fresh = signal<ReadonlySet<number>>(new Set()); // tasks that have just changed
+export const linked = signal(true);
+
+export const tab = signal<"chat" | "tasks">("chat");
+export const drawer = signal(false);
+export const removing = signal<Conversation | null>(null);
+
+const remembered = kept("chat.language");
+export const language = signal<Language>(
+  remembered in LANGUAGES ? (remembered as Language) : chosen(navigator.languages),
+);
+export const words = computed(() => WORDS[language.value]);
