@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bridle.chat.guard_titles import plain, without_titles
+from bridle.chat.guard_titles import plain, read_aloud, unstarred, without_titles
 from bridle.chat.guard_words import JARGON, LEAKS, named, numbered
 
 Known = frozenset[str]
@@ -39,7 +39,7 @@ def leaks(text: str, facts: Facts) -> list[str]:
     found = []
     if plain(text) != text:
         found.append("control")
-    bare = without_titles(text, facts.titles)
+    bare = read_aloud(without_titles(text, facts.titles))
     if any(one and one in bare for one in facts.hidden):
         found.append("identity")
     found += [name for name, pattern in LEAKS if pattern.search(bare)]
@@ -71,7 +71,7 @@ def guarded(said: str, expected: str, facts: Facts, fallback: str) -> str:
     """
     if expected:
         return expected
-    said = said.strip()
+    said = unstarred(said.strip())
     if not problems(said, facts):
         return said
     kept = _cut_out(said, facts)

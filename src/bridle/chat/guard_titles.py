@@ -10,16 +10,29 @@ from collections.abc import Iterable
 
 _QUOTES = (("'", "'"), ('"', '"'), ("“", "”"), ("‘", "’"), ("«", "»"), ("`", "`"))
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069"
-    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f"
+    "\u202a-\u202e\u2060-\u2069\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
+_BREAK = re.compile("\r\n|[\r\x85\u2028\u2029]")
+_JOINER = re.compile("[\u200c\u200d]")
+_STARS = re.compile(r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1")
 _LINE = re.compile(r"^\s*(?:\d+[.)]|[-*•])\s*[☐✓✔☑]?\s*", re.MULTILINE)
 LONGEST = 200
 
 
 def plain(text: str) -> str:
-    """Without control, bidirectional and tag characters; a carriage return is a new line."""
-    return _HIDDEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    """Without control, bidirectional and tag characters; whatever breaks a line is a new line."""
+    return _HIDDEN.sub("", _BREAK.sub("\n", text))
+
+
+def read_aloud(text: str) -> str:
+    """Text as the guard reads it: no other form of a letter or a digit hides what it says."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", _JOINER.sub("", text))
+
+
+def unstarred(text: str) -> str:
+    """Without the stars and lines of markup around words; a reply is plain text."""
+    return _STARS.sub(r"\2", text)
 
 
 def shown(title: object, longest: int = LONGEST) -> str:

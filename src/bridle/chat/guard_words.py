@@ -20,8 +20,15 @@ LEAKS: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"|\b[A-Z]\w*(?:Error|Exception)\b|\bErrno\b|\bpanic:|\bsegfault\b"
         ),
     ),
-    ("data", re.compile(r"```|\{\s*[\"'}]|\[\s*\{|\"\w+\"\s*:|</?[a-z][\w-]*[ />]|<\w+>")),
-    ("address", re.compile(r"\b(?:https?|ftp|file|data|javascript):\S|\]\(|\bwww\.\w", re.I)),
+    ("data", re.compile(r"```|\{\s*[\"'}]|\[\s*\{|\"\w+\"\s*:|<[/?]?[a-z][\w:-]*[\s/>]|<!", re.I)),
+    (
+        "address",
+        re.compile(
+            r"\b(?:https?|ftp|file|data|javascript|mailto|tel):\S|\]\(|\bwww\.\w"
+            r"|(?<![\w/])//\w|\b[\w-]+\.[a-z]{2,}/\S",
+            re.IGNORECASE,
+        ),
+    ),
     ("code", re.compile(r"\b[a-z]+(?:_[a-z]+)+\b|\b[a-z]+[A-Z]\w*Id\b|\b\w+\(\)|==|&&|=>")),
 )
 
@@ -42,7 +49,7 @@ JARGON = re.compile(rf"\b(?:{_WORDS})\b", re.IGNORECASE)
 def numbered(nouns: tuple[str, ...]) -> re.Pattern[str]:
     """A thing with a number after it, such as `item 7`, or what the profile calls its things."""
     things = "|".join((*map(re.escape, nouns), *_THINGS))
-    return re.compile(rf"\b(?:{things})s?\s*(?:number|no\.?)?\s*[#:]?\s*(\d+)\b", re.IGNORECASE)
+    return re.compile(rf"\b(?:{things})s?\s*(?:number|no\.?)?\s*[#:(]?\s*(\d+)\b", re.IGNORECASE)
 
 
 @cache

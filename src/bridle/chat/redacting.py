@@ -4,6 +4,7 @@ The id that the runner binds never stands among the parameters; what a model or 
 put there is taken out here, by the name of the field and by its value.
 """
 
+import re
 from typing import Any
 
 from bridle.chat.tools import is_owner_word
@@ -29,5 +30,6 @@ def _redacted(value: Any, secrets: tuple[str, ...], depth: int) -> Any:
         return [_redacted(inner, secrets, depth + 1) for inner in value]
     if isinstance(value, str):
         for secret in secrets:
-            value = value.replace(secret, HIDDEN)
+            if secret in value:  # as a word of its own: `ana` is nobody in `banana`
+                value = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", HIDDEN, value)
     return value
