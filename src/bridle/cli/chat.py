@@ -4,6 +4,7 @@ The curtain stands before anything heavy is imported. At every end the terminal 
 line says how to go on.
 """
 
+import gc
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ def command(**flags: Any) -> int:
             "Use `bridle repl`, or `bridle run` for one prompt."
         )
     with curtain_for(flags.get("theme")) as curtain:
+        gc.disable()  # as long as it opens; see `run_screen`
         from bridle.cli.chat_screen import talk
 
         outcome = talk(flags)

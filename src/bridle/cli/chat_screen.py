@@ -52,14 +52,27 @@ def run_screen(
     theme: str = "",
     preface: "Callable[[], Preface] | None" = None,
 ) -> Outcome:
-    """The whole of it, on any house; `preface` finds out what is to be asked before."""
-    gc.freeze()  # what was imported stays
-    app = BridleApp(opening, theme=theme)
+    """The whole of it, on any house; `preface` finds out what is to be asked before.
+
+    Until the first picture stands nothing is collected: there is no garbage, and looking for it
+    would be a tenth of the time.
+    """
+    gc.disable()
+    app = BridleApp(lambda: _collected(opening), theme=theme)
     app.chat.preface = preface
     try:
         return asyncio.run(_run(app))
     except KeyboardInterrupt:
         return Outcome(INTERRUPTED, None, _session_of(app))
+    finally:
+        gc.enable()
+
+
+def _collected(opening: "Callable[[], House]") -> "House":
+    """Open it; from here on memory is looked after, but for what was imported, which stays."""
+    gc.freeze()
+    gc.enable()
+    return opening()
 
 
 async def _run(app: BridleApp) -> Outcome:
