@@ -19,6 +19,7 @@ from bridle.tui.question_pile import Pile
 from bridle.tui.question_sheet import QuestionSheet
 
 _SHARE = 0.6  # of the window's height
+_TRIES = 8  # refreshes until everything has its size
 _FEWEST = 2  # lines of a question that are on the screen however small it is
 
 
@@ -95,13 +96,14 @@ class QuestionFrame(Vertical):
         self._fit()
         self.call_after_refresh(self._drawn, self._drawing)
 
-    def _drawn(self, drawing: int) -> None:
+    def _drawn(self, drawing: int, left: int = _TRIES) -> None:
         if drawing != self._drawing or not self.is_open or not self.is_attached:
             return
         if self.app.screen is not self.screen:
             return  # something else covers it; once that is gone it is drawn anew
         if self._fit() or not self.sheet.size.height:
-            self.call_after_refresh(self._drawn, drawing)
+            if left:  # where there is no room at all, the next size of the window draws it anew
+                self.call_after_refresh(self._drawn, drawing, left - 1)
             return
         self._look()
         self._guard.drawn(get_time())
@@ -154,6 +156,8 @@ class QuestionFrame(Vertical):
             self.sheet.rewrite()
             self._fit()
             self.call_after_refresh(self._look)
+            if not self._guard.is_drawn:
+                self.draw()
 
     def _say(self, words: str) -> None:
         self._said = words
