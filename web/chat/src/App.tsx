@@ -2,13 +2,13 @@
 
 import { Half, List, Moon, Plus, Sun } from "../../src/shell/icons.tsx";
 import { nextTheme, theme } from "../../src/shell/theme.ts";
+import { Chooser } from "./Chooser.tsx";
 import { Conversations, Removing } from "./Conversations.tsx";
-import { go, signOut, speak } from "./living.ts";
+import { go, signOut } from "./living.ts";
 import { SignIn } from "./SignIn.tsx";
-import { drawer, gate, language, linked, me, tab, tasks, words } from "./state.ts";
+import { drawer, gate, linked, me, tab, tasks, words } from "./state.ts";
 import { Talk } from "./Talk.tsx";
 import { TaskList } from "./TaskList.tsx";
-import { LANGUAGES } from "./words.ts";
 
 export function App() {
   if (gate.value !== "in") return <SignIn />;
@@ -26,6 +26,7 @@ export function App() {
       )}
       <div class={`columns shows-${tab.value}${drawer.value ? " drawn" : ""}${beside ? "" : " alone"}`}>
         <Conversations />
+        {drawer.value && <div class="veil" onClick={() => (drawer.value = false)} />}
         <Talk />
         {beside && <TaskList />}
       </div>
@@ -55,7 +56,9 @@ function Header({ beside }: { readonly beside: boolean }) {
       <h1>{w.title}</h1>
       {beside && <Tabs />}
       <span class="space" />
-      <Chooser />
+      <span class="not-phone">
+        <Chooser />
+      </span>
       <button class="button plain square" aria-label={`${w.theme}: ${theme.value}`} title={w.theme} onClick={nextTheme}>
         {theme.value === "auto" ? <Half /> : theme.value === "light" ? <Sun /> : <Moon />}
       </button>
@@ -84,20 +87,5 @@ function Tabs() {
         {w.tasks} <span class="number">{tasks.value.open}</span>
       </button>
     </nav>
-  );
-}
-
-export function Chooser() {
-  return (
-    <label class="language">
-      <span class="sr">{words.value.language}</span>
-      <select value={language.value} onChange={(event) => speak(event.currentTarget.value)}>
-        {Object.entries(LANGUAGES).map(([code, name]) => (
-          <option key={code} value={code}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }

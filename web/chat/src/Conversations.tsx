@@ -3,8 +3,9 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Close, Plus } from "../../src/shell/icons.tsx";
 import { oneLine } from "../../src/text/neutral.ts";
+import { Chooser } from "./Chooser.tsx";
 import { go, list, remove, signOut } from "./living.ts";
-import { conversations, current, drawer, me, moreConversations, removing, words } from "./state.ts";
+import { conversations, current, me, moreConversations, removing, words } from "./state.ts";
 
 export function Conversations() {
   const w = words.value;
@@ -37,11 +38,12 @@ export function Conversations() {
       )}
       <div class="foot only-narrow">
         <bdi class="user">{me.value?.user_id}</bdi>
+        <span class="space" />
+        <Chooser />
         <button class="button small" onClick={() => signOut()}>
           {w.signOut}
         </button>
       </div>
-      <button class="veil" tabIndex={-1} aria-hidden="true" onClick={() => (drawer.value = false)} />
     </nav>
   );
 }

@@ -1,7 +1,7 @@
 // Where one stands without being signed in: why, and how to get in.
 
 import { useState } from "preact/hooks";
-import { Chooser } from "./App.tsx";
+import { Chooser } from "./Chooser.tsx";
 import { signIn } from "./living.ts";
 import { gate, words } from "./state.ts";
 

@@ -129,6 +129,9 @@ function Field() {
     field.style.height = "auto";
     field.style.height = `${Math.min(field.scrollHeight, 200)}px`;
   }, [draft.value]);
+  useEffect(() => {
+    if (matchMedia("(pointer: fine)").matches) box.current?.focus(); // on a phone it would bring up the keyboard
+  }, [current.value === null]);
   const submit = (event?: Event): void => {
     event?.preventDefault();
     const text = draft.value.trim();
@@ -149,7 +152,7 @@ function Field() {
           id="say"
           ref={box}
           rows={1}
-          dir="auto"
+          dir={draft.value ? "auto" : undefined}
           placeholder={w.placeholder}
           value={draft.value}
           aria-describedby="say-hint"

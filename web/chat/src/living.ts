@@ -5,7 +5,7 @@ import { Problem, sentence } from "../../src/api/problem.ts";
 import { keep } from "../../src/shell/keeping.ts";
 import { api, events, problemOf, type Task, type Tasks, type Wanted } from "./api.ts";
 import * as s from "./state.ts";
-import { RTL } from "./words.ts";
+import { type Language, RTL } from "./words.ts";
 
 const TOKEN = "bridle.chat.token"; // of this tab alone: another tab may be another person
 const AGAIN = 1_500; // milliseconds until a stream that broke is taken up again
@@ -16,6 +16,9 @@ export function begin(): void {
     document.documentElement.lang = s.language.value;
     document.documentElement.dir = RTL.has(s.language.value) ? "rtl" : "ltr";
     document.title = s.me.value ? `${s.words.value.title} · ${s.me.value.user_id}` : s.words.value.title;
+  });
+  addEventListener("keydown", (event) => {
+    if (event.key === "Escape") s.drawer.value = false;
   });
   addEventListener("hashchange", () => void arrive());
   void arrive();
@@ -201,8 +204,8 @@ function show(found: Tasks): void {
   shown = true;
 }
 
-export function speak(language: s.Line["text"]): void {
-  s.language.value = language as typeof s.language.value;
+export function speak(language: string): void {
+  s.language.value = language as Language;
   keep("chat.language", language);
 }
 
