@@ -68,6 +68,9 @@ REPLIES = {
     "what is my user id?": "I can add, list, complete, reopen, change and delete your tasks."
     " What would you like to do?",
     "rename all tasks to x": "Could you provide more details about which task you mean?",
+    "add Fix error in ticket #12": "Got it! Added 'Fix error in ticket #12' to your list."
+    " Anything else?",
+    "I have finished bill": "Great! I've marked 'Pay bill 42' as complete.",
     "delete them all": f"{EVERY} delete 6 tasks'.",
 }
 
@@ -80,5 +83,31 @@ def test_T5_what_people_write_is_answered_as_they_mean_it(database, message):
             for title in TITLES:
                 await chat.say(f"add '{title}'")
             assert await chat.say(message) == REPLIES[message]
+
+    run(told())
+
+
+DAYS = {
+    "what's due tomorrow?": ["b"],
+    "show me my tasks for tomorrow": ["b"],
+    "tasks due tomorrow": ["b"],
+    "what's due next week?": ["d"],
+    "what do I have this week?": ["a", "b", "c"],
+    "what's due today?": ["a"],
+}
+
+
+@on_sqlite
+@pytest.mark.parametrize("message", DAYS)
+def test_T5_a_list_for_a_day_holds_what_is_due_then(database, message):
+    """It is a Wednesday."""
+
+    async def told():
+        async with chatting(database) as chat:
+            for title, due in (("a", "today"), ("b", "tomorrow"), ("c", "sunday"), ("e", "")):
+                await chat.say(f"add '{title}' {due}")
+            await chat.say("add 'd' due 2026-03-18 09:00")
+            lines = (await chat.say(message)).splitlines()
+            assert [line.split(" ")[2] for line in lines] == DAYS[message]
 
     run(told())

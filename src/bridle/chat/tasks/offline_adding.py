@@ -18,7 +18,8 @@ _ADD = re.compile(
 )
 _REMIND = re.compile(
     r"^(?:remind me|remember|(?:don't|do not) (?:let me )?forget)(?: (?P<when>.{1,30}?))?"
-    r" (?:to|about|that) (?P<rest>.+)$|^i (?:need|have|must|ought)(?: to|) (?P<rest2>(?!do\b).+)$",
+    r" (?:to|about|that) (?P<rest>.+)$|^i (?:need(?: to)?|must|ought to|have to|have got to)"
+    r" (?P<rest2>(?!do\b).+)$",
     re.IGNORECASE,
 )
 _LISTED = re.compile(

@@ -21,7 +21,7 @@ _TAG = re.compile(r"#(\w[\w-]*)|\btagged (?:with |as )?#?(\w[\w-]*)|\btag #?(\w[
 _KNOWN = re.compile(
     r"(?:a|all|and|any|are|as|at|dates?|done|due|each|entire|every|everything|for|from|have|in|is"
     r"|it|items?|left|list|my|no|not|now|of|off|old|on|ones?|open|our|overdue|past|please"
-    r"|remaining|still|tag|tagged|tasks?|that|the|them|these|things?|this|those|to|to-?dos?|today"
+    r"|remaining|still|tag|tagged|tasks?|that|the|them|these|things?|this|those|to|to-?dos?|today|tomorrow|next"
     r"|undone|week|which|whole|with|without|incomplete|completed?|finished|checked|pending"
     r"|unfinished|late|urgent|(?:high|low|medium)(?:-priority)?|priority)"
 )
@@ -66,8 +66,6 @@ def _due(text: str) -> str:
     lower = text.lower()
     if "overdue" in lower or re.search(r"\b(?:late|past due)\b", lower):
         return "overdue"
-    if re.search(r"\btoday\b", lower):
-        return "today"
-    if re.search(r"\bthis week\b", lower):
-        return "this_week"
+    if match := re.search(r"\b(today|tomorrow|this week|next week)\b", lower):
+        return match[1].replace(" ", "_")
     return "none" if re.search(r"\b(?:no|without a?) ?(?:due )?dates?\b", lower) else "any"

@@ -22,7 +22,7 @@ _TAGGED = re.compile(
     r"([\w#-]+(?:(?:\s*,\s*|\s+and\s+)[\w#-]+)*)",
     re.IGNORECASE,
 )
-_HASH = re.compile(r"(?:^|(?<=\s))#(\w[\w-]*)")
+_HASH = re.compile(r"(?:^|(?<=\s))#(?!\d+\b)(\w[\w-]*)")
 _NOTES = re.compile(r"[,;.]?\s*\b(?:with (?:the |a )?)?notes?\s*(?::|saying)\s*(.+)$", re.I | re.S)
 _MARKED = re.compile(
     r"[,;]?\s+(?:and\s+)?(?:(?:which|that|it)\s+is\s+)?\(?\b(?:due(?: date)?|deadline)\b"

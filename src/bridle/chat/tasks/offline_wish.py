@@ -51,7 +51,7 @@ class Narrowing:
     """Which tasks of the list are meant, where it is not one of them."""
 
     status: Literal["all", "open", "done"] = "all"
-    due: Literal["any", "today", "overdue", "this_week", "none"] = "any"
+    due: Literal["any", "today", "tomorrow", "overdue", "this_week", "next_week", "none"] = "any"
     priority: str = ""
     tag: str = ""
 

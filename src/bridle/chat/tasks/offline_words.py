@@ -79,7 +79,7 @@ _SEARCH = (
     r"|^(?:do i have|is there|are there) (?:any(?:thing)? |a |some )?(?P<what2>.+?)\??$"
     r"|^(?:anything|something) (?:about|with|for|on) (?P<what5>(?!today|my|the list).+?)\??$"
     r"|^(?:show|list)(?: me)? (?:my |the |all )*(?:tasks?|anything|everything|items?|things) "
-    r"(?:about|with|containing|mentioning|like|for) (?P<what3>.+)$"
+    r"(?:about|with|containing|mentioning|like|for) (?P<what3>(?!today|tomorrow|this |next ).+)$"
     r"|^(?:which|what) tasks? (?:are |do i have )?(?:about|mention\w*|contain\w*) "
     r"(?P<what4>.+?)\??$"
 )
@@ -94,7 +94,7 @@ _LIST = re.compile(
     r"|^(?:please )?(?:give|get|tell|read)(?: me)?\b.*\b(?:tasks?|list|todos?|to-?dos?|do|due)\b"
     r"|^(?:what|which)(?:'s|s| is| are| do| have| tasks?| should)\b(?!.*\b(?:id|name|password)\b)"
     r"|^(?:my )?(?:\w+ ){0,2}(?:tasks?|list|todos?|to-?dos?)\??$"
-    r"|^(?:anything|something) (?:due|left|to do)|^how many\b|^everything$",
+    r"|^(?:anything|something|tasks?) (?:due|left|to do)|^how many\b|^everything$",
     re.IGNORECASE,
 )
 _TALK: tuple[tuple[Kind, str], ...] = (

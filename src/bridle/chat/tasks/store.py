@@ -1,6 +1,6 @@
 """The user's tasks in the database, asked for and found. The session knows whose they are."""
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Literal
 
 from sqlalchemy import and_, func, not_, or_
@@ -10,7 +10,7 @@ from bridle.chat.data import Task
 from bridle.chat.toolbox import Call, ToolFailed
 
 Status = Literal["all", "open", "done"]
-Due = Literal["any", "today", "overdue", "this_week", "none"]
+Due = Literal["any", "today", "tomorrow", "overdue", "this_week", "next_week", "none"]
 _LARGEST = 2**31 - 1
 _SEARCHED = 5_000  # tasks that one search looks at, the newest
 
@@ -56,12 +56,22 @@ def filters_of(call: Call, status: Status, due: Due, priority: str) -> list[Any]
     elif due == "overdue":
         wanted += [col(Task.completed).is_(False), _before(call.now, call.now.date())]
     elif due != "any":
-        today = call.now.date()
-        last = today if due == "today" else today + timedelta(days=6 - today.weekday())
-        start = datetime.combine(today, time(0), call.now.tzinfo)
+        first, last = _days(due, call.now.date())
+        start = datetime.combine(first, time(0), call.now.tzinfo)
         end = datetime.combine(last + timedelta(days=1), time(0), call.now.tzinfo)
-        wanted += [_before(end, last + timedelta(days=1)), not_(_before(start, today))]
+        wanted += [_before(end, last + timedelta(days=1)), not_(_before(start, first))]
     return wanted
+
+
+def _days(due: Due, today: date) -> tuple[date, date]:
+    """From which day to which; weeks end on Sunday, and of this one what is left of it."""
+    if due in ("today", "tomorrow"):
+        day = today + timedelta(days=due == "tomorrow")
+        return day, day
+    sunday = today + timedelta(days=6 - today.weekday())
+    if due == "this_week":
+        return today, sunday
+    return sunday + timedelta(days=1), sunday + timedelta(days=7)
 
 
 def _before(moment: datetime, day: Any) -> Any:
