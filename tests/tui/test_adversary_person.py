@@ -4,9 +4,11 @@ import asyncio
 import os
 
 import pytest
+from textual import events
 
 from bridle.cli.house_here import OwnHouse
 from bridle.cli.setup import Setup
+from bridle.tui.blocks import Prompt
 from bridle.tui.history import Drafts
 from rig import run
 from tui.rig import own_house, script, workspace_in
@@ -175,3 +177,35 @@ def test_ctrl_c_in_the_editor_is_the_editor_s(tmp_path):
         assert terminal.is_sane()
     finally:
         terminal.close()
+
+
+def test_what_is_typed_behind_enter_is_no_part_of_what_was_sent(tmp_path):
+    async def story():
+        async with app_at(own_house(tmp_path, "one", "two")) as pilot:
+            lines = pilot.app.chat.composer._lines
+            for character in "first\rsecond\ryyy":
+                key = "enter" if character == "\r" else character
+                lines.post_message(events.Key(key, character))
+            await shows(pilot, "two")
+            sent = [
+                one.text for one in pilot.app.chat.conversation.fold.blocks if type(one) is Prompt
+            ]
+            assert sent == ["first", "second"]
+            assert pilot.app.chat.composer.whole == "yyy"
+
+    run(story())
+
+
+def test_a_command_typed_in_one_go_is_not_completed_to_another(tmp_path):
+    async def story():
+        house = own_house(tmp_path, "one")
+        async with app_at(house) as pilot:
+            await pilot.press("/", "m", "o")
+            await until(pilot, lambda: pilot.app.chat.composer.is_listing)
+            lines = pilot.app.chat.composer._lines
+            for character in "de edits\r":
+                key = {"\r": "enter", " ": "space"}.get(character, character)
+                lines.post_message(events.Key(key, character))
+            await until(pilot, lambda: house.mode == "edits")
+
+    run(story())

@@ -87,7 +87,7 @@ class Composer(Vertical):
         self._session = ""
         self._files, self._arguments, self._own = files, arguments, own
         self._list = CompletionList()
-        self._lines = Lines("Ask, or / for commands, @ for files")
+        self._lines = Lines(self._pressed, "Ask, or / for commands, @ for files")
         self._want: Wanted | None = None
         self._shut: Wanted | None = None  # closed with Escape, until the word changes
         self._timer: Timer | None = None
@@ -167,16 +167,16 @@ class Composer(Vertical):
         self._offer(())
         self.post_message(self.Submitted(text, when))
 
-    def on_lines_pressed(self, event: Lines.Pressed) -> None:
+    def _pressed(self, key: str) -> None:
         """A key that is not simply text."""
-        event.stop()
-        if self._list.is_open and self._press_in_list(event.key):
+        self._look()  # what was typed right before it counts, too
+        if self._list.is_open and self._press_in_list(key):
             return
-        if event.key == "enter":
+        if key == "enter":
             self._submit("queue" if self.is_busy else "idle")
-        elif event.key in ("up", "down"):
+        elif key in ("up", "down"):
             current = self.whole
-            step = self.prompts.older if event.key == "up" else self.prompts.newer
+            step = self.prompts.older if key == "up" else self.prompts.newer
             if (found := step(current)) is not None:
                 self.load(found)
 

@@ -4,11 +4,11 @@ Every way in (keys, paste, undo of a cut, what is loaded) ends in `edit` or `loa
 everything that a terminal would obey or a reader would not see is written out.
 """
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
@@ -18,7 +18,11 @@ NEWLINE = ("shift+enter", "ctrl+j", "alt+enter", "ctrl+enter")
 
 
 class Lines(TextArea):
-    """Several lines of a prompt. Knows nothing of sessions, commands or history."""
+    """Several lines of a prompt. Knows nothing of sessions, commands or history.
+
+    `pressed` hears the keys that the composer decides about: Enter, Tab, Up or Down at an end,
+    Escape.
+    """
 
     DEFAULT_CSS = """
     Lines {
@@ -34,17 +38,11 @@ class Lines(TextArea):
         Binding("alt+backspace", "delete_word_left", show=False),
     ]
 
-    class Pressed(Message):
-        """A key that the composer decides about: Enter, Tab, Up or Down at an end, Escape."""
-
-        def __init__(self, key: str) -> None:
-            super().__init__()
-            self.key = key
-
-    def __init__(self, placeholder: str = "") -> None:
+    def __init__(self, pressed: Callable[[str], None], placeholder: str = "") -> None:
         super().__init__(
             compact=True, highlight_cursor_line=False, placeholder=placeholder, soft_wrap=True
         )
+        self._pressed = pressed  # at once: what is typed behind Enter is no part of what is sent
         self.pastes = Pastes()
         self.listing = False  # a list of choices is open: Up, Down, Tab and Escape are for it
 
@@ -66,7 +64,7 @@ class Lines(TextArea):
         elif self._is_for_composer(event.key):
             event.stop()
             event.prevent_default()
-            self.post_message(self.Pressed(event.key))
+            self._pressed(event.key)
         else:
             await super()._on_key(event)
 
