@@ -27,7 +27,7 @@ _LISTED = re.compile(
     r"(?:list|tasks|todos)\b",
     re.IGNORECASE,
 )
-_PAIRS = ("''", '""', "“”", "‘’")
+_PAIRS = (("'", "'"), ('"', '"'), ("“", "”"), ("‘", "’"))
 _QUOTED = tuple(
     re.compile(rf"^{left}(?P<title>.+?){right}(?=[\s,.;!]|$)(?P<rest>.*)$")
     for left, right in _PAIRS
