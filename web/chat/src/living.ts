@@ -91,12 +91,12 @@ export async function list(more = false): Promise<void> {
 }
 
 export async function open(id: string | null): Promise<void> {
+  s.drawer.value = false;
+  s.tab.value = "chat";
   if (id === s.current.value) return;
   s.current.value = id;
   s.lines.value = [];
   s.earlier.value = "";
-  s.drawer.value = false;
-  s.tab.value = "chat";
   if (id === null) return;
   await read(id, "");
 }

@@ -1,0 +1,59 @@
+"""How the chat's page looks and reads: light, dark, on a phone, from right to left (axe-core)."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from web.rig_page import PHONE
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_checker_of_accessibility_finds_nothing_serious(window, served, scheme):
+    me = window(color_scheme=scheme, bypass_csp=True)
+    me.page.goto(f"{served.url}/chat")
+    expect(me.page.get_by_role("heading", name="Sign in")).to_be_visible()
+    found = {"sign in": me.axe()}
+    me.sign_in("ana")
+    found["start"] = me.axe()
+    me.say("show my tasks", "Buy milk")
+    me.say("delete buy milk", "Reply 'yes delete'")
+    found["talk"] = me.axe()
+    me.page.get_by_role("button", name=re.compile("^Delete this conversation")).first.click()
+    expect(me.page.get_by_role("dialog")).to_be_visible()
+    found["dialog"] = me.axe()
+    assert {name: bad for name, bad in found.items() if bad} == {}
+
+
+def test_on_a_phone_the_list_is_a_tab_and_nothing_sticks_out(window):
+    me = window("ana", viewport=PHONE, is_mobile=True, has_touch=True, bypass_csp=True)
+    me.say("show my tasks", "Buy milk")
+    expect(me.tasks).not_to_be_visible()
+    assert me.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert me.axe() == []
+    me.page.get_by_role("button", name=re.compile("^Tasks")).tap()
+    expect(me.tasks.get_by_text("Buy milk")).to_be_visible()
+    expect(me.field).not_to_be_visible()
+    assert me.axe() == []
+    me.page.get_by_role("button", name="Conversations").tap()
+    names = me.page.get_by_role("navigation", name="Conversations")
+    assert me.axe() == []
+    names.get_by_role("button", name="show my tasks", exact=True).tap()
+    expect(me.log.locator(".line").first).to_be_visible()
+    me.is_well()
+
+
+def test_arabic_is_read_from_right_to_left(window):
+    me = window("ben", locale="ar", bypass_csp=True)
+    assert me.page.evaluate("[document.documentElement.lang, document.documentElement.dir]") == [
+        "ar",
+        "rtl",
+    ]
+    list_at, chat_at = (one.bounding_box()["x"] for one in (me.tasks, me.field))
+    assert list_at < chat_at
+    me.say("add خبز", "خبز")
+    assert me.axe() == []
+    me.page.get_by_role("combobox", name="اللغة").select_option("en")
+    expect(me.page.get_by_role("heading", name="Tasks", level=2)).to_be_visible()
+    assert me.page.evaluate("document.documentElement.dir") == "ltr"
+    me.is_well()
