@@ -182,6 +182,26 @@ def test_when_its_holder_ends_the_session_is_taken_up_here_for_the_next_prompt(t
     run(story())
 
 
+def test_the_model_that_is_told_is_the_one_that_answers_once_its_holder_is_gone(tmp_path):
+    async def story():
+        async with entered(own_house(tmp_path, "Hello.")) as before:
+            name = before.session.id
+            await before.session.wait(await before.session.send("begun"))
+        async with (
+            held(tmp_path, name, "One.") as other,
+            entered(own_house(tmp_path, model="offline")) as house,
+        ):
+            await house.resume(name)
+            assert not house.model.startswith("offline")
+            await other.end()
+            (tmp_path / "script.json").unlink()  # the model that carried it cannot be had
+            turn = await house.session.send("are you there?")
+            assert (await house.session.wait(turn)).ok
+            assert house.model.startswith("offline")
+
+    run(story())
+
+
 def test_a_house_can_be_entered_in_a_session_that_another_process_holds(tmp_path):
     async def story():
         async with with_another(tmp_path, "One.") as (house, other, name):

@@ -14,7 +14,7 @@ from bridle.cli.words import person
 from bridle.client.endings import Endings
 from bridle.engine.history import History
 from bridle.errors import AgentError, SessionClosed, SessionError
-from bridle.events import When
+from bridle.events import SessionStarted, When
 from bridle.messages import Part, Text
 from bridle.policy import Mode
 from bridle.promises.session import Answer, Prompt, TurnResult
@@ -219,6 +219,8 @@ class Followed:
                     while found := await asyncio.to_thread(reader.more):
                         for record in found:
                             self._apply(record)
+                        if any(isinstance(one.event, SessionStarted) for one in found):
+                            self._carriers = await asyncio.to_thread(carriers, self._path)
                         self._wake()
                 quiet += 1
                 await asyncio.sleep(_SELDOM if quiet > _RESTING else _EVERY)
