@@ -3,7 +3,7 @@
 The scenario is the first part of the URL's path (`/deltas-1000/v1/messages`). What turn a run has
 reached is read off its request by counting the tool results in it, without parsing: the server
 keeps nothing about a run. `talk` asks for one call in each turn of a session that goes on and on
-and `pages` says a page or two, `paced` and `brisk` write as slowly as a model does. It notes when
+and `pages` says a few pages, `paced` and `brisk` write as slowly as a model does. It notes when
 requests came and when replies left, so that a client's start and a step's length are seen from
 outside, the same way for all. Knows no client.
 """
@@ -169,7 +169,7 @@ def answered(scenario: bytes, body: bytearray, protocol: str, mark: bytes) -> by
     if scenario == b"talk":
         return talk(body, protocol, mark)
     if scenario == b"pages":
-        return whole(Reply(PIECES * 6, read=len(body) // 4), protocol)
+        return whole(Reply(PIECES * 20, read=len(body) // 4), protocol)
     return None
 
 

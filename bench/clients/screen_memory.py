@@ -2,9 +2,10 @@
 
     screen_memory.py URL STATE WORKSPACE TURNS
 
-Each turn is a prompt that is typed and a reply of a page or two, which the vendor writes at once. A
-turn is over when the log says so. What is compared is the highest of a tenth of the turns: the
-conversation is shortened now and then, and it is not to matter when.
+Each turn is a prompt that is typed and a reply of 8 KB, which the vendor writes at once. A turn is
+over when the log says so. The model has a window of 200,000 tokens, so that the conversation is
+shortened about once in a hundred turns; what is compared is the highest of a tenth of the turns, so
+that it does not matter when.
 """
 
 import json
@@ -15,7 +16,8 @@ from pathlib import Path
 
 from terminal import PATIENCE, Terminal
 
-ENDED = b'"turn_end"'
+ENDED, SHORTENED = b'"turn_end"', b'"type":"compaction"'
+MODEL = "anthropic/claude-haiku-4-5"  # whose window is of the usual size; the vendor does not mind
 
 
 class Log:
@@ -23,7 +25,7 @@ class Log:
 
     def __init__(self, state: Path) -> None:
         self._state = state
-        self._read = self._turns = 0
+        self._read = self._turns = self.shortened = 0
         self._rest = b""
 
     def turns(self) -> int:
@@ -36,6 +38,7 @@ class Log:
             lines = (self._rest + more).split(b"\n")
             self._rest = lines.pop()
             self._turns += sum(ENDED in line for line in lines)
+            self.shortened += sum(SHORTENED in line for line in lines)
         return self._turns
 
 
@@ -58,17 +61,19 @@ def main() -> None:
     """The memory in the first tenth of the turns, the second, and so on."""
     url, state, workspace, turns = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
     bridle = str(Path(sys.executable).parent / "bridle")
-    command = [bridle, "--model", "anthropic/bench-model", "--base-url", f"{url}/pages"]
+    command = [bridle, "--model", MODEL, "--base-url", f"{url}/pages"]
     environ = os.environ | {"ANTHROPIC_API_KEY": "k", "TERM": "xterm-256color", "HOME": workspace}
     terminal, log = Terminal(command, environ, workspace), Log(state)
     started = time.perf_counter()
     try:
-        terminal.wait_for("anthropic/bench-model")
+        terminal.wait_for(MODEL)
         tenth = turns // 10
         memory = [play(terminal, log, at * tenth, (at + 1) * tenth) for at in range(10)]
     finally:
         terminal.close()
-    found = {"rss_mb": memory, "turns_s": time.perf_counter() - started}
+    if log.shortened < turns // 250:
+        raise RuntimeError(f"{log.shortened} times only was the conversation shortened")
+    found = {"rss_mb": memory, "shortened": log.shortened, "turns_s": time.perf_counter() - started}
     print(json.dumps(found | {"times": memory[-1] / memory[0], "grown": memory[-1] - memory[0]}))
 
 
