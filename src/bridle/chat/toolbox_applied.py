@@ -46,6 +46,8 @@ class Applying:
             return self._applied(name, arguments, binding)
         except (DBAPIError, PoolTimeout, Unavailable) as error:
             log.warning("the tool %s found no database: %s", _short(name), type(error).__name__)
+            if (kept := self._kept_after_all(name, arguments, binding)) is not None:
+                return kept
         except Exception as error:  # the edge: a person reads a sentence, our own people find it
             log.warning("the tool %s broke: %s", _short(name), type(error).__name__)
             log.debug("the tool %s broke", _short(name), exc_info=True)
@@ -111,6 +113,18 @@ class Applying:
             if known is None:
                 raise Unavailable(TROUBLE)
             return _again(known, tool, digest)
+
+    def _kept_after_all(
+        self, name: str, arguments: dict[str, Any], binding: Binding
+    ) -> dict[str, Any] | None:
+        """A connection lost while it committed may have committed: the operation's row knows."""
+        tool = self.toolbox.get(name)
+        if tool is None or tool.info.reads or not binding.operation:
+            return None
+        try:
+            return self._answered(tool, _digest(arguments), binding)
+        except (DBAPIError, PoolTimeout, Unavailable):
+            return None
 
     def _refused(
         self, tool: Tool, digest: str, words: list[str], binding: Binding
