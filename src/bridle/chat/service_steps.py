@@ -13,9 +13,10 @@ Everything blocks, and runs in a session that belongs to the user.
 from dataclasses import dataclass
 from typing import Any
 
-from sqlmodel import col, func, select
+from sqlmodel import col, func, select, update
 
 from bridle.chat.data import Conversation, OwnedSession, StoredMessage, Turn, utc_now
+from bridle.chat.data.changing import changed, returned
 from bridle.chat.leases import is_dead
 from bridle.chat.refusals import Crowded, KeyReused, UnknownConversation
 from bridle.chat.service_pages import UNKNOWN
@@ -82,21 +83,18 @@ def arrive(session: OwnedSession, asked: Asked, desk: Desk) -> Place:
     if known is not None:
         return Place(known.id, known.conversation_id, known.arrival, known=True)
     charge_message(session, desk.limits, desk.now)
-    conversation = _conversation(session, asked)
-    waiting = _open_turns(session, conversation.id) if conversation.arrivals else 0
+    conversation_id, arrival = _conversation(session, asked)
+    waiting = _open_turns(session, conversation_id) if arrival else 0
     if waiting >= desk.limits.waiting:
         raise Crowded(
             "Many of your messages still wait for their answers here. Please wait a moment.",
             retry_after=5.0,
         )
-    turn = _new_turn(conversation, asked)
-    conversation.arrivals += 1
-    conversation.updated_at = utc_now()
+    turn = _new_turn(conversation_id, arrival, asked)
     session.add(turn)
-    message = _message(turn, 0, "user", asked.message)
-    session.add(message)
-    work = _take(session, turn, desk, message) if waiting == 0 else None
-    return Place(turn.id, conversation.id, turn.arrival, known=False, work=work)
+    session.add(_message(conversation_id, 2 * arrival, "user", asked.message))
+    work = _take(session, turn, desk, asked.message) if waiting == 0 else None
+    return Place(turn.id, conversation_id, arrival, known=False, work=work)
 
 
 def look(session: OwnedSession, place: Place, desk: Desk) -> Reply | Head:
@@ -136,15 +134,16 @@ def renew(session: OwnedSession, work: Work, desk: Desk) -> bool:
 
 def finish(session: OwnedSession, work: Work, result: AgentResult, desk: Desk) -> Reply | None:
     """Keep the reply; nothing, if somebody else holds the turn by now."""
-    turn = _held(session, work)
-    if turn is None:
+    ours = col(Turn.id) == work.turn_id, col(Turn.fence) == work.fence
+    done = {"state": "done", "success": result.success, "finished_at": utc_now()}
+    if changed(session, update(Turn).where(*ours, col(Turn.state) == "running").values(done)) != 1:
         return None
     charge_money(session, result.dollars, desk.now)  # first: arrivals lock in this order, too
-    turn.state, turn.success, turn.finished_at = "done", result.success, utc_now()
-    message = _message(turn, 1, "assistant", result.response)
+    place = work.context.conversation_id, 2 * work.arrival + 1
+    message = _message(*place, "assistant", result.response)
     message.tool_calls = _calls(result) or None
     session.add(message)
-    return _to_reply(turn, message)
+    return _to_reply(message, result.success)
 
 
 def release(session: OwnedSession, work: Work) -> None:
@@ -164,18 +163,20 @@ def _by_key(session: OwnedSession, asked: Asked) -> Turn | None:
     return turn
 
 
-def _conversation(session: OwnedSession, asked: Asked) -> Conversation:
-    """The row, locked, so that arrivals are one after the other."""
+def _conversation(session: OwnedSession, asked: Asked) -> tuple[str, int]:
+    """Its id and the message's number in it; its row is locked, so that arrivals queue up."""
     if asked.conversation_id is None:
         title = " ".join(asked.message.split())[:_TITLE]
-        found = Conversation(user_id=asked.user_id, title=title)
+        found = Conversation(user_id=asked.user_id, title=title, arrivals=1)
         session.add(found)
         session.flush()
-        return found
-    there = session.get(Conversation, asked.conversation_id, with_for_update={"key_share": True})
-    if there is None:
+        return found.id, 0
+    more = {"arrivals": col(Conversation.arrivals) + 1, "updated_at": utc_now()}
+    there = update(Conversation).where(col(Conversation.id) == asked.conversation_id).values(more)
+    arrivals = returned(session, there.returning(col(Conversation.arrivals)))
+    if arrivals is None:
         raise _unknown()
-    return there
+    return asked.conversation_id, arrivals - 1
 
 
 def _unknown() -> UnknownConversation:
@@ -193,11 +194,11 @@ def _open_turns(session: OwnedSession, conversation_id: str) -> int:
     return session.exec(counted).one()
 
 
-def _new_turn(conversation: Conversation, asked: Asked) -> Turn:
+def _new_turn(conversation_id: str, arrival: int, asked: Asked) -> Turn:
     return Turn(
         user_id=asked.user_id,
-        conversation_id=conversation.id,
-        arrival=conversation.arrivals,
+        conversation_id=conversation_id,
+        arrival=arrival,
         key=asked.key or None,
         body=asked.body,
         timezone=_plain(asked.setting.timezone, 64) or "UTC",
@@ -210,19 +211,13 @@ def _plain(word: str, longest: int) -> str:
     return word if word.isascii() and word.isprintable() and len(word) <= longest else ""
 
 
-def _message(turn: Turn, half: int, role: str, content: str) -> StoredMessage:
-    return StoredMessage(
-        user_id=turn.user_id,
-        conversation_id=turn.conversation_id,
-        position=2 * turn.arrival + half,
-        role=role,
-        content=content,
-    )
+def _message(conversation_id: str, position: int, role: str, content: str) -> StoredMessage:
+    """A message of the session's owner."""
+    place = {"conversation_id": conversation_id, "position": position}
+    return StoredMessage(**place, role=role, content=content)  # type: ignore[arg-type]
 
 
-def _take(
-    session: OwnedSession, turn: Turn, desk: Desk, message: StoredMessage | None = None
-) -> Work:
+def _take(session: OwnedSession, turn: Turn, desk: Desk, message: str | None = None) -> Work:
     turn.state, turn.worker = "running", desk.worker
     turn.lease_until = desk.now + desk.limits.lease
     turn.fence += 1
@@ -230,8 +225,8 @@ def _take(
     if message is None:
         mine = StoredMessage.conversation_id == turn.conversation_id
         its = StoredMessage.position == 2 * turn.arrival
-        message = session.exec(select(StoredMessage).where(mine, its)).one()
-    history = tuple(map(_history, _before(session, turn, desk.limits.history)))
+        message = session.exec(select(StoredMessage.content).where(mine, its)).one()
+    history = _before(session, turn, desk.limits.history)
     context = AgentContext(
         turn.user_id,
         turn.conversation_id,
@@ -241,24 +236,21 @@ def _take(
         language=turn.language,
         retried=turn.fence > 1,
     )
-    return Work(turn.id, turn.arrival, turn.fence, turn.attempts, context, message.content)
+    return Work(turn.id, turn.arrival, turn.fence, turn.attempts, context, message)
 
 
-def _before(session: OwnedSession, turn: Turn, count: int) -> list[StoredMessage]:
+def _before(session: OwnedSession, turn: Turn, count: int) -> tuple[MessageHistory, ...]:
     """The last messages before a turn's own, oldest first: never more than `count`."""
     if turn.arrival == 0:
-        return []
+        return ()
     mine = StoredMessage.conversation_id == turn.conversation_id
     until = col(StoredMessage.position) < 2 * turn.arrival
     newest = col(StoredMessage.position).desc()
-    asked = select(StoredMessage).where(mine, until).order_by(newest).limit(count)
+    said = StoredMessage.role, StoredMessage.content, StoredMessage.created_at
+    asked = select(*said, col(StoredMessage.tool_calls)).where(mine, until)
     with session.no_autoflush:
-        return list(session.exec(asked))[::-1]
-
-
-def _history(row: StoredMessage) -> MessageHistory:
-    calls = tuple(row.tool_calls) if row.tool_calls else None
-    return MessageHistory(row.role, row.content, row.created_at, calls)
+        rows = session.exec(asked.order_by(newest).limit(count)).all()
+    return tuple(MessageHistory(*row[:3], tuple(row[3]) if row[3] else None) for row in rows[::-1])
 
 
 def _held(session: OwnedSession, work: Work) -> Turn | None:
@@ -273,12 +265,12 @@ def _reply(session: OwnedSession, turn: Turn) -> Reply:
     row = session.exec(select(StoredMessage).where(mine, its)).one_or_none()
     if row is None:  # the conversation was deleted since the query before
         raise _unknown()
-    return _to_reply(turn, row)
+    return _to_reply(row, turn.success)
 
 
-def _to_reply(turn: Turn, row: StoredMessage) -> Reply:
+def _to_reply(row: StoredMessage, success: bool) -> Reply:
     calls = tuple(row.tool_calls or ())
-    return Reply(row.content, row.conversation_id, row.id, False, turn.success, calls)
+    return Reply(row.content, row.conversation_id, row.id, False, success, calls)
 
 
 def _calls(result: AgentResult) -> list[dict[str, Any]]:

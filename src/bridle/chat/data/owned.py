@@ -42,10 +42,16 @@ class Owned(SQLModel):
     user_id: str = Field(max_length=LONGEST_USER, index=True)
 
 
+_BEGINS = text(
+    "SELECT set_config('app.user_id', :owner, true), extract(epoch FROM clock_timestamp())"
+)
+
+
 class OwnedSession(Session):
     """A session over the rows of one user; of nobody until `own` was called."""
 
     owner: str | None = None
+    clock: Any = None  # the server's, when the transaction began; None where it was not asked
 
     def scope(self, tables: set[str] | None) -> list[ExecutableOption]:
         """What a query over these tables, or over any, is narrowed by. Nobody sees nothing."""
@@ -167,8 +173,7 @@ def _tell(session: OwnedSession) -> None:
 @event.listens_for(OwnedSession, "after_begin")
 def _begun(session: OwnedSession, transaction: Any, connection: Any) -> None:
     if session.owner is not None and connection.dialect.name == "postgresql":
-        scope = text("SELECT set_config('app.user_id', :owner, true)")
-        connection.execute(scope, {"owner": session.owner})
+        session.clock = connection.execute(_BEGINS, {"owner": session.owner}).one()[1]
 
 
 @event.listens_for(OwnedSession, "do_orm_execute")
