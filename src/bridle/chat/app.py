@@ -22,6 +22,7 @@ from bridle.chat.service import ChatService
 from bridle.chat.toolbox import Toolbox
 from bridle.chat.toolbox_server import ToolServer
 from bridle.chat.tools import ToolSource
+from bridle.chat.warm import warm_up
 from bridle.errors import ToolError
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class ChatApp:
         self.database.migrate()
         if self._tables:
             self.database.install(*self._tables)
+        warm_up(self.database, self.service.limits)
 
 
 def _source(tools: Toolbox | ToolSource | None, database: Database) -> ToolSource:
