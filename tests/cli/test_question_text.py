@@ -86,15 +86,19 @@ BEFORE = "one\ntwo\nthree\n"
     [
         (
             {"path": "a", "old": "two", "new": "2"},
-            ["a", "@@ -1,4 +1,4 @@", " one", "-two", "+2", " three", " "],
+            ["a", "@@ -1,3 +1,3 @@", " one", "-two", "+2", " three"],
         ),
         (
             {"path": "a", "edits": [{"old": "one", "new": "1"}, {"old": "1\ntwo", "new": "x"}]},
-            ["a", "@@ -1,4 +1,3 @@", "-one", "-two", "+x", " three", " "],
+            ["a", "@@ -1,3 +1,2 @@", "-one", "-two", "+x", " three"],
         ),
         (
             {"path": "a", "old": "t", "new": "T", "all": True},
-            ["a", "@@ -1,4 +1,4 @@", " one", "-two", "-three", "+Two", "+Three", " "],
+            ["a", "@@ -1,3 +1,3 @@", " one", "-two", "-three", "+Two", "+Three"],
+        ),
+        (
+            {"path": "a", "content": "one\ntwo\nthree"},
+            ["a", "@@ -1,4 +1,3 @@", " one", " two", " three", "-"],
         ),
         (
             {"path": "a", "old": "t", "new": "T"},
@@ -214,10 +218,9 @@ def test_questions_that_belong_together_are_numbered_and_share_their_reason():
         "  │ + 0",
         "  2. write",
         "  │ 1.md",
-        "  │ @@ -1,2 +1,2 @@",
+        "  │ @@ -1 +1 @@",
         "  │ -0",
         "  │ +1",
-        "  │  ",
     ]
     other = asked("edit", {"path": "x", "old": "a", "new": "b"}, rule="ask: edit")
     mixed = together.questions([*group(1), other], PLAIN, 80, [None, None]).splitlines()

@@ -7,9 +7,12 @@ it is to be looked at, and ends it when it is closed.
 import json
 from contextlib import asynccontextmanager
 
+from bridle.cli.chat_preface import ChatPreface
 from bridle.cli.house_here import OwnHouse
 from bridle.cli.setup import Setup
-from tui.screen_rig import app_at, say, shows
+from bridle.tui.app import BridleApp
+from tui.obeying_rig import press
+from tui.screen_rig import app_at, say, shows, until
 
 GREETING = '"""Greets people."""\n\n\ndef greet(name):\n    return "Hello " + nmae\n'
 OLD, NEW = 'return "Hello " + nmae', 'return f"Hello {name}"'
@@ -69,7 +72,7 @@ def house_in(folder, *replies, **flags):
 
 
 @asynccontextmanager
-async def opened(folder, *replies, theme="bridle-dark", size=(80, 24), **flags):
+async def opened(folder, *replies, theme="dark", size=(80, 24), **flags):
     async with app_at(house_in(folder, *replies, **flags), size, theme=theme) as pilot:
         yield pilot
 
@@ -147,8 +150,8 @@ async def files(folder, **more):
 async def sessions(folder, **more):
     async with talk(folder, **more) as pilot:
         await say(pilot, "/sessions", wait=False)
-        await shows(pilot, "mend the failing test")
-        await pilot.pause(0.3)
+        await shows(pilot, "Sessions")
+        await shows(pilot, "this one · done")
         yield pilot
 
 
@@ -174,6 +177,82 @@ async def light(folder, **more):
         yield pilot
 
 
+@asynccontextmanager
+async def together(folder, **more):
+    made = [call("write", path=name, content="x\n")["calls"][0] for name in ("a.txt", "b.txt")]
+    async with opened(folder, {"text": "Two files.", "calls": made}, **more) as pilot:
+        await say(pilot, "make them", wait=False)
+        await shows(pilot, "1 of 2")
+        pilot.app.chat.questions.panel._guard._quiet = 0.0
+        await until(pilot, lambda: pilot.app.chat.questions.panel.is_armed)
+        await pilot.press("a")
+        await shows(pilot, "that belong together")
+        yield pilot
+
+
+@asynccontextmanager
+async def asked(folder, **more):
+    asking = call("ask_user", question="Which greeting?", options=["Hello", "Good morning"])
+    async with opened(folder, {"text": "One question first.", **asking}, **more) as pilot:
+        await say(pilot, "greet them", wait=False)
+        await shows(pilot, "Good morning")
+        yield pilot
+
+
+@asynccontextmanager
+async def tray(folder, **more):
+    async with opened(folder, {"text": "I run it.", **RUN}, **more) as pilot:
+        await say(pilot, "run it", wait=False)
+        await shows(pilot, "may this run?")
+        await pilot.app.house.renew()
+        await pilot.app.chat.rejoin()
+        await shows(pilot, "1 question waits in other sessions")
+        await pilot.press("f3")
+        await shows(pilot, "Questions that wait")
+        await shows(pilot, "python3 greet.py")
+        yield pilot
+
+
+@asynccontextmanager
+async def trust(folder, **more):
+    async with first_time(folder, **more) as pilot:
+        await shows(pilot, "Trust this folder?")
+        yield pilot
+
+
+@asynccontextmanager
+async def model(folder, **more):
+    async with first_time(folder, **more) as pilot:
+        await shows(pilot, "Trust this folder?")
+        await press(pilot, "n")
+        await shows(pilot, "Which model should answer?")
+        yield pilot
+
+
+@asynccontextmanager
+async def first_time(folder, size=(80, 24), theme="dark", **flags):
+    """Without a key, in a folder that brings files of its own."""
+    (folder / "greeter").mkdir()
+    (folder / "greeter" / "AGENTS.md").write_text("# Greeter\n\nBe kind to everybody.\n")
+    given = {"workspace": str(folder / "greeter"), **flags}
+    app = BridleApp(lambda: OwnHouse(Setup(given), given, told=[]), theme=theme)
+    app.chat.preface = lambda: ChatPreface(given)
+    async with app.run_test(size=size) as pilot:
+        yield pilot
+    if app.house is not None:
+        await app.house.leave()
+
+
+@asynccontextmanager
+async def rewound(folder, **more):
+    async with opened(folder, {"text": "Hello."}, {"text": "Gone."}, **more) as pilot:
+        await say(pilot, "hello")
+        await say(pilot, "and how are you?")
+        await say(pilot, "/rewind", wait=False)
+        await shows(pilot, "taken back")
+        yield pilot
+
+
 SCENES = {
     "start": start,
     "talk": talk,
@@ -188,4 +267,10 @@ SCENES = {
     "undo": undo,
     "failed": failed,
     "light": light,
+    "together": together,
+    "asked": asked,
+    "tray": tray,
+    "trust": trust,
+    "model": model,
+    "rewound": rewound,
 }

@@ -44,6 +44,8 @@ def picture(app):
 async def still(pilot):
     """Cursors stand still, and what is on its way is drawn: a picture is of no moment."""
     await pilot.pause(0.1)
+    while any(one.group == "looking" and not one.is_finished for one in pilot.app.workers):
+        await pilot.pause(0.02)
     screens = pilot.app.screen_stack
     for field in [one for screen in screens for one in screen.query("TextArea, Input")]:
         field.cursor_blink = False

@@ -50,6 +50,8 @@ def gist(output: ToolOutput) -> str:
     lines = [line for line in output.text.splitlines() if line.strip()]
     if not lines:
         return "no output"
+    if output.name == "todo_write" and not output.is_error:
+        return ""  # the list stands beside, and its length before
     if output.name in _TELLING and not output.is_error:
         return lines[0].removesuffix(":")
     if output.name == "shell" and lines[-1].startswith("["):

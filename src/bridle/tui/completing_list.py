@@ -15,7 +15,9 @@ class CompletionList(OptionList, can_focus=False):
     DEFAULT_CSS = """
     CompletionList {
         display: none; height: auto; max-height: 8; border: none; background: $surface;
-        scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis;
+        scrollbar-size-vertical: 1; scrollbar-background: $surface; scrollbar-color: $panel;
+        scrollbar-background-hover: $surface; scrollbar-color-hover: $accent;
+        text-wrap: nowrap; text-overflow: ellipsis;
         &.-textual-compact { padding: 0 1 0 3; }
     }
     CompletionList.-open { display: block; }

@@ -96,7 +96,7 @@ def undo_lines(shown: Undone) -> list[tuple[str, str]]:
         lines.append((f"{one_line(path, 200)}  {one_line(how)}", "head"))
         if clash:
             lines.append(("changed since that turn: this is lost, too", "warning"))
-        lines += diff_lines(diff) if diff.strip() else []
+        lines += [one for one in diff_lines(diff) if one[1] != "muted"] if diff.strip() else []
     rest = [path for path in shown.clashes if path not in {one[0] for one in shown.files}]
     lines += [(f"{one_line(path, 200)}  changed since", "warning") for path in rest]
     if shown.uncovered:

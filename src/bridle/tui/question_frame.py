@@ -3,6 +3,7 @@
 Lays out and draws; which question it is, the pile says. Knows no answers and takes no keys.
 """
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual._time import get_time
@@ -48,6 +49,7 @@ class QuestionFrame(Vertical):
         self._guard = guard
         self._said = ""  # what has to be said now
         self._drawing = 0  # which drawing is awaited
+        self.beside: Callable[[], int] | None = None  # rows of the rest; None: a conversation
 
     def compose(self) -> ComposeResult:
         """Head, sheet, words, keys."""
@@ -116,7 +118,9 @@ class QuestionFrame(Vertical):
         """As high as it has to be, and no higher than leaves room for the conversation."""
         self._foot()
         foot = self._keys().plain.count("\n") + 2 + self.words.is_open
-        room = max(_FEWEST, round(self.screen.size.height * _SHARE) - foot - 2)
+        whole = self.screen.size.height
+        rows = round(whole * _SHARE) if self.beside is None else whole - self.beside()
+        room = max(_FEWEST, rows - foot - 2)
         height = max(1, min(self.sheet.count, room))
         changed = self.sheet.styles.height is None or self.sheet.styles.height.value != height
         if changed:

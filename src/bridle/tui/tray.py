@@ -89,6 +89,7 @@ class TrayPage(ModalScreen[None]):
             lambda one: house.preview_rule(one.session_id, one.asked),
             lambda one: house.current(one.asked),
         )
+        self.panel.beside = lambda: 2 + min(_ROWS, len(self.panel.waiting))
 
     def compose(self) -> ComposeResult:
         """The list, the question."""

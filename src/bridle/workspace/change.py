@@ -109,6 +109,8 @@ def _piece(old: str, new: str) -> list[str]:
 
 
 def _compared(before: str, after: str) -> list[str]:
+    if before.endswith("\n") and after.endswith("\n"):  # else the difference has to be seen
+        before, after = before[:-1], after[:-1]
     unified = difflib.unified_diff(before.split("\n"), after.split("\n"), lineterm="")
     return list(unified)[2:]
 
