@@ -20,10 +20,19 @@ async def until(pilot, condition, tries=500):
     """Wait until it holds, and what changed is drawn."""
     for _ in range(tries):
         if condition():
-            await pilot.pause()
+            await drawn(pilot)
             return
         await pilot.pause(0.01)
     raise AssertionError(f"it never came:\n{seen(pilot)}")
+
+
+async def drawn(pilot, tries=50):
+    """Wait until no frame is due; one that streams has one due at any time."""
+    await pilot.pause()
+    chat = getattr(pilot.app, "chat", None)
+    while chat is not None and chat._drawing is not None and (tries := tries - 1):
+        await pilot.pause(0.01)
+    await pilot.pause()
 
 
 async def say(pilot, text, *, wait=True):
