@@ -146,7 +146,9 @@ def test_it_fits_into_any_window(tmp_path, size):
     async def story(pilot, house):
         await say(pilot, "about apples")
         await pick(pilot)
-        await until(pilot, lambda: pilot.app.screen is not pilot.app.chat and pilot.app.screen._found)
+        await until(
+            pilot, lambda: pilot.app.screen is not pilot.app.chat and pilot.app.screen._found
+        )
         if size[0] < 90:
             await pilot.press("tab")
         await shows(pilot, "An apple a day.")
