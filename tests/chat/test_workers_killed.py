@@ -23,11 +23,12 @@ STORY = (
     ("Add tasks: {0}ten, {0}elf", 2),
     ("Complete {0}ten", 1),
     ("Make {0}ten high priority", 1),
+    ("Rename {0}ten to {0}zehn", 1),
     ("Delete {0}elf", 0),
     ("yes delete", 1),
     ("yes delete", 0),
     ("Show tasks about {0}", 0),
-    ("Delete {0}ten", 0),
+    ("Delete {0}zehn", 0),
     ("yes delete", 1),
 )
 CALM = "milkwortblossom"

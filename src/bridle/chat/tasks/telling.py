@@ -131,7 +131,7 @@ def _one(telling: Telling, record: ToolCallRecord) -> str:
         return telling.say(key, title=title(task))
     if name == "update_task":
         before = telling.titles.get(str(task.get("id"))) if "title" in record.parameters else None
-        named = _first_title(telling, record) or before
+        named = task.get("was_called") or _first_title(telling, record) or before
         given = record.parameters or dict.fromkeys(task.get("changed") or (), True)
         words = changes(telling, given, task)
         return telling.say("task_updated", title=shown(named or title(task), 120), changes=words)

@@ -150,7 +150,9 @@ def update_task(call: Call, changes: Changes) -> dict[str, Any]:
         task.tags = tags_of(changes.tags)
     change(call, task, changes.priority, changes.due)
     after = to_wire(task, call.binding.zone)
-    return {**after, "changed": [name for name in after if after[name] != before[name]]}
+    changed = [name for name in after if after[name] != before[name]]
+    told = {**after, "changed": changed}  # what it was called before is gone with this call
+    return {**told, "was_called": before["title"]} if "title" in changed else told
 
 
 @TASKS.tool(deletes=True)
