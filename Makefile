@@ -34,8 +34,9 @@ page: ## build the page (web/) into src/bridle/server/page
 demo: setup ## a scripted model mends a failing test with the real tools; no key needed
 	@$(BIN)/bridle demo
 
+# Where bytecode may not be kept, each of the processes would compile every test anew.
 test: setup system node ## run all tests
-	@$(BIN)/python -m pytest $(PARALLEL)
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest $(PARALLEL)
 
 check: setup format ## format, lint, types, layers, and then all tests
 	$(BIN)/ruff check .

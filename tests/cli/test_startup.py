@@ -17,6 +17,14 @@ from bridle.promises import store
 HEAVY = ["asyncio", "aiohttp", "rich", "yaml", "anthropic", "openai", "bridle.engine", "ssl"]
 
 
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory) -> Program:
+    """A program with one session, which nobody here changes."""
+    program = Program(tmp_path_factory.mktemp("spoken"))
+    program.run("run", "hi", "-m", program.script("ok"))
+    return program
+
+
 @pytest.mark.parametrize(
     ("arguments", "banned"),
     [
@@ -45,16 +53,15 @@ HEAVY = ["asyncio", "aiohttp", "rich", "yaml", "anthropic", "openai", "bridle.en
     ],
 )
 def test_a_command_that_runs_no_turn_imports_next_to_nothing(
-    bridle: Program, arguments: list[str], banned: list[str]
+    spoken: Program, arguments: list[str], banned: list[str]
 ):
-    bridle.run("run", "hi", "-m", bridle.script("ok"))
     program = (
         "import sys\nfrom bridle.cli import main\n"
         f"code = main({arguments!r})\n"
         f"print(sorted(set(sys.modules) & set({banned!r})), code, file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=bridle.environ
+        [sys.executable, "-c", program], capture_output=True, text=True, env=spoken.environ
     )
     assert done.stderr == "[] 0\n"
     assert done.stdout

@@ -4,7 +4,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridle import events
@@ -42,6 +42,7 @@ from bridle.promises.codec import (
     to_record,
 )
 from bridle.usage import Usage
+from rig import SOAK
 
 words = st.text(max_size=12)
 plain = st.recursive(
@@ -122,6 +123,7 @@ def kinds():
 
 
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
+@settings(max_examples=1000 if SOAK else 25)
 @given(data=st.data())
 def test_every_event_comes_back_as_it_went(kind, data):
     """A7; also those that somebody adds later: the list is taken from the module."""
