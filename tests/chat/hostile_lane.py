@@ -49,9 +49,9 @@ class Person:
         self.tasks = {}  # word: is it done?
         self.requests = 0
 
-    def heard(self, data):
+    def heard(self, data, counts=1):
         """Every byte that this user is sent goes through here."""
-        self.requests += 1
+        self.requests += counts
         foreign = {one.lower().decode() for one in MARK.findall(data)} - {self.marker}
         if foreign:
             self.board.leaks.append((self.user, foreign, data[:2_000]))

@@ -61,7 +61,7 @@ async def watch(person, client, worker):
     async with client.http.get(url, headers=headers, timeout=timeout) as answer:
         assert answer.status == 200
         async for data in answer.content:
-            person.heard(data)
+            person.heard(data, counts=0)
 
 
 async def whole(url, seed):
