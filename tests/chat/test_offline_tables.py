@@ -159,6 +159,24 @@ def test_follow_ups_are_understood_from_the_conversation(database):
 
 
 @on_sqlite
+def test_undo_takes_back_a_completion_and_claims_nothing_else(database):
+    """T5: what it cannot take back it does not say it took back."""
+
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add Buy milk")
+            await chat.say("complete it")
+            assert await chat.say("undo that") == "Okay! 'Buy milk' is back on your list."
+            await chat.say("make it high priority")
+            assert await chat.say("undo that") == (
+                "I can add, list, complete, reopen, change and delete your tasks. "
+                "What would you like to do?"
+            )
+
+    run(told())
+
+
+@on_sqlite
 def test_several_tasks_can_be_named_in_one_message(database):
     """T5: each has to be one task; to delete several is a big action."""
 

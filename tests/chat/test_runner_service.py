@@ -125,3 +125,34 @@ def test_what_a_model_costs_is_told_to_the_service(database):
             assert result.dollars == pytest.approx(6.0)
 
     run(told())
+
+
+@on_sqlite
+def test_T4_what_a_model_without_a_price_costs_is_unknown(database):
+    from bridle.chat import AgentContext
+
+    async def told():
+        async with Worker(database, scripted(call("add_task", title="x"), "ok")) as one:
+            result = await one.runner.run(AgentContext("ana", "c1"), "add x")
+            assert result.response == "Got it! Added 'x' to your list. Anything else?"
+            assert result.dollars is None
+        async with Worker(database, "responder") as one:
+            assert (await one.runner.run(AgentContext("ana", "c1"), "list")).dollars == 0
+
+    run(told())
+
+
+@on_sqlite
+def test_T4_a_limit_of_money_that_cannot_be_kept_is_refused_at_the_start(database):
+    from bridle.chat import ChatApp, ServiceLimits
+    from bridle.errors import ConfigError
+
+    limits = (ServiceLimits(dollars_a_day=0.5),)
+
+    async def told():
+        with pytest.raises(ConfigError, match=r"price of .* is unknown, so \$0.5 a day cannot"):
+            await ChatApp(database=database, provider=scripted("hi"), limits=limits).start()
+        async with ChatApp(database=database, provider="responder", limits=limits) as app:
+            assert (await app.service.reply("ana", "list")).success
+
+    run(told())

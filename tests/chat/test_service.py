@@ -320,6 +320,26 @@ def test_a_user_whose_money_is_spent_is_told_when_to_come_back(database):
     run(story())
 
 
+def test_T4_a_cost_that_nobody_knows_is_not_zero(database):
+    """T4: with a limit of money, nothing is left of the day; without one, nothing is counted."""
+
+    class Unpriced:
+        async def run(self, context, message):
+            return AgentResult(True, "done", dollars=None)
+
+    async def story():
+        service = ChatService(database, Unpriced(), ServiceLimits(dollars_a_day=1.0))
+        await service.reply("ana", "one")
+        with pytest.raises(SpentOut):
+            await service.reply("ana", "two")
+        assert (await service.reply("ben", "one")).success
+        free = ChatService(database, Unpriced(), ServiceLimits())
+        assert (await free.reply("eve", "one")).success
+        assert (await free.reply("eve", "two")).success
+
+    run(story())
+
+
 def test_a_line_that_is_too_long_is_refused(database, runner):
     async def story():
         service = ChatService(database, runner, ServiceLimits(waiting=2))

@@ -23,7 +23,7 @@ from bridle.chat.toolbox import Toolbox
 from bridle.chat.toolbox_server import ToolServer
 from bridle.chat.tools import ToolSource
 from bridle.chat.warm import warm_up
-from bridle.errors import ToolError
+from bridle.errors import ConfigError, ToolError
 
 if TYPE_CHECKING:
     from bridle.chat.data import Owned
@@ -73,14 +73,13 @@ class ChatApp:
 
     async def start(self) -> None:
         """Bring the database up to date, and load what the first message would wait for."""
-        await asyncio.to_thread(self._prepare)
-        warm: Any = getattr(self.tools, "warm", None)
         try:
-            if warm is not None:
-                await warm()
-            await self.runner.warm_up()
-        except ToolError as error:  # they are asked again with every message
-            log.warning("the chat starts without its tools: %s", error.message)
+            await asyncio.to_thread(self._prepare)
+            await self._warm_up()
+            self._check_price()
+        except BaseException:
+            await self.close()
+            raise
 
     async def close(self) -> None:
         """Leave nothing running. A database that was handed in stays open."""
@@ -101,6 +100,24 @@ class ChatApp:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+    async def _warm_up(self) -> None:
+        warm: Any = getattr(self.tools, "warm", None)
+        try:
+            if warm is not None:
+                await warm()
+            await self.runner.warm_up()
+        except ToolError as error:  # they are asked again with every message
+            log.warning("the chat starts without its tools: %s", error.message)
+
+    def _check_price(self) -> None:
+        """A limit of money can only be kept where the price is known."""
+        most, model = self.service.limits.dollars_a_day, self.runner.model
+        if most and model is not None and model.price is None:
+            raise ConfigError(
+                f"the price of {model.label} is unknown, so ${most:g} a day cannot be kept",
+                hint="Use a model with a known price, or drop the limit of money.",
+            )
 
     def _prepare(self) -> None:
         self.database.migrate()

@@ -24,7 +24,7 @@ from bridle.chat.running_applied import applied
 from bridle.chat.running_engine import Talking, choose_provider, past_of
 from bridle.chat.tools import ToolSource
 from bridle.chat.values import AgentContext, AgentResult, TurnTimeout
-from bridle.promises.provider import Provider
+from bridle.promises.provider import Provider, ProviderInfo
 from bridle.promises.session import TurnResult
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,7 @@ class AgentRunner:
         self._waiting = Confirmations(session_factory, self.limits.confirm_seconds)
         self._answers = Answers(self._waiting, self.profile)
         self._talking: Talking | None = None
+        self.model: ProviderInfo | None = None  # known once it is ready
         self._opening = asyncio.Lock()
 
     async def run(self, context: AgentContext, message: str) -> AgentResult:
@@ -71,13 +72,13 @@ class AgentRunner:
         try:
             async with asyncio.timeout(self.limits.seconds):
                 result = await self._answered(run)
-                return replace(result, dollars=run.dollars) if run.dollars else result
+                return result if run.dollars == 0 else replace(result, dollars=run.dollars)
         except TimeoutError:
             raise TurnTimeout(self._too_slow(run)) from None
         except Exception as error:  # the edge: a person reads a sentence, the log has the rest
             log.warning("a turn failed: %s", type(error).__name__)
             log.debug("a turn failed", exc_info=True)
-            return self._failed(run)
+            return replace(self._failed(run), dollars=run.dollars)
 
     async def warm_up(self) -> None:
         """Load what the first message would otherwise wait for."""
@@ -121,6 +122,7 @@ class AgentRunner:
             if self._talking is None:
                 infos = await self._source.list()
                 provider = choose_provider(self._given, self.profile)
+                self.model = provider.info
                 self._talking = Talking(provider, self.profile, infos, self.limits)
         return self._talking
 

@@ -44,7 +44,7 @@ class Run:
         self.profile = profile
         self.records: list[ToolCallRecord] = []
         self.asked: list[Asked] = []
-        self.dollars = 0.0
+        self.dollars: float | None = 0.0  # None: a model without a price has answered
         self.earlier: dict[str, Applied] = {}  # what another attempt at this turn has changed
         self.reached: set[str] = set()  # the model's own names of the calls that came this far
         self.changing: set[str] = set()  # the tools that were called and do not only read
@@ -54,6 +54,10 @@ class Run:
         self._changes = 0
         self.titles: dict[str, str] = {}  # of the things that came up, by id
         self._texts: set[str] = set()
+
+    def spend(self, cost: float, unpriced: int) -> None:
+        """What the model cost. A price that is unknown stays unknown: it is never zero."""
+        self.dollars = None if unpriced or self.dollars is None else self.dollars + cost
 
     @property
     def is_full(self) -> bool:

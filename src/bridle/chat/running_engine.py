@@ -91,7 +91,7 @@ class Talking:
             _note_refused(run, session.history.transcript)
             return result
         finally:
-            run.dollars += session.metrics.cost
+            run.spend(session.metrics.cost, session.metrics.unpriced)
             await session.close()
             del self._runs[session.id]
             self._store.delete(session.id)

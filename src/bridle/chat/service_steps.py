@@ -138,7 +138,8 @@ def finish(session: OwnedSession, work: Work, result: AgentResult, desk: Desk) -
     done = {"state": "done", "success": result.success, "finished_at": utc_now()}
     if changed(session, update(Turn).where(*ours, col(Turn.state) == "running").values(done)) != 1:
         return None
-    charge_money(session, result.dollars, desk.now)  # first: arrivals lock in this order, too
+    # first: arrivals lock in this order, too
+    charge_money(session, desk.limits, result.dollars, desk.now)
     place = work.context.conversation_id, 2 * work.arrival + 1
     message = _message(*place, "assistant", result.response)
     message.tool_calls = _calls(result) or None

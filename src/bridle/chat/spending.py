@@ -41,9 +41,15 @@ def _counted(session: OwnedSession, most: int, now: float) -> bool:
     return changed(session, more) == 1
 
 
-def charge_money(session: OwnedSession, dollars: float, now: float) -> None:
-    """What a turn cost."""
-    if dollars > 0:
+def charge_money(
+    session: OwnedSession, limits: ServiceLimits, dollars: float | None, now: float
+) -> None:
+    """What a turn cost. Where nobody knows it, nothing is left of the user's day."""
+    if dollars is None:
+        if limits.dollars_a_day:
+            day = _row(session, "day", _DAY, now)
+            day.dollars = max(day.dollars, limits.dollars_a_day)
+    elif dollars > 0:
         _row(session, "day", _DAY, now).dollars += dollars
 
 

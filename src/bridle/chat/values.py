@@ -108,13 +108,13 @@ class ToolCallRecord:
 
 @dataclass(frozen=True)
 class AgentResult:
-    """What a run came to. `dollars` is what the model cost, as far as its price is known."""
+    """What a run came to. `dollars` is what the model cost; None where its price is unknown."""
 
     success: bool
     response: str
     tool_calls: tuple[ToolCallRecord, ...] = ()
     error: str | None = None
-    dollars: float = 0.0
+    dollars: float | None = 0.0
 
     @property
     def has_tool_calls(self) -> bool:

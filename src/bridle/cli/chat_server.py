@@ -10,6 +10,7 @@ import click
 from bridle.cli.lazy import Lazy
 
 PORT = 8421
+A_MINUTE = 60  # messages of one user
 DATABASE = "BRIDLE_CHAT_DATABASE"
 TABLE = {
     "token": ("chat_server_token:command", "Make a token with which a user signs in."),
@@ -87,9 +88,17 @@ def secret_options(function: Any) -> Any:
     "--messages-a-minute",
     "a_minute",
     type=click.IntRange(0),
-    default=60,
+    default=A_MINUTE,
     show_default=True,
     help="How many messages one user may send; 0 is any number.",
+)
+@click.option(
+    "--dollars-a-day",
+    "a_day",
+    type=click.FloatRange(0),
+    default=0.0,
+    metavar="DOLLARS",
+    help="What the model may cost for one user; the price has to be known. Default: no limit.",
 )
 @click.option(
     "--allow-host",

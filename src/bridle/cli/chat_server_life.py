@@ -13,6 +13,7 @@ import click
 from msgspec.structs import replace
 
 from bridle import __version__
+from bridle.cli.chat_server import A_MINUTE
 from bridle.cli.chat_server_secret import (
     check_installed,
     database_url,
@@ -41,6 +42,8 @@ def serve(flags: dict[str, Any]) -> int:
     check_installed()
     if flags["jwks"] and flags["secret_file"]:
         raise click.UsageError("tokens are checked by --jwks or by --secret-file, not by both")
+    if flags["app"] and (flags["a_day"] or flags["a_minute"] != A_MINUTE):
+        raise click.UsageError("a chat of your own has limits of its own: ChatApp(…, limits=…)")
     _check_reach(flags)
     with _database(flags) as url:
         return run(_serve(flags, setup_of(flags, url)))
@@ -77,6 +80,7 @@ def setup_of(flags: dict[str, Any], url: str) -> "ChatSetup":
         model=flags["model"] or ("offline" if demo else ""),
         app=flags["app"],
         a_minute=flags["a_minute"],
+        a_day=flags["a_day"],
         host=flags["host"],
         allowed=tuple(flags["allowed"]),
         log=str(log_file()),

@@ -58,6 +58,13 @@ def last_title(before: Past) -> str:
     return ""
 
 
+def undone(before: Past) -> str:
+    """The title of what «undo that» means: a task that was completed just now, and nothing else."""
+    said = next((words for role, words in reversed(before) if role == "assistant"), "")
+    match = _pattern("task_completed").search(said)
+    return match["title"] if match else ""
+
+
 def _again(lines: Sequence[tuple[str, str]], tasks: list[Task]) -> list[Task]:
     """Each line's task; of several with one title, each once."""
     found: list[Task] = []

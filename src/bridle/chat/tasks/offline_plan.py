@@ -7,7 +7,7 @@ from typing import Any
 
 from bridle.chat.profile import Telling
 from bridle.chat.tasks.choosing import Task, chosen, tasks_of
-from bridle.chat.tasks.offline_past import last_title, was_asked, was_listed
+from bridle.chat.tasks.offline_past import last_title, undone, was_asked, was_listed
 from bridle.chat.tasks.offline_wish import Narrowing, Wish
 from bridle.chat.tasks.offline_words import place, understood
 from bridle.chat.tasks.sentences import task_replies
@@ -27,6 +27,7 @@ _MANY = {
     "update": "bulk_update",
 }
 _TOGETHER = 8  # tasks that one message names by their titles
+_UNDO = re.compile(r"\W*(?:please |now )?undo\b", re.IGNORECASE)
 _IT = ("it", "that", "this", "that one", "this one", "them")
 
 
@@ -168,7 +169,7 @@ def _meant(wish: Wish, turn: Turn) -> Wish | None:
             return None
         return replace(asked[0], number=wish.number, subject=wish.subject or asked[1])
     if wish.subject.lower() in _IT:
-        title = last_title(turn.before)
+        title = undone(turn.before) if _UNDO.match(turn.message) else last_title(turn.before)
         return replace(wish, subject=title) if title else None
     return wish if wish.subject or wish.number else None
 

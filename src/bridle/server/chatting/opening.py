@@ -32,6 +32,7 @@ class ChatSetup(Struct, frozen=True, kw_only=True):
     model: str = ""
     app: str = ""
     a_minute: int = 60
+    a_day: float = 0.0
     host: str = "127.0.0.1"
     port: int = 0
     allowed: tuple[str, ...] = ()
@@ -58,8 +59,5 @@ def app_of(setup: ChatSetup) -> ChatApp:
     """The task assistant, or the application that was named. Raise `ConfigError`."""
     if setup.app:
         return named_app(setup.app, setup.database, setup.model)
-    return ChatApp(
-        database=setup.database,
-        provider=setup.model or None,
-        limits=(ServiceLimits(messages_a_minute=setup.a_minute),),
-    )
+    limits = ServiceLimits(messages_a_minute=setup.a_minute, dollars_a_day=setup.a_day)
+    return ChatApp(database=setup.database, provider=setup.model or None, limits=(limits,))
