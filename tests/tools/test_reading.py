@@ -183,8 +183,8 @@ def test_names_with_control_characters_are_written_out(desk: Desk) -> None:
 
 
 def test_a_folder_without_bounds_is_listed_within_them(desk: Desk) -> None:
-    """(A13) 50,000 entries, a million in a soak."""
-    count = 1_000_000 if SOAK else 50_000
+    """(A13) 20,000 entries, a million in a soak."""
+    count = 1_000_000 if SOAK else 20_000
     folder = desk.root / "many"
     folder.mkdir()
     handle = os.open(folder, os.O_RDONLY)
@@ -199,7 +199,7 @@ def test_a_folder_without_bounds_is_listed_within_them(desk: Desk) -> None:
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     shutil.rmtree(folder)  # pytest would keep it for the next three runs
-    assert most < 20_000_000
+    assert most < (20_000_000 if SOAK else 2_000_000)
     more = "and more: the folder has over 100,000 entries" if SOAK else f"and {count - 1000:,} more"
     assert found[1000:] == [f"[… {more}; use glob]"]
     if not SOAK:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from time import thread_time
 
-SHORT = (8, 12, 16, 20, 24, 28)  # characters; enough for what doubles its time with each
+SHORT = (8, 12, 16, 18, 20, 22, 24, 26, 28)  # characters; small steps, for what doubles with each
 _USUAL = ("a", "A", "1", " ", "-", "_", ".", "/", "aA1", "a.", "a-", "a ")
 
 
