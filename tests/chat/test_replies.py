@@ -99,3 +99,33 @@ def test_a_folder_of_sentences_is_read(tmp_path):
 )
 def test_the_language_of_a_message_is_seen_where_it_can_be(message, language):
     assert language_of(message, task_replies()) == language
+
+
+@pytest.mark.parametrize(
+    ("language", "help_", "second", "again"),
+    [
+        ("es", "Puedo ", "¡Genial! He marcado 'Buy oat milk' como completada.", "oat milk"),
+        ("ar", "يمكنني ", "رائع! وضعت علامة مكتملة على 'Buy oat milk'.", "oat milk"),
+    ],
+)
+def test_T5_a_whole_talk_is_in_the_users_language(sqlite_url, language, help_, second, again):
+    """T5: talk as well, and «the second one» after a question in that language."""
+    from runner_rig import chatting
+
+    from bridle.chat import Database
+    from rig import run
+
+    async def told():
+        database = Database(sqlite_url)
+        async with chatting(database) as chat:
+            for talk in ("hello", "thanks", "what can you do?", "blah blah"):
+                said = await chat.say(talk, language=language)
+                assert not any(word in said for word in ("What", "Hello", "welcome", "I can"))
+            assert said.startswith(help_)
+            await chat.say("add tasks: Buy milk, Buy oat milk", language=language)
+            await chat.say("complete milk", language=language)
+            assert await chat.say("the second one", language=language) == second
+            assert again in await chat.say("undo that", language=language)
+        database.close()
+
+    run(told())

@@ -113,9 +113,11 @@ class ChatApp:
     def _check_price(self) -> None:
         """A limit of money can only be kept where the price is known."""
         most, model = self.service.limits.dollars_a_day, self.runner.model
-        if most and model is not None and model.price is None:
+        limited = most or self.runner.limits.money
+        if limited and model is not None and model.price is None:
+            of_what = "a day" if most else "a message"
             raise ConfigError(
-                f"the price of {model.label} is unknown, so ${most:g} a day cannot be kept",
+                f"the price of {model.label} is unknown, so ${limited:g} {of_what} cannot be kept",
                 hint="Use a model with a known price, or drop the limit of money.",
             )
 

@@ -149,7 +149,8 @@ class AgentRunner:
         fallback = expected or self.profile.otherwise(telling) or telling.say("unclear")
         fine = ended.ok and all(one.ok for one in run.records) and (run.records or not expected)
         wanted = "" if foreign and fine else expected  # a language that only the model speaks
-        text = guarded(ended.text, wanted, facts, fallback)
+        said = telling.replies.again(run.context.language, ended.text)  # rules speak English
+        text = guarded(said, wanted, facts, fallback)
         trouble = telling.say("system_error")
         failed = text == trouble
         return AgentResult(not failed, text, tuple(run.records), text if failed else None)

@@ -32,6 +32,14 @@ class Replies:
             raise KeyError(f"there is no sentence {key!r}")
         return _PLACE.sub(lambda place: str(words.get(place[1], place[0])), sentence)
 
+    def again(self, language: str, text: str) -> str:
+        """A whole fixed sentence in English, said in that language; other words as they are."""
+        if (known := self.known(language)) != FALLBACK:
+            for key, sentence in self.languages.get(FALLBACK, {}).items():
+                if sentence == text:
+                    return self.say(known, key)
+        return text
+
     def find(self, language: str, key: str) -> str | None:
         """The sentence as it is written, in that language or else in English."""
         found = self.languages.get(self.known(language), {}).get(key)

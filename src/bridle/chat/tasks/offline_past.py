@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from bridle.chat.guard_titles import shown
+from bridle.chat.replies import FALLBACK
 from bridle.chat.tasks.choosing import Task
 from bridle.chat.tasks.offline_wish import Wish
 from bridle.chat.tasks.offline_words import understood
@@ -31,7 +32,7 @@ def was_asked(before: Past) -> tuple[Wish, str] | None:
     """What the user wanted when we asked which task, and the words that fit several."""
     if len(before) < 2 or before[-1][0] != "assistant":
         return None
-    match = _pattern("ambiguous").search(before[-1][1])
+    match = _said("ambiguous", before[-1][1])
     if match is None:
         return None
     said = next((words for role, words in reversed(before[:-1]) if role == "user"), "")
@@ -53,7 +54,7 @@ def last_title(before: Past) -> str:
         if role != "assistant":
             continue
         for key in _NAMING:
-            if match := _pattern(key).search(words):
+            if match := _said(key, words):
                 return match["title"]
     return ""
 
@@ -61,7 +62,7 @@ def last_title(before: Past) -> str:
 def undone(before: Past) -> str:
     """The title of what «undo that» means: a task that was completed just now, and nothing else."""
     said = next((words for role, words in reversed(before) if role == "assistant"), "")
-    match = _pattern("task_completed").search(said)
+    match = _said("task_completed", said)
     return match["title"] if match else ""
 
 
@@ -78,10 +79,21 @@ def _again(lines: Sequence[tuple[str, str]], tasks: list[Task]) -> list[Task]:
     return found
 
 
+def _said(key: str, words: str) -> re.Match[str] | None:
+    """Where a text holds that sentence of ours, in whichever language we said it."""
+    found = (pattern.search(words) for pattern in _patterns(key))
+    return next((match for match in found if match), None)
+
+
 @cache
-def _pattern(key: str) -> re.Pattern[str]:
-    """A sentence in English, as something to be found again."""
-    sentence = task_replies().find("en", key) or ""
+def _patterns(key: str) -> tuple[re.Pattern[str], ...]:
+    """A sentence in every language, as something to be found again; English first."""
+    replies = task_replies()
+    names = sorted(replies.languages, key=lambda name: name != FALLBACK)
+    return tuple(map(_pattern, dict.fromkeys(replies.find(name, key) or "" for name in names)))
+
+
+def _pattern(sentence: str) -> re.Pattern[str]:
     pieces = re.split(r"\{(\w+)\}", sentence)
     names = [f"(?P<{word}>.+?)" if at % 2 else re.escape(word) for at, word in enumerate(pieces)]
     return re.compile("".join(names), re.DOTALL)
