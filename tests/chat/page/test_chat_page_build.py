@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import subprocess
 
 import pytest
 
@@ -21,6 +22,17 @@ def test_what_is_committed_is_what_the_sources_build(tmp_path):
     said = built("chat", str(tmp_path / "page"))
     assert (said.returncode, said.stderr) == (0, "")
     assert files(tmp_path / "page") == files(PAGE), "the chat's page is another now: run make page"
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
+@pytest.mark.parametrize("name", ["page", "chat_page"])
+def test_everything_that_a_page_needs_is_committed(name):
+    """A script that only this machine has would leave everybody else with an empty page."""
+    folder = PAGE.parent / name
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "."], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert set(listed.stdout.strip("\0").split("\0")) == {str(one) for one in files(folder)}
 
 
 def test_it_is_small_and_everything_comes_from_below_chat(page):
