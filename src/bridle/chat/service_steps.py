@@ -13,19 +13,18 @@ Everything blocks, and runs in a session that belongs to the user.
 from dataclasses import dataclass
 from typing import Any
 
-from sqlmodel import col, func, select, update
+from sqlmodel import col, select
 
-from bridle.chat.data import Conversation, OwnedSession, StoredMessage, Turn, utc_now
-from bridle.chat.data.changing import changed, returned
+from bridle.chat import service_rows as rows
+from bridle.chat.data import Conversation, OwnedSession, StoredMessage, Turn
 from bridle.chat.leases import is_dead
 from bridle.chat.refusals import Crowded, KeyReused, UnknownConversation
 from bridle.chat.service_pages import UNKNOWN
 from bridle.chat.service_values import Asked, Reply, ServiceLimits
 from bridle.chat.spending import charge_message, charge_money
-from bridle.chat.values import AgentContext, AgentResult, MessageHistory
+from bridle.chat.values import AgentContext, AgentResult
 
 _TITLE = 60
-_OPEN = ("waiting", "running")  # named, so that an index finds them among thousands that are done
 
 
 @dataclass(frozen=True)
@@ -84,17 +83,29 @@ def arrive(session: OwnedSession, asked: Asked, desk: Desk) -> Place:
         return Place(known.id, known.conversation_id, known.arrival, known=True)
     charge_message(session, desk.limits, desk.now)
     conversation_id, arrival = _conversation(session, asked)
-    waiting = _open_turns(session, conversation_id) if arrival else 0
+    waiting = rows.count_open(session, conversation_id) if arrival else 0
     if waiting >= desk.limits.waiting:
         raise Crowded(
             "Many of your messages still wait for their answers here. Please wait a moment.",
             retry_after=5.0,
         )
-    turn = _new_turn(conversation_id, arrival, asked)
-    session.add(turn)
-    session.add(_message(conversation_id, 2 * arrival, "user", asked.message))
-    work = _take(session, turn, desk, asked.message) if waiting == 0 else None
-    return Place(turn.id, conversation_id, arrival, known=False, work=work)
+    lease = (desk.worker, desk.now + desk.limits.lease) if waiting == 0 else None
+    turn_id = rows.keep_turn(session, asked, (conversation_id, arrival), lease)
+    rows.keep_message(session, conversation_id, 2 * arrival, "user", asked.message)
+    work = None
+    if lease is not None:
+        history = rows.before(session, conversation_id, arrival, desk.limits.history)
+        zone, language = rows.setting_of(asked)
+        context = AgentContext(
+            asked.user_id,
+            conversation_id,
+            history,
+            turn_id=turn_id,
+            timezone=zone,
+            language=language,
+        )
+        work = Work(turn_id, arrival, 1, 1, context, asked.message)
+    return Place(turn_id, conversation_id, arrival, known=False, work=work)
 
 
 def look(session: OwnedSession, place: Place, desk: Desk) -> Reply | Head:
@@ -134,17 +145,15 @@ def renew(session: OwnedSession, work: Work, desk: Desk) -> bool:
 
 def finish(session: OwnedSession, work: Work, result: AgentResult, desk: Desk) -> Reply | None:
     """Keep the reply; nothing, if somebody else holds the turn by now."""
-    ours = col(Turn.id) == work.turn_id, col(Turn.fence) == work.fence
-    done = {"state": "done", "success": result.success, "finished_at": utc_now()}
-    if changed(session, update(Turn).where(*ours, col(Turn.state) == "running").values(done)) != 1:
+    if not rows.end_turn(session, work.turn_id, work.fence, result.success):
         return None
     # first: arrivals lock in this order, too
     charge_money(session, desk.limits, result.dollars, desk.now)
-    place = work.context.conversation_id, 2 * work.arrival + 1
-    message = _message(*place, "assistant", result.response)
-    message.tool_calls = _calls(result) or None
-    session.add(message)
-    return _to_reply(message, result.success)
+    place, said = work.context.conversation_id, result.response
+    calls = _calls(result)
+    its = 2 * work.arrival + 1
+    message_id = rows.keep_message(session, place, its, "assistant", said, calls)
+    return Reply(said, place, message_id, False, result.success, tuple(calls))
 
 
 def release(session: OwnedSession, work: Work) -> None:
@@ -172,9 +181,7 @@ def _conversation(session: OwnedSession, asked: Asked) -> tuple[str, int]:
         session.add(found)
         session.flush()
         return found.id, 0
-    more = {"arrivals": col(Conversation.arrivals) + 1, "updated_at": utc_now()}
-    there = update(Conversation).where(col(Conversation.id) == asked.conversation_id).values(more)
-    arrivals = returned(session, there.returning(col(Conversation.arrivals)))
+    arrivals = rows.count_arrival(session, asked.conversation_id)
     if arrivals is None:
         raise _unknown()
     return asked.conversation_id, arrivals - 1
@@ -186,48 +193,18 @@ def _unknown() -> UnknownConversation:
 
 def _open(conversation_id: str) -> Any:
     mine = Turn.conversation_id == conversation_id
-    return select(Turn).where(mine, col(Turn.state).in_(_OPEN)).order_by(col(Turn.arrival))
+    return select(Turn).where(mine, col(Turn.state).in_(rows.OPEN)).order_by(col(Turn.arrival))
 
 
-def _open_turns(session: OwnedSession, conversation_id: str) -> int:
-    mine = Turn.conversation_id == conversation_id
-    counted = select(func.count()).select_from(Turn).where(mine, col(Turn.state).in_(_OPEN))
-    return session.exec(counted).one()
-
-
-def _new_turn(conversation_id: str, arrival: int, asked: Asked) -> Turn:
-    return Turn(
-        user_id=asked.user_id,
-        conversation_id=conversation_id,
-        arrival=arrival,
-        key=asked.key or None,
-        body=asked.body,
-        timezone=_plain(asked.setting.timezone, 64) or "UTC",
-        language=_plain(asked.setting.language, 35),
-    )
-
-
-def _plain(word: str, longest: int) -> str:
-    """A word of the caller's as it can be kept, or nothing."""
-    return word if word.isascii() and word.isprintable() and len(word) <= longest else ""
-
-
-def _message(conversation_id: str, position: int, role: str, content: str) -> StoredMessage:
-    """A message of the session's owner."""
-    place = {"conversation_id": conversation_id, "position": position}
-    return StoredMessage(**place, role=role, content=content)  # type: ignore[arg-type]
-
-
-def _take(session: OwnedSession, turn: Turn, desk: Desk, message: str | None = None) -> Work:
+def _take(session: OwnedSession, turn: Turn, desk: Desk) -> Work:
     turn.state, turn.worker = "running", desk.worker
     turn.lease_until = desk.now + desk.limits.lease
     turn.fence += 1
     turn.attempts += 1
-    if message is None:
-        mine = StoredMessage.conversation_id == turn.conversation_id
-        its = StoredMessage.position == 2 * turn.arrival
-        message = session.exec(select(StoredMessage.content).where(mine, its)).one()
-    history = _before(session, turn, desk.limits.history)
+    mine = StoredMessage.conversation_id == turn.conversation_id
+    its = StoredMessage.position == 2 * turn.arrival
+    message = session.exec(select(StoredMessage.content).where(mine, its)).one()
+    history = rows.before(session, turn.conversation_id, turn.arrival, desk.limits.history)
     context = AgentContext(
         turn.user_id,
         turn.conversation_id,
@@ -238,20 +215,6 @@ def _take(session: OwnedSession, turn: Turn, desk: Desk, message: str | None = N
         retried=turn.fence > 1,
     )
     return Work(turn.id, turn.arrival, turn.fence, turn.attempts, context, message)
-
-
-def _before(session: OwnedSession, turn: Turn, count: int) -> tuple[MessageHistory, ...]:
-    """The last messages before a turn's own, oldest first: never more than `count`."""
-    if turn.arrival == 0:
-        return ()
-    mine = StoredMessage.conversation_id == turn.conversation_id
-    until = col(StoredMessage.position) < 2 * turn.arrival
-    newest = col(StoredMessage.position).desc()
-    said = StoredMessage.role, StoredMessage.content, StoredMessage.created_at
-    asked = select(*said, col(StoredMessage.tool_calls)).where(mine, until)
-    with session.no_autoflush:
-        rows = session.exec(asked.order_by(newest).limit(count)).all()
-    return tuple(MessageHistory(*row[:3], tuple(row[3]) if row[3] else None) for row in rows[::-1])
 
 
 def _held(session: OwnedSession, work: Work) -> Turn | None:

@@ -4,14 +4,21 @@ A user is charged in the same transaction in which the message is accepted, so t
 processes lets more through. A message that is answered again from its key costs nothing.
 """
 
-from sqlmodel import col, delete, update
+from sqlmodel import col, delete
 
 from bridle.chat.data import OwnedSession, Spent
-from bridle.chat.data.changing import changed
+from bridle.chat.data.fixed import changing, given, table_of
 from bridle.chat.refusals import SpentOut, TooManyMessages
 from bridle.chat.service_values import ServiceLimits
 
 _MINUTE, _DAY = 60.0, 86_400.0
+_SPENT = table_of(Spent).c
+_COUNT = changing(
+    Spent,
+    {"messages": _SPENT.messages + 1},
+    _SPENT.period == given("stretch"),
+    _SPENT.messages < given("most"),
+)
 
 
 def charge_message(session: OwnedSession, limits: ServiceLimits, now: float) -> None:
@@ -36,9 +43,8 @@ def charge_message(session: OwnedSession, limits: ServiceLimits, now: float) -> 
 
 def _counted(session: OwnedSession, most: int, now: float) -> bool:
     """One more in this minute, in one query; not where it is the first or one too many."""
-    here = col(Spent.period) == f"minute:{int(now // _MINUTE)}", col(Spent.messages) < most
-    more = update(Spent).where(*here).values(messages=col(Spent.messages) + 1)
-    return changed(session, more) == 1
+    here = {"stretch": f"minute:{int(now // _MINUTE)}", "most": most}
+    return _COUNT.said(session, here).rowcount == 1
 
 
 def charge_money(

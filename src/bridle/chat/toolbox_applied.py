@@ -17,8 +17,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlmodel import Session
 
 from bridle.chat.binding import Binding
-from bridle.chat.data import Operation, OwnedSession
+from bridle.chat.data import OwnedSession
 from bridle.chat.data.engines import READS
+from bridle.chat.data.operations import Known, keep_operation, known_operation
 from bridle.chat.data.turns import is_over
 from bridle.chat.refusals import Unavailable
 from bridle.chat.toolbox import Call, Tool, Toolbox, ToolFailed
@@ -94,7 +95,7 @@ class Applying:
     ) -> dict[str, Any]:
         with self._session(binding) as session:
             if binding.operation:
-                known = session.get(Operation, (binding.user_id, binding.operation))
+                known = known_operation(session, binding.operation)
                 if known is not None:
                     return _again(known, tool, digest)
                 if is_over(session, _turn(binding.operation)):
@@ -103,13 +104,14 @@ class Applying:
             if not found["success"]:
                 session.rollback()
             if binding.operation:
-                session.add(_row(tool, digest, found, binding.operation))
+                turn, done = _turn(binding.operation), Known(tool.info.name, digest, found)
+                keep_operation(session, binding.operation, turn, done)
             session.commit()
             return found
 
     def _answered(self, tool: Tool, digest: str, binding: Binding) -> dict[str, Any]:
         with self._session(binding, reads=True) as session:
-            known = session.get(Operation, (binding.user_id, binding.operation))
+            known = known_operation(session, binding.operation)
             if known is None:
                 raise Unavailable(TROUBLE)
             return _again(known, tool, digest)
@@ -135,9 +137,8 @@ class Applying:
         found = failed("invalid_input", _NOT_YOURS, refused=sorted({_short(one) for one in words}))
         key = f"refused:{uuid4()}"
         with self._session(binding) as session:
-            row = _row(tool, digest, found, key)
-            row.turn_id = _turn(binding.operation)
-            session.add(row)
+            done = Known(tool.info.name, digest, found)
+            keep_operation(session, key, _turn(binding.operation), done)
             session.commit()
         return found
 
@@ -162,17 +163,11 @@ def _plain(data: Any) -> Any:
     return json.loads(json.dumps(data, allow_nan=False))
 
 
-def _again(known: Operation, tool: Tool, digest: str) -> dict[str, Any]:
+def _again(known: Known, tool: Tool, digest: str) -> dict[str, Any]:
     if (known.tool, known.arguments) != (tool.info.name, digest):
         log.warning("an operation of %s came again as another call", tool.info.name)
         return failed("invalid_input", "That was asked already, in another way.")
     return dict(known.result)
-
-
-def _row(tool: Tool, digest: str, found: dict[str, Any], key: str) -> Operation:
-    return Operation(
-        key=key, turn_id=_turn(key), tool=tool.info.name, arguments=digest, result=found
-    )  # type: ignore[call-arg]
 
 
 def _turn(operation: str) -> str:

@@ -1,7 +1,11 @@
 """Whether a turn is over: a worker that was thought dead and comes back applies no more."""
 
+from bridle.chat.data.fixed import given, read, reading, table_of
 from bridle.chat.data.owned import OwnedSession
 from bridle.chat.data.tables import Turn
+
+_TURN = table_of(Turn).c
+_STATE = read(reading(Turn, (_TURN.state,), _TURN.id == given("turn")).with_for_update(read=True))
 
 
 def is_over(session: OwnedSession, turn_id: str) -> bool:
@@ -11,5 +15,4 @@ def is_over(session: OwnedSession, turn_id: str) -> bool:
     """
     if not turn_id:
         return False
-    turn = session.get(Turn, turn_id, with_for_update={"read": True})
-    return turn is not None and turn.state == "done"
+    return _STATE.said(session, {"turn": turn_id}).scalar_one_or_none() == "done"
