@@ -85,10 +85,10 @@ def test_a_storm_of_resizes_while_it_streams_ends_in_order(tmp_path):
     run(story())
 
 
-@pytest.mark.parametrize("palette", [DARK, LIGHT])
-def test_themes_change_what_is_drawn(tmp_path, palette):
+@pytest.mark.parametrize(("chosen", "palette"), [("dark", DARK), ("light", LIGHT)])
+def test_themes_change_what_is_drawn(tmp_path, chosen, palette):
     async def story():
-        async with app_at(own_house(tmp_path, {"text": "Hello."}), theme=palette.name) as pilot:
+        async with app_at(own_house(tmp_path, {"text": "Hello."}), theme=chosen) as pilot:
             await say(pilot, "hi")
             svg = pilot.app.export_screenshot()
             assert palette.background in svg

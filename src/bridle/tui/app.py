@@ -42,6 +42,7 @@ class BridleApp(App[int], inherit_bindings=False):
         self.failure: BaseException | None = None
         self._is_lent = False  # the terminal, to an editor
         self._early: list[events.Event] | None = []  # typed before there was anything to type into
+        self._styled = ""  # the theme of the first picture
         for palette in (DARK, LIGHT):
             self.register_theme(theme_of(palette))
         self.theme = theme_name(first_theme(theme, os.environ), os.environ)
@@ -70,6 +71,11 @@ class BridleApp(App[int], inherit_bindings=False):
         """The one screen."""
         return self.chat
 
+    def on_load(self) -> None:
+        """The first picture is styled once, in the colours that were chosen by now."""
+        self._styled = self.theme
+        self.stylesheet.set_variables(self.get_css_variables())
+
     async def on_event(self, event: events.Event) -> None:
         """Keys that come before the composer is there wait for it."""
         if self._early is not None and isinstance(event, events.Key | events.Paste):
@@ -82,6 +88,16 @@ class BridleApp(App[int], inherit_bindings=False):
         while self._early:
             await super().on_event(self._early.pop(0))
         self._early = None
+        if self.theme != self._styled:
+            self.refresh_css(animate=False)
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Style everything anew; before the first picture nothing has an old style.
+
+        Textual does so once at every start, for a theme that it was told about too late.
+        """
+        if self._early is None:
+            super().refresh_css(animate)
 
     def watch_theme(self, theme: str) -> None:
         """Other colours for what draws its own."""

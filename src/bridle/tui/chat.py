@@ -31,7 +31,6 @@ from bridle.tui.composer import Composer, Sent
 from bridle.tui.composer_screen import Commanding
 from bridle.tui.conversation import Conversation
 from bridle.tui.house import House
-from bridle.tui.questions_flow import QuestionsFlow
 from bridle.tui.screen_following import Following, Frames
 from bridle.tui.screen_keys import KEYS
 from bridle.tui.side import Side
@@ -59,6 +58,7 @@ class ChatScreen(Commanding):
     ChatScreen.-small #middle, ChatScreen.-small Bar { display: none; }
     ChatScreen.-small #small { display: block; }
     """
+    AUTO_FOCUS = "Lines"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(one.key, one.action, one.meaning, show=False, priority=one.first) for one in KEYS
     ]
@@ -83,7 +83,6 @@ class ChatScreen(Commanding):
         self.side = Side(palette)
         self.bar = Bar(palette)
         self.composer = self.make_composer()
-        self.questions = QuestionsFlow(lambda: bool(self.composer.text), self._write_on)
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -91,7 +90,6 @@ class ChatScreen(Commanding):
             with Vertical(id="left"):
                 yield self.conversation
                 yield self.working
-                yield self.questions
                 yield self.composer
             yield self.side
         yield self.bar
@@ -129,7 +127,12 @@ class ChatScreen(Commanding):
         return self._open.is_set() and self.following is not None and self.following.is_live
 
     async def _painted(self) -> None:
-        """The first picture stands: keys are taken, the house is opened."""
+        """The first picture stands: what it did not need comes, keys are taken, the house opens."""
+        from bridle.tui.questions_flow import QuestionsFlow
+
+        self.questions = QuestionsFlow(lambda: bool(self.composer.text), self._write_on)
+        await self.query_one("#left").mount(self.questions, before=self.composer)
+        self.is_whole = True
         await self.app.take_keys()  # type: ignore[attr-defined]
         self.run_worker(self._enter(), group="house")
 
@@ -267,7 +270,8 @@ class ChatScreen(Commanding):
 
     def on_unmount(self) -> None:
         """The window has its own title again."""
-        self.questions.restore_title()
+        if self.is_whole:
+            self.questions.restore_title()
 
     async def _take(self, text: str, when: Sent) -> None:
         """In the order in which it was typed: a prompt behind `/new` or `/mode` is for what holds

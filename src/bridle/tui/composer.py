@@ -93,8 +93,7 @@ class Composer(Vertical):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """The list, and the lines below it."""
-        yield self._list
+        """The lines; the list above them comes with the first choices."""
         with Horizontal():
             yield Static("›", id="sign")
             yield self._lines
@@ -256,5 +255,7 @@ class Composer(Vertical):
             self._offer(found)
 
     def _offer(self, choices: Sequence[Choice]) -> None:
+        if choices and not self._list.is_attached:
+            self.mount(self._list, before=0)
         self._list.offer(choices)
         self._lines.listing = self._list.is_open

@@ -3,6 +3,7 @@
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from textual import events
 from textual.screen import Screen
 
 from bridle.errors import AgentError
@@ -31,11 +32,12 @@ class Acts(Screen[None]):
     carrying: "Carrying | None"
     conversation: "Conversation"
     composer: "Composer"
-    questions: "QuestionsFlow"
+    questions: "QuestionsFlow"  # there once the screen is whole
     side: "Side"
     bar: "Bar"
     _asked_to_leave = float("-inf")
     _thoughts_open = False
+    is_whole = False  # is there also what the first picture does not show?
 
     def tell(self, text: str, tone: str = "dim", mark: str = "·") -> None:
         """A line to the person, in the conversation."""
@@ -123,11 +125,15 @@ class Acts(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A question that is looked at has these keys for itself."""
-        return not (action in ("page", "mode") and self.questions.panel.has_focus)
+        asks = self.is_whole and self.questions.panel.has_focus
+        return not (action in ("page", "mode") and asks)
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
         """What was pressed over there answers nothing here."""
-        self.questions.panel.draw()
+        if self.is_whole:
+            self.questions.panel.draw()
+        else:
+            event.refresh_styles = False  # everything was styled a moment ago
 
     def action_tray(self) -> None:
         """The questions of all sessions."""
