@@ -79,7 +79,7 @@ class Marking:
             "steps": [self._step(one) for one in steps],
             "statements": len(said),
             "calls": sum("call" in one for one in steps),
-            "period": next((g["pk_2"] for _, g in said if "minute:" in str(g.get("pk_2"))), ""),
+            "period": next(v for _, g in said for v in g.values() if str(v).startswith("minute:")),
         }
 
     def _step(self, step: Step) -> Step:
@@ -95,7 +95,7 @@ class Marking:
             return ["json", value.obj]
         if isinstance(value, datetime):
             return ["now"]
-        if name.startswith("arrival"):
+        if name == "arrival":
             return ["arrival", value - self._arrival]
         if name.startswith("position"):
             return ["position", value - 2 * self._arrival]
@@ -130,7 +130,7 @@ class Telling:
     def heard(self, names: list[str], rows: list[Any]) -> None:
         """What a statement found: of a conversation, how far it is."""
         if rows and "arrivals" in names:
-            self._arrival = rows[0][names.index("arrivals")]
+            self._arrival = rows[0][names.index("arrivals")] - 1  # its own is counted already
 
     def _value(self, kind: str, *more: Any) -> Any:
         if kind == "is":
