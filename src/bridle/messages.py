@@ -89,6 +89,9 @@ class Message(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True)
     @property
     def content(self) -> str:
         """All text, joined."""
+        parts = self.parts
+        if len(parts) == 1 and isinstance(parts[0], Text):
+            return parts[0].text
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property

@@ -148,7 +148,7 @@ def read_messages(
         for output in message.tool_results:
             if (call := calls.get(output.call_id)) is not None:
                 records.append(ToolCallRecord(call.name, call.arguments, _result(output.text)))
-    before = tuple((one.role, one.content) for one in messages[:place] if one.content)
+    before = tuple((one.role, said) for one in messages[:place] if (said := one.content))
     return (messages[place].content if messages else ""), tuple(records), before
 
 

@@ -7,12 +7,22 @@ from sqlalchemy import and_, func, not_, or_
 from sqlmodel import col, select
 
 from bridle.chat.data import Task
+from bridle.chat.data.fixed import adding, table_of
 from bridle.chat.toolbox import Call, ToolFailed
 
 Status = Literal["all", "open", "done"]
 Due = Literal["any", "today", "tomorrow", "overdue", "this_week", "next_week", "none"]
 _LARGEST = 2**31 - 1
 _SEARCHED = 5_000  # tasks that one search looks at, the newest
+_NEW = adding(Task)
+_GIVEN = tuple(one.name for one in table_of(Task).c if one.name not in ("id", "user_id"))
+
+
+def put(call: Call, task: Task) -> Task:
+    """Put a new task on the user's list, where it gets its number."""
+    kept = _NEW.said(call.session, {one: getattr(task, one) for one in _GIVEN})
+    task.id = (kept.inserted_primary_key or (None,))[0]
+    return task
 
 
 def found(call: Call, task_id: int) -> Task:

@@ -58,9 +58,7 @@ def add_task(
     task = Task(title=title_of(title), notes=notes_of(notes), priority=priority_of(priority))  # type: ignore[call-arg]
     task.tags = tags_of(tags)
     put_due(task, due_of(due, call.now) if due.strip() else None)
-    call.session.add(task)
-    call.session.flush()
-    return to_wire(task, call.binding.zone)
+    return to_wire(store.put(call, task), call.binding.zone)
 
 
 @TASKS.tool(reads=True)
