@@ -14,6 +14,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Static
 from textual.worker import Worker
@@ -44,7 +45,7 @@ _LATER = 0.2  # seconds
 _LEAST = (24, 7)  # columns and rows that something can be shown in
 
 
-class ChatScreen(Commanding):
+class ChatScreen(Commanding, Screen[None]):
     """One conversation at a time."""
 
     DEFAULT_CSS = """

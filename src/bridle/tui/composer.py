@@ -98,7 +98,7 @@ class Composer(Vertical):
             yield Static("›", id="sign")
             yield self._lines
 
-    async def on_mount(self) -> None:
+    def on_mount(self) -> None:
         """Earlier prompts are read beside."""
         self.run_worker(asyncio.to_thread(self.prompts.load), group="history")
 

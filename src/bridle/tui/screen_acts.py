@@ -4,7 +4,6 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from textual import events
-from textual.screen import Screen
 
 from bridle.errors import AgentError
 from bridle.tui.blocks import Said, Thought
@@ -12,6 +11,8 @@ from bridle.tui.clean import clean
 from bridle.tui.screen_keys import help_lines
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from bridle.policy import Mode
     from bridle.tui.bar import Bar
     from bridle.tui.carrying import Carrying
@@ -21,11 +22,15 @@ if TYPE_CHECKING:
     from bridle.tui.questions_flow import QuestionsFlow
     from bridle.tui.side import Side
 
+    _Base = Screen[None]
+else:
+    _Base = object  # the screen itself is one: Textual takes its time over each class of its own
+
 AGAIN = 2.0  # seconds within which a second Ctrl-C leaves
 _NEXT: "dict[str, Mode]" = {"ask": "edits", "edits": "plan", "plan": "ask", "auto": "ask"}
 
 
-class Acts(Screen[None]):
+class Acts(_Base):
     """The actions; what they act on is made by the screen."""
 
     house: "House | None"
