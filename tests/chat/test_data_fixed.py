@@ -1,0 +1,56 @@
+"""T3: statements that are built once are about their session's owner, whatever they are handed."""
+
+import pytest
+from sqlmodel import select
+
+from bridle.chat.data import Task
+from bridle.chat.data.fixed import adding, changing, given, read, reading, table_of
+from bridle.chat.data.operations import Known, keep_operation, known_operation
+from bridle.chat.data.tables import Operation, utc_now
+from bridle.chat.refusals import ForeignRow
+
+TASK = table_of(Task).c
+READ = read(reading(Task, (TASK.title,), TASK.title == given("called")))
+RENAME = changing(Task, {"title": given("better")}, TASK.title == given("called"))
+ADD = adding(Operation)
+ROW = {"key": "k", "turn_id": "", "tool": "t", "arguments": "", "result": {}}
+
+
+@pytest.fixture
+def hers(database):
+    """A task of Ana's."""
+    with database.owned("ana") as session, session.begin():
+        session.add(Task(title="of ana"))
+    return "of ana"
+
+
+def test_rows_of_somebody_else_are_neither_read_nor_changed(database, hers):
+    with database.owned("ben") as session, session.begin():
+        for names in ({}, {"whose": "ana"}, {"user_id": "ana"}):
+            assert READ.said(session, {"called": hers, **names}).all() == []
+        assert RENAME.said(session, {"called": hers, "better": "x", "whose": "ana"}).rowcount == 0
+    with database.owned("ana") as session:
+        assert READ.said(session, {"called": hers}).scalars().all() == [hers]
+
+
+def test_a_row_is_its_sessions_owners_even_if_it_is_said_to_be_anothers(database):
+    with database.owned("ben") as session, session.begin():
+        ADD.said(session, {**ROW, "user_id": "ana", "created_at": utc_now()})
+    with database.owned("ana") as session:
+        assert session.exec(select(Operation)).all() == []
+        assert known_operation(session, "k") is None
+    with database.owned("ben") as session:
+        assert known_operation(session, "k") == Known("t", "", {})
+
+
+def test_a_session_of_nobody_says_nothing(database, hers):
+    with database.session_factory() as session:
+        with pytest.raises(ForeignRow):
+            READ.said(session, {"called": hers})
+        with pytest.raises(ForeignRow):
+            keep_operation(session, "k", "", Known("t", "", {}))
+
+
+def test_a_query_that_does_not_say_whose_rows_it_is_about_is_not_kept():
+    with pytest.raises(ForeignRow):
+        read(select(TASK.title))
