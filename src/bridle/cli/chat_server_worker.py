@@ -5,6 +5,7 @@ and it stops. On standard output it says one line: that it is ready, or why it i
 """
 
 import asyncio
+import gc
 import os
 import signal
 import socket
@@ -22,6 +23,7 @@ from bridle.server.chatting.life import ChatServing
 from bridle.server.chatting.opening import ChatSetup, server_of
 
 DEADLINE = 10.0  # seconds that an orderly stop may take
+_GARBAGE = 10_000  # new objects after which cycles among them are looked for
 
 
 class Up(msgspec.Struct, frozen=True):
@@ -37,6 +39,7 @@ async def work(setup: ChatSetup, listening: socket.socket) -> int:
     with on_signals(asked.set, *ENDING):
         serving = ChatServing(server_of(setup), listening)
         await serving.start()
+        _settle()
         _say(Up())
         with _parent(asked):
             waiting = [asyncio.ensure_future(asked.wait()), asyncio.ensure_future(serving.ended())]
@@ -45,6 +48,13 @@ async def work(setup: ChatSetup, listening: socket.socket) -> int:
         for one in waiting:
             one.cancel()
     return 0
+
+
+def _settle() -> None:
+    """What is loaded by now stays: nobody need look through it for garbage again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GARBAGE)
 
 
 @contextmanager
