@@ -11,6 +11,7 @@ from bridle.cli.chat_preface import ChatPreface
 from bridle.cli.house_here import OwnHouse
 from bridle.cli.setup import Setup
 from bridle.tui.app import BridleApp
+from bridle.tui.composer_lines import Lines
 from tui.obeying_rig import press
 from tui.screen_rig import app_at, say, shows, until
 
@@ -250,6 +251,8 @@ async def rewound(folder, **more):
         await say(pilot, "and how are you?")
         await say(pilot, "/rewind", wait=False)
         await shows(pilot, "taken back")
+        lines = pilot.app.chat.query_one(Lines)
+        await until(pilot, lambda: lines.has_focus and lines.text == "and how are you?")
         yield pilot
 
 

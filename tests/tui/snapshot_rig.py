@@ -51,6 +51,9 @@ async def still(pilot):
         field.cursor_blink = False
         field._pause_blink()
         field._cursor_visible = True
+        if (drawn := getattr(field, "_line_cache", None)) is not None:
+            drawn.clear()  # a line in whose moment the cursor was away looks the same to it
+            field.refresh()
     await pilot.pause()
 
 

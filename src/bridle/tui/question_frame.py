@@ -163,6 +163,11 @@ class QuestionFrame(Vertical):
             if not self._guard.is_drawn:
                 self.draw()
 
+    def on_question_sheet_laid(self) -> None:
+        """What was true of its size before is no longer."""
+        if self.is_open and self._guard.is_drawn:
+            self.call_after_refresh(self._look)
+
     def _say(self, words: str) -> None:
         self._said = words
         self._foot()

@@ -11,6 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.events import Resize
 from textual.geometry import Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -52,6 +53,9 @@ class QuestionSheet(ScrollView, can_focus=False):
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"sheet--{kind}" for kind in (*_KINDS, *_CHANGES)}
+
+    class Laid(Message):
+        """It has another size now."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,9 +105,10 @@ class QuestionSheet(ScrollView, can_focus=False):
             self.scroll_to(y=max(0, line - high + 1), animate=False, force=True)
 
     def on_resize(self, event: Resize) -> None:
-        """Write for the new width."""
+        """Write for the new width; whoever says how much lies below has to look again."""
         if self.scrollable_content_region.width != self._width:
             self._rewrite()
+        self.post_message(self.Laid())
 
     def _rewrite(self) -> None:
         # one column is kept free for the bar, so that it does not change what is folded

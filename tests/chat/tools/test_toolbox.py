@@ -17,7 +17,7 @@ from bridle.errors import ConfigError
 class Expense(Owned, table=True):
     """What somebody spent."""
 
-    __tablename__ = "test_expense"
+    __tablename__ = "test_bill"
 
     id: int | None = Field(default=None, primary_key=True)
     what: str
