@@ -154,7 +154,7 @@ def test_a_question_shows_the_exact_command_with_everything_visible():
         (
             {"path": "a", "content": "x\ny\n"},
             "x\nz\n",
-            ["a", "@@ -1,3 +1,3 @@", " x", "-z", "+y", " "],
+            ["a", "@@ -1,2 +1,2 @@", " x", "-z", "+y"],
         ),
         ({"path": "a", "content": "x"}, "x\n", ["a", "@@ -1,2 +1 @@", " x", "-"]),
         ({"path": "a", "content": "x\r"}, "x", ["a", "@@ -1 +1 @@", "-x", r"+x\r"]),
