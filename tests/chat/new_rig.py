@@ -8,10 +8,14 @@ import subprocess
 import urllib.error
 import urllib.request
 
+_MADE = {"__pycache__", ".ruff_cache", ".mypy_cache"}  # by tools, beside the files
+
 
 def tree(folder):
     """Every file of a project."""
-    found = [one for one in folder.rglob("*") if one.is_file() and "__pycache__" not in one.parts]
+    found = [
+        one for one in folder.rglob("*") if one.is_file() and not _MADE.intersection(one.parts)
+    ]
     return sorted(str(one.relative_to(folder)) for one in found)
 
 
