@@ -194,7 +194,10 @@ class JsonlLog:
             self._store.want(self, now=True)
 
     def _failed(self, batch: "_Lines", error: OSError) -> None:
-        """Keep the lines for another try, and say so to everybody who waits."""
+        """Keep the lines for another try, and say so to who waits for them.
+
+        Who waits for later lines is not refused for these: the next try is theirs.
+        """
         self._underway = self.durable
         if not batch.landed:
             self._back.append(batch)
@@ -205,13 +208,17 @@ class JsonlLog:
             self._cuts = _moved(back, self._cuts)
             self._lines[:0] = [one.data for one in back]
             self._untold[:0] = [record for one in back for record in one.records]
-        self._refuse(error)
+        self._refuse(error, batch.upto)
+        if self._waiting and not self._flying:
+            self._store.want(self, now=True)
 
-    def _refuse(self, error: OSError) -> None:
-        """Say to everybody who waits that it did not work."""
+    def _refuse(self, error: OSError, upto: int | None = None) -> None:
+        """Say to those who wait, for lines up to that number or for any, that it did not work."""
         waiting, self._waiting = self._waiting, []
-        for _, waiter in waiting:
-            if not waiter.done():
+        for line, waiter in waiting:
+            if upto is not None and line > upto:
+                self._waiting.append((line, waiter))
+            elif not waiter.done():
                 waiter.set_exception(typed(self.session_id, error))
 
     def take(self) -> Generator[list[Record], None, None]:
