@@ -155,7 +155,7 @@ def test_closing_a_log_that_cannot_be_written_says_so_and_lets_go(state):
 
 
 def test_who_waits_for_a_later_line_is_not_refused_for_an_earlier_one(state):
-    """The first try has failed, and before that is known the cause is gone and a line more is there."""
+    """The first try has failed; before that is known the cause is gone and a line more is there."""
 
     async def story():
         state.write_text("in the way")
@@ -163,8 +163,9 @@ def test_who_waits_for_a_later_line_is_not_refused_for_an_earlier_one(state):
         log = store.create("s")
         log.append(TraceEvent("x", 0))
         first = asyncio.create_task(log.settled())
-        while not log._flying:
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # now the writer has it
+        assert log._flying
         while log._stuck is None:  # the loop hears nothing of it meanwhile
             os.sched_yield()
         state.unlink()
