@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+from contextlib import suppress
 
 import pytest
 from small_runner import SmallRunner
@@ -10,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 from sqlmodel import select
 
 from bridle.chat import ChatService
-from bridle.chat.data import Conversation, Operation, StoredMessage, Task, Turn
+from bridle.chat.data import Conversation, Database, Operation, StoredMessage, Task, Turn
 from bridle.chat.refusals import Unavailable
 from bridle.chat.service_values import ServiceLimits
 from rig import run
@@ -43,19 +44,22 @@ def rows(database, kind):
         return session.exec(select(kind)).all()
 
 
-async def asked_again(service, message, key, tries=5):
-    """As a person does who was told to try again: connections that broke may still be held."""
-    for left in reversed(range(tries)):
-        try:
-            return await service.reply("ana", message, key=key)
-        except Unavailable:
-            if not left:
-                raise
-            gc.collect()
-    raise AssertionError("the last try returns or raises")
+@pytest.fixture
+def uncollected():
+    """Nothing that lies about is swept up: what is let go of was let go of on purpose."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
-def test_an_outage_at_any_statement_is_a_sentence_and_the_same_key_mends_it(database, caplog):
+def held(database):
+    """How many connections are not back in the pool."""
+    return database.engine.pool.checkedout()
+
+
+def test_an_outage_at_any_statement_is_a_sentence_and_the_same_key_mends_it(
+    database, uncollected, caplog
+):
     """Every statement of a turn in its turn; afterwards the message is answered once."""
 
     async def story():
@@ -72,7 +76,8 @@ def test_an_outage_at_any_statement_is_a_sentence_and_the_same_key_mends_it(data
                 assert refused.message == SENTENCE
                 assert refused.retryable and "Idempotency-Key" in refused.hint
             outage.over()
-            reply = await asked_again(service, f"note a{at},b{at}", f"k{at}")
+            assert held(database) == 0
+            reply = await service.reply("ana", f"note a{at},b{at}", key=f"k{at}")
             wanted = [f"a{at}", f"b{at}"]
             made = [one.title for one in rows(database, Task) if one.title in wanted]
             assert made == (wanted if reply.success else wanted[: len(made)])
@@ -90,11 +95,51 @@ def test_an_outage_at_any_statement_is_a_sentence_and_the_same_key_mends_it(data
     )
 
 
+@pytest.mark.parametrize("moment", ["before_cursor_execute", "after_cursor_execute", "commit"])
+def test_a_connection_that_is_cut_is_never_kept(postgres_server, postgres_url, uncollected, moment):
+    """The server ends it before and after every statement and commit: the pool is whole again."""
+    import psycopg
+
+    database = Database(postgres_url, pool=2)
+
+    async def story(admin):
+        service = ChatService(database, SmallRunner(database), LIMITS)
+        knife = Knife(database, admin, moment)
+        await service.reply("ana", "note first,second")
+        for at in range(1, knife.count + 1):
+            knife.take(at)
+            with suppress(Unavailable):
+                await service.reply("ana", f"note a{at},b{at}", key=f"k{at}")
+            assert knife.count >= at and held(database) == 0
+            await service.reply("ana", f"note a{at},b{at}", key=f"k{at}")
+            assert held(database) == 0
+        await service.close()
+
+    with psycopg.connect(postgres_server % "postgres", autocommit=True) as admin:
+        run(story(admin))
+    database.close()
+
+
+class Knife:
+    """Cuts the connection that is at work, at the n-th moment of its kind."""
+
+    def __init__(self, database, admin, moment):
+        self.count, self._at, self._admin = 0, None, admin
+        event.listen(database.engine, moment, self._moment)
+
+    def take(self, at):
+        self.count, self._at = 0, at
+
+    def _moment(self, connection, *_):
+        self.count += 1
+        if self.count == self._at:
+            pid = connection.connection.driver_connection.info.backend_pid
+            self._admin.execute("SELECT pg_terminate_backend(%s, 9000)", (pid,))
+
+
 def test_a_server_that_is_started_anew_is_used_again(postgres_server, postgres_url):
     """Real connections, really cut: by the server, while they lie idle and while they work."""
     import psycopg
-
-    from bridle.chat.data import Database
 
     name = postgres_url.split("?")[0].rpartition("/")[2]
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
@@ -122,8 +167,6 @@ def test_a_server_that_is_started_anew_is_used_again(postgres_server, postgres_u
 
 def test_a_database_that_refuses_connections_is_a_sentence(postgres_server, postgres_url):
     import psycopg
-
-    from bridle.chat.data import Database
 
     name = postgres_url.split("?")[0].rpartition("/")[2]
     database = Database(postgres_url)

@@ -8,7 +8,8 @@ in a worker thread. Whatever goes wrong, the answer is a typed result with a sen
 import hashlib
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 from uuid import uuid4
 
@@ -72,17 +73,19 @@ class Applying:
                 raise
         return self._answered(tool, digest, binding)  # another worker was first with the same
 
-    def _session(self, binding: Binding, *, reads: bool = False) -> OwnedSession:
-        session = self._factory()
-        if not hasattr(session, "own"):
-            raise ConfigError(
-                "The sessions of the factory are not owned by anybody.",
-                hint="Use Database(url).session_factory.",
-            )
-        owned = cast("OwnedSession", session).own(binding.user_id)
-        if reads:
-            owned.connection(execution_options={READS: True})
-        return owned
+    @contextmanager
+    def _session(self, binding: Binding, *, reads: bool = False) -> Iterator[OwnedSession]:
+        """Closed in any case, even where its transaction could not begin: it holds a connection."""
+        with self._factory() as session:
+            if not hasattr(session, "own"):
+                raise ConfigError(
+                    "The sessions of the factory are not owned by anybody.",
+                    hint="Use Database(url).session_factory.",
+                )
+            owned = cast("OwnedSession", session).own(binding.user_id)
+            if reads:
+                owned.connection(execution_options={READS: True})
+            yield owned
 
     def _read(self, tool: Tool, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
         with self._session(binding, reads=True) as session:
