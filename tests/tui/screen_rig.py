@@ -9,11 +9,13 @@ from bridle.tui.app import BridleApp
 async def app_at(house, size=(80, 24), theme=""):
     """The screen on this house, opened; left at the end. Gives the pilot."""
     app = BridleApp(lambda: house, theme=theme)
-    async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: app.chat.is_ready or app.failure)
-        yield pilot
-    if app.house is not None:
-        await app.house.leave()
+    try:
+        async with app.run_test(size=size) as pilot:
+            await until(pilot, lambda: app.chat.is_ready or app.failure)
+            yield pilot
+    finally:
+        if app.house is not None:
+            await app.house.leave()
 
 
 async def until(pilot, condition, tries=500):
