@@ -5,6 +5,7 @@ from io import StringIO
 import pytest
 
 from bridle.cli import render
+from bridle.cli.milestone import trace_line
 from bridle.cli.screen import Screen
 from bridle.cli.steps import Steps
 from bridle.cli.story import Story
@@ -40,17 +41,17 @@ def screen_with(*events):
 @pytest.mark.parametrize("kind", ["new_conversation", "stale_resume", "notice", "ungated"])
 def test_what_a_person_has_to_know_is_shown_whole(kind):
     words = "a new one was begun, which knows nothing of what was said before; the log has it"
-    lines = render.trace_line(TraceEvent(kind, {"message": words}), PLAIN, 40).split("\n")
-    assert " ".join(line.strip() for line in lines) == f"? {words}"
+    lines = trace_line(TraceEvent(kind, {"message": words}), PLAIN, 40).split("\n")
+    assert " ".join(line.strip() for line in lines) == f"! {words}"
     assert len(lines) > 1 and all(len(line) <= 40 for line in lines)
     assert [line[:4] for line in lines[1:]] == ["    "] * (len(lines) - 1)
 
 
 def test_a_call_that_was_not_asked_about_is_said_unless_it_only_looks():
     def line(name):
-        return render.trace_line(TraceEvent("ungated_call", {"name": name}), PLAIN, 80)
+        return trace_line(TraceEvent("ungated_call", {"name": name}), PLAIN, 80)
 
-    assert line("shell") == "  ? shell ran without asking"
+    assert line("shell") == "  ! shell ran without asking"
     assert line("read") == ""
 
 
@@ -59,7 +60,7 @@ def test_a_friendly_sentence_is_no_advice_while_it_is_tried_again():
     said = "The AI service is temporarily unavailable. Please try again in a moment."
     retry = TraceEvent("retry", {"error": said, "seconds": 2.0})
     wanted = "  ↻ The AI service is temporarily unavailable; trying again in 2.0 s"
-    assert render.trace_line(retry, PLAIN, 99) == wanted
+    assert trace_line(retry, PLAIN, 99) == wanted
 
 
 def test_an_activity_is_shown_once_where_no_call_says_so():

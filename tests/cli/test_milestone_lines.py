@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bridle.cli import render
-from bridle.cli.milestone import milestones
+from bridle.cli.milestone import milestones, trace_line
 from bridle.cli.screen import Screen
 from bridle.cli.style import Paint
 from bridle.events import (
@@ -76,7 +76,7 @@ def test_what_the_person_holds_in_hand_is_told_in_a_line(event: Event, lines: li
     ],
 )
 def test_what_a_hook_did_is_told_in_a_line(detail: dict[str, Any], line: str):
-    assert render.trace_line(TraceEvent("hook", detail), PLAIN, 99) == line
+    assert trace_line(TraceEvent("hook", detail), PLAIN, 99) == line
 
 
 @pytest.mark.parametrize(

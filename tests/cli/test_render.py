@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.cli import render
+from bridle.cli.milestone import trace_line
 from bridle.cli.question import question, to_answer
 from bridle.cli.screen import Screen
 from bridle.cli.style import Paint, cells, cut, paint_for
@@ -99,11 +100,11 @@ def test_an_unknown_price_is_said_to_be_unknown(metrics: ExecutionMetrics, line:
 def test_another_try_and_another_model_are_said():
     retry = TraceEvent("retry", {"attempt": 1, "of": 3, "seconds": 0.512, "error": "busy"})
     moved = TraceEvent("fallback", {"from": "a/b", "to": "c/d", "error": "busy"})
-    assert render.trace_line(retry, PLAIN, 99) == "  ↻ busy; trying again in 0.5 s"
-    assert render.trace_line(moved, PLAIN, 99) == "  ↻ busy; asking c/d"
-    assert render.trace_line(TraceEvent("parse_error", "x"), PLAIN, 99) == ""
+    assert trace_line(retry, PLAIN, 99) == "  ↻ busy; trying again in 0.5 s"
+    assert trace_line(moved, PLAIN, 99) == "  ↻ busy; asking c/d"
+    assert trace_line(TraceEvent("parse_error", "x"), PLAIN, 99) == ""
     changed = TraceEvent("guarded_change", {"message": "the command changed .env"})
-    assert render.trace_line(changed, PLAIN, 99) == "  ? the command changed .env"
+    assert trace_line(changed, PLAIN, 99) == "  ! the command changed .env"
 
 
 def test_a_record_is_written_as_it_stands_in_the_log():

@@ -65,7 +65,7 @@ def test_an_undo_is_shown_and_asked_about_first(bridle: Program):
     assert "nothing was said in this session yet" in said
     assert "  ~ a.txt  changes back" in said and "-new" in said.replace("      ", "")
     assert said.count("put back 1 file? [y/N]") == 2
-    assert "nothing was changed" in said and "\nput back 1 file\n" in said
+    assert "nothing was changed" in said and said.count("1 file put back") == 1
     assert file.read_text() == "old\n"
 
 

@@ -36,7 +36,9 @@ def test_a_fork_goes_on_in_a_copy_and_leaves_the_first_as_it_was(bridle: Program
 
 def test_a_rewind_takes_turns_out_of_the_conversation_and_keeps_the_log(bridle: Program):
     said = told(bridle, "one", "two", "three", "/rewind 2", "four")
-    assert "files and what commands did stay as they are" in said
+    assert said.count("taken back") == 1  # once, and without one's own name
+    assert "↶ taken back to #" in said and "; what was done in files and commands stays" in said
+    assert " by " not in said
     (rewound,) = next(iter(by_session(bridle, "rewind").values()))
     assert [part["text"] for one in rewound["messages"] for part in one["parts"]] == [
         *("one", "Answer 1.")

@@ -45,7 +45,7 @@ def test_every_milestone_of_an_old_log_is_told(bridle: Program):
     assert [mark for mark in marks if mark] == [
         "■ parked: the turn waits for 1 answer",
         SHORTENED,
-        "↶ taken back to #16 by ann; what was done in files and commands stays done",
+        "↶ taken back to #16 by ann; what was done in files and commands stays",
         "⑂ forked from 20260201-080000-99887766bb at #20; that session goes its own way",
         "! the end of the log was torn: 7 bytes cut off",
         "! a line after #22 was damaged (it is not a record) and is passed over",

@@ -235,7 +235,7 @@ def test_what_was_taken_back_is_gone_and_what_holds_stays():
     kinds = [type(one) for one in fold.blocks]
     assert kinds == [Prompt, Said, Ending, Gone, Gone, Notice, Gone, Gone, Notice]
     assert fold.blocks[-1].text == (
-        "taken back: “two” and 1 prompt after it; what was done in files stays done"
+        "taken back: “two” and 1 prompt after it; what was done in files and commands stays"
     )
 
 

@@ -23,6 +23,7 @@ from bridle.cli.serving import check_installed
 from bridle.cli.talk import Repl
 from bridle.cli.turn import ENDING, on_signals
 from bridle.cli.whereabouts import own_address
+from bridle.cli.words import person
 from bridle.client import Client, RemoteSession
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAsked
@@ -42,7 +43,7 @@ async def attach(url: str, session: str, flags: dict[str, Any]) -> int:
         found = await opened(client, session or unquote(named), watch=flags["watch"])
         if found.is_watched:
             return await watch(found.session, screen)
-        return await _talk(client, found.session, Asker(Lines(), screen), teller)
+        return await _talk(client, found, Asker(Lines(), screen), teller)
 
 
 async def attach_here(start: str, flags: dict[str, Any]) -> int:
@@ -57,29 +58,33 @@ async def attach_here(start: str, flags: dict[str, Any]) -> int:
         held = await opened(client, found.id, watch=flags["watch"])
         if held.is_watched:
             return await watch(held.session, screen)
-        return await _talk(client, held.session, Asker(Lines(), screen), teller)
+        mine = held._replace(name=person())  # here it is known by that name
+        return await _talk(client, mine, Asker(Lines(), screen), teller)
 
 
 class Opened(NamedTuple):
-    """A session, and whether it is only looked at."""
+    """A session, whether it is only looked at, and who we are there."""
 
     session: RemoteSession
     is_watched: bool
+    name: str
 
 
 async def opened(client: Client, session: str, *, watch: bool) -> Opened:
     """The session, as much as we may: one who may not drive does not take it up."""
-    role = (await client.me()).role
+    me = await client.me()
+    role = me.role
     found = (await find_line(client, session)).id if session else ""
     if not found and (watch or role in ("watch", "answer")):
         raise click.UsageError("there is no session to look at\nName one: bridle attach URL ID")
     if watch or role in ("watch", "answer"):
-        return Opened(await client.watch(found), watch or role == "watch")
-    return Opened(await client.session(found or None), False)
+        return Opened(await client.watch(found), watch or role == "watch", me.name)
+    return Opened(await client.session(found or None), False, me.name)
 
 
-async def _talk(client: Client, session: RemoteSession, asker: Asker, teller: "Teller") -> int:
-    teller.room = Room(FarHouse(client, session), asker.screen, asker)
+async def _talk(client: Client, found: Opened, asker: Asker, teller: "Teller") -> int:
+    session = found.session
+    teller.room = Room(FarHouse(client, session, me=found.name), asker.screen, asker)
     seen = session.began if asker.lines.is_terminal else session.seq
     return await Repl(teller.room, asker.lines, seen).talk()
 

@@ -54,6 +54,11 @@ class OwnHouse(Moving):
         return 0
 
     @property
+    def me(self) -> str:
+        """Who sits here."""
+        return person()
+
+    @property
     def model(self) -> str:
         """The model's name, with its provider's; or the agent's, with the model it was told."""
         if self._attached is not None:

@@ -23,11 +23,11 @@ from bridle.stores.holder import named, pid_of
 from bridle.stores.reading import SessionFolder
 from bridle.tui.house import Asked, Found, Listed, Named, Undone
 from bridle.tui.house_asked import asked_of, ending
+from bridle.tui.house_listed import listed
 
 if TYPE_CHECKING:
     from bridle.cli.catalogue import Menu
     from bridle.server.sessions import Sessions
-    from bridle.server.views import SessionView
 
 _FAREWELL = 5.0  # seconds that what was taken up here has to end
 _PAGE = 200
@@ -78,7 +78,7 @@ class Desk:
         while len(found) < limit:
             most = min(_PAGE, limit - len(found))
             page = await self.sessions_of_all.list(query, most, cursor)
-            found += map(_listed, page.sessions)
+            found += (listed(one, named(os.getpid())) for one in page.sessions)
             if not (cursor := page.next):
                 break
         return tuple(found)
@@ -187,25 +187,3 @@ class Desk:
 
 
 _HOW = {"added": "comes back", "changed": "changes back", "deleted": "goes"}
-_STATES = {"waiting": "asks"}
-
-
-def _listed(view: "SessionView") -> Listed:
-    mine = named(os.getpid())
-    state = _STATES.get(view.state, view.state)
-    if view.waiting and not view.holder:
-        state = "parked"
-    return Listed(
-        id=view.id,
-        title=view.title,
-        workspace=view.workspace,
-        model=view.model,
-        agent=view.agent,
-        state=state,
-        waiting=view.waiting,
-        cost=view.cost,
-        unpriced=view.unpriced,
-        updated_at=view.updated_at,
-        parent=view.parent,
-        holder="here" if view.holder == mine else view.holder,
-    )

@@ -34,6 +34,7 @@ def show(session_id: str, as_json: bool, thinking: bool, follow: bool) -> None:
     """
     from bridle.cli.find import find_session, session_folder
     from bridle.cli.story import Story, heading
+    from bridle.cli.words import person
     from bridle.stores.holder import holder_of
 
     folder = session_folder()
@@ -49,7 +50,7 @@ def show(session_id: str, as_json: bool, thinking: bool, follow: bool) -> None:
     records = _some_records(folder, found.id, found.size)
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
     _echo(heading(found, str(folder.path(found.id)), paint))
-    story = Story(paint, width, thinking=thinking)
+    story = Story(paint, width, thinking=thinking, me=person())
     last = 0
     for record in records:
         last = record.seq

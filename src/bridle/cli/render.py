@@ -5,19 +5,16 @@ Everything that a model, a tool or a file said is neutralised here; nothing is p
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
 from bridle.cli.style import Paint, cut
-from bridle.cli.wrap import wrapped
 from bridle.events import (
     AgentActivity,
     ApprovalAnswered,
     ApprovalAsked,
     PromptReceived,
     Todo,
-    TraceEvent,
     TurnEnded,
 )
 from bridle.messages import ToolCall, ToolOutput
@@ -39,12 +36,6 @@ _SUBJECTS = (
 )
 _TELLING = ("edit", "write")  # their first line says what was done
 _PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
-_TOLD = (  # their message is for a person
-    *("unknown_call", "letter_refused", "guarded_change"),
-    *("new_conversation", "stale_resume", "notice", "ungated", "not_stopped"),  # of other agents
-)
-_LOOKING = ("read", "glob", "grep", "list")  # nobody minds where an agent does not ask for these
-_HOOKED = {"after_tool": "objects", "after_turn": "objects"}  # it has happened: no refusal any more
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
 
 
@@ -133,11 +124,11 @@ def todo_lines(todos: Iterable[Todo], paint: Paint, width: int) -> list[str]:
     return lines
 
 
-def letter_line(prompt: PromptReceived, paint: Paint, width: int) -> str:
-    """A prompt that came from another process."""
-    by = one_line(prompt.by)
-    said = cut(one_line(prompt.content), max(10, width - len(by) - 8))
-    return f"{paint.cyan('❯')} {paint.bold(said)} {paint.dim(f'({by})')}"
+def letter_line(prompt: PromptReceived, paint: Paint, width: int, me: str = "") -> str:
+    """A prompt that came from another process; `me` is who needs no name."""
+    by = "" if prompt.by == me else f" ({one_line(prompt.by)})"
+    said = cut(one_line(prompt.content), max(10, width - len(by) - 5))
+    return f"{paint.cyan('❯')} {paint.bold(said)}{paint.dim(by)}"
 
 
 def asked_line(asked: ApprovalAsked, paint: Paint, width: int) -> str:
@@ -145,40 +136,10 @@ def asked_line(asked: ApprovalAsked, paint: Paint, width: int) -> str:
     return f"  {paint.yellow('?')} {paint.dim(cut(one_line(asked.reason), width - 4))}"
 
 
-def answered_line(answer: ApprovalAnswered, paint: Paint, width: int) -> str:
-    """The answer, and who gave it."""
+def answered_line(answer: ApprovalAnswered, paint: Paint, width: int, me: str = "me") -> str:
+    """The answer, and who gave it, unless that was `me`."""
     mark = paint.green("✓") if answer.allowed else paint.red("✗")
-    return f"  {mark} {paint.dim(cut(answered_words(answer), width - 4))}"
-
-
-def trace_line(event: TraceEvent, paint: Paint, width: int) -> str:
-    """The traces that a person should see; empty for the rest."""
-    detail = event.detail if isinstance(event.detail, dict) else {}
-    why, seconds = _first_sentence(str(detail.get("error", ""))), detail.get("seconds")
-    if event.kind == "retry":
-        wait = f" in {seconds:.1f} s" if isinstance(seconds, int | float) else ""
-        said = f"{why}; trying again{wait}"
-    elif event.kind == "fallback":
-        said = f"{why}; asking {detail.get('to', 'another model')}"
-    elif event.kind == "hook":
-        return _hook_line(detail, paint, width)
-    elif event.kind == "ungated_call" and detail.get("name") not in _LOOKING:
-        return _notice(f"{detail.get('name', 'a tool')} ran without asking", paint, width)
-    elif event.kind in _TOLD:
-        return _notice(str(detail.get("message", "")), paint, width)
-    else:
-        return ""
-    return f"  {paint.yellow('↻')} {paint.dim(cut(one_line(said), width - 4))}"
-
-
-def _notice(words: str, paint: Paint, width: int) -> str:
-    """What a person has to know, whole: as many lines as it takes."""
-    lines = wrapped(one_line(words), max(20, width - 4)).split("\n")
-    return f"  {paint.yellow('?')} " + "\n    ".join(lines)
-
-
-def _first_sentence(words: str) -> str:
-    return words.partition(". ")[0].removesuffix(".")
+    return f"  {mark} {paint.dim(cut(answered_words(answer, me), width - 4))}"
 
 
 def activity_line(event: AgentActivity, paint: Paint, width: int) -> str:
@@ -186,21 +147,6 @@ def activity_line(event: AgentActivity, paint: Paint, width: int) -> str:
     name = one_line(event.tool_name)
     words = cut(one_line(event.description), max(10, width - len(name) - 4))
     return f"{paint.cyan('·')} {paint.bold(name)} {paint.dim(words)}".rstrip()
-
-
-def _hook_line(detail: dict[str, Any], paint: Paint, width: int) -> str:
-    """What a hook said, refused or changed."""
-    said = []
-    if deny := detail.get("deny"):
-        said.append(f"{_HOOKED.get(str(detail.get('moment')), 'refused')}: {deny}")
-    if word := detail.get("word"):
-        said.append(f"says: {word}")
-    for name, what in (("arguments", "the arguments"), ("prompt", "the prompt")):
-        if detail.get(name) is not None:
-            said.append(f"changed {what} to {to_json(detail[name])}")
-    tool = f" ({detail['tool']})" if detail.get("tool") else ""
-    mark = paint.red("⚓") if deny else paint.yellow("⚓")
-    return f"  {mark} {paint.dim(cut(one_line(f'a hook{tool} ' + '; '.join(said)), width - 4))}"
 
 
 def end_line(end: TurnEnded, paint: Paint) -> str:

@@ -41,6 +41,7 @@ class Room:
         self._questions: Questions | None = None  # of a session elsewhere
         self._waiting = 0  # questions of other sessions that were told of
         self._sent: list[str] = []  # our own words, which stand on the screen already
+        screen.me = house.me
         asker.current = house.current
         asker.previewed = self._previewed
 
@@ -191,6 +192,6 @@ class Room:
 def show(screen: Screen, record: Record) -> None:
     """Show a record of a session that several people may talk to: prompts have names."""
     if isinstance(record.event, PromptReceived):
-        screen.line(letter_line(record.event, screen.paint, screen.width))
+        screen.line(letter_line(record.event, screen.paint, screen.width, screen.me))
     else:
         screen.feed(record)

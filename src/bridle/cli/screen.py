@@ -9,8 +9,9 @@ from io import StringIO
 from typing import TextIO
 
 from bridle.cli import render
-from bridle.cli.milestone import milestones
+from bridle.cli.milestone import milestones, trace_line
 from bridle.cli.style import Paint, cut, erasing, paint_for, width_of
+from bridle.cli.words import person
 from bridle.cli.wrap import Wrap
 from bridle.events import (
     AgentActivity,
@@ -58,6 +59,7 @@ class Screen:
         self._thinking = thinking
         self._live = bool(out and out.isatty()) if live is None else live
         self.paint = paint or paint_for(err)
+        self.me = person()  # whose deeds need no name
         self._wrap = Wrap() if self._live and err.isatty() else None
         self.on_asked: Callable[[ApprovalAsked], None] | None = None  # who shows questions in full
         self._held: list[str] = []
@@ -166,7 +168,7 @@ class Screen:
             case ToolResultEvent():
                 return self._result(event)
             case PromptReceived(letter=letter) if letter:
-                return [render.letter_line(event, paint, width)]
+                return [render.letter_line(event, paint, width, self.me)]
             case TodosChanged(todos=todos):
                 return render.todo_lines(todos, paint, width)
             case ApprovalAsked():
@@ -174,9 +176,9 @@ class Screen:
             case ApprovalAnswered():
                 return self._answered(event)
             case TraceEvent():
-                return [line for line in [render.trace_line(event, paint, width)] if line]
+                return [line for line in [trace_line(event, paint, width)] if line]
             case _:
-                return self._activity(event) or milestones(event, paint, self._name)
+                return self._activity(event) or milestones(event, paint, self._name, self.me)
 
     def _activity(self, event: Event) -> list[str]:
         """An agent's call says more; one that makes none is seen to work all the same."""
@@ -210,7 +212,7 @@ class Screen:
             if not self._asking or answer.shown != self._asking:
                 return []  # it was typed here, and stands there
             self._asking = ""
-        return [render.answered_line(answer, self.paint, self.width)]
+        return [render.answered_line(answer, self.paint, self.width, self.me)]
 
     def _call(self, call: ToolCall) -> list[str]:
         self._several = bool(self._open)

@@ -31,8 +31,7 @@ async def _undo(room: Room, rest: str) -> None:
     if line is None or line.strip().lower() not in ("y", "yes"):
         say(room, "nothing was changed")
         return
-    await room.house.undo(shown)
-    say(room, f"put back {count}")
+    await room.house.undo(shown)  # its record says so, as everywhere
 
 
 def undo_lines(shown: Undone, paint: Paint) -> list[str]:

@@ -93,14 +93,12 @@ async def _fork(room: Room, rest: str) -> None:
 
 
 async def _rewind(room: Room, rest: str) -> None:
-    place = await room.house.rewind(number(rest or "1", "/rewind"))
-    where = f"to #{place}" if place else "to its beginning"
-    say(room, f"taken back {where}; files and what commands did stay as they are")
+    await room.house.rewind(number(rest or "1", "/rewind"))  # its record says so, as everywhere
 
 
 async def _compact(room: Room, rest: str) -> None:
-    shortened = room.house.is_begun and await room.session.compact(by=person())
-    say(room, "the conversation is shorter now" if shortened else "there is nothing to shorten")
+    if not (room.house.is_begun and await room.session.compact(by=person())):
+        say(room, "there is nothing to shorten")
 
 
 async def _rename(room: Room, rest: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from bridle.cli import render
-from bridle.cli.milestone import milestones
+from bridle.cli.milestone import milestones, trace_line
 from bridle.cli.steps import Steps
 from bridle.cli.style import Paint, cut
 from bridle.cli.wrap import wrapped
@@ -53,10 +53,11 @@ def heading(found: SessionSummary, path: str, paint: Paint) -> Iterator[str]:
 class Story:
     """Is fed records, in order, and gives lines; keeps count of what it cost."""
 
-    def __init__(self, paint: Paint, width: int, *, thinking: bool = False) -> None:
+    def __init__(self, paint: Paint, width: int, *, thinking: bool = False, me: str = "me") -> None:
         self._paint = paint
         self._width = width
         self._thinking = thinking
+        self._me = me  # whose deeds need no name
         self._turn = ExecutionMetrics()
         self._all = ExecutionMetrics()
         self._steps = Steps()
@@ -82,9 +83,9 @@ class Story:
                 yield render.asked_line(event, paint, width)
             case ApprovalAnswered():
                 self._asked.pop(event.call_id, None)
-                yield render.answered_line(event, paint, width)
+                yield render.answered_line(event, paint, width, self._me)
             case TraceEvent():
-                yield from filter(None, [render.trace_line(event, paint, width)])
+                yield from filter(None, [trace_line(event, paint, width)])
             case _:
                 yield from self._rest(record)
 
@@ -123,7 +124,8 @@ class Story:
                 yield paint.dim(f"  {used} · #{record.seq}")
                 self._settle()
             case _:
-                yield from milestones(event, paint, lambda call: self._begun.get(call, ""))
+                name_of = self._begun.get
+                yield from milestones(event, paint, lambda call: name_of(call, ""), self._me)
                 if isinstance(event, Forked | Rewound):
                     self._settle()
                 if isinstance(event, Forked):  # what was paid there is not this session's
@@ -164,7 +166,11 @@ class Story:
     def _prompt(self, event: PromptReceived) -> Iterator[str]:
         yield ""
         first, *rest = neutral(event.content).split("\n")
-        by = "" if event.by == "me" else self._paint.dim(f" ({render.one_line(event.by)})")
+        by = (
+            ""
+            if event.by in ("me", self._me)
+            else self._paint.dim(f" ({render.one_line(event.by)})")
+        )
         yield f"{self._paint.cyan('❯')} {self._paint.bold(first)}{by}"
         yield from (f"  {self._paint.bold(line)}" for line in rest)
         media = sum(part.__struct_config__.tag in ("image", "file") for part in event.parts)

@@ -9,6 +9,7 @@ from bridle.cli.attaching import known, opened
 from bridle.cli.failure import DONE
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.house_here_words import plainly
+from bridle.cli.words import person
 from bridle.client import Client
 from bridle.tui.house_there import FarHouse
 
@@ -19,10 +20,11 @@ Reach = Callable[[Tell], AbstractAsyncContextManager[Client]]
 class Visit(FarHouse):
     """A conversation on a server that is not connected to before it is entered."""
 
-    def __init__(self, reach: Reach, session: str, back: str) -> None:
+    def __init__(self, reach: Reach, session: str, back: str, me: str = "") -> None:
         self._reach = reach
         self._wanted = session
         self._back = back
+        self._mine = me  # our name there; empty: the server says it
         self._told: list[str] = []
         self._leaving = AsyncExitStack()
 
@@ -32,7 +34,8 @@ class Visit(FarHouse):
             client = await self._leaving.enter_async_context(self._reach(self._told.append))
             with plainly():
                 found = await opened(client, self._wanted, watch=False)
-            super().__init__(client, found.session, again=self._back)
+            me = self._mine or found.name
+            super().__init__(client, found.session, again=self._back, me=me)
             await super().enter()
         except BaseException:
             await self._leaving.aclose()
@@ -69,7 +72,7 @@ def visit_here(start: str) -> Visit:
 
     check_installed()
     found = find_session(session_folder(), start)
-    return Visit(lambda tell: supervised(found.id, tell), found.id, "")
+    return Visit(lambda tell: supervised(found.id, tell), found.id, "", person())
 
 
 def on_screen(target: str, session: str, flags: dict[str, Any]) -> int:

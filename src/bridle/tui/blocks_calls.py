@@ -85,7 +85,7 @@ class Calls:
         self._state.asked.pop(event.shown, None)
         if (known := self._reply.known(event.call_id)) is not None:
             place, call = known
-            call.word = answered_words(event)
+            call.word = answered_words(event, self._state.me)
             if call.state == "asked":
                 call.state = "ready" if event.allowed else "refused"
             self._touch(place)

@@ -28,7 +28,7 @@ from bridle.events import (
 from bridle.promises.store import Record
 from bridle.tui.blocks import Block, Call, Gone, Notice, Prompt, Said, Thought
 from bridle.tui.blocks_calls import Calls
-from bridle.tui.blocks_notices import files_notice, notice_of, taken_back
+from bridle.tui.blocks_notices import files_notices, notices_of, taken_back
 from bridle.tui.blocks_reply import Reply
 from bridle.tui.blocks_state import State
 from bridle.tui.blocks_turn import ending_of
@@ -106,7 +106,8 @@ class Fold:
             self._take_back(event)
             return
         self.state.take(event)
-        self.tell(notice_of(event))
+        for notice in notices_of(event, self.state.me):
+            self.tell(notice)
 
     def _take_back(self, event: Rewound) -> None:
         """What came after that record goes; what holds all the same (modes, files) stays."""
@@ -122,7 +123,7 @@ class Fold:
             self.blocks[place] = Gone()
             self.touch(place)
         self.state.take(event)
-        self.tell(taken_back(event, prompts))
+        self.tell(taken_back(event, prompts, self.state.me))
 
     def place_of(self, seq: int, kind: str = "") -> int | None:
         """The block that shows a record of that kind of words, or the nearest before it."""
@@ -132,9 +133,9 @@ class Fold:
         fits = (at for at in kept if wanted is None or isinstance(self.blocks[at], wanted))
         return next(fits, kept[0] if kept else None)
 
-    def tell(self, notice: Notice | None) -> None:
+    def tell(self, notice: Notice) -> None:
         """A line between the others; the same line twice is one."""
-        if notice is not None and (not self.blocks or self.blocks[-1] != notice):
+        if not self.blocks or self.blocks[-1] != notice:
             self._reply.pause()
             self.add(notice)
 
@@ -154,7 +155,8 @@ class Fold:
         self._reply.pause()
         attached = sum(type(part).__name__ in ("Image", "File") for part in prompt.parts)
         steers = prompt.when == "next_step" and state.busy
-        self.add(Prompt(prompt.content, prompt.by, attached, steers))
+        by = "me" if prompt.by == state.me else prompt.by
+        self.add(Prompt(prompt.content, by, attached, steers))
         if not steers:
             state.busy, state.parked, state.spent = True, False, ExecutionMetrics()
             state.turn = max(state.turn, prompt.turn)
@@ -184,7 +186,8 @@ class Fold:
             else:
                 self.state.files[file.path] = "added" if before == "added" else file.how
         told = self._calls.name_of(event.call_id) in _SPEAKING
-        self.tell(files_notice(event, told=told))
+        for notice in files_notices(event, told=told):
+            self.tell(notice)
 
     def _ended(self, event: TurnEnded, record: Record) -> None:
         state = self.state

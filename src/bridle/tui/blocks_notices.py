@@ -1,4 +1,8 @@
-"""What changed a session itself, or its folder, as a notice: forks, modes, files, tasks … Pure."""
+"""What changed a session itself, or its folder, as a notice: forks, modes, files, tasks … Pure.
+
+The sentences of every face at a terminal: the screen draws them, `cli/milestone.py` paints them.
+They are not neutral yet. Imports no Textual.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,52 +24,64 @@ from bridle.events import (
     Undone,
     UnknownEvent,
 )
-from bridle.tui.blocks import Notice
+from bridle.tui.blocks import Notice, Tone
 from bridle.tui.blocks_words import cost_of, counted
 from bridle.workspace.text import one_line
+from bridle.workspace.wording import as_json
 
 _FILES = 6  # files that are told by name
+_LINES = 3  # damaged lines, and files that undo does not cover, that are told one by one
+_CHANGED = 300  # characters of what a hook made of something
 _HOW = {"added": " (new)", "deleted": " (deleted)"}
 _TOLD = (  # their message is for a person
     *("unknown_call", "letter_refused", "guarded_change"),
     *("new_conversation", "stale_resume", "notice", "ungated", "not_stopped"),  # of other agents
 )
 _LOOKING = ("read", "glob", "grep", "list")  # nobody minds where an agent does not ask for these
+_HOOKED = {"after_tool": "objects", "after_turn": "objects"}  # it has happened: no refusal any more
 
 
-def notice_of(event: Event) -> Notice | None:
-    """The notice for it; None where there is nothing to say."""
+def notices_of(event: Event, me: str = "me") -> tuple[Notice, ...]:
+    """The notices for it, most often one or none. `me` is whose deeds need no name."""
+    if isinstance(event, Repaired):
+        return _repaired(event)
+    found = _notice(event, me)
+    return () if found is None else (found,)
+
+
+def _notice(event: Event, me: str) -> Notice | None:
     match event:
         case Forked():
-            return Notice(f"forked from {event.session_id} at #{event.at}", "⑂")
+            said = f"forked from {event.session_id} at #{event.at}; that session goes its own way"
+            return Notice(said, "⑂")
         case Compacted():
             return Notice(_shortened(event), "⇣")
-        case Repaired():
-            return Notice(_repaired(event), "!", "bad")
         case TurnParked():
             waits = counted(len(event.calls) or 1, "answer")
             return Notice(f"parked: the turn waits for {waits}", "■", "warn")
         case ModeChanged():
             why = f": {event.reason}" if event.reason else ""
             return Notice(f"the mode is {event.mode} from here on{why}", "◆", "warn")
-        case _:
-            return _done_by_hand(event)
-
-
-def _done_by_hand(event: Event) -> Notice | None:
-    match event:
-        case Undone():
-            files = f"{counted(len(event.files), 'file')} put back: {_some(event.files)}"
-            return Notice(f"turn {event.turn} was undone{_by(event.by)}: {files}", "↶", "warn")
-        case GrantRevoked():
-            what = "a yes for the session was" if event.grant else "every yes for the session was"
-            return Notice(f"{what} taken back{_by(event.by)}", "✗")
-        case PromptWithdrawn():
-            return Notice(f"a prompt that waited was taken back{_by(event.by)}", "✗")
         case ChildOf():
             return Notice(f"a task of session {event.parent}", "↳")
         case ChildEnded():
-            return Notice(f"task {event.reason} · {cost_of(event.metrics)}", "↳")
+            mark = "✓" if event.reason == "done" else "✗"
+            cost = cost_of(event.metrics)
+            return Notice(f"task {event.reason} · {cost} (session {event.session_id})", mark)
+        case _:
+            return _done_by_hand(event, _by(event, me))
+
+
+def _done_by_hand(event: Event, by: str) -> Notice | None:
+    match event:
+        case Undone():
+            files = f"{counted(len(event.files), 'file')} put back: {_some(event.files)}"
+            return Notice(f"turn {event.turn} was undone{by}: {files}", "↶", "warn")
+        case GrantRevoked():
+            what = "a yes for the session was" if event.grant else "every yes for the session was"
+            return Notice(f"{what} taken back{by}", "✗")
+        case PromptWithdrawn():
+            return Notice(f"a prompt that waited was taken back{by}", "✗")
         case UnknownEvent():
             kind = str(event.data.get("type", ""))[:40] or "no name"
             return Notice(f"a record of a kind that this version does not know: {kind}")
@@ -75,25 +91,27 @@ def _done_by_hand(event: Event) -> Notice | None:
             return None
 
 
-def taken_back(event: Rewound, prompts: Sequence[str]) -> Notice:
-    """The conversation went back; what was asked since is gone from it."""
-    to = f"to #{event.to}" if event.to else "to its beginning"
-    what = f"“{one_line(prompts[0], 60)}”" if prompts else ""
-    if len(prompts) > 1:
-        what += f" and {counted(len(prompts) - 1, 'prompt')} after it"
-    said = f"taken back{_by(event.by)}: {what or to}; what was done in files stays done"
-    return Notice(said, "↶", "warn")
+def taken_back(event: Rewound, prompts: Sequence[str] = (), me: str = "me") -> Notice:
+    """The conversation went back; what was asked since, where it is known, is gone from it."""
+    by = _by(event, me)
+    if prompts:
+        what = f"“{one_line(prompts[0], 60)}”"
+        more = f" and {counted(len(prompts) - 1, 'prompt')} after it" if len(prompts) > 1 else ""
+        said = f"taken back{by}: {what}{more}"
+    else:
+        said = f"taken back to {f'#{event.to}' if event.to else 'its beginning'}{by}"
+    return Notice(f"{said}; what was done in files and commands stays", "↶", "warn")
 
 
-def files_notice(event: FilesChanged, *, told: bool) -> Notice | None:
+def files_notices(event: FilesChanged, *, told: bool) -> tuple[Notice, ...]:
     """The files that a call changed, unless its result tells them, and what undo does not keep."""
-    said = []
+    found = []
     if event.files and not told:
         names = [f"{one.path}{_HOW.get(one.how, '')}" for one in event.files]
-        said.append(f"{counted(len(names), 'file')} changed: {_some(names)}")
-    if event.uncovered:
-        said.append(f"undo does not cover: {_some(event.uncovered)}")
-    return Notice("; ".join(said), "±") if said else None
+        found.append(Notice(f"{counted(len(names), 'file')} changed: {_some(names)}", "±"))
+    for words in event.uncovered[:_LINES]:
+        found.append(Notice(f"undo does not cover it: {words}", "!"))
+    return tuple(found)
 
 
 def _trace(event: TraceEvent) -> Notice | None:
@@ -116,17 +134,24 @@ def _trace(event: TraceEvent) -> Notice | None:
 
 
 def _hook(detail: dict[str, Any]) -> Notice | None:
-    tool = f" ({detail['tool']})" if detail.get("tool") else ""
+    """What a hook said, refused or changed."""
+    said = []
     if deny := detail.get("deny"):
-        return Notice(f"a hook{tool} refused: {deny}", "⚓", "bad")
+        said.append(f"{_HOOKED.get(str(detail.get('moment')), 'refused')}: {deny}")
     if word := detail.get("word"):
-        return Notice(f"a hook{tool} says: {word}", "⚓")
-    changed = [name for name in ("arguments", "prompt") if detail.get(name) is not None]
-    return Notice(f"a hook{tool} changed the {' and '.join(changed)}", "⚓") if changed else None
+        said.append(f"says: {word}")
+    for name in ("arguments", "prompt"):
+        if (now := detail.get(name)) is not None:
+            said.append(f"changed the {name} to {one_line(as_json(now), _CHANGED)}")
+    tool = f" ({detail['tool']})" if detail.get("tool") else ""
+    tone: Tone = "bad" if deny else "dim"
+    return Notice(f"a hook{tool} {'; '.join(said)}", "⚓", tone) if said else None
 
 
-def _by(who: str) -> str:
-    return "" if who == "me" else f" by {who}"
+def _by(event: Event, me: str) -> str:
+    """Who did it, unless it was the person who reads it."""
+    who = getattr(event, "by", "me")
+    return "" if who in ("me", me) else f" by {who}"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -141,13 +166,17 @@ def _shortened(event: Compacted) -> str:
         parts.append(f"{counted(event.dropped, 'message')}{became}")
     if event.shortened:
         parts.append(f"{counted(event.shortened, 'long output')} cut")
-    return f"shortened for the model: {', '.join(parts) or 'nothing'}; the log keeps it all"
+    size = f" (about {event.before:,} tokens before, {event.after:,} now)" if event.before else ""
+    return f"shortened for the model: {', '.join(parts) or 'nothing'}{size}; the log keeps it all"
 
 
-def _repaired(event: Repaired) -> str:
+def _repaired(event: Repaired) -> tuple[Notice, ...]:
     said = []
     if event.torn:
         said.append(f"the end of the log was torn: {counted(event.torn, 'byte')} cut off")
-    if event.broken:
-        said.append(f"{counted(len(event.broken), 'damaged line')} passed over")
-    return "; ".join(said) or "the log was repaired"
+    for line in event.broken[:_LINES]:
+        why = f" ({line.why})" if line.why else ""
+        said.append(f"a line after #{line.after} was damaged{why} and is passed over")
+    if len(event.broken) > _LINES:
+        said.append(f"and {len(event.broken) - _LINES:,} more damaged lines are passed over")
+    return tuple(Notice(one, "!", "bad") for one in said)

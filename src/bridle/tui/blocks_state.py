@@ -25,8 +25,12 @@ from bridle.usage import ExecutionMetrics
 
 
 class State(Struct):
-    """Everything around the conversation. `mode` and `model` are empty until a record says them."""
+    """Everything around the conversation. `mode` and `model` are empty until a record says them.
 
+    `me` is the name under which the person who looks does things: theirs is not shown.
+    """
+
+    me: str = "me"
     title: str = ""
     mode: str = ""
     model: str = ""

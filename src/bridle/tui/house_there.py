@@ -19,7 +19,8 @@ from bridle.tui.commands import Command
 from bridle.tui.house import Asked, Found, Listed, Named, Place, Undone
 from bridle.tui.house_asked import asked_of, ending
 from bridle.tui.house_budget import budget_lines
-from bridle.tui.house_there_values import back, lines_of_rule, listed, to_named, write_private
+from bridle.tui.house_listed import listed
+from bridle.tui.house_there_values import back, lines_of_rule, to_named, write_private
 from bridle.tui.own_commands import own_commands, own_folder
 from bridle.workspace.text import one_line
 
@@ -32,12 +33,15 @@ class FarHouse:
 
     session: Conversation
 
-    def __init__(self, client: Client, first: RemoteSession, *, again: str | None = None) -> None:
+    def __init__(
+        self, client: Client, first: RemoteSession, *, again: str | None = None, me: str = "me"
+    ) -> None:
         self._client = client
         self._there = first
         self.session = first
         self._again = quote(client.where) if again is None else again
         self.seen = first.seq
+        self._me = me
 
     async def enter(self) -> None:
         """The session was opened by whoever made the house; see what stands beside it."""
@@ -56,6 +60,11 @@ class FarHouse:
     def began(self) -> int:
         """From its beginning."""
         return 0
+
+    @property
+    def me(self) -> str:
+        """Who we are to the server."""
+        return self._me
 
     @property
     def model(self) -> str:

@@ -6,34 +6,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 
-from bridle.client import Choice, RemoteSession, SessionLine
+from bridle.client import Choice, RemoteSession
 from bridle.errors import ConfigError, SessionError
 from bridle.events import MessageAdded, PromptReceived, Rewound
-from bridle.tui.house import Listed, Named
+from bridle.tui.house import Named
 
-_STATES = {"waiting": "asks"}
 _NAMED = 3  # calls that are told by name
-
-
-def listed(line: SessionLine) -> Listed:
-    """A session as the picker shows it."""
-    state = _STATES.get(line.state, line.state)
-    if line.waiting and not line.holder:
-        state = "parked"
-    return Listed(
-        id=line.id,
-        title=line.title,
-        workspace=line.workspace,
-        model=line.model,
-        agent=line.agent,
-        state=state,
-        waiting=line.waiting,
-        cost=line.cost,
-        unpriced=line.unpriced,
-        updated_at=line.updated_at,
-        parent=line.parent,
-        holder=line.holder,
-    )
 
 
 def to_named(choices: Iterable[Choice], chosen: str = "") -> tuple[Named, ...]:

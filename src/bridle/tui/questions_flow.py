@@ -79,7 +79,7 @@ class QuestionsFlow(Vertical):
                 self._come_up(event)
                 self.call(f"{one_line(event.call.name, 40)}: an answer is needed")
             case ApprovalAnswered():
-                said = answered_words(event)
+                said = answered_words(event, self.house.me if self.house else "me")
                 self._gone[event.shown] = _EXPIRED if event.by == "expiry" else said
                 self.update()
             case ModeChanged(by="plan"):

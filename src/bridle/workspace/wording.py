@@ -13,10 +13,10 @@ def flat(text: str) -> str:
     return neutral(" ".join(text.split()))
 
 
-def answered_words(answer: ApprovalAnswered) -> str:
-    """The answer, and who gave it."""
+def answered_words(answer: ApprovalAnswered, me: str = "me") -> str:
+    """The answer, and who gave it, unless that was `me`, who reads it."""
     said = "allowed" if answer.allowed else "refused"
-    by = "" if answer.by in ("me", "approver") else f" by {answer.by}"
+    by = "" if answer.by in ("me", "approver", me) else f" by {answer.by}"
     until = {"session": ", for the session", "rule": f", by the rule {answer.rule}"}
     word = f": {answer.word}" if answer.word else ""
     return flat(f"{said}{by}{until.get(answer.scope, '')}{word}")

@@ -1,0 +1,110 @@
+"""Sentences about a session itself: one owner for every face, no name for one's own deeds."""
+
+import subprocess
+import sys
+
+import pytest
+
+from bridle.cli.milestone import milestones, trace_line
+from bridle.cli.render import answered_line, letter_line
+from bridle.cli.style import Paint
+from bridle.events import (
+    ApprovalAnswered,
+    BrokenLine,
+    ChildEnded,
+    ChildOf,
+    Compacted,
+    Forked,
+    GrantRevoked,
+    ModeChanged,
+    PromptReceived,
+    PromptWithdrawn,
+    Repaired,
+    Rewound,
+    TraceEvent,
+    TurnParked,
+    Undone,
+    UnknownEvent,
+)
+from bridle.promises.store import Record
+from bridle.tui.blocks import Notice, Prompt
+from bridle.tui.blocks_fold import Fold
+from bridle.tui.blocks_notices import notices_of
+
+PLAIN = Paint(False)
+TOLD = (
+    Forked("s1", 7),
+    Compacted((), 3, summary=True, before=900, after=100),
+    Repaired(torn=3, broken=tuple(BrokenLine(number, 9, "", "x") for number in range(5))),
+    TurnParked(1, ("c1", "c2")),
+    ModeChanged("plan", reason="because"),
+    Undone(3, "ann", ("a", "b")),
+    GrantRevoked("g", "ann"),
+    PromptWithdrawn(7, 2, "ann"),
+    ChildOf("s1", "1"),
+    ChildEnded("1", "s2", "done"),
+    UnknownEvent({"type": "new"}),
+)
+DEEDS = (Undone(3, "ann", ("a",)), GrantRevoked("", "ann"), PromptWithdrawn(7, 2, "ann"))
+
+
+def drawn(event, me="me"):
+    """What the screen says of it."""
+    fold = Fold()
+    fold.state.me = me
+    fold.blocks.append(Prompt("hi"))
+    fold.seqs.append(0)
+    fold.take(Record(9, "", event))
+    return [one.text for one in fold.blocks if isinstance(one, Notice)]
+
+
+@pytest.mark.parametrize("event", TOLD, ids=lambda one: type(one).__name__)
+def test_the_screen_and_the_lines_say_the_same_sentences(event):
+    said = [one.text for one in notices_of(event)]
+    assert said and drawn(event) == said
+    painted = milestones(event, PLAIN)
+    assert [one.strip()[2:] for one in painted] == said
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail"),
+    [
+        ("retry", {"error": "busy. Wait.", "seconds": 0.5}),
+        ("fallback", {"error": "busy.", "to": "c/d"}),
+        ("hook", {"moment": "after_tool", "tool": "shell", "deny": "bad", "word": "look"}),
+        ("hook", {"moment": "before_tool", "tool": "write", "arguments": {"path": "b"}}),
+        ("ungated_call", {"name": "shell"}),
+        ("notice", {"message": "something is otherwise"}),
+    ],
+)
+def test_a_trace_is_told_in_the_same_words_on_both(kind, detail):
+    event = TraceEvent(kind, detail)
+    (said,) = drawn(event)
+    assert trace_line(event, PLAIN, 200).strip()[2:] == said
+
+
+@pytest.mark.parametrize("event", [*DEEDS, Rewound(0, "ann")], ids=lambda one: type(one).__name__)
+def test_a_deed_has_the_name_of_another_and_not_ones_own(event):
+    for said in (drawn(event, "ann"), milestones(event, PLAIN, me="ann")):
+        assert "ann" not in said[0]
+    for said in (drawn(event, "bo"), milestones(event, PLAIN, me="bo")):
+        assert " by ann" in said[0]
+
+
+def test_a_prompt_and_an_answer_have_the_name_of_another_and_not_ones_own():
+    prompt, answer = PromptReceived("hi", by="ann"), ApprovalAnswered("1", True, by="ann")
+    assert letter_line(prompt, PLAIN, 80, "ann") == "❯ hi"
+    assert letter_line(prompt, PLAIN, 80, "bo") == "❯ hi (ann)"
+    assert answered_line(answer, PLAIN, 80, "ann") == "  ✓ allowed"
+    assert answered_line(answer, PLAIN, 80, "bo") == "  ✓ allowed by ann"
+    fold = Fold()
+    fold.state.me = "ann"
+    fold.take(Record(1, "", prompt))
+    fold.take(Record(2, "", PromptReceived("and?", by="bo")))
+    assert [one.by for one in fold.blocks] == ["me", "bo"]
+
+
+def test_who_paints_the_sentences_imports_no_textual():
+    code = "import sys, bridle.cli.milestone, bridle.cli.screen; print('textual' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
