@@ -170,6 +170,7 @@ class ChatScreen(Commanding, Screen[None]):
         self.following = Following(
             house.session, house.began, self._shown, self.draw_soon, self.heard
         )
+        self.following.fold.state.me = house.me
         self._watch = self.run_worker(self._follow(self.following), group="watch")
         self.questions.begin(house)
         if house.session.is_parked:
