@@ -59,10 +59,18 @@ def test_invalid_utf_8_is_said_where_it_is(bridle: Program):
         (["sessions", "lst"], "there is no command 'lst'"),
         (["rnu"], "there is no command 'rnu'"),
         (["--nonsense"], "no such option '--nonsense'"),
+        (["serve", "--port", "x"], "invalid value for '--port': 'x' is not a whole number"),
     ],
 )
 def test_a_mistake_is_one_line_and_a_hint(bridle: Program, arguments: list[str], said: str):
     assert said in complaint(bridle, *arguments, code=2)
+
+
+@pytest.mark.parametrize("group", ["sessions", "policy"])
+def test_a_group_without_a_command_shows_its_page(bridle: Program, group: str):
+    done = bridle.run(group)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == bridle.run(group, "--help").stdout
 
 
 def test_a_malformed_settings_file_is_named_with_its_line(bridle: Program):

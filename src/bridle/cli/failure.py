@@ -4,6 +4,7 @@ Knows the error tree and click's errors; prints nowhere but on standard error.
 """
 
 import os
+import re
 import sys
 from contextvars import ContextVar
 from errno import EIO, ENOSPC, EPIPE
@@ -25,6 +26,9 @@ def report(error: BaseException) -> int:
         return INTERRUPTED
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else FAILED
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()  # a group without a command: its page, as it is
+        return USAGE
     trace(error)
     message, hint, code = explain(error)
     complain(message, hint)
@@ -97,11 +101,19 @@ def code_of(error: AgentError) -> int:
 
 def _usage(error: click.ClickException) -> tuple[str, str, int]:
     message, _, hint = error.format_message().partition("\n")
-    message = message[:1].lower() + message[1:]
+    message = _NUMBER.sub(_number, message[:1].lower() + message[1:])
     context = getattr(error, "ctx", None)
     if not hint and context is not None:
         hint = f"See `{context.command_path} --help`."
     return message.rstrip("."), hint, error.exit_code
+
+
+_NUMBER = re.compile(r"is not a valid (integer|float)(?: range)?\b")
+
+
+def _number(found: re.Match[str]) -> str:
+    """The names of click's types are for programmers."""
+    return f"is not a {'whole ' * (found[1] == 'integer')}number"
 
 
 def _forget(stream: TextIO) -> None:

@@ -120,7 +120,7 @@ def _help(words: Words, results: Results) -> str:
     return f"{_WHO} {_CAN}"
 
 
-_PLACE = r"(?: (?:in|of|under|from) (?:the )?(?:folder |directory )?(?P<place>[^\s,;]+))?"
+_PLACE = r"(?: (?:in|of|under|from) (?:the )?(?:folder |directory )?@?(?P<place>[^\s,;]+))?"
 _LIST = (
     rf"\b(?:list|show(?: me)?|what|which)\b.{{0,30}}\b(?:files?|folders?)\b{_PLACE}"
     r"|\bwhat(?: is|['’]s) (?:in )?(?:here|there)\b|^(?:ls|list)\W*$"
@@ -135,7 +135,7 @@ _SEARCH = (
 )
 _READ = (
     r"\b(?:read|show(?: me)?|open|cat|print|display) (?:me )?(?:the )?"
-    r"(?:file |contents? of )*(?P<path>[`'\"][^`'\"]+[`'\"]|\S+)"
+    r"(?:file |contents? of )*@?(?P<path>[`'\"][^`'\"]+[`'\"]|\S+)"
 )
 _TABLE: tuple[tuple[str, Plan], ...] = (
     (r"\brun\b.{0,40}\btests?\b|\brun pytest\b|^(?:make )?tests?\W*$", _test),
