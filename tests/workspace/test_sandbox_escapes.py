@@ -17,7 +17,8 @@ NAMED = f"import socket; socket.socket(socket.AF_UNIX).connect('{{path}}'); {SAY
 ABSTRACT = f"import socket; socket.socket(socket.AF_UNIX).connect(chr(0)+'{{abstract}}'); {SAY}"
 LIMIT = f"import resource as r; r.prlimit({{neighbour}}, r.RLIMIT_CORE, (0, 0)); {SAY}"
 PIN = f"import os; os.sched_setaffinity({{neighbour}}, os.sched_getaffinity(0)); {SAY}"
-PRIORITY = f"import os; os.setpriority(os.PRIO_PROCESS, {{neighbour}}, 1); {SAY}"
+# The attacker's own priority: nobody but root may raise one, and the tests may run under nice.
+PRIORITY = f"from os import *; setpriority(0, {{neighbour}}, getpriority(0, 0)); {SAY}"
 MARK = f"import os; os.setxattr('{{outside}}/a', 'user.bridle', b'x'); {SAY}"
 SHARED = f"import ctypes; ctypes.CDLL(None).shmat({{memory}}, 0, 0) != -1 and {SAY}"
 TRACE = f"import ctypes; ctypes.CDLL(None).ptrace(0,0,0,0)==0 and {SAY}"
