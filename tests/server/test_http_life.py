@@ -133,6 +133,7 @@ def test_a_port_that_is_taken_says_so():
             with pytest.raises(ConfigError, match=f"port {number} cannot be used") as caught:
                 bound(host, number)
             assert caught.value.hint
+            assert "(" not in caught.value.message  # not the pair that Python names the place by
 
 
 LOOK = """

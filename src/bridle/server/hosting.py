@@ -26,7 +26,10 @@ def bound(host: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise _taken(port, error.strerror or str(error)) from error
+        why, _, _ = (error.strerror or str(error)).partition(
+            " (while attempting"
+        )  # a tuple follows
+        raise _taken(port, why) from error
     # Its connections inherit this. asyncio would set it on sockets that name their protocol, which
     # this one does not; without it a head and a body that are written apart cost 40 ms.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
