@@ -1,12 +1,13 @@
 """The chat's database: the tables, the migrations, and what it says when it is away."""
 
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 from sqlalchemy.exc import StatementError
 from sqlmodel import select
 
@@ -69,6 +70,28 @@ def test_many_that_migrate_at_once_find_it_done(empty_urls):
         for one in databases:
             one.check()
             one.close()
+
+
+def test_a_new_file_in_which_another_writes_is_waited_for(tmp_path):
+    """SQLite refuses at once to begin its write-ahead log beside a writer: we try again."""
+    path, tries = tmp_path / "new.db", []
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("CREATE TABLE other (id)")
+    writer.execute("BEGIN IMMEDIATE")
+
+    def said(line):
+        if line == "PRAGMA journal_mode=WAL":
+            tries.append(line)
+        if len(tries) == 2:
+            writer.close()
+
+    database = Database(str(path), patience=30)
+    listens = {"insert": True}  # before anything of ours is said
+    event.listen(database.engine, "connect", lambda one, _: one.set_trace_callback(said), **listens)
+    with database.engine.begin() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+    database.close()
+    assert len(tries) == 2
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://x/y", "no such://"])

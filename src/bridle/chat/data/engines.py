@@ -20,6 +20,7 @@ from bridle.errors import ConfigError
 
 READS = "bridle_reads"  # an execution option: this transaction only reads
 _WRITES = "bridle_writes"  # of a connection: it holds the turn to write
+_AGAIN = 0.01  # seconds until a file that is locked is tried again
 _IDLE = 1.0  # seconds after which a connection is tried before it is used
 
 
@@ -75,7 +76,8 @@ def _sqlite(url: URL, patience: float, pool: int) -> Engine:
 
     def opened(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # transactions are begun below, by ourselves
-        for line in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        _keep_a_log(connection, patience)
+        for line in ("synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {line}")
 
     def begun(connection: Any) -> None:
@@ -90,6 +92,21 @@ def _sqlite(url: URL, patience: float, pool: int) -> Engine:
     event.listen(engine, "begin", begun)
     event.listen(engine, "checkin", turn.leave)
     return engine
+
+
+def _keep_a_log(connection: sqlite3.Connection, patience: float) -> None:
+    """Change to the write-ahead log. Where several open a new file at once, SQLite waits for
+    nobody with this one, whatever its timeout is: it says at once that the file is locked.
+    """
+    end = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+        time.sleep(_AGAIN)
 
 
 class _Turn:
