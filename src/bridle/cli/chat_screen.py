@@ -10,13 +10,14 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bridle.cli.failure import DONE, INTERRUPTED, report
-from bridle.cli.turn import ENDING, on_signals
+from bridle.cli.hearing import ENDING, on_signals
 from bridle.tui.app import BridleApp
 
 if TYPE_CHECKING:
     from bridle.tui.first_run_values import Preface
     from bridle.tui.house import House
+
+DONE, INTERRUPTED = 0, 130  # as `failure.py` has them, without its imports
 
 
 class Outcome:
@@ -30,6 +31,8 @@ class Outcome:
     def told(self) -> int:
         """Say it on the terminal, which is ours no more; the exit code."""
         import click
+
+        from bridle.cli.failure import report
 
         code = self._code
         try:

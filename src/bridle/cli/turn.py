@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from bridle.cli.failure import INTERRUPTED
+from bridle.cli.hearing import ENDING as ENDING
+from bridle.cli.hearing import on_signals as on_signals
 from bridle.cli.steps import Steps
 from bridle.errors import StoreFailed
 from bridle.events import (
@@ -27,7 +29,6 @@ from bridle.promises.session import Prompt, Session, TurnResult
 from bridle.promises.store import Record
 
 Show = Callable[[Record], None]
-ENDING = (signal.SIGTERM, signal.SIGHUP)  # the machine goes down; the terminal was closed
 _PATIENCE = 3.0  # seconds that an orderly end may take once a person has asked twice
 
 
@@ -178,35 +179,6 @@ def holding_reins(interrupt: Callable[[], Awaitable[Any]]) -> Iterator[None]:
 
     with on_signals(pulled, signal.SIGINT, *ENDING):
         yield
-
-
-_acts: dict[signal.Signals, list[Callable[[], object]]] = {}
-
-
-@contextmanager
-def on_signals(act: Callable[[], object], *signals: signal.Signals) -> Iterator[None]:
-    """While inside, these signals do this too, before what they did; `nohup` is respected."""
-    loop = asyncio.get_running_loop()
-    heard = [number for number in signals if not _ignored(number)]
-    for number in heard:
-        _acts.setdefault(number, []).append(act)
-        loop.add_signal_handler(number, _act_on, number)
-    try:
-        yield
-    finally:
-        for number in heard:
-            _acts[number].remove(act)
-            if not _acts[number]:
-                loop.remove_signal_handler(number)
-
-
-def _ignored(number: signal.Signals) -> bool:
-    return number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN
-
-
-def _act_on(number: signal.Signals) -> None:
-    for act in reversed(_acts[number]):
-        act()
 
 
 def run(work: Coroutine[Any, Any, int]) -> int:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App
@@ -21,7 +21,9 @@ from bridle.tui.block_palette import DARK, LIGHT, Palette, palette_of
 from bridle.tui.chat import ChatScreen
 from bridle.tui.curtain import as_usual
 from bridle.tui.first_theme import first_theme, theme_name
-from bridle.tui.house import House
+
+if TYPE_CHECKING:
+    from bridle.tui.house import House
 
 LEFT, BROKEN, SENT_AWAY = 0, 1, 130
 
@@ -37,7 +39,7 @@ class BridleApp(App[int], inherit_bindings=False):
     Toast { background: $panel; padding: 0 1; }
     """
 
-    def __init__(self, opening: Callable[[], House], *, theme: str = "") -> None:
+    def __init__(self, opening: "Callable[[], House]", *, theme: str = "") -> None:
         super().__init__()
         self.failure: BaseException | None = None
         self._is_lent = False  # the terminal, to an editor
@@ -63,7 +65,7 @@ class BridleApp(App[int], inherit_bindings=False):
         return palette_of(self.theme, dark=theme is None or theme.dark)
 
     @property
-    def house(self) -> House | None:
+    def house(self) -> "House | None":
         """Where the sessions live; None as long as it is not open."""
         return self.chat.house
 

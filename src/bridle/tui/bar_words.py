@@ -3,7 +3,7 @@
 What a person must not be wrong about stays longest: the mode is the last thing to go.
 """
 
-from msgspec import Struct
+from typing import NamedTuple
 
 from bridle.tui.clean import clean_line
 
@@ -15,7 +15,7 @@ MODES = {
 }
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class Facts(NamedTuple):
     """What is known. Empty: not known yet."""
 
     mode: str = ""
@@ -29,7 +29,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     opening: bool = False
 
 
-class Cell(Struct, frozen=True):
+class Cell(NamedTuple):
     """One thing on the bar; `tone` is text, dim, accent, warn or bad."""
 
     text: str

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from bridle.tui.block_call import CallLines, cut
 from bridle.tui.block_palette import Palette
+from bridle.tui.block_pen import Pen
 from bridle.tui.block_said import Growth
 from bridle.tui.blocks import Block, Call, Ending, Gone, Growing, Notice, Prompt, Said, Thought
 from bridle.tui.clean import clean, clean_line, spaced
@@ -20,28 +21,6 @@ Line = list[Segment]
 MARGIN = 2
 _PROMPT = 12  # lines of a long prompt that are shown folded
 _WIDEST = 110  # columns of prose: longer lines are hard to read
-
-
-class Pen:
-    """The styles of a palette."""
-
-    def __init__(self, palette: Palette) -> None:
-        self.palette = palette
-        self.base = Style(color=palette.text, bgcolor=palette.background)
-        self.text = Style(color=palette.text)
-        self.bold = Style(color=palette.text, bold=True)
-        self.dim = Style(color=palette.dim)
-        self.accent = Style(color=palette.accent)
-        self.tones = {
-            "dim": self.dim,
-            "good": Style(color=palette.good),
-            "warn": Style(color=palette.warn),
-            "bad": Style(color=palette.bad),
-        }
-        self.added = Style(color=palette.good, bgcolor=palette.added)
-        self.removed = Style(color=palette.bad, bgcolor=palette.removed)
-        self.ground = Style(color=palette.text, bgcolor=palette.panel)
-        self.prompt = Style(color=palette.accent, bgcolor=palette.panel, bold=True)
 
 
 def new_console(palette: Palette) -> Console:

@@ -4,10 +4,10 @@ A colour means one thing: accent is the person and what is active, good and bad 
 out, warn what wants a look. Everything else is text or dim.
 """
 
-from msgspec import Struct
+from typing import NamedTuple
 
 
-class Palette(Struct, frozen=True):
+class Palette(NamedTuple):
     """Colours as #rrggbb; `code` names the highlighter's style."""
 
     name: str

@@ -20,25 +20,24 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from bridle.errors import AgentError
-from bridle.events import Event
 from bridle.tui.bar import Bar
 from bridle.tui.bar_words import Facts
 from bridle.tui.block_palette import Palette
-from bridle.tui.blocks import Notice
-from bridle.tui.blocks_fold import Fold
-from bridle.tui.carrying import Carrying
-from bridle.tui.commands import is_loose
 from bridle.tui.composer import Composer, Sent
 from bridle.tui.composer_screen import Commanding
 from bridle.tui.conversation import Conversation
-from bridle.tui.house import House
-from bridle.tui.screen_following import Following, Frames
+from bridle.tui.screen_frames import Frames
 from bridle.tui.screen_keys import KEYS
 from bridle.tui.side import Side
 from bridle.tui.working import Working
 
 if TYPE_CHECKING:
+    from bridle.events import Event
+    from bridle.tui.blocks_fold import Fold
+    from bridle.tui.carrying import Carrying
     from bridle.tui.first_run_values import Preface
+    from bridle.tui.house import House
+    from bridle.tui.screen_following import Following
 
 _SIDE = 100  # columns from which on the side panel is shown
 _LATER = 0.2  # seconds
@@ -64,7 +63,7 @@ class ChatScreen(Commanding, Screen[None]):
         Binding(one.key, one.action, one.meaning, show=False, priority=one.first) for one in KEYS
     ]
 
-    def __init__(self, opening: Callable[[], House], palette: Palette) -> None:
+    def __init__(self, opening: "Callable[[], House]", palette: Palette) -> None:
         super().__init__()
         self.house: House | None = None
         self.carrying: Carrying | None = None
@@ -156,6 +155,9 @@ class ChatScreen(Commanding, Screen[None]):
 
     async def rejoin(self) -> None:
         """Watch the session that the house is in now: it was opened, or changed."""
+        from bridle.tui.carrying import Carrying
+        from bridle.tui.screen_following import Following
+
         house = self.house
         if house is None:
             return
@@ -177,7 +179,7 @@ class ChatScreen(Commanding, Screen[None]):
             self.run_worker(self._go_on(), group="verbs")
         self.draw_soon()
 
-    async def _follow(self, following: Following) -> None:
+    async def _follow(self, following: "Following") -> None:
         """Until the session is left; one that cannot be followed any more is told."""
         try:
             await following.run()
@@ -192,12 +194,12 @@ class ChatScreen(Commanding, Screen[None]):
         except AgentError as error:
             self.complain(error)
 
-    def _shown(self, fold: Fold) -> None:
+    def _shown(self, fold: "Fold") -> None:
         """What was there before is folded."""
         self.conversation.show(fold)
         self.draw_soon()
 
-    def heard(self, event: Event) -> None:
+    def heard(self, event: "Event") -> None:
         """A record came while we watch."""
         self.questions.heard(event)
 
@@ -241,7 +243,7 @@ class ChatScreen(Commanding, Screen[None]):
             )
         )
 
-    def _word(self, busy: bool, carrying: Carrying) -> str:
+    def _word(self, busy: bool, carrying: "Carrying") -> str:
         state = self.conversation.fold.state
         if carrying.stopping:
             return "stopping"
@@ -251,6 +253,8 @@ class ChatScreen(Commanding, Screen[None]):
 
     def tell(self, text: str, tone: str = "dim", mark: str = "·") -> None:
         """A line to the person, in the conversation."""
+        from bridle.tui.blocks import Notice
+
         self.conversation.fold.tell(Notice(text, mark, tone))  # type: ignore[arg-type]
         self.draw_soon()
 
@@ -278,6 +282,8 @@ class ChatScreen(Commanding, Screen[None]):
     async def _take(self, text: str, when: Sent) -> None:
         """In the order in which it was typed: a prompt behind `/new` or `/mode` is for what holds
         once that was done."""
+        from bridle.tui.commands import is_loose
+
         await self._open.wait()
         if text.startswith("/") and is_loose(text):
             await self.obey(text)

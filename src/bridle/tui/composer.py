@@ -6,31 +6,25 @@ here: whoever mounts this hears `Submitted`, and puts the text back with `load` 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.timer import Timer
-from textual.widgets import OptionList, Static, TextArea
+from textual.widgets import Static, TextArea
 
 from bridle.errors import AgentError
-from bridle.tui.commands import Command
-from bridle.tui.completing import (
-    ASKED,
-    Choice,
-    Wanted,
-    argument_choices,
-    command_choices,
-    file_choices,
-    is_whole,
-    wanted,
-)
-from bridle.tui.completing_list import CompletionList
 from bridle.tui.composer_lines import Lines
-from bridle.tui.finding import fits
 from bridle.tui.history import Drafts, Prompts
+
+if TYPE_CHECKING:
+    from textual.widgets import OptionList
+
+    from bridle.tui.commands import Command
+    from bridle.tui.completing import Choice, Wanted
+    from bridle.tui.completing_list import CompletionList
 
 Sent = Literal["idle", "queue", "next_step"]
 Files = Callable[[str], Awaitable[Sequence[str]]]
@@ -75,7 +69,7 @@ class Composer(Vertical):
         self,
         files: Files,
         arguments: Arguments,
-        own: Callable[[], Sequence[Command]] = tuple,
+        own: "Callable[[], Sequence[Command]]" = tuple,
         *,
         prompts: Prompts | None = None,
         drafts: Drafts | None = None,
@@ -86,7 +80,7 @@ class Composer(Vertical):
         self._drafts = drafts or Drafts()
         self._session = ""
         self._files, self._arguments, self._own = files, arguments, own
-        self._list = CompletionList()
+        self._made: CompletionList | None = None
         self._lines = Lines(self._pressed, "Ask, or / for commands, @ for files")
         self._want: Wanted | None = None
         self._shut: Wanted | None = None  # closed with Escape, until the word changes
@@ -99,7 +93,10 @@ class Composer(Vertical):
             yield self._lines
 
     def on_mount(self) -> None:
-        """Earlier prompts are read beside."""
+        """Earlier prompts are read beside, once there is a picture."""
+        self.call_after_refresh(self._remember)
+
+    def _remember(self) -> None:
         self.run_worker(asyncio.to_thread(self.prompts.load), group="history")
 
     @property
@@ -115,7 +112,15 @@ class Composer(Vertical):
     @property
     def is_listing(self) -> bool:
         """Is a list of choices open?"""
-        return self._list.is_open
+        return self._made is not None and self._made.is_open
+
+    @property
+    def _list(self) -> "CompletionList":
+        if self._made is None:
+            from bridle.tui.completing_list import CompletionList
+
+            self._made = CompletionList()
+        return self._made
 
     def focus(self, scroll_visible: bool = True) -> "Composer":
         """The keys are for the lines."""
@@ -169,11 +174,12 @@ class Composer(Vertical):
     def _pressed(self, key: str) -> None:
         """A key that is not simply text."""
         self._look()  # what was typed right before it counts, too
-        if self._list.is_open and self._press_in_list(key):
+        if self.is_listing and self._press_in_list(key):
             return
         if key == "enter":
             self._submit("queue" if self.is_busy else "idle")
         elif key in ("up", "down"):
+            self.prompts.load()  # pressed so early that nobody has
             current = self.whole
             step = self.prompts.older if key == "up" else self.prompts.newer
             if (found := step(current)) is not None:
@@ -181,6 +187,8 @@ class Composer(Vertical):
 
     def _press_in_list(self, key: str) -> bool:
         """What the key does to the open list; False: it is not for the list."""
+        from bridle.tui.completing import is_whole
+
         if key in ("up", "ctrl+p", "down", "ctrl+n"):
             self._list.move(-1 if key in ("up", "ctrl+p") else 1)
         elif key == "escape":
@@ -192,7 +200,7 @@ class Composer(Vertical):
             self._accept(chosen)
         return True
 
-    def _accept(self, choice: Choice) -> None:
+    def _accept(self, choice: "Choice") -> None:
         want = self._want
         if want is None:
             return
@@ -203,7 +211,7 @@ class Composer(Vertical):
             choice.text + space, (row, want.start), (row, column), maintain_selection_offset=False
         )
 
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+    def on_option_list_option_selected(self, event: "OptionList.OptionSelected") -> None:
         """A click on a choice."""
         event.stop()
         self._accept(self._list.choose(event.option_index))
@@ -221,9 +229,19 @@ class Composer(Vertical):
 
     def _look(self) -> None:
         row, column = self._lines.cursor_location
-        want = wanted(self._lines.document[row], row, column)
-        if want == self._want:
-            return
+        line = self._lines.document[row]
+        if not line and self._want is None:
+            return  # as at the beginning, when nothing of all this is imported
+        from bridle.tui.completing import wanted
+
+        if (want := wanted(line, row, column)) != self._want:
+            self._turn_to(want)
+
+    def _turn_to(self, want: "Wanted | None") -> None:
+        """Another word: what it could become."""
+        from bridle.tui.completing import ASKED, argument_choices, command_choices
+        from bridle.tui.finding import fits
+
         before, self._want = self._want, want
         if before is None or want is None or before.kind != want.kind:
             self._offer(())
@@ -239,11 +257,13 @@ class Composer(Vertical):
             self._offer([one for one in self._list.choices if fits(want.word, one.text)])
             self._timer = self.set_timer(_SOON, lambda: self._ask(want))
 
-    def _ask(self, want: Wanted) -> None:
+    def _ask(self, want: "Wanted") -> None:
         self.run_worker(self._fetch(want), group="completing", exclusive=True)
 
-    async def _fetch(self, want: Wanted) -> None:
+    async def _fetch(self, want: "Wanted") -> None:
         """Ask the house; what comes too late is dropped."""
+        from bridle.tui.completing import argument_choices, file_choices
+
         try:
             if want.kind == "file":
                 found = file_choices(await self._files(want.word))
@@ -254,7 +274,9 @@ class Composer(Vertical):
         if want == self._want:
             self._offer(found)
 
-    def _offer(self, choices: Sequence[Choice]) -> None:
+    def _offer(self, choices: "Sequence[Choice]") -> None:
+        if self._made is None and not choices:
+            return
         if choices and not self._list.is_attached:
             self.mount(self._list, before=0)
         self._list.offer(choices)

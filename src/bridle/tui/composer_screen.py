@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from bridle.config.places import state_place
 from bridle.errors import AgentError
-from bridle.tui.commands import Command, command_of, split
 from bridle.tui.composer import Composer
 from bridle.tui.history import Drafts, Prompts
 from bridle.tui.screen_acts import Acts
 
 if TYPE_CHECKING:
+    from bridle.tui.commands import Command
     from bridle.tui.dialogs import Dialog
     from bridle.tui.first_run_values import Preface
     from bridle.tui.obeying_screen import ScreenStage
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Commanding(Acts):
     """What the composer asks for, and hears, on the screen."""
 
-    _own: tuple[Command, ...] = ()
+    _own: "tuple[Command, ...]" = ()
     _stage: "ScreenStage | None" = None
     following: "Following | None" = None
 
@@ -41,7 +41,7 @@ class Commanding(Acts):
             self._files, self._arguments, self.own, prompts=Prompts(state), drafts=Drafts(state)
         )
 
-    def own(self) -> Sequence[Command]:
+    def own(self) -> "Sequence[Command]":
         """The user's own commands, as they were last looked for."""
         return self._own
 
@@ -141,6 +141,8 @@ class Commanding(Acts):
 
 def command_is_new(line: str) -> bool:
     """May the line be a user's own command, or ask which there are?"""
+    from bridle.tui.commands import command_of, split
+
     found = command_of(split(line)[0])
     return found is None or found.name == "help"
 

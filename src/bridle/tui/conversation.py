@@ -1,10 +1,11 @@
 """The conversation on the screen: draws blocks line by line, follows their end, unfolds them.
 
 Nothing is mounted per block, so that a session of any length costs the same. Knows the fold it
-shows, not where records come from. Whoever feeds the fold calls `refresh_blocks`.
+shows, not where records come from. Whoever feeds the fold calls `refresh_blocks`. Until there is
+one, nothing of what draws blocks is imported.
 """
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -15,12 +16,14 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from bridle.tui.block_lines import Painter
 from bridle.tui.block_palette import DARK, Palette
-from bridle.tui.blocks import Call, folds
-from bridle.tui.blocks_fold import Fold
-from bridle.tui.conversation_empty import welcome
-from bridle.tui.conversation_window import EDGE, STEP, Window
+from bridle.tui.block_pen import Pen
+from bridle.tui.conversation_empty import EDGE, STEP, welcome
+
+if TYPE_CHECKING:
+    from bridle.tui.block_lines import Painter
+    from bridle.tui.blocks_fold import Fold
+    from bridle.tui.conversation_window import Window
 
 
 class Conversation(ScrollView, can_focus=True):
@@ -53,8 +56,9 @@ class Conversation(ScrollView, can_focus=True):
     def __init__(self, palette: Palette = DARK) -> None:
         super().__init__(id="conversation")
         self._palette = palette
-        self.fold = Fold()
-        self._window = Window(self.fold.blocks, Painter(palette, 80))
+        self._pen = Pen(palette)
+        self._fold: Fold | None = None
+        self._made: Window | None = None
         self.follows = True
         self._pressed: tuple[int, int] | None = None
 
@@ -64,15 +68,36 @@ class Conversation(ScrollView, can_focus=True):
         return True
 
     @property
-    def window(self) -> Window:
+    def fold(self) -> "Fold":
+        """What is shown; there from its first use on."""
+        if self._fold is None:
+            from bridle.tui.blocks_fold import Fold
+
+            self._fold = Fold()
+        return self._fold
+
+    @property
+    def window(self) -> "Window":
         """What is drawn."""
         return self._window
 
-    def show(self, fold: Fold) -> None:
+    @property
+    def _window(self) -> "Window":
+        if self._made is None:
+            from bridle.tui.conversation_window import Window
+
+            self._made = Window(self.fold.blocks, self._painter())
+        return self._made
+
+    def _painter(self) -> "Painter":
+        from bridle.tui.block_lines import Painter
+
+        return Painter(self._palette, self._width)
+
+    def show(self, fold: "Fold") -> None:
         """Another session, from its end."""
-        self.fold = fold
+        self._fold, self._made = fold, None
         fold.drain()
-        self._window = Window(fold.blocks, Painter(self._palette, self._width))
         self._window.fill(3 * max(24, self.size.height))
         self.follows = True
         self._resized()
@@ -80,7 +105,7 @@ class Conversation(ScrollView, can_focus=True):
 
     def refresh_blocks(self) -> None:
         """Draw what changed in the fold since the last time."""
-        if not (changed := self.fold.drain()):
+        if self._fold is None or not (changed := self._fold.drain()):
             return
         window = self._window
         if not window.height:
@@ -99,7 +124,7 @@ class Conversation(ScrollView, can_focus=True):
 
     def repaint(self, palette: Palette) -> None:
         """In other colours."""
-        self._palette = palette
+        self._palette, self._pen = palette, Pen(palette)
         self._redraw()
 
     def warm(self) -> None:
@@ -110,6 +135,8 @@ class Conversation(ScrollView, can_focus=True):
 
     def on_resize(self, event: events.Resize) -> None:
         """Another width: everything is broken anew."""
+        if self._made is None:
+            return
         if self._window.painter.width != self._width:
             self._redraw()
         self._window.fill(2 * self.size.height)
@@ -117,10 +144,10 @@ class Conversation(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One line of what is seen."""
-        width, base = self.size.width, self._window.painter.pen.base
+        width, base = self.size.width, self._pen.base
         line = y + self.scroll_offset.y
-        if not self._window.blocks:
-            found = welcome(y, self.size, self._window.painter.pen)
+        if self._made is None or not self._made.blocks:
+            found = welcome(y, self.size, self._pen)
         else:
             found = self._window.line(line)
         if found is None:
@@ -151,6 +178,8 @@ class Conversation(ScrollView, can_focus=True):
 
     def action_choose(self, step: int) -> None:
         """To the next block that can be unfolded, above or below."""
+        from bridle.tui.blocks import folds
+
         window = self._window
         last = len(window.blocks)
         place = window.chosen if window.chosen is not None else last
@@ -182,6 +211,8 @@ class Conversation(ScrollView, can_focus=True):
 
     def toggle(self, place: int) -> None:
         """Unfold a block, or fold it."""
+        from bridle.tui.blocks import folds
+
         window = self._window
         if not folds(window.blocks[place]):
             return
@@ -210,6 +241,8 @@ class Conversation(ScrollView, can_focus=True):
             self.toggle(place)
 
     def _is_call(self, place: int) -> bool:
+        from bridle.tui.blocks import Call, folds
+
         block = self.fold.blocks[place]
         return isinstance(block, Call) and folds(block)
 
@@ -259,8 +292,9 @@ class Conversation(ScrollView, can_focus=True):
         return max(4, (self.size.width or 80) - 2 * EDGE)
 
     def _redraw(self) -> None:
-        self._window.redraw(Painter(self._palette, self._width))
-        self._resized()
+        if self._made is not None:
+            self._made.redraw(self._painter())
+            self._resized()
         self.refresh()
 
     def _resized(self) -> None:

@@ -12,10 +12,9 @@ from textual.strip import Strip
 
 from bridle.tui.block_lines import Painter, gap_before
 from bridle.tui.blocks import Block, Gone, Said
+from bridle.tui.conversation_empty import EDGE, STEP
 
 MOST = 400  # blocks that are kept drawn while nobody looks back
-EDGE = 1  # columns left free at both sides
-STEP = 40  # blocks that come at once when somebody does
 
 
 class Window:

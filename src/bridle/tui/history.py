@@ -6,7 +6,6 @@ What is read back is text like any other: whoever shows it neutralises it.
 """
 
 import fcntl
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,9 +27,13 @@ class Prompts:
         self._all: list[str] = []
         self._at = 0  # behind the last: the draft
         self._shown: dict[int, str] = {}  # what was changed on the way
+        self._is_read = False
 
     def load(self) -> None:
-        """Read what was kept; may be called in a thread before the first use."""
+        """Read what was kept, once; may be called in a thread before the first use."""
+        if self._is_read:
+            return
+        self._is_read = True
         if self._file is not None:
             sent = self._all  # before the reading was over
             self._all = [*_read(self._file)[-MOST:], *sent]
@@ -76,6 +79,8 @@ class Drafts:
 
     def keep(self, session: str, text: str) -> None:
         """Remember a draft, or forget the one that was sent."""
+        import json
+
         before = self.of(session)
         self._own[session] = text[:_LONGEST]
         if self._file is None or before == text:
@@ -107,6 +112,8 @@ def _read(path: Path) -> list[str]:
 
 
 def _said(line: bytes) -> str:
+    import json
+
     try:
         found = json.loads(line) if line else ""
     except (ValueError, RecursionError):
@@ -116,6 +123,8 @@ def _said(line: bytes) -> str:
 
 def _append(path: Path, text: str) -> None:
     """One line more; a file that has grown too large is cut to its newer half."""
+    import json
+
     with _alone(path):
         line = json.dumps(text).encode() + b"\n"
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -137,6 +146,8 @@ def _append(path: Path, text: str) -> None:
 
 
 def _kept(path: Path) -> dict[str, str]:
+    import json
+
     try:
         with path.open("rb") as file:
             found = json.loads(file.read(10 * _LARGEST))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from textual import events
 
 from bridle.errors import AgentError
-from bridle.tui.blocks import Said, Thought
 from bridle.tui.clean import clean
 from bridle.tui.screen_keys import help_lines
 
@@ -153,6 +152,7 @@ class Acts(_Base):
         self.run_worker(self._copy_answer(), group="copying", exclusive=True)
 
     async def _copy_answer(self) -> None:
+        from bridle.tui.blocks import Said
         from bridle.tui.copying_screen import copy_piece
 
         said = [one.text for one in self.conversation.fold.blocks if isinstance(one, Said)]
@@ -183,6 +183,8 @@ class Acts(_Base):
 
     def action_thoughts(self) -> None:
         """All thoughts, whole or as one line each."""
+        from bridle.tui.blocks import Thought
+
         self._thoughts_open = not self._thoughts_open
         blocks = self.conversation.fold.blocks
         thoughts = {place for place, one in enumerate(blocks) if isinstance(one, Thought)}

@@ -1,4 +1,4 @@
-"""Follows a session and says when there is something to draw: at most about 20 times a second.
+"""Follows a session and says when there is something to draw.
 
 What was written before is folded at once and drawn once. Knows the session's stream and the fold;
 what is drawn is the caller's business.
@@ -7,14 +7,10 @@ what is drawn is the caller's business.
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
-from time import perf_counter
 
 from bridle.events import Event, TraceEvent
 from bridle.promises.session import Conversation
 from bridle.tui.blocks_fold import Fold
-
-FRAME = 0.05  # seconds between two drawings
-_SHARE = 4  # a drawing that takes long is followed by so many times that time for the keys
 
 
 class Following:
@@ -67,19 +63,3 @@ class Following:
         self.is_live = True
         self._shown(self.fold)
         self.came.set()
-
-
-class Frames:
-    """When to draw next: at once after a pause, else in step."""
-
-    def __init__(self) -> None:
-        self._due = 0.0
-
-    def wait(self) -> float:
-        """Seconds until the next drawing may be."""
-        return max(0.0, self._due - perf_counter())
-
-    def drawn(self, began: float) -> None:
-        """One was made; it began then."""
-        now = perf_counter()
-        self._due = now + max(FRAME - (now - began), _SHARE * (now - began))

@@ -1,9 +1,9 @@
 """The keys of the main screen and what each does: one table, for the bindings and for F1. Pure."""
 
-from msgspec import Struct
+from typing import NamedTuple
 
 
-class Key(Struct, frozen=True):
+class Key(NamedTuple):
     """A key, the screen's action, what it does; `first`: before any widget gets it."""
 
     key: str

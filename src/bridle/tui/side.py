@@ -1,12 +1,16 @@
 """The side panel: context and cost, the todo list, what runs, which files changed."""
 
+from typing import TYPE_CHECKING
+
 from rich.style import Style
 from rich.text import Text
 from textual.widget import Widget
 
 from bridle.tui.block_palette import DARK, Palette
-from bridle.tui.blocks_state import State
-from bridle.tui.side_words import Row, rows
+
+if TYPE_CHECKING:
+    from bridle.tui.blocks_state import State
+    from bridle.tui.side_words import Row
 
 _PADDING = 4
 
@@ -28,8 +32,10 @@ class Side(Widget):
         self.palette = palette
         self._rows: list[Row] = []
 
-    def tell(self, state: State, window: int) -> None:
+    def tell(self, state: "State", window: int) -> None:
         """This is how things stand."""
+        from bridle.tui.side_words import rows
+
         width = max(8, (self.size.width or 30))
         found = rows(state, window, width)
         if found != self._rows:

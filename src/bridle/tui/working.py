@@ -8,7 +8,6 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from bridle.tui.block_palette import DARK, Palette
-from bridle.tui.blocks_words import counted, duration
 from bridle.tui.clean import clean_line
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -54,6 +53,8 @@ class Working(Widget):
         """What is said, each with its tone."""
         said: list[tuple[str, str]] = []
         if self._word:
+            from bridle.tui.blocks_words import duration
+
             passed = duration(int(monotonic() - self._since)).replace(".0", "")
             said.append((f"{_FRAMES[self._frame]} {self._word} · {passed} · Esc stops", "accent"))
         said += _listed("waits", self._queued, "Alt+Up takes it back")
@@ -84,6 +85,8 @@ class Working(Widget):
 def _listed(what: str, prompts: tuple[str, ...], how: str) -> list[tuple[str, str]]:
     said = [(f"  {what}: {clean_line(one, 160)}", "dim") for one in prompts[:_MOST]]
     if len(prompts) > _MOST:
+        from bridle.tui.blocks_words import counted
+
         said.append((f"  … {counted(len(prompts) - _MOST, 'more prompt')}", "dim"))
     elif said:
         said[-1] = (f"{said[-1][0]}  ({how})", "dim")
