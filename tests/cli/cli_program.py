@@ -1,4 +1,8 @@
-"""Runs `python -m bridle` as a person would: in a process of its own, in a pipe or a terminal."""
+"""Runs `python -m bridle` as a person would: in a process of its own, in a pipe or a terminal.
+
+The process is forked from one that has read the libraries, where that changes nothing; `command` is
+what starts one from nothing.
+"""
 
 import codecs
 import fcntl
@@ -17,6 +21,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from nursery import Forked, may_fork
+from nursery import run as run_forked
 
 _PATIENCE = 30.0  # seconds until a test that waits in vain gives up
 
@@ -54,45 +61,46 @@ class Program:
         self, *arguments: str | bytes, stdin: bytes | None = None, **environ: str
     ) -> "subprocess.CompletedProcess[str]":
         """Run to the end in pipes; without stdin there is none to read."""
-        done = subprocess.run(
-            [*self.command(), *arguments],
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            cwd=self.workspace,
-            env=self.environ | environ,
-            timeout=_PATIENCE,
-        )
+        environ = self.environ | environ
+        rest = {"cwd": self.workspace, "timeout": _PATIENCE}
+        if may_fork(environ):
+            words = ("bridle", *arguments)
+            done = run_forked(words, environ, stdin=stdin, big=_is_big(words), **rest)
+        else:
+            none = subprocess.DEVNULL if stdin is None else None
+            words = [*self.command(), *arguments]
+            done = subprocess.run(
+                words, input=stdin, stdin=none, capture_output=True, env=environ, **rest
+            )
         return subprocess.CompletedProcess(
             done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
         )
 
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         """Start it in pipes, for those who send signals."""
-        return subprocess.Popen(
-            self.command(*arguments),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=self.workspace,
-            env=self.environ,
-        )
+        none, pipe = subprocess.DEVNULL, subprocess.PIPE
+        streams = {"stdin": none, "stdout": pipe, "stderr": pipe, "text": True}
+        return self._process(arguments, cwd=self.workspace, **streams)
+
+    def _process(
+        self, arguments: tuple[str, ...], *, terminal: bool = False, **rest: Any
+    ) -> "subprocess.Popen[Any]":
+        if may_fork(self.environ):
+            words = ("bridle", *arguments)
+            return Forked(words, self.environ, terminal=terminal, big=_is_big(words), **rest)
+        words = self.command(*arguments)
+        if terminal:
+            words = [sys.executable, "-SIc", _TAKE_TERMINAL, *words]
+            rest["start_new_session"] = True
+        return subprocess.Popen(words, env=self.environ, **rest)
 
     @contextmanager
     def terminal(self, *arguments: str, columns: int = 100) -> Iterator["Terminal"]:
         """Start it in a terminal of its own."""
         handle, inside = pty.openpty()
         fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        process = subprocess.Popen(
-            [sys.executable, "-SIc", _TAKE_TERMINAL, *self.command(*arguments)],
-            stdin=inside,
-            stdout=inside,
-            stderr=inside,
-            cwd=self.workspace,
-            env=self.environ,
-            start_new_session=True,
-        )
+        streams = {"stdin": inside, "stdout": inside, "stderr": inside}
+        process = self._process(arguments, terminal=True, cwd=self.workspace, **streams)
         os.close(inside)
         terminal = Terminal(process, handle)
         try:
@@ -109,6 +117,11 @@ class Program:
     def logs(self) -> list[Path]:
         """Every session's log, in the order in which they began: ids tell only the second."""
         return sorted(self.state.glob("sessions/*/log.jsonl"), key=_beginning)
+
+
+def _is_big(words: tuple[str | bytes, ...]) -> bool:
+    """Does it need what takes long to read: servers, and the protocols of others?"""
+    return any(one in words for one in ("serve", "mcp", "acp", "--agent"))
 
 
 def _beginning(log: Path) -> tuple[bytes, Path]:
