@@ -23,7 +23,7 @@ from bridle.cli.chat_server_secret import (
 )
 from bridle.cli.failure import INTERRUPTED
 from bridle.cli.render import one_line
-from bridle.cli.serving import logged
+from bridle.cli.serving_log import logged
 from bridle.cli.style import paint_for
 from bridle.cli.turn import ENDING, on_signals, run
 from bridle.errors import ConfigError

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from bridle.cli.serving import logged
+from bridle.cli.serving_log import logged
 from bridle.cli.turn import ENDING, on_signals
 from bridle.errors import AgentError
 from bridle.server.chatting.life import ChatServing

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from errno import ENOSPC
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,12 +91,13 @@ def _state() -> Finding:
     nearest = next(one for one in (folder, *folder.parents) if one.exists())
     try:
         if nearest == folder:
-            with tempfile.TemporaryFile(dir=folder):
-                pass
+            with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+                file.write(b"x")  # an empty file fits on a disk that is full
         elif not os.access(nearest, os.W_OK | os.X_OK):
             raise PermissionError(13, "Permission denied")
     except OSError as error:
-        advice = "Make it writable, or set BRIDLE_STATE."
+        full = error.errno == ENOSPC
+        advice = f"{'Make room there' if full else 'Make it writable'}, or set BRIDLE_STATE."
         return Finding("state folder", f"{folder}: {error.strerror}", False, advice)
     return Finding("state folder", f"{folder} can be written", True)
 

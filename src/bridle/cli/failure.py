@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from contextvars import ContextVar
-from errno import EIO, ENOSPC, EPIPE
+from errno import EACCES, EIO, ENOSPC, EPIPE, EROFS
 from typing import TextIO
 
 import click
@@ -15,6 +15,11 @@ import click
 from bridle.errors import AgentError, BudgetReached, ConfigError, SessionError
 
 _LONGEST = 1000  # characters; some servers answer with whole pages
+_NEXT = {
+    ENOSPC: "Make room there.",
+    EACCES: "Check the rights of the file and of its folder.",
+    EROFS: "Name a place that can be written.",
+}
 DONE, FAILED, USAGE, PERMISSION, BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
@@ -84,7 +89,7 @@ def explain(error: BaseException) -> tuple[str, str, int]:
     if isinstance(error, AgentError):
         return error.message, error.hint, code_of(error)
     if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {error.strerror}", "", FAILED
+        return f"{error.filename}: {error.strerror}", _NEXT.get(error.errno or 0, ""), FAILED
     return (
         f"something broke inside bridle: {type(error).__name__}: {error}",
         "This is a bug: run it again with BRIDLE_DEBUG=1 to see where, and report it.",

@@ -4,7 +4,6 @@ What is served is `bridle.server`; here it gets its settings, its socket and its
 """
 
 import asyncio
-import logging
 import os
 import signal
 import sys
@@ -23,6 +22,7 @@ from bridle.cli.offer import offer_of
 from bridle.cli.opening import FACE, opening
 from bridle.cli.render import one_line
 from bridle.cli.serve import server_folder
+from bridle.cli.serving_log import logged
 from bridle.cli.setup import Setup
 from bridle.cli.style import paint_for
 from bridle.cli.supervising import identity
@@ -236,23 +236,3 @@ def _sandbox(setup: Setup) -> str:
         return probe(setup.settings.sandbox).level
     except ConfigError as error:
         return one_line(error.message)
-
-
-@contextmanager
-def logged(path: Path) -> Iterator[None]:
-    """Have what the server's parts have to say in a file that is private."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(handle, "a", encoding="utf-8", errors="replace") as file:
-        writer = logging.StreamHandler(file)
-        writer.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-        root = logging.getLogger()
-        root.addHandler(writer)
-        root.setLevel(logging.INFO)
-        say = logging.getLogger("bridle").info
-        say("started, process %d, version %s", os.getpid(), __version__)
-        try:
-            yield
-        finally:
-            say("stopped")
-            root.removeHandler(writer)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, cast
 from bridle.cli.failure import report
 from bridle.cli.opening import FACE
 from bridle.cli.options import to_settings
-from bridle.cli.serving import logged, room_of, stopped
+from bridle.cli.serving import room_of, stopped
+from bridle.cli.serving_log import logged
 from bridle.cli.supervising import Supervisor, identity
 from bridle.cli.turn import run
 from bridle.config import load_settings

@@ -1,0 +1,66 @@
+"""The log of a server: a private file. A disk that is full is said once, and the server goes on."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bridle import __version__
+from bridle.cli.failure import complain
+
+_LINE = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+@contextmanager
+def logged(path: Path) -> Iterator[None]:
+    """Have what the server's parts have to say in a file that is private."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    writer = _Writer(path, handle)
+    writer.setFormatter(logging.Formatter(_LINE))
+    root = logging.getLogger()
+    root.addHandler(writer)
+    root.setLevel(logging.INFO)
+    say = logging.getLogger("bridle").info
+    say("started, process %d, version %s", os.getpid(), __version__)
+    try:
+        yield
+    finally:
+        say("stopped")
+        root.removeHandler(writer)
+        writer.acquire()  # another thread may be in the middle of a line
+        os.close(handle)
+        writer.release()
+
+
+class _Writer(logging.Handler):
+    """Keeps nothing back: what could not be written is lost, and the next line is tried anew."""
+
+    def __init__(self, path: Path, handle: int) -> None:
+        super().__init__()
+        self._path, self._handle = path, handle
+        self._failed = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            rest = f"{self.format(record)}\n".encode("utf-8", "replace")
+        except Exception:
+            self.handleError(record)
+            return
+        try:
+            while rest:
+                rest = rest[os.write(self._handle, rest) :]
+            self._failed = False
+        except OSError as error:
+            self._tell(error)
+
+    def _tell(self, error: OSError) -> None:
+        if self._failed:
+            return
+        self._failed = True
+        with suppress(OSError):  # whoever started it may be gone
+            complain(
+                f"the log {self._path} cannot be written: {error.strerror}",
+                "The server goes on without it, and tries again with every line.",
+            )

@@ -1,0 +1,68 @@
+"""A disk that takes nothing more: said in a line of its own, by name, and never as a traceback."""
+
+import logging
+import os
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli_program import Program
+
+from bridle.cli.serving_log import logged
+
+
+@pytest.fixture(autouse=True)
+def level():
+    before = logging.getLogger().level
+    yield
+    logging.getLogger().setLevel(before)
+
+
+def without_room(bridle: Program, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run it where files cannot grow; the system only words that otherwise."""
+    command = f"ulimit -f 0; exec {shlex.join(map(os.fsdecode, bridle.command(*arguments)))}"
+    return subprocess.run(
+        ["sh", "-c", command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env=bridle.environ,
+        cwd=bridle.workspace,
+    )
+
+
+def test_a_log_that_cannot_be_written_is_said_once_and_the_server_goes_on(capsys):
+    with logged(Path("/dev/full")):
+        for number in range(3):
+            logging.getLogger("bridle.x").info("line %d", number)
+    said = capsys.readouterr().err
+    assert said == (
+        "bridle: the log /dev/full cannot be written: No space left on device\n"
+        "  → The server goes on without it, and tries again with every line.\n"
+    )
+
+
+def test_a_log_holds_what_was_said_between_its_start_and_its_end(tmp_path):
+    path = tmp_path / "server" / "log"
+    with logged(path):
+        logging.getLogger("bridle.x").info("half a pair: %s", "\ud800")
+    logging.getLogger("bridle.x").info("too late")
+    lines = path.read_text().splitlines()
+    assert [line.partition(": ")[2] for line in lines][1:] == ["half a pair: ?", "stopped"]
+    assert "started, process" in lines[0]
+
+
+def test_a_server_without_room_names_the_file_that_it_could_not_write(bridle: Program):
+    done = without_room(bridle, "serve", "-m", "offline", "--port", "0")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"bridle: {bridle.state / 'server' / 'token'}: ")
+    assert [one.name for one in (bridle.state / "server").iterdir()] == []
+
+
+def test_the_doctor_writes_something_before_it_says_that_it_can(bridle: Program):
+    bridle.state.mkdir(parents=True, exist_ok=True)
+    [line] = [
+        line for line in without_room(bridle, "doctor").stdout.splitlines() if "state f" in line
+    ]
+    assert f"{bridle.state}: " in line and "can be written" not in line
