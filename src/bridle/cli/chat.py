@@ -32,6 +32,9 @@ def command(**flags: Any) -> int:
         )
     with curtain_for(flags.get("theme")) as curtain:
         gc.disable()  # as long as it opens; see `run_screen`
+        from bridle.tui.lean import import_textual
+
+        import_textual()
         from bridle.cli.chat_screen import talk
 
         outcome = talk(flags)

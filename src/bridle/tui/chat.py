@@ -16,7 +16,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Static
+from textual.widgets._toast import ToastRack
 from textual.worker import Worker
 
 from bridle.errors import AgentError
@@ -89,11 +91,13 @@ class ChatScreen(Commanding, Screen[None]):
         with Horizontal(id="middle"):
             with Vertical(id="left"):
                 yield self.conversation
-                yield self.working
                 yield self.composer
-            yield self.side
+            if self.app.size.width >= _SIDE:
+                yield self.side
         yield self.bar
-        yield Static("This window is too small for bridle: make it larger.", id="small")
+
+    def _extend_compose(self, widgets: list[Widget]) -> None:
+        """What Textual puts on every screen comes later, see `_painted`."""
 
     def on_mount(self) -> None:
         """The composer can be typed into at once; the rest follows."""
@@ -105,7 +109,11 @@ class ChatScreen(Commanding, Screen[None]):
         width, height = event.size
         self.set_class(width >= _SIDE, "-wide")
         was_small = self.has_class("-small")
-        self.set_class(width < _LEAST[0] or height < _LEAST[1], "-small")
+        is_small = width < _LEAST[0] or height < _LEAST[1]
+        self.set_class(is_small, "-small")
+        if is_small and not self.query("#small"):
+            words = "This window is too small for bridle: make it larger."
+            self.mount(Static(words, id="small"))
         if was_small and not self.has_class("-small"):
             self.call_after_refresh(self._come_back)
 
@@ -131,7 +139,13 @@ class ChatScreen(Commanding, Screen[None]):
         from bridle.tui.questions_flow import QuestionsFlow
 
         self.questions = QuestionsFlow(lambda: bool(self.composer.text), self._write_on)
-        await self.query_one("#left").mount(self.questions, before=self.composer)
+        left = self.query_one("#left")
+        with self.app.batch_update():
+            left.mount(self.working, before=self.composer)
+            await left.mount(self.questions, before=self.composer)
+            if not self.side.is_attached:
+                self.query_one("#middle").mount(self.side)
+            await self.mount(ToastRack(id="textual-toastrack"), before=0)
         self.is_whole = True
         await self.app.take_keys()  # type: ignore[attr-defined]
         self.run_worker(self._enter(), group="house")

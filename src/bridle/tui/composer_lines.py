@@ -7,6 +7,7 @@ everything that a terminal would obey or a reader would not see is written out.
 from collections.abc import Callable
 from typing import ClassVar
 
+from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.widgets import TextArea
@@ -17,21 +18,41 @@ from bridle.tui.pasting import Pastes, harmless
 NEWLINE = ("shift+enter", "ctrl+j", "alt+enter", "ctrl+enter")
 
 
-class Lines(TextArea):
+class Lines(TextArea, inherit_css=False):
     """Several lines of a prompt. Knows nothing of sessions, commands or history.
 
     `pressed` hears the keys that the composer decides about: Enter, Tab, Up or Down at an end,
     Escape.
     """
 
+    # Instead of the text area's own, most of which would not hold here and all of which is read
+    # before the first picture.
     DEFAULT_CSS = """
     Lines {
-        height: auto; min-height: 1; max-height: 10; border: none; padding: 0;
-        background: transparent; scrollbar-size-vertical: 1;
-        &:focus { border: none; }
-        & .text-area--cursor-line { background: transparent; }
+        width: 1fr; height: auto; min-height: 1; max-height: 10; overflow: auto auto;
+        color: $foreground; background: transparent; pointer: text;
+        scrollbar-size: 1 1; scrollbar-color: $scrollbar; scrollbar-color-hover: $scrollbar-hover;
+        scrollbar-color-active: $scrollbar-active; scrollbar-background: $scrollbar-background;
+        scrollbar-background-hover: $scrollbar-background-hover;
+        scrollbar-background-active: $scrollbar-background-active;
+        & .text-area--cursor {
+            color: $input-cursor-foreground; background: $input-cursor-background;
+            text-style: $input-cursor-text-style;
+        }
+        & .text-area--selection {
+            background: $input-selection-background; color: $input-selection-foreground;
+        }
+        & .text-area--placeholder { color: $text 40%; }
+        &:light .text-area--cursor { color: $text 90%; background: $foreground 70%; }
+        &:ansi .text-area--cursor { text-style: reverse; }
+        &:ansi .text-area--selection { background: transparent; text-style: reverse; }
     }
     """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "text-area--cursor",
+        "text-area--selection",
+        "text-area--placeholder",
+    }
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("alt+left,alt+b", "cursor_word_left", show=False),
         Binding("alt+right,alt+f", "cursor_word_right", show=False),
@@ -45,6 +66,14 @@ class Lines(TextArea):
         self._pressed = pressed  # at once: what is typed behind Enter is no part of what is sent
         self.pastes = Pastes()
         self.listing = False  # a list of choices is open: Up, Down, Tab and Escape are for it
+
+    def get_component_rich_style(
+        self, *names: str, partial: bool = False, default: Style | None = None
+    ) -> Style:
+        """Of the parts that are shown here; there are no line numbers and no brackets."""
+        if self.COMPONENT_CLASSES.issuperset(names):
+            return super().get_component_rich_style(*names, partial=partial, default=default)
+        return Style()
 
     def edit(self, edit: Edit) -> EditResult:
         """Every change of the text passes here."""
