@@ -1,11 +1,13 @@
 """The house rules, checked: sizes, docstrings, layers, names on the wire, what importing costs."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import bridle
 from bridle import events
@@ -13,19 +15,29 @@ from bridle.events import Recorded, Streamed
 
 ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src" / "bridle"
-MODULES = sorted(SRC.rglob("*.py"))
-TESTS = sorted((ROOT / "tests").rglob("*.py"))
-BENCH = [path for path in sorted((ROOT / "bench").rglob("*.py")) if ".envs" not in path.parts]
-ALL = [*MODULES, *TESTS, *BENCH]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
+def files(folder):
+    """Our files below it, and none of the environments that a benchmark makes there."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if one not in (".envs", "__pycache__")]
+        yield from (Path(place) / one for one in names if one.endswith(".py"))
+
+
+MODULES = sorted(files(SRC))
+TESTS = sorted(files(ROOT / "tests"))
+ALL = [*MODULES, *TESTS, *sorted(files(ROOT / "bench"))]
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
-@cache
-def tree(path):
-    return ast.parse(path.read_text())
+class Function(NamedTuple):
+    """What is asked of a function; the whole tree of every file is too much to keep."""
+
+    name: str
+    lines: int
+    parameters: int
+    docstring: str
 
 
 def statements(node):
@@ -37,13 +49,28 @@ def statements(node):
             yield from statements(one)
 
 
+def described(node):
+    args = node.args
+    named = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    count = len([arg for arg in named if arg.arg not in ("self", "cls")])
+    lines = node.end_lineno - node.lineno + 1
+    return Function(node.name, lines, count, ast.get_docstring(node) or "")
+
+
 @cache
+def outline(path):
+    """What a file says of itself, and its functions."""
+    tree = ast.parse(path.read_text())
+    found = [described(node) for node in statements(tree) if isinstance(node, FUNCTIONS)]
+    return ast.get_docstring(tree), found
+
+
 def functions(path):
-    return [node for node in statements(tree(path)) if isinstance(node, FUNCTIONS)]
+    return outline(path)[1]
 
 
 def test_every_module_opens_by_saying_what_it_is():
-    assert [str(m) for m in MODULES if not ast.get_docstring(tree(m))] == []
+    assert [str(m) for m in MODULES if not outline(m)[0]] == []
 
 
 def test_no_file_outgrows_the_house():
@@ -51,22 +78,12 @@ def test_no_file_outgrows_the_house():
 
 
 def test_no_function_outgrows_the_house():
-    long = [
-        (str(path), node.name)
-        for path in ALL
-        for node in functions(path)
-        if node.end_lineno - node.lineno + 1 > 50
-    ]
+    long = [(str(path), node.name) for path in ALL for node in functions(path) if node.lines > 50]
     assert long == []
 
 
 def test_no_function_takes_more_than_six_parameters():
-    def count(node):
-        args = node.args
-        named = [*args.posonlyargs, *args.args, *args.kwonlyargs]
-        return len([arg for arg in named if arg.arg not in ("self", "cls")])
-
-    many = [(str(p), n.name) for p in MODULES for n in functions(p) if count(n) > 6]
+    many = [(str(p), n.name) for p in MODULES for n in functions(p) if n.parameters > 6]
     assert many == []
 
 
@@ -191,6 +208,6 @@ def test_every_contract_has_a_test_that_names_it():
     for path in TESTS:
         for node in functions(path):
             if node.name.startswith("test_") and path.name != "test_house.py":
-                words |= set(re.findall(r"\b[MSAPT]\d+\b", ast.get_docstring(node) or ""))
+                words |= set(re.findall(r"\b[MSAPT]\d+\b", node.docstring))
                 words |= set(re.findall(r"_([MSAPT]\d+)(?=_|$)", node.name))
     assert [one for one in CONTRACTS if one not in words] == []
