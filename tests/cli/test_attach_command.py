@@ -73,7 +73,6 @@ def test_what_others_do_is_shown_and_their_questions_are_asked_here_too(bridle: 
             terminal.expect("❯ ")
             server.ask("POST", f"/api/sessions/{session}/chat", {"prompt": "make it"})
             terminal.expect("make it")
-            terminal.expect("(me)")
             terminal.expect("[y/a/r/N] ")
             terminal.type("y\n")
             terminal.expect("Made.")

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 
+import pytest
 from terminal_rig import PATIENCE, needs_tmux, shell
 
 pytestmark = needs_tmux
@@ -67,7 +68,8 @@ def test_a_terminal_that_is_closed_leaves_nothing_running_and_nothing_lost(place
     assert ends(place, session) == ["interrupted"]
 
 
-def test_a_second_window_sees_and_answers_the_same_session(place, open_terminal):
+@pytest.mark.parametrize("words", [("--resume",), ("attach",)], ids=["resumed", "attached"])
+def test_a_second_window_sees_and_answers_the_same_session(place, open_terminal, words):
     """Opened twice: the second window watches, answers and steers what the first one runs."""
     model = place.script(
         {"text": "I ask first.", "calls": [shell("touch made.txt")]},
@@ -78,7 +80,7 @@ def test_a_second_window_sees_and_answers_the_same_session(place, open_terminal)
     begun(first, "make a file")
     first.until("may this run?")
     [session] = place.sessions()
-    second = open_terminal("bridle", "--resume", session)
+    second = open_terminal("bridle", *words, session)
     second.until("make a file", "I ask first.", "may this run?")
     second.answer("y", "may this run?")
     for window in (first, second):

@@ -27,6 +27,7 @@ from bridle.cli.words import person
 from bridle.client import Client, RemoteSession
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAsked
+from bridle.promises.session import Conversation
 from bridle.tui.house_there import FarHouse, find_line
 
 VARIABLE = "BRIDLE_TOKEN"
@@ -42,24 +43,43 @@ async def attach(url: str, session: str, flags: dict[str, Any]) -> int:
     async with Client(url, token, tell=teller) as client:
         found = await opened(client, session or unquote(named), watch=flags["watch"])
         if found.is_watched:
-            return await watch(found.session, screen)
+            return await watch(looked(found.session), screen)
         return await _talk(client, found, Asker(Lines(), screen), teller)
 
 
 async def attach_here(start: str, flags: dict[str, Any]) -> int:
-    """Talk to a session of this machine, which goes on in the background."""
+    """Talk to a session of this machine: where it is held, or else in the background."""
+    from bridle.cli.attaching_held import entered, held_elsewhere, talk_to_held
     from bridle.cli.supervising import supervised
 
+    screen = _screen(flags)
+    if session_id := held_elsewhere(start):
+        if not flags["watch"]:
+            return await talk_to_held(session_id, flags)
+        async with entered(session_id) as (house, began):
+            return await watch(Looked(house.session, house.model, began), screen)
     check_installed()
     found = find_session(session_folder(), start)
-    screen = _screen(flags)
     teller = Teller(screen)
     async with supervised(found.id, tell=teller) as client:
         held = await opened(client, found.id, watch=flags["watch"])
         if held.is_watched:
-            return await watch(held.session, screen)
+            return await watch(looked(held.session), screen)
         mine = held._replace(name=person())  # here it is known by that name
         return await _talk(client, mine, Asker(Lines(), screen), teller)
+
+
+class Looked(NamedTuple):
+    """A session that is looked at: with which model, and from which record on."""
+
+    session: Conversation
+    model: str
+    began: int
+
+
+def looked(session: RemoteSession) -> Looked:
+    """One of a server."""
+    return Looked(session, session.line.model, session.began)
 
 
 class Opened(NamedTuple):
@@ -89,12 +109,12 @@ async def _talk(client: Client, found: Opened, asker: Asker, teller: "Teller") -
     return await Repl(teller.room, asker.lines, seen).talk()
 
 
-async def watch(session: RemoteSession, screen: Screen) -> int:
+async def watch(one: Looked, screen: Screen) -> int:
     """Show the newest turn and what comes, until somebody has seen enough."""
-    title = one_line(session.title or session.id)
-    said = f"{title} · {session.line.model} · watching; Ctrl-C leaves, the session goes on"
+    title = one_line(one.session.title or one.session.id)
+    said = f"{title} · {one.model} · watching; Ctrl-C leaves, the session goes on"
     screen.line(screen.paint.dim(one_line(said)))
-    seeing = asyncio.ensure_future(_see(session, screen))
+    seeing = asyncio.ensure_future(_see(one, screen))
     gone = False
 
     def leave() -> None:
@@ -113,8 +133,8 @@ async def watch(session: RemoteSession, screen: Screen) -> int:
     return INTERRUPTED if gone else DONE
 
 
-async def _see(session: RemoteSession, screen: Screen) -> None:
-    async with aclosing(session.subscribe(session.began)) as records:
+async def _see(one: Looked, screen: Screen) -> None:
+    async with aclosing(one.session.subscribe(one.began)) as records:
         async for record in records:
             show(screen, record)
             if isinstance(record.event, ApprovalAsked):

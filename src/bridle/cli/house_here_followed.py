@@ -10,11 +10,12 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from bridle.cli.gate_mode import is_told, told_mode
 from bridle.cli.words import person
 from bridle.client.endings import Endings
 from bridle.engine.history import History
 from bridle.errors import AgentError, SessionClosed, SessionError
-from bridle.events import SessionStarted, When
+from bridle.events import Event, SessionStarted, When
 from bridle.messages import Part, Text
 from bridle.policy import Mode
 from bridle.promises.session import Answer, Prompt, TurnResult
@@ -45,6 +46,7 @@ class Followed:
         self._path = folder.path(head.id)
         self._desk = desk
         self._carriers = carriers(self._path)
+        self._told_mode = told_mode(self._path)
         self.history = History()
         self._endings = Endings(head.id)
         self.seq = 0
@@ -76,8 +78,8 @@ class Followed:
 
     @property
     def mode(self) -> Mode:
-        """The mode that its log tells of; who holds it may have begun in another one."""
-        return self.history.mode or "ask"
+        """Its own mode, or else that of who holds it: its log tells of both."""
+        return self.history.mode or self._told_mode
 
     @property
     def is_busy(self) -> bool:
@@ -219,8 +221,9 @@ class Followed:
                     while found := await asyncio.to_thread(reader.more):
                         for record in found:
                             self._apply(record)
-                        if any(isinstance(one.event, SessionStarted) for one in found):
+                        if any(_is_taken_up(one.event) for one in found):
                             self._carriers = await asyncio.to_thread(carriers, self._path)
+                            self._told_mode = await asyncio.to_thread(told_mode, self._path)
                         self._wake()
                 quiet += 1
                 await asyncio.sleep(_SELDOM if quiet > _RESTING else _EVERY)
@@ -253,6 +256,11 @@ class Followed:
 def _parts(prompt: Prompt) -> tuple[Part, ...]:
     given: Iterable[str | Part] = [prompt] if isinstance(prompt, str) else prompt
     return tuple(Text(one) if isinstance(one, str) else one for one in given)
+
+
+def _is_taken_up(event: Event) -> bool:
+    """Does it say that somebody holds the session from here on, or how?"""
+    return isinstance(event, SessionStarted) or is_told(event)
 
 
 def _size(path: os.PathLike[str]) -> int:

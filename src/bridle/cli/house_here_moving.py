@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bridle.cli.find import find_session
+from bridle.cli.gate_mode import tell_mode
 from bridle.cli.house_here_attached import Attached, attached
 from bridle.cli.house_here_desk import Desk
 from bridle.cli.house_here_words import overheard, plainly
@@ -98,7 +99,9 @@ class Moving:
 
     async def renew(self) -> None:
         """A new session, in the mode that the settings say."""
-        await self._move(await self.engine.session(), 0)
+        session = await self.engine.session()
+        tell_mode(session)
+        await self._move(session, 0)
 
     async def resume(self, start: str) -> None:
         """Another session; one that another process holds is attached to."""
@@ -115,7 +118,9 @@ class Moving:
             elif self._is_elsewhere(found):
                 await self._change({"workspace": None, "resume": found.id})
             else:
-                await self._move(await self.engine.session(found.id), seen)
+                session = await self.engine.session(found.id)
+                tell_mode(session)
+                await self._move(session, seen)
 
     async def change_model(self, name: str) -> None:
         """Another model for the same session. When it cannot be had, nothing changes."""

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from bridle.cli import project
 from bridle.cli.failure import complain
 from bridle.cli.find import find_session, newest_in
+from bridle.cli.gate_mode import tell_mode
 from bridle.cli.options import to_settings
 from bridle.cli.style import Paint
 from bridle.cli.worktree import Beside, with_worktree, words_of
@@ -234,6 +235,7 @@ class Setup:
             session.mode = mode  # what was asked for now comes before what the log says
             if mode == "plan" and session.history.mode != mode:
                 session.preface(ModeChanged(mode))  # it lasts until somebody agrees to a plan
+        tell_mode(session)
         return session
 
     def _tell_unheard(self, engine: Engine, session: Session) -> None:

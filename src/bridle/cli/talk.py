@@ -27,8 +27,8 @@ _FENCE = '"""'
 _PROMPT = "❯ "
 
 
-def own_repl(flags: dict[str, Any]) -> "Repl":
-    """One whose sessions live in this process, as the flags say."""
+def own_repl(flags: dict[str, Any], seen: int | None = None) -> "Repl":
+    """One whose sessions live in this process, as the flags say; `seen` as a REPL takes it."""
     setup, lines = Setup(flags), Lines()
     screen = Screen(
         sys.stdout,
@@ -39,7 +39,7 @@ def own_repl(flags: dict[str, Any]) -> "Repl":
     )
     asker = Asker(lines, screen)
     house = OwnHouse(setup, flags, face="repl", approver=asker)
-    return Repl(Room(house, screen, asker), lines)
+    return Repl(Room(house, screen, asker), lines, seen)
 
 
 class Repl:

@@ -77,12 +77,16 @@ def visit_here(start: str) -> Visit:
 
 def on_screen(target: str, session: str, flags: dict[str, Any]) -> int:
     """The screen on a session elsewhere; the exit code."""
-    from bridle.cli.chat import curtain_for
+    from bridle.cli.attaching_held import flags_for, held_elsewhere
+    from bridle.cli.chat import command, curtain_for
 
-    house = visit(target, session, flags) if "://" in target else visit_here(target)
+    held = "" if "://" in target else held_elsewhere(target)
+    house = None
+    if not held:
+        house = visit(target, session, flags) if "://" in target else visit_here(target)
     with curtain_for(None) as curtain:
-        from bridle.cli.chat_screen import run_screen
+        from bridle.cli.chat_screen import run_screen, talk
 
-        outcome = run_screen(lambda: house)
+        outcome = talk(flags_for(command, held, {})) if house is None else run_screen(lambda: house)
         curtain.lift()
         return outcome.told() or DONE
