@@ -87,6 +87,7 @@ def test_an_undo_of_what_was_changed_since_is_refused(bridle: Program):
 def test_what_there_is_to_work_with_is_told(bridle: Program):
     said = told(bridle, "/tools", "/mcp", "/policy", "/budget", "/cost", "/doctor", "/theme")
     assert "  read " in said and "  shell " in said
+    assert "the sizes of files.\n" in said and "`depth`" not in said  # what is for the model
     assert "No MCP server is set up." in said
     assert "  mode: ask " in said
     assert "money, this session" in said and "no limit" in said

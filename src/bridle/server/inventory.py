@@ -4,6 +4,7 @@ Reads what is there; starts nothing, so that a server's tools are those that are
 """
 
 import asyncio
+import re
 from collections.abc import Iterable
 
 from bridle.engine.engine import Engine
@@ -19,6 +20,7 @@ from bridle.server.views import Choices, Named
 from bridle.workspace.text import one_line
 
 _ABOUT = 200  # characters of a description
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^a-z])|\n\s*\n")  # not after "e.g. this"
 
 
 class Inventory:
@@ -61,7 +63,12 @@ def tools_of(engine: Engine) -> Choices:
     """Our own first, in the order in which the model sees them; then those of MCP servers."""
     parts = engine.parts
     known = [*parts.offered, *(tool for source in parts.sources for tool in source.tools())]
-    return Choices(tuple(Named(one.name, one_line(one.description, _ABOUT)) for one in known))
+    return Choices(tuple(Named(one.name, _first(one.description)) for one in known))
+
+
+def _first(description: str) -> str:
+    """Its first sentence: the rest is for the model."""
+    return one_line(_SENTENCE.split(description.strip(), 1)[0], _ABOUT)
 
 
 def servers_of(workspace: str) -> Choices:
