@@ -149,6 +149,8 @@ def test_a_plan_is_agreed_to_with_edits(tmp_path):
             await pilot.press("e")
             await shows(pilot, "Going.")
             await until(pilot, lambda: house.mode == "edits")
+            await shows(pilot, "edits run")
+            await until(pilot, lambda: pilot.app.chat.questions.then is None)
 
     run(story())
 

@@ -160,3 +160,10 @@ def test_every_key_is_in_the_help_once():
     keys = [one.key for one in KEYS]
     assert len(set(keys)) == len(keys)
     assert {one.meaning for one in KEYS} <= {meaning for _, meaning in help_lines()}
+
+
+def test_a_mode_that_was_agreed_to_is_on_the_bar_with_the_answer():
+    """P4: what holds stands first until the record of the next one came."""
+    assert said(Facts(mode="plan", then="edits"), 80) == ["plan → edits run"]
+    assert said(Facts(mode="ask", then="edits"), 80) == ["ask → edits run"]
+    assert said(Facts(mode="edits", then="edits"), 80) == ["edits run"]

@@ -19,6 +19,7 @@ class Facts(NamedTuple):
     """What is known. Empty: not known yet."""
 
     mode: str = ""
+    then: str = ""  # the mode that was agreed to, as long as it does not hold yet
     model: str = ""
     agent: str = ""
     workspace: str = ""
@@ -57,8 +58,7 @@ def cells(facts: Facts, width: int) -> list[Cell]:
 
 def _ranked(facts: Facts) -> list[tuple[int, Cell]]:
     """The most important first, each with its place from left to right."""
-    said = MODES.get(facts.mode, clean_line(facts.mode, 20))
-    ranked = [(0, Cell(said, _TONES.get(facts.mode, "text")))]
+    ranked = [(0, _mode(facts))]
     if facts.waits:
         ranked.append((1, Cell(f"{facts.waits} waiting elsewhere", "warn")))
     if facts.model:
@@ -76,6 +76,14 @@ def _ranked(facts: Facts) -> list[tuple[int, Cell]]:
     if facts.server:
         ranked.append((7, Cell(f"at {clean_line(facts.server, 40)}")))
     return ranked
+
+
+def _mode(facts: Facts) -> Cell:
+    said = MODES.get(facts.mode, clean_line(facts.mode, 20))
+    if facts.then in ("", facts.mode):
+        return Cell(said, _TONES.get(facts.mode, "text"))
+    then = MODES.get(facts.then, clean_line(facts.then, 20))
+    return Cell(f"{clean_line(facts.mode, 20)} → {then}", _TONES.get(facts.then, "text"))
 
 
 def short_path(path: str, most: int = 32) -> str:

@@ -248,6 +248,7 @@ class ChatScreen(Commanding, Screen[None]):
         self.bar.tell(
             Facts(
                 mode=house.mode,
+                then=self.questions.then or "",
                 model=house.model,
                 agent=house.agent,
                 workspace=place.workspace,

@@ -53,7 +53,7 @@ class QuestionsFlow(Vertical):
         self._write = write
         self._gone: dict[str, str] = {}  # why, by what was shown
         self._diffs: dict[str, str] = {}  # of files that lie elsewhere, by what was shown
-        self._then: Mode | None = None  # once the plan was agreed
+        self.then: Mode | None = None  # the plan was agreed to with it; it holds soon
         self._title = Title()
         self.panel = QuestionPanel(self._preview, self._held, is_writing=is_writing)
         self.tray = Tray()
@@ -68,7 +68,7 @@ class QuestionsFlow(Vertical):
         self.house = house
         self.panel.forget()
         self._gone.clear()
-        self._then = None
+        self.then = None
         self.update()
         self.watch_others()
 
@@ -83,11 +83,10 @@ class QuestionsFlow(Vertical):
                 self._gone[event.shown] = _EXPIRED if event.by == "expiry" else said
                 self.update()
             case ModeChanged(by="plan"):
-                then, self._then = self._then, None
-                if then is not None:
-                    self._go_over(then)
+                if self.then is not None:
+                    self._go_over(self.then)
             case TurnEnded():
-                self._then = None
+                self.then = None
                 self.update()
                 self.call(f"the turn ended: {event.reason}")
             case TurnParked():
@@ -191,13 +190,15 @@ class QuestionsFlow(Vertical):
     def on_question_panel_answered(self, event: QuestionPanel.Answered) -> None:
         """Give it to the session."""
         event.stop()
-        self._then = event.mode or self._then
+        self.then = event.mode or self.then
         self._answer(event)
 
     @work
     async def _answer(self, event: QuestionPanel.Answered) -> None:
         if self.house is not None and await deliver(self.house, self.panel, event):
             return
+        if event.mode is not None:
+            self.then = None  # nothing was agreed to
         self.update()
 
     @work
@@ -209,6 +210,8 @@ class QuestionsFlow(Vertical):
             await self.house.change_mode(mode)
         except AgentError as error:
             self.app.notify(one_line(error.message, 300), markup=False, severity="warning")
+        finally:
+            self.then = None
 
     def on_question_panel_strayed(self, event: QuestionPanel.Strayed) -> None:
         """They were meant for the composer."""
