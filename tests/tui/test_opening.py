@@ -191,6 +191,38 @@ def test_a_session_is_taken_up_again_where_it_was(at):
     assert second.end() == 0
 
 
+def test_who_leaves_before_the_session_is_open_is_told_how_to_go_on_all_the_same(at, tmp_path):
+    first = at({"text": "Hello once."})
+    first.until("scripted")
+    first.type("hi\r")
+    first.until("Hello once.")
+    first.type("\x04")
+    assert first.end() == 0
+    session = re.search(r"--resume (\S+)", first.shown)[1]
+    slow, reached, go = (tmp_path / name for name in ("slow", "reached", "go"))
+    slow.mkdir()
+    (slow / "sitecustomize.py").write_text(
+        "import sys, time, pathlib\n"
+        "class Late:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'bridle.cli.house_here':\n"
+        f"            pathlib.Path({str(reached)!r}).touch()\n"
+        f"            while not pathlib.Path({str(go)!r}).exists():\n"
+        "                time.sleep(0.01)\n"
+        "sys.meta_path.insert(0, Late())\n"
+    )
+    second = at(arguments=("--resume", session), environ={"PYTHONPATH": str(slow)})
+    while not reached.exists():
+        assert second.read(0.05)
+    second.type("\x03")
+    second.until("again leaves")
+    second.type("\x03")
+    go.touch()
+    assert second.end() == 0
+    assert f"To go on: bridle --resume {session}" in second.shown
+    assert second.is_sane()
+
+
 def test_what_cannot_be_opened_is_said_on_the_usual_screen(at):
     terminal = at(arguments=("--resume", "nothing-like-that"))
     assert terminal.end() == 2

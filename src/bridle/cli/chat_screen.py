@@ -28,6 +28,14 @@ class Outcome:
         self._failure = failure
         self._session = session
 
+    def or_back(self, flags: dict[str, Any]) -> "Outcome":
+        """Left before the session was open: the way back is the one that was asked for."""
+        if not self._session and self._failure is None and flags.get("resume"):
+            from shlex import quote
+
+            self._session = f"bridle --resume {quote(flags['resume'])}"
+        return self
+
     def told(self) -> int:
         """Say it on the terminal, which is ours no more; the exit code."""
         import click
@@ -47,7 +55,8 @@ class Outcome:
 
 def talk(flags: dict[str, Any]) -> Outcome:
     """A screen on sessions that live in this process."""
-    return run_screen(lambda: _house(flags), flags.get("theme") or "", lambda: _preface(flags))
+    outcome = run_screen(lambda: _house(flags), flags.get("theme") or "", lambda: _preface(flags))
+    return outcome.or_back(flags)
 
 
 def run_screen(
