@@ -3,6 +3,13 @@
 Names are loaded when they are first used, so that importing the package costs next to nothing.
 """
 
+import sys
+
+if (getattr(sys, "argv", None) or [""])[0].endswith(("bridle", "-m")):  # before all else
+    from bridle.early import begin
+
+    begin()
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -6,6 +6,7 @@
 import atexit
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ import click
 
 from bridle import __version__
 from bridle.cli.lazy import Lazy
+from bridle.early import loaded
 
 COMMANDS = {
     "chat": ("chat:command", "Talk on a full screen; what `bridle` alone does in a terminal."),
@@ -67,9 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     atexit.register(gc.freeze)  # at the very end, looking for cycles is 10 ms for nothing
     _prepare_output()
     try:
+        loaded()
         code = _obey(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
     except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         from bridle.cli.failure import report
 
         return report(error)

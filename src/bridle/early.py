@@ -1,0 +1,33 @@
+"""Ctrl-C while the program is still being loaded: it ends without a word, as nothing was begun.
+
+Only where this process is the program `bridle`; whoever imports the package keeps their signals.
+"""
+
+import _signal as signal  # type: ignore[import-not-found]  # the same without its enumerations
+import os
+import sys
+
+INTERRUPTED = 130
+
+
+def is_program() -> bool:
+    """Was `bridle` itself started? (`-m`: a module that is still being looked for.)"""
+    words = getattr(sys, "argv", None) or [""]
+    asked = getattr(sys, "orig_argv", ["", "", ""])[1:3] == ["-m", "bridle"]
+    return os.path.basename(words[0]) == "bridle" or (words[0] == "-m" and asked)  # noqa: PTH119
+
+
+def begin() -> None:
+    """From here on Ctrl-C just ends; `nohup`, and whoever hears it already, are respected."""
+    if is_program() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def loaded() -> None:
+    """Everything is there: from here on Ctrl-C is an exception again, and somebody's business."""
+    if signal.getsignal(signal.SIGINT) is _leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _leave(number: int, frame: object) -> None:
+    os._exit(INTERRUPTED)
