@@ -1,5 +1,6 @@
 """For every test: no keys, no settings and no home folder of the machine that runs it."""
 
+import gc
 import os
 import sys
 
@@ -32,3 +33,41 @@ def isolated(monkeypatch, tmp_path_factory):
 def state(tmp_path):
     """A state folder that is not there yet, as on a new machine."""
     return tmp_path / "state"
+
+
+# What takes long comes first, so that no process is left with it when the others are done: by the
+# seconds that the files took on two cores.
+_LONG = (
+    *("tui/test_adversary_server", "chat/http/test_chat_server_command", "web/test_journeys_looks"),
+    *(
+        "web/test_journeys_together",
+        "server/test_server_chaos",
+        "chat/page/test_chat_page_journeys",
+    ),
+    *("chat/test_hostile_people", "mcp/test_conformance_client", "chat/test_guide"),
+    *("chat/page/test_chat_page_looks", "web/test_journeys_doors", "chat/test_parts_die"),
+    *("tui/test_snapshots", "agents/test_claude_failures", "tui/test_adversary_sizes"),
+    *("chat/test_service_killed", "chat/test_service_away", "web/test_journeys_work"),
+    *("web/test_journeys_turns", "bridges/test_acp_editor", "cli/test_background_command"),
+    *("corpus/test_hostile_corpus", "tui/test_screen_sizes", "chat/test_workers_killed"),
+    *("server/test_schemathesis", "agents/test_acp_scripted", "tui/test_obeying_more"),
+    *("tui/test_question_panel", "agents/test_claude_conformance", "cli/test_completion"),
+    *("chat/test_remote_tools", "cli/test_mcp_command", "tools/test_lifeline"),
+    *("chat/test_mcp_foreign", "agents/test_acp_engine", "web/test_journeys_long"),
+    *("web/test_journeys_safety", "journeys/test_same_journey", "workspace/test_path_attacks"),
+)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Where several processes share the files (`make test`): the long ones first."""
+    if not hasattr(config, "workerinput"):
+        return
+    folder = config.rootpath / "tests"
+    turn = {folder / f"{name}.py": number for number, name in enumerate(_LONG)}
+    items.sort(key=lambda item: turn.get(item.path, len(turn)))
+
+
+def pytest_collection_finish():
+    """What was read until now stays to the end: looking for garbage there is time lost."""
+    gc.collect()
+    gc.freeze()

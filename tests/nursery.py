@@ -98,6 +98,13 @@ class Forked(subprocess.Popen):
                 self._said.close()
 
 
+def begun(words, environ, *, big=False, **rest):
+    """The program, forked where that changes nothing, and else really started."""
+    if may_fork(environ):
+        return Forked(words, environ, big=big, **rest)
+    return subprocess.Popen([sys.executable, "-m", *words], env=environ, **rest)
+
+
 def run(words, environ, *, stdin=None, timeout=None, big=False, **rest):
     """As `subprocess.run`, with what it says captured."""
     pipe = subprocess.PIPE

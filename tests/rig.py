@@ -1,6 +1,7 @@
 """What many tests need: an engine of real parts, and a look into its log."""
 
 import asyncio
+import importlib
 import os
 import secrets
 import sys
@@ -154,6 +155,16 @@ async def one_turn(replies, *tools, **rest):
 
 
 PYTHON = sys.executable
+
+
+class Later:
+    """A library that is read when something of it is used: to be collected costs nothing then."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __getattr__(self, name):
+        return getattr(importlib.import_module(self._name), name)
 
 
 def a_mark():

@@ -4,8 +4,6 @@ import asyncio
 import json
 from typing import Any
 
-import anthropic
-import openai
 import pytest
 from loopback import ASK, collected, recording, saying, served
 
@@ -15,6 +13,9 @@ from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses
 from bridle.usage import Usage
+from rig import Later
+
+anthropic, openai = Later("anthropic"), Later("openai")
 
 ASKED = [{"role": "user", "content": "go on"}]
 
@@ -37,7 +38,7 @@ def calls_of(message: Message) -> list[tuple[str, str, dict[str, Any]]]:
 def test_anthropics_sdk_assembles_the_same_message(name: str) -> None:
     """(M5) (M7): text, thinking, signatures, calls, usage and stop reason."""
 
-    async def theirs() -> anthropic.types.Message:
+    async def theirs() -> Any:
         async with (
             served(saying(recording(f"anthropic-{name}.sse"))) as place,
             anthropic.AsyncAnthropic(api_key="k", base_url=place.url, max_retries=0) as client,

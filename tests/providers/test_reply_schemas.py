@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
-from anthropic import transform_schema
 
 from bridle import complete
 from bridle.engine.complete import to_schema
@@ -20,6 +19,9 @@ from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses
 from bridle.providers.schemas import closed, strict
 from bridle.testing import FakeAnthropic, FakeOpenAI, FakeServer
+from rig import Later
+
+anthropic = Later("anthropic")
 
 
 class Room(msgspec.Struct):
@@ -73,7 +75,7 @@ BY_HAND = {
 def test_the_official_sdk_makes_the_same_schema_for_anthropic(schema: dict[str, Any]) -> None:
     asked = msgspec.json.decode(msgspec.json.encode(schema))
     assert can_be_closed(asked)
-    assert closed(asked) == transform_schema(asked)
+    assert closed(asked) == anthropic.transform_schema(asked)
 
 
 def test_a_list_of_types_becomes_a_choice() -> None:

@@ -5,8 +5,6 @@ import json
 import sys
 from typing import Any
 
-import anthropic
-import openai
 import pytest
 from loopback import ASK, Answerer, Exchange, collected, recording, refusing, saying, served
 
@@ -26,6 +24,9 @@ from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses
 from bridle.providers.sdk import sdk_transport
+from rig import Later
+
+anthropic, openai = Later("anthropic"), Later("openai")
 
 KEY = "sk-very-secret"
 APIS = [
@@ -153,8 +154,8 @@ def test_closing_the_stream_closes_the_connection() -> None:
 
 
 def test_a_missing_sdk_is_said_with_the_line_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert openai.AsyncOpenAI is not None
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MissingExtra) as told:
         sdk_transport("openai")
     assert told.value.hint == "Install it with: pip install 'bridle[sdk]'"
-    assert openai.AsyncOpenAI is not None

@@ -4,12 +4,13 @@ import asyncio
 import threading
 from contextlib import contextmanager
 
-import schemathesis
 from rig_server import server
-from schemathesis.engine import from_schema
-from schemathesis.engine.events import FatalError, NonFatalError, ScenarioFinished
 
-from rig import SOAK
+from rig import SOAK, Later
+
+schemathesis = Later("schemathesis")
+engine = Later("schemathesis.engine")
+events = Later("schemathesis.engine.events")
 
 UNSAID = {  # what a schema cannot say, and is 400 all the same
     "POST /api/agui": "there has to be something to do",
@@ -91,10 +92,10 @@ def judged(url, token, description):
     schema.config.phases.update(phases=["examples", "coverage", "fuzzing"])
     schema.config.generation.update(max_examples=EXAMPLES, database="none", deterministic=not SOAK)
     failures, cases = {}, 0
-    for event in from_schema(schema).execute():
-        if isinstance(event, NonFatalError | FatalError):
+    for event in engine.from_schema(schema).execute():
+        if isinstance(event, events.NonFatalError | events.FatalError):
             failures[str(event)] = event
-        if isinstance(event, ScenarioFinished):
+        if isinstance(event, events.ScenarioFinished):
             cases += len(event.recorder.cases)
             failures |= failed(event.recorder)
     return failures, cases

@@ -10,7 +10,7 @@ import os
 import random
 import secrets
 import socket
-import sys
+import subprocess
 from collections import Counter
 from contextlib import suppress
 
@@ -29,6 +29,7 @@ from bridle.events import (
 from bridle.stores.reading import SessionFolder
 from bridle.stores.verify import verify
 from bridle.testing import FakeAnthropic
+from nursery import begun
 from rig import SOAK, seeds
 
 SESSIONS = 3
@@ -72,14 +73,10 @@ async def started(folder, port, url):
     words = ["serve", "--port", port, "--token", token, "--workspace", folder / "work"]
     words += ["--model", "anthropic/claude-x", "--base-url", url, "--rule", RULE]
     home = {"HOME": str(folder), "BRIDLE_STATE": str(folder / "state"), "PATH": os.environ["PATH"]}
+    environ = home | {"ANTHROPIC_API_KEY": "sk-none", "LANG": "C.UTF-8"}
     with (folder / "said").open("ab") as said:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bridle", *map(str, words)),
-            env=home | {"ANTHROPIC_API_KEY": "sk-none"},
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=said,
-            cwd=folder,
-        )
+        streams = {"stdout": subprocess.DEVNULL, "stderr": said, "cwd": folder}
+        process = begun(["bridle", *map(str, words)], environ, big=True, **streams)
     async with aiohttp.ClientSession() as client:
         for _ in range(1000):
             try:
@@ -87,14 +84,14 @@ async def started(folder, port, url):
                     assert answer.status == 200
                     return process
             except aiohttp.ClientError:
-                assert process.returncode is None, (folder / "said").read_text()
+                assert process.poll() is None, (folder / "said").read_text()
                 await asyncio.sleep(0.02)
     raise AssertionError("the server did not start")
 
 
 async def killed(process):
     process.kill()
-    await process.wait()
+    await asyncio.to_thread(process.wait)
 
 
 async def story(folder):

@@ -4,10 +4,12 @@ import asyncio
 from typing import Any
 
 import aiohttp
-import anthropic
 import pytest
 
 from bridle.testing import FakeAnthropic
+from rig import Later
+
+anthropic = Later("anthropic")
 
 KEY = {"x-api-key": "k", "anthropic-version": "2026-10-21"}
 ASK = {"role": "user", "content": "go"}
@@ -84,17 +86,17 @@ def test_the_official_sdk_reads_a_whole_message_from_it() -> None:
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (400, anthropic.BadRequestError),
-        (401, anthropic.AuthenticationError),
-        (403, anthropic.PermissionDeniedError),
-        (404, anthropic.NotFoundError),
-        (429, anthropic.RateLimitError),
-        (500, anthropic.InternalServerError),
-        (529, anthropic.InternalServerError),
+        (400, "BadRequestError"),
+        (401, "AuthenticationError"),
+        (403, "PermissionDeniedError"),
+        (404, "NotFoundError"),
+        (429, "RateLimitError"),
+        (500, "InternalServerError"),
+        (529, "InternalServerError"),
     ],
 )
-def test_the_official_sdk_reads_its_errors(status: int, kind: type[Exception]) -> None:
-    async def ask() -> anthropic.APIStatusError:
+def test_the_official_sdk_reads_its_errors(status: int, kind: str) -> None:
+    async def ask() -> Any:
         fault = {"error": {"status": status, "message": "no", "retry_after": 3}}
         async with (
             FakeAnthropic([fault]) as server,
@@ -111,7 +113,7 @@ def test_the_official_sdk_reads_its_errors(status: int, kind: type[Exception]) -
 
     error = asyncio.run(ask())
     assert error.status_code == status
-    assert isinstance(error, kind) or status == 529
+    assert isinstance(error, getattr(anthropic, kind)) or status == 529
     assert (error.request_id, error.response.headers["retry-after"]) == ("req_0001", "3")
 
 

@@ -4,10 +4,12 @@ import asyncio
 from typing import Any
 
 import aiohttp
-import openai
 import pytest
 
 from bridle.testing import FakeOpenAI
+from rig import Later
+
+openai = Later("openai")
 
 REPLY = {
     "thinking": "hm",
@@ -26,7 +28,7 @@ REPLY = {
 ARGUMENTS = '{"path":"a long path to see pieces"}'
 
 
-def client(server: FakeOpenAI) -> openai.AsyncOpenAI:
+def client(server: FakeOpenAI) -> Any:
     return openai.AsyncOpenAI(api_key="k", base_url=server.url, max_retries=0)
 
 
@@ -94,21 +96,19 @@ def test_the_official_sdk_reads_a_whole_completion() -> None:
 @pytest.mark.parametrize(
     ("status", "kind", "code"),
     [
-        (400, openai.BadRequestError, None),
-        (401, openai.AuthenticationError, "invalid_api_key"),
-        (403, openai.PermissionDeniedError, "insufficient_permissions"),
-        (404, openai.NotFoundError, "model_not_found"),
-        (429, openai.RateLimitError, "rate_limit_exceeded"),
-        (500, openai.InternalServerError, None),
+        (400, "BadRequestError", None),
+        (401, "AuthenticationError", "invalid_api_key"),
+        (403, "PermissionDeniedError", "insufficient_permissions"),
+        (404, "NotFoundError", "model_not_found"),
+        (429, "RateLimitError", "rate_limit_exceeded"),
+        (500, "InternalServerError", None),
     ],
 )
-def test_the_official_sdk_reads_its_errors(
-    status: int, kind: type[openai.APIStatusError], code: str | None
-) -> None:
-    async def ask() -> openai.APIStatusError:
+def test_the_official_sdk_reads_its_errors(status: int, kind: str, code: str | None) -> None:
+    async def ask() -> Any:
         fault = {"error": {"status": status, "message": "no", "retry_after": 3}}
         async with FakeOpenAI([fault]) as server, client(server) as sdk:
-            with pytest.raises(kind) as caught:
+            with pytest.raises(getattr(openai, kind)) as caught:
                 await sdk.responses.create(model="m", input="go", stream=True)
             return caught.value
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from playwright.sync_api import expect, sync_playwright
 
 from node.rig import package
+from nursery import begun
 
 CHROMIUM = "/usr/bin/chromium"
 WIDE = {"width": 1280, "height": 860}
@@ -63,16 +64,18 @@ class Served:
     def environ(self):
         """A home of its own: rules that are made of answers are nobody else's."""
         places = {"HOME": str(self.folder / "home"), "BRIDLE_STATE": str(self.folder / "state")}
-        bare = {name: text for name, text in os.environ.items() if not name.startswith("XDG_")}
-        return {**bare, **places, "NO_COLOR": "1"}
+        odd = ("XDG_", "PYTHON", "LC_")
+        bare = {name: text for name, text in os.environ.items() if not name.startswith(odd)}
+        return {**bare, **places, "NO_COLOR": "1", "LANG": "C.UTF-8"}
 
     def start(self):
         """Until it says where it is; the address signs in once."""
-        line = [sys.executable, "-m", "bridle", "serve", "--port", str(self.port)]
+        line = ["bridle", "serve", "--port", str(self.port)]
         line += ["--workspace", str(self.workspace), "--model", f"scripted:{self.script}"]
-        self.process = subprocess.Popen(
+        self.process = begun(
             [*line, *self.flags],
-            env=self.environ,
+            self.environ,
+            big=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
