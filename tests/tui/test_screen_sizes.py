@@ -3,12 +3,14 @@
 import random
 
 import pytest
+from rich.style import Style
 
 from bridle.events import PromptReceived, ResponseCompleted, TextDelta, ToolResultEvent, TurnEnded
 from bridle.messages import Message, Text, ToolOutput
 from bridle.promises.store import Record
 from bridle.tui.block_palette import DARK, LIGHT
 from bridle.tui.blocks_fold import Fold
+from bridle.tui.colourless import bare
 from bridle.tui.conversation_window import MOST
 from rig import run, seeds
 from tui.rig import call, own_house
@@ -107,9 +109,42 @@ def test_without_colours_no_colour_is_shown(tmp_path, monkeypatch):
         async with app_at(own_house(tmp_path, {"text": "Hello."})) as pilot:
             await say(pilot, "hi")
             assert "Hello." in seen(pilot)
-            assert DARK.accent not in pilot.app.export_screenshot()
+            pilot.app.chat.composer.load("typed")
+            await shows(pilot, "typed")
+            found = styles_of(pilot.app.screen)
+            assert not [one for one in found if one.color or one.bgcolor]
+            assert any(one.reverse for one in found)  # the cursor
+            assert any(one.dim for one in found)
+            await pilot.press("f1")  # the keys, on a page of their own
+            await until(pilot, lambda: pilot.app.screen is not pilot.app.chat)
+            await pilot.pause()
+            assert not [one for one in styles_of(pilot.app.screen) if one.color or one.bgcolor]
 
     run(story())
+
+
+def styles_of(screen):
+    """How every piece of text is drawn."""
+    strips = screen._compositor.render_strips()
+    return {piece.style for strip in strips for piece in strip if piece.style is not None}
+
+
+def test_what_stood_out_by_its_ground_is_reversed_and_what_was_faint_is_dim():
+    def drawn(style, palette):
+        found = bare(Style.parse(style), palette.background, palette.dim)
+        assert found.color is None and found.bgcolor is None
+        return str(found)
+
+    for palette in (DARK, LIGHT):
+        assert drawn(f"{palette.text} on {palette.background}", palette) == "none"
+        assert drawn(f"{palette.text} on {palette.panel}", palette) == "none"
+        assert drawn(f"bold {palette.bad} on {palette.removed}", palette) == "bold"
+        assert drawn(f"{palette.dim} on {palette.surface}", palette) == "dim"
+        assert drawn(f"{palette.background} on {palette.text}", palette) == "reverse"
+        assert drawn(f"{palette.background} on {palette.accent}", palette) == "reverse"
+        assert drawn(f"reverse {palette.text} on {palette.background}", palette) == "reverse"
+    assert drawn("black on cyan", DARK) == "reverse"
+    assert drawn("red on default", DARK) == "none"
 
 
 def test_a_light_terminal_gets_the_light_theme(tmp_path, monkeypatch):

@@ -49,6 +49,10 @@ class BridleApp(App[int], inherit_bindings=False):
             self.register_theme(theme_of(palette))
         self.theme = theme_name(first_theme(theme, os.environ), os.environ)
         self.chat = ChatScreen(opening, self.palette)
+        if self.no_color:  # Textual leaves greys
+            from bridle.tui.colourless import Colourless
+
+            self._filters = [Colourless(lambda: self.palette)]
 
     def get_driver_class(self) -> type[Driver]:
         """Ours, where terminals are as it knows them."""

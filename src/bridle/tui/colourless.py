@@ -1,0 +1,63 @@
+"""The screen without any colour, where `NO_COLOR` asks for that: what was a colour is an attribute.
+
+What lies on a ground of its own that stands out (the cursor, what is chosen or marked) is reversed,
+what is beside the point is dim, bold stays bold. Greys are colours too.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from rich.color import Color as RichColor
+from rich.segment import Segment
+from rich.style import Style
+from textual.color import Color
+from textual.filter import LineFilter
+
+from bridle.tui.block_palette import Palette
+
+_STANDS_OUT = 0.2  # of the way from black to white, between a ground and the window's own
+
+
+class Colourless(LineFilter):
+    """Takes the colours out of every line that is drawn."""
+
+    def __init__(self, palette: Callable[[], Palette]) -> None:
+        super().__init__()
+        self._palette = palette
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The same text in attributes alone."""
+        palette = self._palette()
+        return [
+            Segment(text, bare(style, palette.background, palette.dim) if style else None, control)
+            for text, style, control in segments
+        ]
+
+
+@lru_cache(1024)
+def bare(style: Style, ground: str, faint: str) -> Style:
+    """A style without its colours, in a window of that ground where that colour means dim."""
+    stands_out = _stands_out(style.bgcolor, Color.parse(ground))
+    is_faint = style.color is not None and _same(style.color, Color.parse(faint))
+    return Style(
+        bold=style.bold,
+        dim=style.dim or (is_faint and not stands_out) or None,
+        italic=style.italic,
+        underline=style.underline,
+        strike=style.strike,
+        reverse=bool(style.reverse) != stands_out or None,
+        link=style.link,
+        meta=style.meta or None,
+    )
+
+
+def _stands_out(colour: RichColor | None, ground: Color) -> bool:
+    if colour is None or colour.is_default:
+        return False
+    if colour.triplet is None:  # one of the terminal's own: black and white are its grounds
+        return colour.number not in (0, 7, 15)
+    return abs(Color(*colour.triplet).brightness - ground.brightness) > _STANDS_OUT
+
+
+def _same(colour: RichColor, other: Color) -> bool:
+    return colour.triplet is not None and tuple(colour.triplet) == other.rgb
