@@ -1,8 +1,10 @@
 """The chat's database: the tables, the migrations, and what it says when it is away."""
 
+import asyncio
 import sqlite3
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
@@ -14,6 +16,7 @@ from sqlmodel import select
 from bridle.chat.data import Database, Task
 from bridle.chat.data.migrating import differences, upgrade
 from bridle.errors import ConfigError
+from rig import run
 
 
 def test_a_row_comes_back_as_it_was(database):
@@ -92,6 +95,34 @@ def test_a_new_file_in_which_another_writes_is_waited_for(tmp_path):
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
     database.close()
     assert len(tries) == 2
+
+
+def test_work_that_waits_for_work_that_waits_for_it_is_done_anew(postgres_url):
+    """PostgreSQL gives up one of the two; nobody hears of it, and both are done once."""
+    database, tries = Database(postgres_url), []
+    with database.owned("ana") as session, session.begin():
+        session.add_all([Task(title="", tags=["a"]), Task(title="", tags=["b"])])
+    met = threading.Barrier(2)
+
+    def both(name, first, second):
+        def what(session):
+            tries.append(name)
+            rows = session.exec(select(Task.id).order_by(Task.id)).all()
+            session.get(Task, rows[first], with_for_update=True).title += name
+            if tries.count(name) == 1:
+                met.wait(30)
+            session.get(Task, rows[second], with_for_update=True).title += name
+
+        return database.work("ana", what)
+
+    async def story():
+        await asyncio.gather(both("x", 0, 1), both("y", 1, 0))
+
+    run(story())
+    assert len(tries) == 3
+    with database.owned("ana", reads=True) as session:
+        assert {"".join(sorted(one.title)) for one in session.exec(select(Task))} == {"xy"}
+    database.close()
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://x/y", "no such://"])

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from sqlmodel import and_, col, delete, or_, select
 
-from bridle.chat.data import Conversation, OwnedSession, PendingConfirmation, StoredMessage
+from bridle.chat.data import Conversation, OwnedSession, PendingConfirmation, StoredMessage, Turn
 from bridle.chat.refusals import MessageRefused, UnknownConversation
 from bridle.chat.service_values import ConversationInfo, MessageInfo, Page
 
@@ -63,7 +63,12 @@ def find_conversation(session: OwnedSession, conversation_id: str) -> Conversati
 
 
 def delete_conversation(session: OwnedSession, conversation_id: str) -> None:
-    """With everything in it. Raise `UnknownConversation`."""
+    """With everything in it. Raise `UnknownConversation`.
+
+    Its turns are locked first, as whoever ends one of them does: so neither waits for the other.
+    """
+    here = col(Turn.conversation_id) == conversation_id
+    session.exec(select(Turn.id).where(here).order_by(col(Turn.arrival)).with_for_update()).all()
     row = session.get(Conversation, conversation_id, with_for_update=True)
     if row is None:
         raise UnknownConversation(UNKNOWN)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from sqlalchemy import Engine, text
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from bridle.chat.data.engines import READS, make_engine, read_url
@@ -24,6 +24,8 @@ from bridle.chat.refusals import TROUBLE, Unavailable
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
+_DEADLOCK = "40P01"  # as PostgreSQL names it
+_ANEW = 3  # times that work is done anew which the database gave up
 
 
 class Database:
@@ -85,11 +87,24 @@ class Database:
     async def work(
         self, user_id: str, what: Callable[[OwnedSession], T], *, reads: bool = False
     ) -> T:
-        """Do it in one transaction of that user's, in a worker thread. All of it or nothing."""
+        """Do it in one transaction of that user's, in a worker thread. All of it or nothing.
+
+        Where two wait for one another, the database gives up one of them: that one is done anew.
+        """
+
+        def once() -> T:
+            with self.owned(user_id, reads=reads) as session, session.begin():
+                return what(session)
 
         def whole() -> T:
-            with said(), self.owned(user_id, reads=reads) as session, session.begin():
-                return what(session)
+            with said():
+                for _ in range(_ANEW):
+                    try:
+                        return once()
+                    except OperationalError as error:
+                        if not _was_given_up(error):
+                            raise
+                return once()
 
         context = contextvars.copy_context()
         loop = asyncio.get_running_loop()
@@ -118,6 +133,11 @@ def said() -> Iterator[None]:
         _log.warning("the chat's database failed: %s", _kind(error))
         _log.debug("the chat's database failed", exc_info=error)
         raise Unavailable(TROUBLE, error) from error
+
+
+def _was_given_up(error: OperationalError) -> bool:
+    """Did PostgreSQL end it so that another can go on?"""
+    return getattr(error.orig, "sqlstate", None) == _DEADLOCK
 
 
 def _kind(error: SQLAlchemyError) -> str:
