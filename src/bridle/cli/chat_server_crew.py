@@ -54,9 +54,9 @@ class Crew:
         for child in list(self._children):
             with contextlib.suppress(ProcessLookupError):
                 child.kill()
-        for keeper in self._keepers:
-            keeper.cancel()
-        await asyncio.gather(*waiting, *self._keepers, return_exceptions=True)
+        left = [asyncio.ensure_future(child.wait()) for child in self._children]
+        # the keepers end by themselves, also one whose child is only being started
+        await asyncio.gather(*waiting, *left, *self._keepers, return_exceptions=True)
 
     async def _born(self) -> asyncio.subprocess.Process:
         """One that is ready. Raise `ConfigError`."""
@@ -70,6 +70,8 @@ class Crew:
             limit=_LINE,
         )
         self._children.add(child)
+        if self._stopping:  # it was being started when the others were told to stop
+            child.kill()
         assert child.stdin is not None and child.stdout is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             child.stdin.write(msgspec.json.encode(self._setup) + b"\n")
@@ -103,6 +105,8 @@ class Crew:
             try:
                 return await self._born()
             except ConfigError as error:
+                if self._stopping:
+                    return None
                 _log.error("a worker did not start: %s", error.message)
                 await asyncio.sleep(_PAUSE)
         return None
