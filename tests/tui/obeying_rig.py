@@ -1,4 +1,4 @@
-"""For the tests of `/` commands: a whole screen, a typed command, keys that a dialog believes."""
+"""For tests of commands and dialogs: a whole screen, a typed line, keys that a dialog believes."""
 
 from time import monotonic
 
@@ -35,9 +35,11 @@ async def press(pilot, key):
 
 
 async def opens(pilot, kind):
+    """Until a screen of that kind is there; the screen."""
     await until(pilot, lambda: isinstance(pilot.app.screen, kind))
     return pilot.app.screen
 
 
 async def closes(pilot):
+    """Until the conversation is there again."""
     await until(pilot, lambda: pilot.app.screen is pilot.app.chat)

@@ -1,10 +1,8 @@
 """The first run on the whole screen: no key, a new folder, what is kept of a choice."""
 
 import json
-from time import monotonic
 
 import pytest
-from textual import events
 
 from bridle.cli.chat_preface import ChatPreface
 from bridle.cli.house_here import own_house as house_of
@@ -19,6 +17,7 @@ from bridle.tui.first_theme import first_theme
 from bridle.tui.themes import save_choice
 from bridle.tui.trusting import trust_lines
 from rig import run
+from tui.obeying_rig import opens, press
 from tui.rig import script
 from tui.screen_rig import seen, shows, until
 
@@ -51,20 +50,6 @@ def play(flags, story, size=(80, 24)):
             await app.house.leave()
 
     run(whole())
-
-
-async def press(pilot, key):
-    """A key that the guard believes."""
-    await until(pilot, lambda: pilot.app.screen.guard.is_drawn)
-    event = events.Key(key, key if len(key) == 1 else None)
-    event.time = monotonic() + 1
-    pilot.app.post_message(event)
-    await pilot.pause()
-
-
-async def opens(pilot, kind):
-    await until(pilot, lambda: isinstance(pilot.app.screen, kind))
-    return pilot.app.screen
 
 
 async def ready(pilot):

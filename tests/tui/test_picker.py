@@ -1,43 +1,29 @@
 """The picker of sessions on a real house: search, preview, rename, delete, live state."""
 
 from datetime import UTC, datetime, timedelta
-from time import monotonic
 
 import pytest
-from textual import events
 
 from bridle.tui.dialogs import AskText, Confirm
 from bridle.tui.house import Listed
 from bridle.tui.picker import Picker
 from bridle.tui.picker_words import about, age, line_of
-from rig import run
-from tui.rig import call, own_house
-from tui.screen_rig import app_at, say, seen, shows, until
+from tui.obeying_rig import obey, opens, press
+from tui.obeying_rig import play as play_at
+from tui.rig import call
+from tui.screen_rig import say, seen, shows, until
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 
-def play(tmp_path, story, *replies, size=(120, 40), **flags):
-    async def whole():
-        async with app_at(own_house(tmp_path, *replies, **flags), size) as pilot:
-            await story(pilot, pilot.app.house)
-
-    run(whole())
+def play(tmp_path, story, *replies, **flags):
+    """On a screen with room for list and preview."""
+    play_at(tmp_path, story, *replies, **{"size": (120, 40), **flags})
 
 
 async def pick(pilot, words=""):
-    pilot.app.chat.composer.load(f"/sessions {words}".strip())
-    await pilot.press("enter")
-    await until(pilot, lambda: isinstance(pilot.app.screen, Picker))
-    return pilot.app.screen
-
-
-async def press(pilot, key):
-    await until(pilot, lambda: pilot.app.screen.guard.is_drawn)
-    event = events.Key(key, key if len(key) == 1 else None)
-    event.time = monotonic() + 1
-    pilot.app.post_message(event)
-    await pilot.pause()
+    await obey(pilot, f"/sessions {words}".strip())
+    return await opens(pilot, Picker)
 
 
 async def two_sessions(pilot, house):
