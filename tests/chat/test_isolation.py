@@ -11,9 +11,12 @@ from sqlmodel import Field, col, delete, func, select, update
 from bridle.chat.data import Conversation, Database, Owned, StoredMessage, Task
 from bridle.chat.refusals import ForeignRow, Unavailable
 from bridle.errors import ConfigError
+from rig import SOAK
 
 BOTH = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100 if SOAK else 10,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 NAMES = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20

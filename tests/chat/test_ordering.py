@@ -27,11 +27,14 @@ def transcript(database, user="ana"):
         return [(one.role, one.content) for one in session.exec(asked)]
 
 
-@pytest.mark.parametrize(("count", "many"), [(1, 100 if SOAK else 30), (3, 100)])
+@pytest.mark.parametrize(("count", "many"), [(1, 100 if SOAK else 30), (3, 100 if SOAK else 40)])
 def test_a_hundred_messages_at_once_are_answered_in_the_order_of_their_arrival(
     database, count, many
 ):
-    """With one service, and with several that share nothing but the database."""
+    """With one service, and with several that share nothing but the database.
+
+    A hundred in a soak, fewer otherwise; a hundred over HTTP are asked in `test_chat_bad_input`.
+    """
     running = []
 
     class Careful(SmallRunner):

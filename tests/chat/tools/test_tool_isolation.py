@@ -15,6 +15,7 @@ from bridle.chat.data import Operation, Task
 from bridle.chat.toolbox import Call, Toolbox
 from bridle.chat.tools import is_owner_word, owner_words
 from bridle.errors import ConfigError
+from rig import SOAK
 
 NAMES = [
     "user_id",
@@ -101,7 +102,9 @@ def test_text_that_talks_of_users_is_only_text(sqlite_tools):
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=200 if SOAK else 20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     name=st.sampled_from(ALL),
