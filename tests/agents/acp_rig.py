@@ -3,18 +3,23 @@
 import json
 import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from bridle import build_engine
 from bridle.agents.acp import AcpAgent
 from bridle.messages import ToolOutput
 from bridle.promises.agent import Permission
+from rig import SOAK
+
+QUICK = [sys.executable, str(Path(__file__).with_name("quick_acp.py"))]
+AGENT = [sys.executable, "-m", "bridle.testing.acp_agent"] if SOAK else QUICK
 
 
 def scripted(folder, *turns, **agent):
     """The command of an agent that plays these turns."""
     place = folder / "script.json"
     place.write_text(json.dumps({"agent": agent, "turns": list(turns)}))
-    return [sys.executable, "-m", "bridle.testing.acp_agent", str(place)]
+    return [*AGENT, str(place)]
 
 
 def program(folder, text, name="program.py"):

@@ -1,4 +1,4 @@
-"""The ACP agent against a scripted program on the official library, and a session made by hand."""
+"""The ACP agent against a scripted program, and a session made by hand."""
 
 import asyncio
 import sys

@@ -7,13 +7,13 @@ import asyncio
 import json
 import re
 import shlex
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from cli_program import Program
 
+from agents.acp_rig import AGENT
 from bridle.testing import FakeAnthropic
 
 KEY = "sk-ant-" + "nobody-may-see-this"
@@ -24,8 +24,7 @@ def acp(bridle: Program, *turns, name="agent", **can) -> str:
     place = bridle.home / f"{name}.json"
     can = {"load": True, "remember": str(bridle.home / f"{name}-sessions.json"), **can}
     place.write_text(json.dumps({"agent": can, "turns": list(turns)}))
-    words = (sys.executable, "-m", "bridle.testing.acp_agent", str(place))
-    return f"acp:{shlex.join(words)}"
+    return f"acp:{shlex.join([*AGENT, str(place)])}"
 
 
 def an_edit(bridle: Program) -> list:

@@ -24,6 +24,8 @@ from bridle.agents.loop import LoopAgent
 from bridle.events import ApprovalAsked, CallIntended
 from bridle.testing import KEY, FakeAnthropic, Scripted
 
+QUICK = Path(__file__).parent.parent / "agents" / "quick_acp.py"
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_agent.py"
 EDIT, ASK, RUN = "a.txt one two", "and before?", "run"
 LOOK, WILL, DID, WAS = "Let me look.", "I will edit it.", "Edited.", "It was one."
@@ -110,7 +112,7 @@ async def acp(folder, root, prompt):
         story = [{"say": LOOK}, {"ask": asked, "then": []}]
     able = {"load": True, "remember": str(folder / "remembered.json")}
     place.write_text(json.dumps({"agent": able, "turns": [story, [{"say": WAS}]]}))
-    yield {"agent": AcpAgent([sys.executable, "-m", "bridle.testing.acp_agent", str(place)])}
+    yield {"agent": AcpAgent([sys.executable, str(QUICK), str(place)])}
 
 
 @asynccontextmanager
