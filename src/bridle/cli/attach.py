@@ -1,4 +1,4 @@
-"""`bridle attach`: a session that lives elsewhere, on a server or in the background.
+"""`bridle attach`: a session that lives elsewhere: on a server, in the background, in a terminal.
 
 The options; what talks is imported once there is somebody to talk to.
 """
@@ -23,7 +23,7 @@ import click
 @click.option("--thinking", is_flag=True, help="Show what the model thinks.")
 @click.option("--quiet", "-q", is_flag=True, help="Print answers and errors, nothing else.")
 def command(target: str, session: str | None, **flags: Any) -> int:
-    """Talk to a session on a server (URL), or to one in the background (ID).
+    """Talk to a session on a server (URL), or to one that this machine runs (ID).
 
     URL is what `bridle serve` prints, or its beginning with a token. Without the ID of a session
     there, a new one is begun. In a terminal it is shown on a full screen; --plain shows it line by
