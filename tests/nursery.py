@@ -41,7 +41,7 @@ def may_fork(environ):
 
 
 class Forked(subprocess.Popen):
-    """`Forked(["bridle", "run", …], environ, …)`: a module and its arguments."""
+    """`Forked(["bridle", "run", …], environ, …)`: a module, or a script, and its arguments."""
 
     def __init__(self, words, environ, *, terminal=False, big=False, **rest):
         self._terminal, self._big = terminal, big
@@ -256,7 +256,12 @@ def _play(module):
 
     code = 0
     try:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        if module.endswith(".py"):
+            sys.path[0] = str(Path(module).parent)
+            sys.argv[0] = module
+            runpy.run_path(module, run_name="__main__")
+        else:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         if code == 1 and not isinstance(error.code, int):

@@ -21,17 +21,29 @@ HOSTILE = "\x1b]52;c;AAAA\x07\x1b[2J $(touch pwned) `touch pwned` 'x' \u202e;tou
 IDS = {"20260101-000000-aaaa": "mend the parser", "20260102-000000-bbbb": HOSTILE}
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    """A home with two sessions, of which one has a title that means harm."""
-    monkeypatch.setenv("BRIDLE_STATE", str(tmp_path / "state"))
-    monkeypatch.setenv("HOME", str(tmp_path))
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory):
+    """A state folder with two sessions, of which one has a title that means harm."""
+    folder = tmp_path_factory.mktemp("lived-in")
+    bare = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}  # nothing of the machine's
+    environ = bare | {"BRIDLE_STATE": str(folder / "state"), "HOME": str(folder)}
     for name, title in IDS.items():
         program = [sys.executable, "-m", "bridle", "run", "--model", "offline", "-q", "--", title]
-        before = set(sessions(tmp_path))
-        subprocess.run(program, cwd=tmp_path, capture_output=True, timeout=60, check=False)
-        [made] = set(sessions(tmp_path)) - before
+        before = set(sessions(folder))
+        subprocess.run(
+            program, cwd=folder, env=environ, capture_output=True, timeout=60, check=False
+        )
+        [made] = set(sessions(folder)) - before
         made.rename(made.with_name(name))
+    return folder / "state"
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch, lived_in):
+    """A home with those sessions that nobody else has."""
+    monkeypatch.setenv("BRIDLE_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shutil.copytree(lived_in, tmp_path / "state")
     return tmp_path
 
 

@@ -2,14 +2,13 @@
 
 import asyncio
 import re
-import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from conformance_rig import EXPECTED, NEXT, STABLE, conform, expected, failures
+from lent_rig import lent
 
 from node.rig import node, package
 from rig import SOAK
@@ -50,9 +49,9 @@ def driver(scenario):
     return "conformance_wanted.py" if scenario in WANTING else "conformance_client.py"
 
 
-async def judged(suite, scenario, folder):
+async def judged(suite, scenario, folder, command):
     """What the suite finds of our client in one scenario; an exit code of ours counts as well."""
-    command = shlex.join([sys.executable, str(HERE / driver(scenario))])
+    command = command(HERE / driver(scenario))
     given = ("client", "--command", command, "--scenario", scenario, *words(suite))
     checks, said = await conform(suite, folder / scenario.replace("/", "-"), *given)
     (found,) = checks.values()
@@ -67,9 +66,10 @@ async def every(suite, scenarios, folder):
 
     async def one(scenario):
         async with room:
-            return await judged(suite, scenario, folder)
+            return await judged(suite, scenario, folder, command)
 
-    return dict(await asyncio.gather(*map(one, scenarios)))
+    with lent(folder) as command:
+        return dict(await asyncio.gather(*map(one, scenarios)))
 
 
 def left_out(suite):
