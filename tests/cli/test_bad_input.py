@@ -66,6 +66,12 @@ def test_a_mistake_is_one_line_and_a_hint(bridle: Program, arguments: list[str],
     assert said in complaint(bridle, *arguments, code=2)
 
 
+def test_a_file_keeps_its_name_where_a_sentence_begins_with_it(bridle: Program):
+    (bridle.workspace / "README.md").write_text("no picture\n")
+    said = complaint(bridle, "run", "x", "--image", "README.md", "-m", "offline", code=2)
+    assert said.startswith("bridle: README.md: this is not a PNG")
+
+
 @pytest.mark.parametrize("group", ["sessions", "policy"])
 def test_a_group_without_a_command_shows_its_page(bridle: Program, group: str):
     done = bridle.run(group)

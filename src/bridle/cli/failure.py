@@ -106,13 +106,16 @@ def code_of(error: AgentError) -> int:
 
 def _usage(error: click.ClickException) -> tuple[str, str, int]:
     message, _, hint = error.format_message().partition("\n")
-    message = _NUMBER.sub(_number, message[:1].lower() + message[1:])
+    if _WORD.match(message):  # not the name of a file
+        message = message[:1].lower() + message[1:]
+    message = _NUMBER.sub(_number, message)
     context = getattr(error, "ctx", None)
     if not hint and context is not None:
         hint = f"See `{context.command_path} --help`."
     return message.rstrip("."), hint, error.exit_code
 
 
+_WORD = re.compile(r"[A-Z][a-z]*[ ']")
 _NUMBER = re.compile(r"is not a valid (integer|float)(?: range)?\b")
 
 
