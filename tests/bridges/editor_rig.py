@@ -6,6 +6,7 @@ import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from lent import lent
 from node.rig import node, package
 
 DRIVER = Path(__file__).parent.parent / "node" / "acp" / "editor.mjs"
@@ -104,9 +105,17 @@ class Editor:
 
 
 @asynccontextmanager
-async def editor(bridle, *flags, kind="stable"):
+async def quick_editor(bridle, *flags):
+    """One that kills nobody: its `bridle acp` is forked."""
+    with lent(bridle.home) as command:
+        async with editor(bridle, *flags, command=command("bridle", "acp")) as found:
+            yield found
+
+
+@asynccontextmanager
+async def editor(bridle, *flags, kind="stable", command=()):
     """An editor that has started `bridle acp`, and said hello."""
-    command = [sys.executable, "-m", "bridle", "acp", *flags]
+    command = [*(command or (sys.executable, "-m", "bridle", "acp")), *flags]
     process = await asyncio.create_subprocess_exec(
         *(node(), str(DRIVER), library(kind), *command),
         stdin=asyncio.subprocess.PIPE,

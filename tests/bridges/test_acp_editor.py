@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bridges.editor_rig import editor
+from bridges.editor_rig import editor, quick_editor
 from cli.cli_program import Program
 from rig import run
 
@@ -45,7 +45,7 @@ def test_a_session_streams_shows_the_diff_first_and_does_what_the_person_allows(
     )
 
     async def story():
-        async with editor(bridle, "--model", model) as one:
+        async with quick_editor(bridle, "--model", model) as one:
             session = await begun(one, bridle)
             ending = one.prompt(session["sessionId"], "go")
             question = await one.question()
@@ -86,7 +86,7 @@ def test_no_is_a_no_and_a_yes_for_the_session_asks_no_more(bridle):
     )
 
     async def story():
-        async with editor(bridle, "--model", model) as one:
+        async with quick_editor(bridle, "--model", model) as one:
             session = (await begun(one, bridle))["sessionId"]
             ending = one.prompt(session, "go")
             one.answer(await one.question(1), "reject_once")
@@ -109,7 +109,7 @@ def test_a_rule_is_kept_for_every_session_to_come(bridle):
     model = bridle.script({"calls": [call]}, {"text": "Done."})
 
     async def story(answers):
-        async with editor(bridle, "--model", model) as one:
+        async with quick_editor(bridle, "--model", model) as one:
             session = (await begun(one, bridle))["sessionId"]
             ending = one.prompt(session, "go")
             if answers:
@@ -128,7 +128,7 @@ def test_a_turn_is_stopped_in_the_middle_and_the_session_goes_on(bridle):
     model = bridle.script({"text": "I wait.", "calls": [sleep]}, {"text": "Again."})
 
     async def story():
-        async with editor(bridle, "--model", model, "--rule", "allow: shell(*)") as one:
+        async with quick_editor(bridle, "--model", model, "--rule", "allow: shell(*)") as one:
             session = (await begun(one, bridle))["sessionId"]
             ending = one.prompt(session, "go")
             await one.until(lambda: "begun" in json.dumps(one.told("tool_call_update")))
@@ -147,7 +147,7 @@ def test_a_question_that_was_answered_elsewhere_is_withdrawn(bridle):
     model = bridle.script({"calls": [WRITE]}, {"text": "Done."})
 
     async def story():
-        async with editor(bridle, "--model", model) as one:
+        async with quick_editor(bridle, "--model", model) as one:
             session = (await begun(one, bridle))["sessionId"]
             ending = one.prompt(session, "go")
             question = await one.question()
@@ -178,7 +178,7 @@ def test_after_a_restart_the_session_is_loaded_and_its_question_stands(bridle, s
 
     async def second(session):
         rest = bridle.script({"text": "Done."}, name="rest")
-        async with editor(bridle, "--model", rest) as one:
+        async with quick_editor(bridle, "--model", rest) as one:
             where = {"cwd": str(bridle.workspace), "mcpServers": []}
             listed = await one.ask("session/list", cwd=str(bridle.workspace))
             await one.ask("session/load", sessionId=session, **where)
@@ -215,7 +215,7 @@ def test_the_editors_mcp_servers_have_tools_that_ask_like_all_others(bridle):
     given = {"name": "the editor's", "command": program[0], "args": program[1:], "env": []}
 
     async def story():
-        async with editor(bridle, "--model", model) as one:
+        async with quick_editor(bridle, "--model", model) as one:
             found = await one.ask("session/new", cwd=str(bridle.workspace), mcpServers=[given])
             ending = one.prompt(found["sessionId"], "go")
             question = await one.question()

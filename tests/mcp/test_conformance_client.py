@@ -2,14 +2,15 @@
 
 import asyncio
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 from conformance_rig import EXPECTED, NEXT, STABLE, conform, expected, failures
-from lent_rig import lent
 
+from lent import lent
 from node.rig import node, package
 from rig import SOAK
 
@@ -51,8 +52,8 @@ def driver(scenario):
 
 async def judged(suite, scenario, folder, command):
     """What the suite finds of our client in one scenario; an exit code of ours counts as well."""
-    command = command(HERE / driver(scenario))
-    given = ("client", "--command", command, "--scenario", scenario, *words(suite))
+    line = shlex.join(command(HERE / driver(scenario)))
+    given = ("client", "--command", line, "--scenario", scenario, *words(suite))
     checks, said = await conform(suite, folder / scenario.replace("/", "-"), *given)
     (found,) = checks.values()
     if "CLIENT EXITED WITH ERROR" in said:

@@ -1,11 +1,11 @@
-"""Lends our forked programs to somebody who wants a command line: the official suite.
+"""Lends our forked programs to somebody who wants a command: a suite, or an editor.
 
 The command is a few lines that hand over their streams, and end as the program does.
 """
 
 import json
 import os
-import shlex
+import secrets
 import socket
 import subprocess
 import sys
@@ -32,11 +32,11 @@ os._exit(code if code >= 0 else 128 - code)
 
 @contextmanager
 def lent(folder):
-    """How a script is called: `lent` yields what makes a command line of it and its words."""
+    """What makes a command of a script, or of a module, and its words."""
     if SOAK:
-        yield lambda *words: shlex.join([sys.executable, *map(str, words)])
+        yield lambda name, *words: [sys.executable, *_named(str(name)), *words]
         return
-    place = folder / "door"
+    place = folder / f"door-{secrets.token_hex(4)}"
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(place))
         door.listen()
@@ -44,10 +44,14 @@ def lent(folder):
         thread.start()
         try:
             start = [sys.executable, "-SIc", _ASK, str(place)]
-            yield lambda *words: shlex.join([*start, *map(str, words)])
+            yield lambda name, *words: [*start, str(name), *words]
         finally:
             door.shutdown(socket.SHUT_RDWR)
             thread.join()
+
+
+def _named(name):
+    return [name] if name.endswith(".py") else ["-m", name]
 
 
 def _serve(door):
