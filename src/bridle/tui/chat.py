@@ -75,6 +75,7 @@ class ChatScreen(Commanding, Screen[None]):
         self._open = asyncio.Event()
         self._order = asyncio.Lock()
         self._frames = Frames()
+        self._hurried = False
         self._drawing: Timer | None = None
         self._watch: Worker[None] | None = None
         self._parts(palette)
@@ -95,6 +96,16 @@ class ChatScreen(Commanding, Screen[None]):
             if self.app.size.width >= _SIDE:
                 yield self.side
         yield self.bar
+
+    def _forward_event(self, event: events.Event) -> None:
+        """What a key changes is drawn at once, and not with the next frame."""
+        self._hurried = self._hurried or isinstance(event, events.Key)
+        super()._forward_event(event)
+
+    async def _on_idle(self, event: events.Idle) -> None:
+        if self._hurried and self.focused in self._dirty_widgets and self.is_current:
+            self._hurried = False
+            self._on_timer_update()
 
     def _extend_compose(self, widgets: list[Widget]) -> None:
         """What Textual puts on every screen comes later, see `_painted`."""
