@@ -21,6 +21,7 @@ from bridle.cli import COMMANDS, commands
 from bridle.config import load_settings
 from bridle.testing import KEY, FakeAnthropic
 from bridle.testing.agents import acts_for
+from nursery import begun
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -122,10 +123,11 @@ def test_the_reference_names_every_command():
 @cache
 def help_of(*words):
     """What a command says of itself; the pages show most of them more than once."""
-    command = [sys.executable, "-m", "bridle", *words, "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    environ = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "LANG": "C.UTF-8"}
+    with begun(["bridle", *words, "--help"], environ, stdout=subprocess.PIPE) as process:
+        said = process.stdout.read()
+    assert process.returncode == 0
+    return said.decode()
 
 
 @pytest.mark.parametrize("line", shown_commands())
