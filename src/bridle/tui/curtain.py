@@ -12,6 +12,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+from bridle.early import INTERRUPTED
+
 try:
     import termios
 except ImportError:  # no terminal of that kind here: there is no curtain
@@ -40,7 +42,7 @@ class Curtain:
 
     def __enter__(self) -> "Curtain":
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, _interrupted)
+            signal.signal(signal.SIGINT, self._leave)
         self._is_down = True
         try:
             self._fall()
@@ -78,19 +80,18 @@ class Curtain:
             except (termios.error, OSError):
                 return  # the terminal is gone
 
+    def _leave(self, number: int, frame: object) -> None:
+        """Ctrl-C: nothing was begun yet. An exception could be lost in the middle of an import."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self.lift()
+        os._exit(INTERRUPTED)
+
     def _write(self, text: str) -> None:
         """A terminal that is gone, or does not take it, is no reason to fail."""
-        try:
+        with suppress(OSError, ValueError, RuntimeError):  # a signal, while it is written to
             sys.stdout.flush()
+        with suppress(OSError):
             os.write(1, text.encode())
-        except (OSError, ValueError):
-            return
-
-
-def _interrupted(number: int, frame: object) -> None:
-    """Ctrl-C, once: we are leaving, and whoever presses it again does not hinder that."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 def as_usual() -> None:
