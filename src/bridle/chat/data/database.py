@@ -25,6 +25,7 @@ from bridle.chat.refusals import TROUBLE, Unavailable
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _DEADLOCK = "40P01"  # as PostgreSQL names it
+_START = "Check that it runs and its address (--database), and start again."
 _ANEW = 3  # times that work is done anew which the database gave up
 
 
@@ -71,7 +72,7 @@ class Database:
 
     def migrate(self) -> None:
         """Bring the tables up to date; safe when several processes do it at once."""
-        with self._unguarded() as engine, said():
+        with self._unguarded() as engine, _told():
             upgrade(engine)
 
     def check(self) -> None:
@@ -81,7 +82,7 @@ class Database:
 
     def install(self, *tables: type[Owned]) -> None:
         """Make tables of your own, under the same guard. Columns of old ones stay as they are."""
-        with self._unguarded() as engine, said():
+        with self._unguarded() as engine, _told():
             install(engine, tables)
 
     async def work(
@@ -133,6 +134,17 @@ def said() -> Iterator[None]:
         _log.warning("the chat's database failed: %s", _kind(error))
         _log.debug("the chat's database failed", exc_info=error)
         raise Unavailable(TROUBLE, error) from error
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Who starts a chat is told what the database itself says; the address is their own."""
+    try:
+        yield
+    except (DBAPIError, PoolTimeout) as error:
+        words = str(getattr(error, "orig", None) or error).strip().splitlines()
+        sentence = f"the chat's database cannot be used: {words[0] if words else _kind(error)}"
+        raise Unavailable(sentence, error, hint=_START) from error
 
 
 def _was_given_up(error: OperationalError) -> bool:
