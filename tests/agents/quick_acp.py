@@ -2,7 +2,8 @@
 
 It is `bridle.testing.acp_agent`, with a few lines of JSON-RPC where it has the library, which takes
 most of a second to read. Whether we understand the library itself is for `test_acp_conformance.py`,
-and for all of them in a soak. What is not valid is noticed by our side, which has the library.
+and for the tests of ACP agents in a soak. What is not valid is noticed by our side, which has the
+library.
 """
 
 import asyncio
