@@ -65,6 +65,8 @@ REPLIES = {
     "anything about bill?": "1. ☐ Pay bill 42",
     "tell me a joke": "I can add, list, complete, reopen, change and delete your tasks."
     " What would you like to do?",
+    "what is the weather today?": "I can add, list, complete, reopen, change and delete your tasks."
+    " What would you like to do?",
     "what is my user id?": "I can add, list, complete, reopen, change and delete your tasks."
     " What would you like to do?",
     "rename all tasks to x": "Could you provide more details about which task you mean?",

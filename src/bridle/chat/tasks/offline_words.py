@@ -92,7 +92,10 @@ _VERBS: tuple[tuple[Kind, str], ...] = (
 _LIST = re.compile(
     r"^(?:please )?(?:list|show|display|see|view)(?: me)?\b"
     r"|^(?:please )?(?:give|get|tell|read)(?: me)?\b.*\b(?:tasks?|list|todos?|to-?dos?|do|due)\b"
-    r"|^(?:what|which)(?:'s|s| is| are| do| have| tasks?| should)\b(?!.*\b(?:id|name|password)\b)"
+    r"|^(?:what|which)(?:'s|s| is| are| do| have| tasks?| should)\b(?!.*\b(?:id|name|password"
+    r"|weather|news|time|date|meaning|capital)\b)(?=.*\b(?:tasks?|list|todos?|to-?dos?|do|due|left|next"
+    r"|on|up|have|got|open|pending|remaining|done|completed?|finished|overdue|late|urgent|important"
+    r"|priority|today|tomorrow|week|month|day|\w+day|plate|agenda|plann?e?d?|tagged|there|new|all)\b)"
     r"|^(?:my )?(?:\w+ ){0,2}(?:tasks?|list|todos?|to-?dos?)\??$"
     r"|^(?:anything|something|tasks?) (?:due|left|to do)|^how many\b|^everything$",
     re.IGNORECASE,
