@@ -83,10 +83,12 @@ class BridleApp(App[int], inherit_bindings=False):
         self.stylesheet.set_variables(self.get_css_variables())
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys that come before the composer is there wait for it."""
-        if self._early is not None and isinstance(event, events.Key | events.Paste):
-            self._early.append(event)
-            return
+        """Keys that come before the composer is there wait for it; the others are seen at once."""
+        if isinstance(event, events.Key | events.Paste):
+            if self._early is not None:
+                self._early.append(event)
+                return
+            self.chat.hurry()
         await super().on_event(event)
 
     async def take_keys(self) -> None:

@@ -97,10 +97,9 @@ class ChatScreen(Commanding, Screen[None]):
                 yield self.side
         yield self.bar
 
-    def _forward_event(self, event: events.Event) -> None:
-        """What a key changes is drawn at once, and not with the next frame."""
-        self._hurried = self._hurried or isinstance(event, events.Key)
-        super()._forward_event(event)
+    def hurry(self) -> None:
+        """A key was pressed: what it changes is drawn at once, and not with the next frame."""
+        self._hurried = True
 
     async def _on_idle(self, event: events.Idle) -> None:
         if self._hurried and self.focused in self._dirty_widgets and self.is_current:
