@@ -116,6 +116,24 @@ def test_stop_interrupts_the_turn_and_the_session_stays_usable(bridle: Program):
     assert free.returncode == 2 and "there is nothing to stop" in free.stderr
 
 
+def test_bridle_stop_says_who_still_has_the_session_open_and_whether_it_was_at_work(
+    bridle: Program,
+):
+    said = fifo(bridle)
+    with held(bridle, shell("echo up > said; sleep 600"), "Still here.") as (terminal, session):
+        rests = bridle.run("stop", session)
+        assert rests.returncode == 0 and "is stopped" not in rests.stdout
+        assert f"{session} was not at work, so nothing was stopped; process " in rests.stdout
+        assert "still has it open" in rests.stdout
+        bridle.run("sessions", "send", session, "sleep")
+        assert said.read_text() == "up\n"
+        works = bridle.run("stop", session)
+        assert works.stdout.startswith("asked process ") and "is stopped" not in works.stdout
+        assert f"to stop; it still has {session} open" in works.stdout
+        terminal.expect("interrupted before it finished")
+        assert json.loads(bridle.run("stop", session, "--json").stdout) == [session]
+
+
 def test_ctrl_c_here_stops_the_turn_there_and_not_the_program(bridle: Program):
     said = fifo(bridle)
     with held(bridle, shell("echo up > said; sleep 600")) as (terminal, session):

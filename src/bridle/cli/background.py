@@ -119,6 +119,29 @@ def seen_sessions() -> list[Seen]:
 
 
 def _seen(one: "Glance", holder: str, *, background: bool) -> Seen:
+    history, reason = _told_by_log(one.id)
+    return Seen(
+        one.id,
+        _state(history, holder, reason),
+        background,
+        holder,
+        len(history.pending),
+        len(history.waiting),
+        history.metrics.cost,
+        one.updated_at,
+        one.title,
+        one.workspace,
+    )
+
+
+def at_work(session_id: str) -> bool:
+    """Does its log tell of a turn that is not over, or of a prompt that waits?"""
+    history, _ = _told_by_log(session_id)
+    return bool(history.pending or history.running or history.waiting)
+
+
+def _told_by_log(session_id: str) -> "tuple[History, str]":
+    """What the session adds up to, and how its newest turn ended."""
     from bridle.cli.find import session_folder
     from bridle.engine.history import History
     from bridle.events import TurnEnded
@@ -133,19 +156,8 @@ def _seen(one: "Glance", holder: str, *, background: bool) -> Seen:
         if isinstance(record.event, TurnEnded):
             reason = record.event.reason
 
-    tell_log(session_folder(), one.id, apply)
-    return Seen(
-        one.id,
-        _state(history, holder, reason),
-        background,
-        holder,
-        len(history.pending),
-        len(history.waiting),
-        history.metrics.cost,
-        one.updated_at,
-        one.title,
-        one.workspace,
-    )
+    tell_log(session_folder(), session_id, apply)
+    return history, reason
 
 
 def _state(history: "History", holder: str, reason: str) -> str:
@@ -170,8 +182,8 @@ def stop(session_id: str | None, every: bool, as_json: bool) -> None:
 
     stopped = stop_all() if session_id is None else [stop_one(session_id)]
     if as_json:
-        tell_json(stopped)
+        tell_json([one.id for one in stopped])
     elif not stopped:
         tell("No background session was running.")
     for one in () if as_json else stopped:
-        tell(f"{one} is stopped; it is kept", f'bridle run --resume {one} "…"   goes on with it')
+        tell(*one.words)

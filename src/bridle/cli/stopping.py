@@ -5,8 +5,9 @@ import os
 import signal
 import time
 from contextlib import suppress
+from typing import NamedTuple
 
-from bridle.cli.background import seen_sessions
+from bridle.cli.background import at_work, seen_sessions
 from bridle.cli.changing import take
 from bridle.cli.find import find_session, session_folder
 from bridle.cli.supervising import (
@@ -29,19 +30,40 @@ _PATIENCE = 15.0  # seconds that a supervisor has to end in
 _EVERY = 0.05
 
 
-def stop_one(start: str) -> str:
-    """End what the session does, and forget that it is in the background; its id."""
+class Stopped(NamedTuple):
+    """A session that was to stop. `holder`: who has it open and was asked; empty: it is done."""
+
+    id: str
+    holder: str = ""
+    at_work: bool = True
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What is true of it now, and what can be done next."""
+        if not self.holder:
+            again = f'bridle run --resume {self.id} "…"   goes on with it'
+            return f"{self.id} is stopped; it is kept", again
+        look = f"bridle sessions show {self.id}"
+        if self.at_work:
+            return f"asked {self.holder} to stop; it still has {self.id} open", look
+        said = f"{self.id} was not at work, so nothing was stopped"
+        return f"{said}; {self.holder} still has it open", look
+
+
+def stop_one(start: str) -> Stopped:
+    """End what the session does, and forget that it is in the background."""
     found = find_session(session_folder(), start)
     carrier = carrier_of(found.id)
     if carrier is not None and carrier.pid:
         asyncio.run(_interrupt(carrier, found.id))
+        stopped = Stopped(found.id)
     else:
-        _stop_alone(found, known=carrier is not None)
+        stopped = _stop_alone(found, known=carrier is not None)
     forget_session(found.id)
-    return found.id
+    return stopped
 
 
-def stop_all() -> list[str]:
+def stop_all() -> list[Stopped]:
     """End all background sessions, and the processes that carry them."""
     active = [one.id for one in seen_sessions() if one.background and one.is_active]
     stopped = [stop_one(session_id) for session_id in active]
@@ -62,12 +84,14 @@ async def _interrupt(carrier: Supervisor, session_id: str) -> None:
     raise SessionError(f"session {session_id} is still at work", hint="Try again in a moment.")
 
 
-def _stop_alone(found: SessionSummary, *, known: bool) -> None:
+def _stop_alone(found: SessionSummary, *, known: bool) -> Stopped:
     """No supervisor has it: another process may, or it was left behind."""
     folder = session_folder()
-    if holder_of(folder.path(found.id)):
+    if holder := holder_of(folder.path(found.id)):
+        busy = at_work(found.id)
+        # also where its log says that it rests: a turn may have begun in this moment
         deliver(folder, found.id, Letter(new_letter(), "interrupt", person()))
-        return
+        return Stopped(found.id, holder, busy)
 
     async def end(session: Session) -> bool:
         if session.is_parked:
@@ -81,6 +105,7 @@ def _stop_alone(found: SessionSummary, *, known: bool) -> None:
             f"nobody holds session {found.id}, so there is nothing to stop",
             hint=f"`bridle sessions show {found.id}` says how it ended.",
         )
+    return Stopped(found.id)
 
 
 def _dismiss(running: list[Supervisor]) -> None:
