@@ -240,7 +240,7 @@ def test_claude_code_at_a_terminal_asks_as_our_loop_does_and_its_model_is_the_fl
     with claude(bridle, script) as server:
         words = ("run", "edit it", "--agent", "claude-code", "-m", "anthropic/claude-sonnet-5-5")
         with bridle.terminal(*words) as terminal:
-            shown = terminal.expect("[y/a/r/N] ")
+            shown = terminal.expect("[y/s/r/N] ")
             terminal.type("y\n")
             code, rest = terminal.end()
         done = bridle.run("run", "what was it?", "--continue")

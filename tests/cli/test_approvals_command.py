@@ -135,7 +135,7 @@ def test_answering_at_a_terminal_asks_for_the_answer(bridle: Program):
     session = parked(bridle, SHELL)
     with bridle.terminal("approvals", "answer", session) as terminal:
         terminal.expect("/N] ")
-        terminal.type("a\n")
+        terminal.type("s\n")
         assert terminal.end()[0] == 0
     go_on(bridle, session)
     (answer,) = data(bridle, session, "approval_answered")

@@ -77,7 +77,7 @@ def test_a_grant_of_a_session_that_somebody_holds_is_taken_back_there(bridle: Pr
         terminal.expect("❯ ")
         terminal.type("go\n")
         terminal.expect("/N] ")
-        terminal.type("a\n")
+        terminal.type("s\n")
         terminal.expect("First.")
         terminal.expect("❯ ")
         assert bridle.run("approvals", "revoke", "--all", "--by", "ada").returncode == 0

@@ -176,7 +176,7 @@ def test_questions_that_waited_together_come_up_together(bridle: Program):
     after = bridle.script("Done.", name="after")
     with bridle.terminal("run", "--resume", session, "-m", after) as terminal:
         assert "2 calls that belong together" in terminal.expect("/N] ")
-        terminal.type("a\n")
+        terminal.type("s\n")
         terminal.expect("Done.")
         assert terminal.end()[0] == 0
     assert files(bridle) == ["a.md", "b.md"]

@@ -37,7 +37,7 @@ def test_prompts_and_questions_work_as_with_a_local_session(bridle: Program):
             terminal.expect("❯ ")
             terminal.type("make it\n")
             terminal.expect("$ echo made > made.txt")
-            terminal.expect("[y/a/r/N] ")
+            terminal.expect("[y/s/r/N] ")
             terminal.type("y\n")
             terminal.expect("Made.")
             terminal.expect("❯ ")
@@ -59,7 +59,7 @@ def test_a_question_that_somebody_else_answers_goes_away_with_a_line_that_says_w
         with bridle.terminal("attach", "--plain", server.url, session) as terminal:
             terminal.expect("❯ ")
             terminal.type("make it\n")
-            terminal.expect("[y/a/r/N] ")
+            terminal.expect("[y/s/r/N] ")
             assert answer(server, question(server, session), token)["by"] == "ann"
             terminal.expect("allowed by ann")
             terminal.expect("Made.")
@@ -73,7 +73,7 @@ def test_what_others_do_is_shown_and_their_questions_are_asked_here_too(bridle: 
             terminal.expect("❯ ")
             server.ask("POST", f"/api/sessions/{session}/chat", {"prompt": "make it"})
             terminal.expect("make it")
-            terminal.expect("[y/a/r/N] ")
+            terminal.expect("[y/s/r/N] ")
             terminal.type("y\n")
             terminal.expect("Made.")
             terminal.expect("❯ ")

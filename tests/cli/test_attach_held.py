@@ -23,8 +23,8 @@ def test_it_is_talked_to_and_answered_in_the_process_that_holds_it(bridle: Progr
             terminal.expect("Ready.")  # its newest turn is shown
             terminal.expect("❯ ")
             holder.type("make it\n")
-            holder.expect("[y/a/N] ")
-            terminal.expect("[y/a/N] ")
+            holder.expect("[y/s/N] ")
+            terminal.expect("[y/s/N] ")
             terminal.type("y\n")
             terminal.expect("Made.")
             holder.expect("allowed by ada")

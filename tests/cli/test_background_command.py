@@ -91,7 +91,7 @@ def test_a_question_waits_and_is_answered_by_whoever_attaches(background):
     with background.terminal("attach", "--plain", session.rpartition("-")[2]) as terminal:
         terminal.expect("make it")
         terminal.expect("$ echo made > made.txt")
-        terminal.expect("[y/a/r/N] ")
+        terminal.expect("[y/s/r/N] ")
         terminal.type("y\n")
         terminal.expect("Made.")
         terminal.expect("❯ ")
@@ -128,7 +128,7 @@ def test_killed_with_9_it_is_said_and_the_next_command_takes_it_up(background):
     assert (found[running]["state"], found[running]["holder"]) == ("cut off", "")
     assert "has ended while it was at work" in background.run("ps").stdout
     with background.terminal("attach", "--plain", session) as terminal:
-        terminal.expect("[y/a/r/N] ")
+        terminal.expect("[y/s/r/N] ")
         terminal.type("n\n")
         terminal.expect("the answer was no")
     stopped = background.run("stop", "--all")

@@ -169,8 +169,8 @@ def test_an_argument_that_is_no_part_of_the_change_is_shown_beside_it():
 @pytest.mark.parametrize(
     ("more", "keys"),
     [
-        ({}, "[y/a/N] "),
-        ({"proposal": "allow: shell(x)"}, "[y/a/r/N] "),
+        ({}, "[y/s/N] "),
+        ({"proposal": "allow: shell(x)"}, "[y/s/r/N] "),
         ({"covers": "builds"}, "[y/N] "),
         ({"lasting": True, "proposal": "allow: shell(x)"}, "[y/N] "),
     ],
@@ -200,7 +200,7 @@ def test_a_yes_with_words_begins_as_one(line: str, answer: Answer):
 @given(st.text(max_size=30))
 def test_what_does_not_begin_with_a_yes_is_none(line: str):
     if to_answer(line).allowed:
-        assert re.match(r"\s*(?:y|yes|a|always|r|rule)\s*(?:,|$)", line, re.IGNORECASE)
+        assert re.match(r"\s*(?:y|yes|s|a|always|r|rule)\s*(?:,|$)", line, re.IGNORECASE)
 
 
 def group(count: int, **more: Any) -> list[ApprovalAsked]:
@@ -231,7 +231,7 @@ def test_questions_that_belong_together_are_numbered_and_share_their_reason():
     ("line", "answers"),
     [
         ("y", [YES] * 4),
-        ("a", [Answer(True, "session")] * 4),
+        ("s", [Answer(True, "session")] * 4),
         ("1,3", [YES, NO, YES, NO]),
         (" 4 ", [NO, NO, NO, YES]),
         ("1 2", [YES, YES, NO, NO]),
@@ -249,7 +249,7 @@ def test_one_answer_counts_for_all_and_numbers_for_some(line: str | None, answer
 
 
 def test_a_session_is_not_offered_where_a_yes_is_for_once():
-    assert together.choices(group(2), 80).endswith("  [y/a/1,2/each/N] ")
+    assert together.choices(group(2), 80).endswith("  [y/s/1,2/each/N] ")
     assert together.choices(group(2, lasting=True), 80).endswith("  [y/1,2/each/N] ")
 
 

@@ -168,8 +168,8 @@ def test_a_question_shows_the_change_that_a_call_would_make(arguments, before, l
 
 
 def test_a_long_line_of_a_question_is_folded_and_cannot_pose_as_the_question():
-    text = question(asked("shell", {"command": "true" + " " * 20 + "[y/a/N] y"}), PLAIN, 26)
-    assert text.splitlines()[4:] == ["  │ $ true" + " " * 14, "  │ ↪       [y/a/N] y"]
+    text = question(asked("shell", {"command": "true" + " " * 20 + "[y/s/N] y"}), PLAIN, 26)
+    assert text.splitlines()[4:] == ["  │ $ true" + " " * 14, "  │ ↪       [y/s/N] y"]
     assert text.splitlines()[1:4] == ["  why: it may change ", "  ↪ things", "  in:  /w"]
 
 
@@ -184,7 +184,8 @@ def test_a_long_change_is_shown_whole():
     [
         ("y", Answer(True)),
         (" YES ", Answer(True)),
-        ("a", Answer(True, "session")),
+        ("s", Answer(True, "session")),
+        ("a", Answer(True, "session")),  # as it was once
         ("n", Answer(False)),
         ("", Answer(False)),
         (None, Answer(False)),

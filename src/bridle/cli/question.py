@@ -68,7 +68,7 @@ def choices(asked: ApprovalAsked, width: int = 200) -> str:
     """What can be said, and where it is said."""
     found = {"y": "yes, this once" if asked.lasting else "yes"}
     if not asked.lasting and not asked.covers:  # what covers more is for the session anyway
-        found["a"] = "yes, for this session"
+        found["s"] = "yes, for this session"
     if has_rule(asked):
         found["r"] = "yes, by that rule"
     return offered({**found, "n": "no"}, _WORDS, width)
@@ -99,7 +99,7 @@ def to_answer(line: str | None) -> Answer:
     match said.lower():
         case "y" | "yes":
             return Answer(True)
-        case "a" | "always":
+        case "s" | "a" | "always":
             return Answer(True, "session")
         case "r" | "rule":
             return Answer(True, "rule")

@@ -44,7 +44,7 @@ def choices(several: Sequence[ApprovalAsked], width: int = 200) -> str:
     """What can be said to them."""
     found = {"y": "yes to all"}
     if not any(one.lasting for one in several):
-        found["a"] = "yes to all, for this session"
+        found["s"] = "yes to all, for this session"
     found |= {"1,2": "only these", "each": "one by one", "n": "no to all"}
     return offered(found, _WORDS, width)
 
