@@ -279,9 +279,21 @@ def test_results_of_several_calls_say_whose_they_are():
 
 def test_who_refused_and_why_is_said():
     err = io.StringIO()
-    answer = ApprovalAnswered("1", False, "nobody", word="nobody is here")
+    answer = ApprovalAnswered("1", False, "ada", word="not now")
     shown([asked("shell", {"command": "ls"}), answer], io.StringIO(), err)
     assert err.getvalue().splitlines() == [
         "  ? it may change things",
-        "  ✗ refused by nobody: nobody is here",
+        "  ✗ refused by ada: not now",
     ]
+
+
+@pytest.mark.parametrize(
+    ("by", "word"), [("nobody", "nobody is here"), ("expiry", "nobody answered in time")]
+)
+def test_a_no_that_nobody_said_is_told_once_and_is_nobodys(by: str, word: str):
+    err = io.StringIO()
+    answer = ApprovalAnswered("1", False, by, word=word)
+    over = ToolOutput("1", f"not permitted: the answer was no: {word}", True, name="shell")
+    question = asked("shell", {"command": "ls"})
+    shown([question, answer, ToolResultEvent(over)], io.StringIO(), err)
+    assert err.getvalue().splitlines() == ["  ? it may change things", f"  ✗ not run: {word}"]

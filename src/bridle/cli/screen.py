@@ -8,6 +8,8 @@ from collections.abc import Callable
 from io import StringIO
 from typing import TextIO
 
+from msgspec.structs import replace
+
 from bridle.cli import render
 from bridle.cli.milestone import milestones, trace_line
 from bridle.cli.style import Paint, cut, erasing, paint_for, width_of
@@ -31,6 +33,7 @@ from bridle.events import (
 from bridle.messages import ToolCall
 from bridle.promises.store import Record
 from bridle.workspace.text import neutral
+from bridle.workspace.wording import answered_words, is_unheard
 
 
 class _Nowhere(StringIO):
@@ -64,6 +67,7 @@ class Screen:
         self.on_asked: Callable[[ApprovalAsked], None] | None = None  # who shows questions in full
         self._held: list[str] = []
         self._open: dict[str, ToolCall] = {}
+        self._unheard: dict[str, str] = {}  # why calls do not run that no person refused
         self._several = False  # calls are open side by side
         self._doing = ("", "")  # what an agent was last seen to work with
         self._at_start = True
@@ -212,6 +216,9 @@ class Screen:
             if not self._asking or answer.shown != self._asking:
                 return []  # it was typed here, and stands there
             self._asking = ""
+        if is_unheard(answer):
+            self._unheard[answer.call_id] = answered_words(answer)
+            return []  # the line of its result says it
         return [render.answered_line(answer, self.paint, self.width, self.me)]
 
     def _call(self, call: ToolCall) -> list[str]:
@@ -229,7 +236,9 @@ class Screen:
     def _result(self, event: ToolResultEvent) -> list[str]:
         call = self._open.pop(event.output.call_id, None)
         name = f"{call.name} {render.subject_of(call)}" if call and self._several else ""
-        return render.result_lines(event.output, self.paint, self.width, of=name)
+        why = self._unheard.pop(event.output.call_id, event.output.text)
+        output = replace(event.output, text=why)
+        return render.result_lines(output, self.paint, self.width, of=name)
 
     def _say(self, text: str) -> None:
         if not self._live:

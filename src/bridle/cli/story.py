@@ -32,6 +32,7 @@ from bridle.messages import Message, ToolOutput
 from bridle.promises.store import Record, SessionSummary
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import neutral
+from bridle.workspace.wording import answered_words, is_unheard
 
 UNKNOWN = "no result was recorded"  # how the engine begins to say it, without its imports
 
@@ -65,6 +66,7 @@ class Story:
         self._asked: dict[str, ApprovalAsked] = {}
         self._waiting: dict[int, PromptReceived] = {}
         self._begun: dict[str, str] = {}  # calls without a result, by id: their names
+        self._unheard: dict[str, str] = {}  # why calls did not run that no person refused
         self._calls: dict[str, str] = {}  # of a reply with several: what to call them
 
     def lines(self, record: Record) -> Iterator[str]:
@@ -83,7 +85,10 @@ class Story:
                 yield render.asked_line(event, paint, width)
             case ApprovalAnswered():
                 self._asked.pop(event.call_id, None)
-                yield render.answered_line(event, paint, width, self._me)
+                if is_unheard(event):  # the line of its result says it
+                    self._unheard[event.call_id] = answered_words(event)
+                else:
+                    yield render.answered_line(event, paint, width, self._me)
             case TraceEvent():
                 yield from filter(None, [trace_line(event, paint, width)])
             case _:
@@ -147,6 +152,8 @@ class Story:
             yield f"  {self._paint.yellow('?')} {name}: unknown, no result was ever recorded"
         else:
             name = self._calls.get(output.call_id, "")
+            why = self._unheard.pop(output.call_id, output.text)
+            output = replace(output, text=why)
             yield from render.result_lines(output, self._paint, self._width, of=name)
 
     def _count_call(self) -> None:

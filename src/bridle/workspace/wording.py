@@ -7,6 +7,8 @@ import msgspec
 from bridle.events import ApprovalAnswered, TurnEnded
 from bridle.workspace.text import neutral
 
+_UNHEARD = ("nobody", "expiry")  # in whose names a question is closed that no person answered
+
 
 def flat(text: str) -> str:
     """The text on one line: line ends and tabs become spaces, control characters show."""
@@ -15,11 +17,18 @@ def flat(text: str) -> str:
 
 def answered_words(answer: ApprovalAnswered, me: str = "me") -> str:
     """The answer, and who gave it, unless that was `me`, who reads it."""
+    if is_unheard(answer):
+        return flat(f"not run: {answer.word or 'nobody answered'}")
     said = "allowed" if answer.allowed else "refused"
     by = "" if answer.by in ("me", "approver", me) else f" by {answer.by}"
     until = {"session": ", for the session", "rule": f", by the rule {answer.rule}"}
     word = f": {answer.word}" if answer.word else ""
     return flat(f"{said}{by}{until.get(answer.scope, '')}{word}")
+
+
+def is_unheard(answer: ApprovalAnswered) -> bool:
+    """Is it a no that nobody has said: none was there, or none in time?"""
+    return not answer.allowed and answer.by in _UNHEARD
 
 
 def ended_words(end: TurnEnded) -> str:
