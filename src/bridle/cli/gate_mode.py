@@ -17,7 +17,7 @@ from bridle.stores.carrier import newest
 
 _KIND = "gate"
 _START = b'"data":{"type":"session_start",'
-_TOLD = b'"data":{"type":"event","eventType":"TraceEvent","kind":"gate",'
+_OPENING = 1 << 16  # bytes: a start, and what is told with it, are not longer
 _USUAL: Mode = "ask"  # what a log that says nothing means
 
 
@@ -33,15 +33,23 @@ def is_told(event: Event) -> bool:
 
 
 def told_mode(log: Path) -> Mode:
-    """What was told since the session was taken up last."""
+    """What was told when the session was taken up last.
+
+    It stands right behind the start, where nobody but the holder writes: a trace of that name
+    further on is somebody's who would like another mode to be shown, a model's or an agent's.
+    """
     with suppress(OSError, ValueError, KeyError, TypeError):
         handle = os.open(log, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # it may be a pipe
         try:
-            size = os.fstat(handle).st_size
-            since, _ = newest(handle, size, _START)
-            _, line = newest(handle, size, _TOLD, since)
+            since, _ = newest(handle, os.fstat(handle).st_size, _START)
+            opening = os.pread(handle, _OPENING, since)
         finally:
             os.close(handle)
-        found = json.loads(line)["data"]["detail"]["mode"]
-        return next((one for one in MODES if one == found), _USUAL)
+        for line in opening.split(b"\n")[1:-1]:
+            said = json.loads(line)["data"]
+            if said["type"] == "event" and said["kind"] == _KIND:
+                found = said["detail"]["mode"]
+                return next((one for one in MODES if one == found), _USUAL)
+            if said["type"] != "mode":
+                break
     return _USUAL
