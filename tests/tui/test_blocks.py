@@ -145,8 +145,13 @@ def test_a_prompt_that_waits_stands_in_the_queue_until_it_reaches_the_model():
 
 
 def test_a_prompt_that_was_taken_back_is_in_no_queue():
-    fold = folded(PromptReceived("two", turn=2, when="queue"), PromptWithdrawn(1, 2))
+    fold = folded(PromptReceived("two", turn=2, when="queue"), PromptWithdrawn(1, 2, "ada"))
     assert (fold.state.waiting, type(fold.blocks[-1])) == ({}, Notice)
+
+
+def test_one_that_oneself_took_back_or_held_needs_no_line_of_its_own():
+    fold = folded(PromptReceived("two", turn=2, when="queue"), PromptWithdrawn(1, 2))
+    assert (fold.state.waiting, fold.blocks) == ({}, [])
 
 
 def test_a_prompt_that_steers_says_so_and_begins_no_turn():

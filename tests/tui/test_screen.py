@@ -143,6 +143,8 @@ def test_escape_stops_the_turn_and_holds_what_was_queued(tmp_path):
             await shows(pilot, "held: three")
             await until(pilot, lambda: not state(pilot).busy)
             assert [one.text for one in blocks(pilot) if isinstance(one, Prompt)] == ["one"]
+            notices = [one.text for one in blocks(pilot) if isinstance(one, Notice)]
+            assert not [one for one in notices if "taken back" in one]  # they are held
             await pilot.press("alt+up")
             await until(pilot, lambda: pilot.app.chat.composer.text == "three")
             await pilot.press("alt+down")

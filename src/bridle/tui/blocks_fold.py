@@ -17,6 +17,7 @@ from bridle.events import (
     MessageAdded,
     ModeChanged,
     PromptReceived,
+    PromptWithdrawn,
     ResponseCompleted,
     Rewound,
     TextDelta,
@@ -106,6 +107,8 @@ class Fold:
             self._take_back(event)
             return
         self.state.take(event)
+        if isinstance(event, PromptWithdrawn) and event.by in ("me", self.state.me):
+            return  # it is back in the composer, or said to be held
         for notice in notices_of(event, self.state.me):
             self.tell(notice)
 
