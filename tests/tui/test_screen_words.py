@@ -12,6 +12,7 @@ from bridle.tui.blocks import Call
 from bridle.tui.blocks_state import State
 from bridle.tui.blocks_words import cost_of, counted, duration, money, short_number
 from bridle.tui.curtain import picture
+from bridle.tui.house_budget import budget_words
 from bridle.tui.screen_keys import KEYS, help_lines
 from bridle.tui.side_words import meter, rows
 from bridle.usage import ExecutionMetrics, Usage
@@ -81,6 +82,18 @@ def test_a_long_path_is_cut_at_a_folder():
 )
 def test_money_can_be_read(dollars, words):
     assert money(dollars) == words
+
+
+@pytest.mark.parametrize(
+    ("used", "most", "words"),
+    [
+        ("$0.30", "$2.00", "$0.30 used of $2.00"),
+        ("an unknown sum", "no limit", "an unknown sum used, no limit"),
+        ("", "200", "at most 200"),
+    ],
+)
+def test_a_limit_is_said_as_a_person_would(used, most, words):
+    assert budget_words(used, most) == words
 
 
 def test_a_cost_that_is_not_known_is_never_nothing():

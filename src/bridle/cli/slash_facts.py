@@ -10,6 +10,7 @@ from bridle.cli.room import Room
 from bridle.cli.slash_sessions import Act, say
 from bridle.cli.style import Paint, cut, paint_for, plain
 from bridle.tui.house import Named
+from bridle.tui.house_budget import budget_words
 
 _THEMES = ("auto", "dark", "light", "plain")
 
@@ -45,8 +46,8 @@ async def _budget(room: Room, rest: str) -> None:
     if rest:
         await room.house.set_budget(_sum(rest))
     for name, used, most in await room.house.budget():
-        said = f"{used} of {most}" if used else most
-        room.screen.line(f"  {name:22} {room.screen.paint.dim(one_line(said))}")
+        said = one_line(budget_words(used, most))
+        room.screen.line(f"  {name:22} {room.screen.paint.dim(said)}")
 
 
 def _sum(text: str) -> float:

@@ -33,9 +33,16 @@ def budget_lines(
     return tuple(found)
 
 
+def budget_words(used: str, most: str) -> str:
+    """What was used and how much may be, as a person would say it."""
+    if not used:
+        return f"at most {most}"
+    return f"{used} used, {NONE}" if most == NONE else f"{used} used of {most}"
+
+
 def money(amount: float, unpriced: int = 0) -> str:
     """A sum that people can read; what could not be priced is said."""
     if unpriced and not amount:
-        return "unknown"
+        return "an unknown sum"
     told = f"${amount:.2f}" if amount >= 0.01 or not amount else "under $0.01"
     return f"{told} and some that has no price" if unpriced else told

@@ -8,6 +8,7 @@ from bridle.policy import MODES, Mode
 from bridle.tui.dialogs import Choose, Confirm, Item, TextPage
 from bridle.tui.first_theme import CHOICES as THEMES
 from bridle.tui.house import Named
+from bridle.tui.house_budget import budget_words
 from bridle.tui.obeying_stage import Act, Stage
 from bridle.tui.themes import MEANINGS, config_place, save_choice
 from bridle.workspace.text import one_line
@@ -79,7 +80,7 @@ async def _budget(stage: Stage, rest: str) -> None:
     if rest:
         await house.set_budget(_money(rest))
     rows = [
-        (f"{name:22} {used or '–':>10} of {most}", "") for name, used, most in await house.budget()
+        (f"{name:22} {budget_words(used, most)}", "") for name, used, most in await house.budget()
     ]
     if rest:
         stage.tell(f"From the next turn on this session may spend ${_money(rest):.2f} in all.")
