@@ -56,6 +56,18 @@ def test_a_log_holds_what_was_said_between_its_start_and_its_end(tmp_path, monke
     assert "started, process" in lines[0]
 
 
+def test_who_waits_to_write_when_the_log_is_closed_writes_into_no_other_file(tmp_path):
+    """A thread that has found the log in its last moment: the file's number is another's by then"""
+    with logged(tmp_path / "server.log"):
+        writer = logging.getLogger().handlers[-1]
+    other = os.open(tmp_path / "other", os.O_CREAT | os.O_WRONLY)
+    try:
+        writer.handle(logging.makeLogRecord({"msg": "late", "levelno": logging.INFO}))
+    finally:
+        os.close(other)
+    assert (tmp_path / "other").read_bytes() == b""
+
+
 def test_a_server_without_room_names_the_file_that_it_could_not_write(bridle: Program):
     done = without_room(bridle, "serve", "-m", "offline", "--port", "0")
     assert (done.returncode, done.stdout) == (1, "")

@@ -29,9 +29,7 @@ def logged(path: Path) -> Iterator[None]:
     finally:
         say("stopped")
         root.removeHandler(writer)
-        writer.acquire()  # another thread may be in the middle of a line
-        os.close(handle)
-        writer.release()
+        writer.close()
 
 
 class _Writer(logging.Handler):
@@ -42,7 +40,22 @@ class _Writer(logging.Handler):
         self._path, self._handle = path, handle
         self._failed = False
 
+    def close(self) -> None:
+        """Another thread may be in the middle of a line, or wait to write one: that is lost, and
+        does not come into a file that has the number now.
+        """
+        self.acquire()
+        try:
+            handle, self._handle = self._handle, -1
+            if handle >= 0:
+                os.close(handle)
+        finally:
+            self.release()
+        super().close()
+
     def emit(self, record: logging.LogRecord) -> None:
+        if self._handle < 0:
+            return
         try:
             rest = f"{self.format(record)}\n".encode("utf-8", "replace")
         except Exception:
