@@ -92,6 +92,7 @@ def test_what_there_is_to_work_with_is_told(bridle: Program):
     assert "  mode: ask " in said
     assert "money, this session" in said and "no limit" in said
     assert "python" in said
+    assert "This session uses scripted" in said and " default model " in said
     assert "there are auto, dark, light, plain" in said
 
 

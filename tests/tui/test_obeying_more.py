@@ -16,7 +16,7 @@ from tui.screen_rig import say, seen, shows, until
         ("/policy", "Policy"),
         ("/budget", "money, this session"),
         ("/cost", "tokens out"),
-        ("/doctor", "Doctor"),
+        ("/doctor", "This session uses scripted"),
     ],
 )
 def test_what_only_shows_something_is_a_page(tmp_path, line, words):

@@ -43,8 +43,11 @@ def shown(finding: Finding, paint: Paint, width: int) -> Iterator[str]:
 
 
 def report_lines() -> tuple[str, ...]:
-    """All of it as plain lines."""
-    found = list(examine())
+    """All of it as plain lines, for who looks from within a session, which may use another model
+    than the one that is found here."""
+    found = [
+        one._replace(topic="default model") if one.topic == "model" else one for one in examine()
+    ]
     width = max(len(one.topic) for one in found)
     return tuple(line for one in found for line in shown(one, Paint(False), width))
 

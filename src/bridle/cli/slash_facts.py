@@ -79,6 +79,7 @@ async def _theme(room: Room, rest: str) -> None:
 
 
 async def _doctor(room: Room, rest: str) -> None:
+    room.screen.line(f"This session uses {one_line(room.house.model)}.")
     for line in await room.house.doctor():
         room.screen.line(cut(plain(line), max(20, room.screen.width)))
 

@@ -105,7 +105,8 @@ async def _compact(stage: Stage, rest: str) -> None:
 
 async def _doctor(stage: Stage, rest: str) -> None:
     stage.hint("looking …")
-    lines = await stage.lodging.doctor()
+    house = stage.lodging
+    lines = (f"This session uses {one_line(house.model, 80)}.", "", *await house.doctor())
     await stage.ask(TextPage("Doctor", [(line, "") for line in lines]))
 
 
