@@ -1,4 +1,5 @@
 """Ctrl-C while the program is still being loaded: it ends without a word, as nothing was begun.
+And while it ends because of one: then the next ends it at once.
 
 Only where this process is the program `bridle`; whoever imports the package keeps their signals.
 """
@@ -8,6 +9,7 @@ import os
 import sys
 
 INTERRUPTED = 130
+_ours: list[int] = []  # the signals that are ours to hear: none where we are only imported
 
 
 def is_program() -> bool:
@@ -20,6 +22,7 @@ def is_program() -> bool:
 def begin() -> None:
     """From here on Ctrl-C just ends; `nohup`, and whoever hears it already, are respected."""
     if is_program() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        _ours.append(signal.SIGINT)
         signal.signal(signal.SIGINT, _leave)
 
 
@@ -27,6 +30,12 @@ def loaded() -> None:
     """Everything is there: from here on Ctrl-C is an exception again, and somebody's business."""
     if signal.getsignal(signal.SIGINT) is _leave:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def once_more() -> None:
+    """It ends because of Ctrl-C. Another one ends it at once: something may be waited for still."""
+    if _ours:
+        signal.signal(signal.SIGINT, _leave)
 
 
 def _leave(number: int, frame: object) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,31 @@ def test_who_was_told_to_ignore_a_closed_terminal_does(bridle: Program):
         os.kill(sleeper(command.mark), signal.SIGKILL)  # the command ends, and the turn goes on
         out, _ = process.communicate()
     assert (process.returncode, out) == (0, b"Awake.\n")
+
+
+def test_who_presses_ctrl_c_again_and_again_is_out_whatever_is_still_waited_for(
+    bridle: Program, tmp_path: Path
+):
+    """A server's name is looked up in a thread, which nothing can end; at the end it is joined."""
+    never = (
+        "import socket, sys, threading\n"
+        "def getaddrinfo(*_, **__):\n"
+        "    print('asked', file=sys.stderr, flush=True)\n"
+        "    threading.Event().wait()\n"
+        "socket.getaddrinfo = getaddrinfo\n"
+    )
+    tmp_path.joinpath("sitecustomize.py").write_text(never)
+    bridle.environ |= {"PYTHONPATH": str(tmp_path), "BRIDLE_TOKEN": "a" * 40}
+    with bridle.start("attach", "--plain", "http://server.invalid", "any") as process:
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline() == "asked\n"
+            for _ in range(50):
+                process.send_signal(signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(0.3)
+                    break
+            assert process.poll() == 130
+            assert "Traceback" not in process.stderr.read()
+        finally:
+            process.kill()

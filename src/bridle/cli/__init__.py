@@ -6,7 +6,6 @@
 import atexit
 import gc
 import os
-import signal
 import sys
 from collections.abc import Sequence
 
@@ -14,7 +13,7 @@ import click
 
 from bridle import __version__
 from bridle.cli.lazy import Lazy
-from bridle.early import loaded
+from bridle.early import loaded, once_more
 
 COMMANDS = {
     "chat": ("chat:command", "Talk on a full screen; what `bridle` alone does in a terminal."),
@@ -74,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
+            once_more()
         from bridle.cli.failure import report
 
         return report(error)
