@@ -9,7 +9,7 @@ import click
 import pytest
 
 from bridle.cli import COMMANDS, commands, help_words
-from bridle.cli.help import page, page_names, title_of
+from bridle.cli.help import WIDEST, page, page_names, title_of
 from bridle.cli.style import Paint, cells
 
 ROOT = Path(__file__).parent.parent.parent
@@ -85,6 +85,12 @@ def test_text_is_wrapped_to_the_width(name, width):
     long = [line for line in lines if cells(line) > width and len(line.split()) > 6]
     assert [line for line in long if not line.startswith("    ")] == []
     assert not any("`" in line or "<!--" in line for line in lines)
+
+
+@pytest.mark.parametrize("name", page_names())
+def test_in_a_pipe_no_line_is_wider_than_80_columns(name):
+    lines = help_words.rendered(page(name), Paint(), WIDEST).splitlines()
+    assert (WIDEST, [line for line in lines if cells(line) > 80]) == (80, [])
 
 
 def test_colours_are_for_terminals_alone(bridle):

@@ -105,7 +105,7 @@ def code_of(error: AgentError) -> int:
 
 
 def _usage(error: click.ClickException) -> tuple[str, str, int]:
-    message, _, hint = error.format_message().partition("\n")
+    message, _, hint = _said(error).partition("\n")
     if _WORD.match(message):  # not the name of a file
         message = message[:1].lower() + message[1:]
     message = _NUMBER.sub(_number, message)
@@ -115,6 +115,33 @@ def _usage(error: click.ClickException) -> tuple[str, str, int]:
     return message.rstrip("."), hint, error.exit_code
 
 
+def _said(error: click.ClickException) -> str:
+    """What click says, in our words where its own are odd."""
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    if (name := _COMMAND.match(message)) and context is not None:
+        return unknown_command(name[1], context)
+    kind = getattr(getattr(error, "param", None), "type", None)
+    if isinstance(error, click.MissingParameter) and isinstance(kind, click.Choice):
+        return f"say which one: {', '.join(map(str, kind.choices))}"
+    return _CHOICES.sub("", message)
+
+
+def unknown_command(name: str, context: click.Context, advice: str = "") -> str:
+    """That a group has no such command, and the nearest that it has."""
+    from difflib import get_close_matches
+
+    path, group = context.command_path, context.command
+    known = group.list_commands(context) if isinstance(group, click.Group) else []
+    near = get_close_matches(name, known, 1)
+    other = advice or f"See `{path} --help`."
+    return f"there is no command {name!r}\n" + (
+        f"Did you mean `{path} {near[0]}`?" if near else other
+    )
+
+
+_COMMAND = re.compile(r"No such command '([^']*)'")
+_CHOICES = re.compile(r"^Invalid value for '\{[^']*\}': ")  # such a parameter has no other name
 _WORD = re.compile(r"[A-Z][a-z]*[ ']")
 _NUMBER = re.compile(r"is not a valid (integer|float)(?: range)?\b")
 

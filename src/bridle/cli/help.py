@@ -14,7 +14,7 @@ import click
 from bridle.cli.style import paint_for, plain, width_of
 
 _PAGES = os.path.join(os.path.dirname(__file__), "help_pages")  # noqa: PTH118, PTH120 - see test_startup
-WIDEST = 96
+WIDEST = 80
 
 
 @cache

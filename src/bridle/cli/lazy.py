@@ -35,13 +35,7 @@ class Lazy(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.table and not args[0].startswith("-"):
-            raise click.UsageError(self._unknown(args[0], ctx.command_path), ctx)
+            from bridle.cli.failure import unknown_command
+
+            raise click.UsageError(unknown_command(args[0], ctx, self._advice), ctx)
         return super().resolve_command(ctx, args)
-
-    def _unknown(self, name: str, path: str) -> str:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, self.table, 1)
-        other = self._advice or f"See `{path} --help`."
-        advice = f"Did you mean `{path} {near[0]}`?" if near else other
-        return f"there is no command {name!r}\n{advice}"

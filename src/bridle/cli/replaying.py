@@ -103,7 +103,7 @@ def _source(found: "SessionSummary", past: "Past", named: str | None) -> "Path":
 def _ask_first(past: "Past", flags: dict[str, Any]) -> None:
     """Commands run for real: that is said before, and a person says yes."""
     from bridle.cli.render import counted
-    from bridle.cli.told import confirm
+    from bridle.cli.told import confirm, tell
 
     calls = [call for turn in past.turns for step in turn.steps for call in step.calls]
     commands = sum(call.name == "shell" for call in calls)
@@ -111,6 +111,7 @@ def _ask_first(past: "Past", flags: dict[str, Any]) -> None:
         return
     said = f"{counted(commands, 'recorded command')} may run for real in a scratch copy"
     if not confirm(f"{said}, with whatever they do outside of it. Go on?", yes=flags["yes"]):
+        tell("nothing was run")
         raise click.Abort
 
 

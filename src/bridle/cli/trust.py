@@ -59,7 +59,8 @@ def _list(trust: "Trust") -> int:
 
 
 def _grant(trust: "Trust", root: Path, *, yes: bool) -> int:
-    from bridle.cli.told import confirm
+    from bridle.cli.failure import FAILED
+    from bridle.cli.told import confirm, tell
 
     files = trust.files(root)
     if not files:
@@ -73,7 +74,8 @@ def _grant(trust: "Trust", root: Path, *, yes: bool) -> int:
         return 0
     check_files(files, root)
     if not confirm(f"Let this count in {root}?", yes=yes):
-        raise click.Abort
+        tell(f"nothing was changed; {root} is not trusted")
+        return FAILED
     trust.grant(root, files)
     click.echo(f"{plain(str(root))} is trusted, with these files as they are now.")
     return 0
