@@ -20,9 +20,9 @@ def command(ctx: click.Context, shell: str, asked: bool, words: tuple[str, ...])
     """Print a script for your shell that completes commands, options, sessions and models.
 
     \b
-    bash:  eval "$(bridle completion bash)"     in ~/.bashrc
-    zsh:   eval "$(bridle completion zsh)"      in ~/.zshrc, after compinit
-    fish:  bridle completion fish | source      in ~/.config/fish/config.fish
+    bash:  eval "$(bridle completion bash)"   in ~/.bashrc
+    zsh:   eval "$(bridle completion zsh)"    in ~/.zshrc, after compinit
+    fish:  bridle completion fish | source    in ~/.config/fish/config.fish
     """
     if asked:
         root = ctx.find_root().command
