@@ -37,6 +37,17 @@ def test_the_history_is_bounded_in_number_and_size(tmp_path):
     assert len(few.newest_first) == MOST
 
 
+def test_a_prompt_that_is_sent_before_the_history_was_read_is_there_once(tmp_path):
+    """It was typed while the screen opened, and is in the file when somebody reads that."""
+    Prompts(tmp_path).add("yesterday")
+    prompts = Prompts(tmp_path)
+    prompts.add("now")
+    prompts.load()
+    assert prompts.older("") == "now"
+    assert prompts.older("now") == "yesterday"
+    assert prompts.older("yesterday") is None
+
+
 def test_a_damaged_history_is_read_as_far_as_it_goes(tmp_path):
     (tmp_path / "prompts.jsonl").write_bytes(b'"one"\n\xff\xfe{\n[1]\n"two"\n"thr')
     prompts = Prompts(tmp_path)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 
 from bridle.workspace.replacing import replace_file
 
@@ -28,16 +29,17 @@ class Prompts:
         self._at = 0  # behind the last: the draft
         self._shown: dict[int, str] = {}  # what was changed on the way
         self._is_read = False
+        self._reading = Lock()
 
     def load(self) -> None:
-        """Read what was kept, once; may be called in a thread before the first use."""
-        if self._is_read:
-            return
-        self._is_read = True
-        if self._file is not None:
-            sent = self._all  # before the reading was over
-            self._all = [*_read(self._file)[-MOST:], *sent]
-        self._at = len(self._all)
+        """Read what was kept, once. May be called in a thread: who needs it earlier waits."""
+        with self._reading:
+            if self._is_read:
+                return
+            if self._file is not None:
+                self._all = _read(self._file)[-MOST:]
+            self._at = len(self._all)
+            self._is_read = True
 
     @property
     def newest_first(self) -> tuple[str, ...]:
@@ -46,6 +48,7 @@ class Prompts:
 
     def add(self, text: str) -> None:
         """Remember it, and be at the end again; the same twice in a row counts once."""
+        self.load()  # else it would come from the file once more
         self._shown.clear()
         if text.strip() and len(text) <= _LONGEST and self._all[-1:] != [text]:
             self._all = [*self._all, text][-MOST:]
