@@ -70,7 +70,7 @@ class Reader:
         line = inner.removesuffix(")") if inner else command.replace(PORT, self.port)
         done = subprocess.run(
             ["bash", "-c", line], cwd=self.folder, env=self.environ, capture_output=True,
-            text=True, timeout=60, check=False,
+            text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         if inner:

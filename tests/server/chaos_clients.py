@@ -41,7 +41,7 @@ class Clients:
                 async with self._client.request(
                     method, self.url + path, json=body, headers=TOKEN | headers
                 ) as answer:
-                    if answer.status != 503:  # it was just being started, or holds nothing yet
+                    if answer.status not in (429, 503):  # it is full, or was just being started
                         return answer.status, await answer.json()
             await asyncio.sleep(_AGAIN)
 
