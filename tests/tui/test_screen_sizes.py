@@ -123,6 +123,20 @@ def test_without_colours_no_colour_is_shown(tmp_path, monkeypatch):
     run(story())
 
 
+def test_an_empty_wish_for_no_colours_is_none_as_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "")
+
+    async def story():
+        async with app_at(own_house(tmp_path, {"text": "Hello."})) as pilot:
+            await say(pilot, "hi")
+            colours = {
+                one.color.get_truecolor() for one in styles_of(pilot.app.screen) if one.color
+            }
+            assert any(len({one.red, one.green, one.blue}) > 1 for one in colours)  # no greys alone
+
+    run(story())
+
+
 def styles_of(screen):
     """How every piece of text is drawn."""
     strips = screen._compositor.render_strips()

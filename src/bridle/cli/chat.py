@@ -48,7 +48,7 @@ def curtain_for(theme: str | None) -> "Curtain":
     from bridle.tui.first_theme import first_theme
 
     chosen = first_theme(theme, os.environ)
-    return Curtain(chosen, coloured="NO_COLOR" not in os.environ)
+    return Curtain(chosen, coloured=not os.environ.get("NO_COLOR"))
 
 
 def is_screen() -> bool:

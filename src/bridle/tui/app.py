@@ -49,10 +49,12 @@ class BridleApp(App[int], inherit_bindings=False):
             self.register_theme(theme_of(palette))
         self.theme = theme_name(first_theme(theme, os.environ), os.environ)
         self.chat = ChatScreen(opening, self.palette)
-        if self.no_color:  # Textual leaves greys
-            from bridle.tui.colourless import Colourless
+        if self.no_color:  # Textual leaves greys, and takes an empty variable for a wish
+            from bridle.tui.colourless import Colourless, coloured
 
-            self._filters = [Colourless(lambda: self.palette)]
+            self.no_color = bool(os.environ.get("NO_COLOR"))
+            bare = Colourless(lambda: self.palette)
+            self._filters = [bare] if self.no_color else coloured(self._filters)
 
     def get_driver_class(self) -> type[Driver]:
         """Ours, where terminals are as it knows them."""

@@ -4,18 +4,23 @@ What lies on a ground of its own that stands out (the cursor, what is chosen or 
 what is beside the point is dim, bold stays bold. Greys are colours too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from rich.color import Color as RichColor
 from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
-from textual.filter import LineFilter
+from textual.filter import LineFilter, Monochrome, NoColor
 
 from bridle.tui.block_palette import Palette
 
 _STANDS_OUT = 0.2  # of the way from black to white, between a ground and the window's own
+
+
+def coloured(filters: Iterable[LineFilter]) -> list[LineFilter]:
+    """Those that leave the colours where they are."""
+    return [one for one in filters if not isinstance(one, Monochrome | NoColor)]
 
 
 class Colourless(LineFilter):
