@@ -12,6 +12,7 @@ from bridle.tui.blocks import Call
 from bridle.tui.blocks_state import State
 from bridle.tui.blocks_words import cost_of, counted, duration, money, short_number
 from bridle.tui.curtain import picture
+from bridle.tui.house import is_same
 from bridle.tui.house_budget import budget_words
 from bridle.tui.screen_keys import KEYS, help_lines
 from bridle.tui.side_words import meter, rows
@@ -180,3 +181,18 @@ def test_a_mode_that_was_agreed_to_is_on_the_bar_with_the_answer():
     assert said(Facts(mode="plan", then="edits"), 80) == ["plan → edits run"]
     assert said(Facts(mode="ask", then="edits"), 80) == ["ask → edits run"]
     assert said(Facts(mode="edits", then="edits"), 80) == ["edits run"]
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen", "same"),
+    [
+        ("offline", "offline/offline", True),
+        ("offline/offline", "offline/offline", True),
+        ("scripted:a.json", "scripted/scripted", True),
+        ("ollama/a", "ollama/b", False),
+        ("openai", "openai/gpt", False),
+        ("anthropic/claude", "scripted/scripted", False),
+    ],
+)
+def test_two_spellings_of_one_model_are_one(name, chosen, same):
+    assert is_same(name, chosen) is same

@@ -12,6 +12,8 @@ from bridle.runtime.choosing import find_provider, local_servers
 from bridle.server.offering import Offer
 from bridle.server.views import Choices, Lines, Named
 
+_OFFLINE = "offline/offline"  # as sessions name it, so that it stands in a list once
+
 
 class Menu:
     """Models and agents of this machine; the default is what the server was started with."""
@@ -36,6 +38,7 @@ class Menu:
 
     def _known(self) -> Iterator[Named]:
         usual = find_provider(self._settings).name
+        usual = _OFFLINE if usual == "offline" else usual
         yield Named(usual, default=True)
         for name, _, model in local_servers():
             if (label := f"{name}/{model}") != usual and self._may(name):

@@ -14,7 +14,7 @@ from bridle.engine.session import Session
 from bridle.errors import SessionError, SessionLocked
 from bridle.promises.session import Conversation
 from bridle.server.inventory import rules_of
-from bridle.tui.house import Named
+from bridle.tui.house import Named, is_same
 from bridle.tui.house_budget import budget_lines
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def to_named(choices: "Choices", chosen: str = "") -> tuple[Named, ...]:
         Named(
             name=one.name,
             about=one.label,
-            chosen=one.name == chosen if chosen else one.default,
+            chosen=is_same(one.name, chosen) if chosen else one.default,
             why_not=one.why_not,
         )
         for one in choices.choices

@@ -57,6 +57,14 @@ class Named(Struct, frozen=True, kw_only=True):
     why_not: str = ""
 
 
+def is_same(name: str, chosen: str) -> bool:
+    """Do both name one choice? Models that answer from here have two spellings: `offline` and
+    `offline/offline`, `scripted:FILE` and `scripted/MODEL`."""
+    vendor, _, model = chosen.partition("/")
+    written_so = "scripted:" if vendor == "scripted" else "\0"
+    return name == chosen or (name == vendor == model) or name.startswith(written_so)
+
+
 class Asked(Struct, frozen=True, kw_only=True):
     """A question of any session that waits for a person."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from bridle.client import Choice, RemoteSession
 from bridle.errors import ConfigError, SessionError
 from bridle.events import MessageAdded, PromptReceived, Rewound
-from bridle.tui.house import Named
+from bridle.tui.house import Named, is_same
 
 _NAMED = 3  # calls that are told by name
 
@@ -20,7 +20,7 @@ def to_named(choices: Iterable[Choice], chosen: str = "") -> tuple[Named, ...]:
         Named(
             name=one.name,
             about=one.label,
-            chosen=one.name == chosen if chosen else one.default,
+            chosen=is_same(one.name, chosen) if chosen else one.default,
             why_not=one.why_not,
         )
         for one in choices
