@@ -85,10 +85,11 @@ def test_one_who_watches_sees_everything_and_is_asked_nothing(bridle: Program):
     with served(bridle, "-m", bridle.script(SHELL, "Made.")) as server:
         session = server.ask("POST", "/api/sessions", {})["id"]
         token = bridle.run("serve", "token", "add", "bob", "--role", "watch").stdout.strip()
-        bridle.environ["BRIDLE_TOKEN"] = token
+        bridle.environ |= {"BRIDLE_TOKEN": token, "USER": "me"}  # who is another one there
         with bridle.terminal("attach", "--plain", server.url, session) as terminal:
             terminal.expect("watching")
             server.ask("POST", f"/api/sessions/{session}/chat", {"prompt": "make it"})
+            terminal.expect("(me)")  # the owner: it was not bob who said it
             terminal.expect("waits for somebody's answer")
             answer(server, question(server, session))
             terminal.expect("Made.")

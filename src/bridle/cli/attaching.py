@@ -42,6 +42,7 @@ async def attach(url: str, session: str, flags: dict[str, Any]) -> int:
     url, token = known(url, flags)
     async with Client(url, token, tell=teller) as client:
         found = await opened(client, session or unquote(named), watch=flags["watch"])
+        screen.me = found.name  # there it is not this machine's name that counts
         if found.is_watched:
             return await watch(looked(found.session), screen)
         return await _talk(client, found, Asker(Lines(), screen), teller)
