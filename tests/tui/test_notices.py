@@ -86,7 +86,7 @@ def test_a_trace_is_told_in_the_same_words_on_both(kind, detail):
 @pytest.mark.parametrize("event", [*DEEDS, Rewound(0, "ann")], ids=lambda one: type(one).__name__)
 def test_a_deed_has_the_name_of_another_and_not_ones_own(event):
     for said in (drawn(event, "ann"), milestones(event, PLAIN, me="ann")):
-        assert "ann" not in said[0]
+        assert not any("ann" in one for one in said)  # the screen need not even tell it
     for said in (drawn(event, "bo"), milestones(event, PLAIN, me="bo")):
         assert " by ann" in said[0]
 
