@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from bridle.cli.gate_mode import told_mode
 from bridle.cli.house_here import own_house as make_house
 from bridle.errors import AgentError, SessionBusy, SessionError
 from rig import run
@@ -106,6 +108,32 @@ def test_another_model_goes_on_with_the_same_session_and_one_that_is_not_there_c
             result = await house.session.wait(await house.session.send("again"))
             assert result.text == "Two."
 
+    run(story())
+
+
+def of_the_future(log):
+    """Have it as a newer version would write it."""
+    log.write_bytes(log.read_bytes().replace(b'"format":1', b'"format":99'))
+
+
+def test_who_comes_back_from_a_session_that_could_not_be_had_is_still_known_by_their_mode(tmp_path):
+    """A12, P4: others who look at the session are shown the mode that holds."""
+
+    async def story():
+        async with entered(own_house(tmp_path / "other", "One.")) as house:
+            await house.session.wait(await house.session.send("hi"))
+            name, log = house.session.id, Path(house.session.log_path)
+        of_the_future(log)
+        async with entered(own_house(tmp_path, "One.", "Two.", mode="edits")) as house:
+            await house.session.wait(await house.session.send("hi"))
+            mine = house.session.id
+            with pytest.raises(AgentError):
+                await house.resume(name)
+            await house.session.wait(await house.session.send("more"))
+            assert (house.session.id, house.mode) == (mine, "edits")
+            assert told_mode(Path(house.session.log_path)) == "edits"
+
+    (tmp_path / "other").mkdir()
     run(story())
 
 

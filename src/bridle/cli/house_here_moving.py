@@ -171,7 +171,9 @@ class Moving:
             await self._settle(setup, provider)
         except BaseException:  # back to where we were
             self.setup, self.engine = before, self._made(before, before.provider())
-            self.session = await self.engine.session(name or None)
+            session = await self.engine.session(name or None)
+            tell_mode(session)
+            self.session = session
             raise
 
     async def _let_go(self, engine: Engine) -> None:
