@@ -41,6 +41,30 @@ def test_a_prompt_that_waits_is_shown_and_can_be_taken_back(serve, window):
     me.is_well()
 
 
+def test_what_is_written_while_a_prompt_is_on_its_way_is_kept(serve, window):
+    """The field is free at once; prompts arrive in their order, and one that cannot comes back."""
+    served = serve([say("First."), say("Second."), say("Third.")])
+    me = window(served)
+    me.begin("one")
+    expect(me.feed).to_contain_text("First.")
+    held = []
+    me.page.route("**/chat", lambda route: held.append(route))
+    me.send("two")
+    expect(me.page.locator(".hint")).to_contain_text("Sending: two")
+    me.send("three")
+    me.composer.fill("half a thought")
+    assert len(held) == 1
+    held.pop().continue_()
+    expect(me.page.locator(".hint")).to_contain_text("Sending: three")
+    me.page.unroute("**/chat")
+    expect(me.feed).to_contain_text("Third.")
+    expect(me.composer).to_have_value("half a thought")
+    me.page.route("**/chat", lambda route: route.fulfill(status=400, json={"code": "refused"}))
+    me.send("four")
+    expect(me.composer).to_have_value("four")
+    assert me.feed.inner_text().index("two") < me.feed.inner_text().index("three")
+
+
 def test_a_rewind_folds_what_it_takes_back_and_keeps_it_to_look_at(serve, window):
     served = serve([say("First answer."), say("Second answer."), say("Third answer.")])
     me = window(served, bypass_csp=True)

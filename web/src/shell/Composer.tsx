@@ -1,31 +1,20 @@
 // Where one says what shall be done: send, queue, steer, stop; and what waits already.
 
-import { useState } from "preact/hooks";
-import { send, stop, withdraw } from "../state/actions.ts";
-import type { Queued, View, When } from "../state/model.ts";
+import { stop, withdraw } from "../state/actions.ts";
+import type { Queued, View } from "../state/model.ts";
 import { may } from "../state/store.ts";
 import { oneLine } from "../text/neutral.ts";
 import { Send, Stop } from "./icons.tsx";
-import { remember } from "./remembered.ts";
-import { useDraft, Writing } from "./Writing.tsx";
+import { useSending } from "./sending.ts";
+import { Writing } from "./Writing.tsx";
 import { count } from "./words.ts";
 
 export function Composer({ view, sessionId }: { view: View | null; sessionId: string }) {
-  const [text, setText] = useDraft(sessionId);
-  const [sending, setSending] = useState(false);
+  const { text, setText, going, submit } = useSending(sessionId);
   const running = Boolean(view?.running);
   if (!may("drive")) return <p class="composer-none faint">You watch this session: your token does not let you send prompts.</p>;
 
-  const submit = async (steer: boolean): Promise<void> => {
-    if (!text.trim() || sending) return;
-    setSending(true);
-    const when: When = running ? (steer ? "next_step" : "queue") : "idle";
-    if (await send(sessionId, text, when)) {
-      remember(text);
-      setText("");
-    }
-    setSending(false);
-  };
+  const say = (steer: boolean): void => submit(running ? (steer ? "next_step" : "queue") : "idle");
   return (
     <section class="composer" aria-label="Your prompt">
       {view && view.queued.length > 0 && <Waiting sessionId={sessionId} queued={view.queued} running={running} />}
@@ -36,12 +25,12 @@ export function Composer({ view, sessionId }: { view: View | null; sessionId: st
           prompts={() => promptsOf(view)}
           text={text}
           setText={setText}
-          send={(steer) => void submit(steer)}
+          send={say}
         />
         <div class="composer-row">
-          <Hint running={running} sending={sending} />
+          <Hint running={running} sending={going[0] ?? ""} />
           {running && (
-            <button type="button" class="button" disabled={!text.trim() || sending} title="Ctrl+Enter" onClick={() => void submit(true)}>
+            <button type="button" class="button" disabled={!text.trim()} title="Ctrl+Enter" onClick={() => say(true)}>
               Send into the turn
             </button>
           )}
@@ -50,7 +39,7 @@ export function Composer({ view, sessionId }: { view: View | null; sessionId: st
               <Stop /> Stop
             </button>
           )}
-          <button type="button" class="button primary" disabled={!text.trim() || sending} onClick={() => void submit(false)}>
+          <button type="button" class="button primary" disabled={!text.trim()} onClick={() => say(false)}>
             <Send /> {running ? "Queue" : "Send"}
           </button>
         </div>
@@ -63,9 +52,9 @@ function promptsOf(view: View | null): readonly string[] {
   return (view?.items ?? []).flatMap((item) => (item.kind === "prompt" ? [item.text] : []));
 }
 
-function Hint({ running, sending }: { running: boolean; sending: boolean }) {
+function Hint({ running, sending }: { running: boolean; sending: string }) {
   const words = sending
-    ? "Sending…"
+    ? `Sending: ${oneLine(sending, 60)}`
     : running
       ? "Enter queues · Ctrl+Enter sends into the turn · Esc stops"
       : "Enter sends · Shift+Enter makes a line · @ names a file";

@@ -43,7 +43,7 @@ export function Session({ opened }: { opened: Opened }) {
             Opening…
           </p>
         )}
-        {past ? <PastNote view={past} at={opened.at.value ?? past.last} /> : <Composer view={live} sessionId={opened.id} />}
+        {past ? <PastNote view={past} at={opened.at.value ?? past.last} /> : <Composer key={opened.id} view={live} sessionId={opened.id} />}
       </main>
       {view && <Details view={view} line={line} />}
     </>

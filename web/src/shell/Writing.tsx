@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { composing } from "../state/actions.ts";
-import { keep, kept } from "./keeping.ts";
+import { draftOf, keep, kept } from "./keeping.ts";
 import { mentionAt, withPath } from "./mention.ts";
 import { Mentions, usePaths } from "./Mentions.tsx";
 import { Remembered, once, sentBefore } from "./remembered.ts";
@@ -18,7 +18,7 @@ interface Props {
 }
 
 export function useDraft(sessionId: string): [string, (text: string) => void] {
-  const key = `draft.${sessionId || "new"}`;
+  const key = draftOf(sessionId);
   const [text, setText] = useState(() => kept(key));
   const known = useRef(key);
   if (known.current !== key) {

@@ -19,3 +19,8 @@ export function keep(key: string, value: string): void {
     // full, or not allowed: the page works all the same
   }
 }
+
+/** The name of what is being written in that session; "" is one that has not begun. */
+export function draftOf(sessionId: string): string {
+  return `draft.${sessionId || "new"}`;
+}
