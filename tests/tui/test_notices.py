@@ -14,6 +14,7 @@ from bridle.events import (
     ChildEnded,
     ChildOf,
     Compacted,
+    FilesChanged,
     Forked,
     GrantRevoked,
     ModeChanged,
@@ -29,7 +30,7 @@ from bridle.events import (
 from bridle.promises.store import Record
 from bridle.tui.blocks import Notice, Prompt
 from bridle.tui.blocks_fold import Fold
-from bridle.tui.blocks_notices import notices_of
+from bridle.tui.blocks_notices import files_notices, notices_of
 
 PLAIN = Paint(False)
 TOLD = (
@@ -108,3 +109,10 @@ def test_who_paints_the_sentences_imports_no_textual():
     code = "import sys, bridle.cli.milestone, bridle.cli.screen; print('textual' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_what_undo_does_not_cover_is_told_to_its_number():
+    names = tuple(f"big{n}.bin is too large" for n in range(5))
+    told = [one.text for one in files_notices(FilesChanged(1, "c", uncovered=names), told=True)]
+    assert told[:3] == [f"undo does not cover it: {one}" for one in names[:3]]
+    assert told[3:] == ["undo does not cover 2 more"]

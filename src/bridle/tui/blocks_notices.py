@@ -111,6 +111,8 @@ def files_notices(event: FilesChanged, *, told: bool) -> tuple[Notice, ...]:
         found.append(Notice(f"{counted(len(names), 'file')} changed: {_some(names)}", "±"))
     for words in event.uncovered[:_LINES]:
         found.append(Notice(f"undo does not cover it: {words}", "!"))
+    if (more := len(event.uncovered) - _LINES) > 0:
+        found.append(Notice(f"undo does not cover {more:,} more", "!"))
     return tuple(found)
 
 
