@@ -127,6 +127,14 @@ def test_ctrl_c_behind_the_curtain_gives_the_terminal_back(at):
     assert "Traceback" not in terminal.shown
 
 
+def test_an_end_that_is_asked_for_behind_the_curtain_gives_the_terminal_back(at):
+    terminal = at()
+    terminal.until("opening")
+    os.kill(terminal.pid, signal.SIGTERM)
+    assert terminal.end() == 130
+    assert terminal.is_sane()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_settles_what_runs_and_says_how_to_go_on(at, tmp_path, number):
     slow = call("shell", command="echo begun; sleep 100")

@@ -29,6 +29,10 @@ _GROUNDS = {  # ground, text, dim, surface, accent: as in `block_palette.py`
 }
 
 
+_ENDING = (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGTERM, signal.SIG_DFL),
+)  # what ends the program, and what it does as a rule
 _usual: list[Any] = [None]  # how the terminal took keys before there was a curtain
 
 
@@ -41,8 +45,9 @@ class Curtain:
         self._is_down = False
 
     def __enter__(self) -> "Curtain":
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._leave)
+        for number, usual in _ENDING:
+            if signal.getsignal(number) == usual:  # `nohup`, and whoever hears it, are respected
+                signal.signal(number, self._leave)
         self._is_down = True
         try:
             self._fall()
@@ -81,8 +86,12 @@ class Curtain:
                 return  # the terminal is gone
 
     def _leave(self, number: int, frame: object) -> None:
-        """Ctrl-C: nothing was begun yet. An exception could be lost in the middle of an import."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        """Ctrl-C, or an end that somebody asked for: nothing was begun yet.
+
+        An exception could be lost in the middle of an import.
+        """
+        for one, _ in _ENDING:
+            signal.signal(one, signal.SIG_IGN)
         self.lift()
         os._exit(INTERRUPTED)
 
