@@ -27,12 +27,14 @@ def background(bridle: Program):
 
 
 def pids(bridle: Program) -> list[int]:
-    """The supervisors that run."""
+    """The supervisors that run, or that have not let go of their files yet."""
     found = []
     for lock in bridle.state.glob("background/*/lock"):
         pid = lock.read_text() or "0"
         with suppress(OSError):
-            if b"bridle.cli.supervisor" in Path("/proc", pid, "cmdline").read_bytes():
+            words = Path("/proc", pid, "cmdline").read_bytes()  # the first thing that is gone
+            state = Path("/proc", pid, "stat").read_text().rpartition(")")[2].split()[0]
+            if b"bridle.cli.supervisor" in words or (not words and state not in "ZX"):
                 found.append(int(pid))
     return found
 
