@@ -9,6 +9,7 @@ import pytest
 
 from bridle.events import (
     ApprovalAsked,
+    MessageAdded,
     PromptReceived,
     ToolOutputDelta,
     TraceEvent,
@@ -315,3 +316,39 @@ def test_a_letter_that_comes_while_others_are_being_done_is_done_in_the_same_go(
             return prompts(engine, found)[1:]
 
     assert run(story()) == [("first", "bo", "a"), ("second", "bo", "b")]
+
+
+def turns_of(engine, session_id):
+    """Which turn took which prompt in, in order."""
+    contents = {one.seq: one.event.content for one in engine.store.read(session_id)
+                if isinstance(one.event, PromptReceived)}  # fmt: skip
+    added = [one for one in events(engine, session_id, MessageAdded) if one.prompt]
+    return [(one.turn, contents[one.prompt]) for one in added]
+
+
+@pytest.mark.parametrize(
+    ("promised", "taken"),
+    [
+        (True, [(1, "one"), (2, "two"), (3, "three"), (4, "four")]),
+        (False, [(1, "one"), (4, "two"), (4, "three"), (4, "four")]),
+    ],
+)
+def test_a_letter_that_lies_there_does_not_take_the_turns_that_others_were_promised(
+    shared, promised, taken
+):
+    """What a process before has accepted keeps its turn and its place, whatever comes meanwhile."""
+
+    async def story():
+        async with make_engine([call("hold")], hold, store=shared(), mode="auto") as engine:
+            session = await engine.session()
+            await session.send("one")
+            await until(session, begun)
+            await session.send("two", when="queue")
+            await session.send("three", when="queue")
+        shared().post(session.id, Letter("l4", "send", "bob", content="four", when="queue"))
+        async with make_engine(["2", "3", "4"], hold, store=shared(), mode="auto") as engine:
+            session = await engine.session(session.id, promised=promised)
+            await session.wait(4)
+            return turns_of(engine, session.id)
+
+    assert run(story()) == taken

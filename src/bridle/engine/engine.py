@@ -65,13 +65,17 @@ class Engine:
         """Where the sessions are kept."""
         return self._parts.store
 
-    async def session(self, session_id: str | None = None) -> Session:
-        """A new session, or an old one taken up again; one that is open here is handed out."""
-        session = await self._take(session_id)
+    async def session(self, session_id: str | None = None, *, promised: bool = False) -> Session:
+        """A new session, or an old one taken up again; one that is open here is handed out.
+
+        `promised`: each prompt that waits there gets the turn that it was given by the process
+        before, in its order. Otherwise the next turn takes all of them in.
+        """
+        session = await self._take(session_id, promised)
         self._passing.discard(session)
         return session
 
-    async def _take(self, session_id: str | None) -> Session:
+    async def _take(self, session_id: str | None, promised: bool = False) -> Session:
         if self._closed:
             raise SessionClosed("the engine is closed")
         if session_id is None:
@@ -80,7 +84,7 @@ class Engine:
         async with lock:
             if (leaving := self._sessions.get(session_id)) is not None and leaving.is_closed:
                 await leaving.close()  # until it has let the log go
-            return self._known(session_id) or await self._resume(session_id)
+            return self._known(session_id) or await self._resume(session_id, promised)
 
     def _begin(self, parts: Parts) -> Session:
         """A new session with these parts, which may be a child's."""
@@ -88,11 +92,13 @@ class Engine:
             raise SessionClosed("the engine is closed")
         return self._open(parts.store.create(new_id()), History(), parts, resumed=False)
 
-    async def _resume(self, session_id: str) -> Session:
+    async def _resume(self, session_id: str, promised: bool) -> Session:
         history = History()
         log = await self._parts.store.resume(session_id, history.apply)
         session = self._open(log, history, self._parts, resumed=True)
         try:
+            if promised and not history.parent:
+                session.promise()  # before letters are taken: what they bring comes after it
             await session.recover()
             if self._closed:
                 raise SessionClosed("the engine is closed")

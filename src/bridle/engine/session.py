@@ -177,7 +177,7 @@ class Session(Upkeep):
             self.emit(said)
         self.emit(PromptReceived(text, turn, by, when, kept, letter))
         if not turns.busy and not is_parked(self._history):
-            turns.begin(turn)
+            turns.begin(turns.due(turn))
             if turn == 1 and self._parts.small is not None:
                 self._naming = asyncio.create_task(self._name(self._parts.small, text))
         await self._log.settled()

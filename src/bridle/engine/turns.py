@@ -119,6 +119,11 @@ class Turns:
             self.results.expect(self.current)
         return self.current
 
+    def due(self, turn: int) -> int:
+        """The turn that begins where this one was asked for: who was promised one goes first."""
+        oldest = next(iter(self._history.waiting.values())).turn
+        return oldest if self.results.lacks(oldest) else turn
+
     def begin(self, turn: int) -> None:
         """Start this turn, with its prompts."""
         prompts = self._take_prompts(turn)

@@ -173,14 +173,13 @@ class Holding:
         engine = await self._engines.engine(wanted)
         self.check_taking()
         last = await asyncio.to_thread(carried, self._ground.folder.path(session_id))
-        session = await engine.session(session_id)
+        session = await engine.session(session_id, promised=last.face == self.face)
         self._keep(session, wanted)
         if why:
             session.preface(TraceEvent("model_replaced", {"model": session.model, "message": why}))
         folder, usual = self._ground.folder, session.limits
         session.bound(await asyncio.to_thread(kept_limits, folder, session_id, usual))
         if last.face == self.face and not session.history.parent:
-            session.promise()
             await go_on(session)  # what a server has accepted is done, whatever it is taken up for
         return session
 
