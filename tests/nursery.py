@@ -19,6 +19,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+_SOAK = os.environ.get("BRIDLE_SOAK") == "1"  # looked at here: tests see an empty environment
 _STATUS = 65536  # bytes of a request; more is started in the usual way
 _ready = threading.Lock()
 _mothers: dict[str, socket.socket] = {}
@@ -37,7 +38,7 @@ def may_fork(environ):
     odd = ("PYTHON", "LC_", "LANGUAGE", "TZ", "LD_", "MALLOC")
     given = {name: value for name, value in environ.items() if name.startswith(odd)}
     plain = given in ({}, {"PYTHONWARNINGS": "error"})
-    return plain and environ.get("LANG") == "C.UTF-8" and os.environ.get("BRIDLE_SOAK") != "1"
+    return plain and environ.get("LANG") == "C.UTF-8" and not _SOAK
 
 
 class Forked(subprocess.Popen):

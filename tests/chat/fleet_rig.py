@@ -76,7 +76,8 @@ class Yard:
                 listener(json.loads(line))
 
     def _close(self):
-        self._process.stdin.close()
+        with suppress(OSError):
+            self._process.stdin.close()
         self._process.wait(20)
         self._reading.join(5)
         self._process.stdout.close()

@@ -34,6 +34,9 @@ class Notes:
     def __init__(self, folder):
         self.path = folder / "notes.jsonl"
         self.path.touch()
+        whole, found, torn = self.path.read_bytes().rpartition(b"\n")
+        if torn:  # whoever wrote it was killed: it was never added
+            os.truncate(self.path, len(whole + found))
 
     def add(self, kind, **what):
         with self.path.open("ab", buffering=0) as file:

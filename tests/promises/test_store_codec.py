@@ -122,6 +122,12 @@ def kinds():
     ]
 
 
+@pytest.fixture(autouse=True)
+def finite():
+    """Numbers as JSON has them."""
+    st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
+
+
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.__name__)
 @settings(max_examples=1000 if SOAK else 25)
 @given(data=st.data())
