@@ -4,9 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Two tests on each core, since many of them wait for a program; a file's tests stay together,
+# Three tests on two cores, since many of them wait for a program; a file's tests stay together,
 # and tests/conftest.py says which files come first.
-PARALLEL := --numprocesses=$(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2)))) --dist=loadfile --no-loadscope-reorder
+PARALLEL := --numprocesses=$(shell echo $$((3 * $$(nproc 2>/dev/null || echo 2) / 2))) --dist=loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo test check format snapshots soak bench system node page clean
 
