@@ -97,11 +97,13 @@ class ChatWindow:
         return self.tasks.locator(".task-title bdi").all_inner_texts()
 
     def say(self, text, reply=None):
-        """Type it and send it; wait for what is expected back."""
+        """Type it and send it; wait for what is expected back, until it is whole."""
         self.field.fill(text)
         self.field.press("Enter")
         if reply is not None:
-            expect(self.log.locator(".line.assistant").last).to_contain_text(reply)
+            answer = self.log.locator(".line.assistant").last
+            expect(answer).to_contain_text(reply)
+            expect(answer).to_contain_class("there")
 
     def is_well(self):
         """Nothing broke, nothing left the server, and no secret stays in the address."""

@@ -61,7 +61,7 @@ def test_conversations_are_listed_gone_back_to_and_deleted(window):
     me.page.get_by_role("button", name="New conversation").click()
     expect(me.page.get_by_role("heading", name="What would you like to get done?")).to_be_visible()
     me.page.get_by_role("button", name="Show my tasks").click()
-    expect(me.log.locator(".line").last).to_contain_text("buy bread")
+    expect(me.log.locator(".line.there").last).to_contain_text("buy bread")
     assert me.page.url != first
     names = me.page.get_by_role("navigation", name="Conversations")
     names.get_by_role("button", name="add buy bread", exact=True).click()
@@ -118,6 +118,59 @@ def test_a_message_that_was_not_answered_can_be_sent_again_and_is_done_once(wind
     me.page.get_by_role("button", name="Try again").click()
     expect(me.log.locator(".line").last).to_contain_text("Added 'two'")
     expect(me.tasks.get_by_text("two", exact=True)).to_have_count(1)
+
+
+def holding_the_first(me):
+    """The messages that leave the page from now on; the first one until it is let go."""
+    sent = []
+
+    def leaving(route):
+        sent.append(route)
+        if len(sent) > 1:
+            route.continue_()
+
+    me.page.route("**/chat", leaving)
+    return sent
+
+
+def test_what_is_written_while_an_answer_is_on_its_way_is_said_next(window):
+    me = window("ana")
+    held = holding_the_first(me)
+    me.say("add one")
+    me.say("add two")
+    me.say("show my tasks")
+    expect(me.field).to_have_value("")
+    expect(me.log.locator(".line.user")).to_have_count(3)
+    expect(me.log.locator(".line.waiting")).to_have_count(3)
+    assert len(held) == 1  # the others wait for it
+    held[0].continue_()
+    answers = me.log.locator(".line.assistant")
+    expect(answers.nth(0)).to_contain_text("Added 'one'")
+    expect(answers.nth(1)).to_contain_text("Added 'two'")
+    expect(answers.nth(2)).to_contain_text("7. ☐ two")
+    names = me.page.get_by_role("navigation", name="Conversations")
+    expect(names.get_by_role("button", name="add one", exact=True)).to_have_count(1)
+    me.is_well()
+
+
+def test_who_leaves_before_the_answer_finds_it_where_it_was_asked(window):
+    me = window("ana")
+    me.say("add one", "Got it!")
+    first = me.page.url
+    held = holding_the_first(me)
+    me.say("add two")
+    me.page.get_by_role("button", name="New conversation").click()
+    me.say("add three")
+    names = me.page.get_by_role("navigation", name="Conversations")
+    names.get_by_role("button", name="add one", exact=True).click()
+    expect(me.log.locator(".line")).to_have_count(2)
+    held[0].continue_()
+    expect(me.log.locator(".line.assistant").last).to_contain_text("Added 'two'")
+    assert me.page.url == first
+    names.get_by_role("button", name="add three", exact=True).click()
+    expect(me.log.locator(".line.assistant")).to_have_count(1)
+    expect(me.log.locator(".line.assistant").last).to_contain_text("Added 'three'")
+    me.is_well()
 
 
 def test_the_keyboard_alone_is_enough(window):

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Send } from "../../src/shell/icons.tsx";
 import { neutral } from "../../src/text/neutral.ts";
 import { read, say } from "./living.ts";
-import { busy, current, draft, earlier, type Line, lines, me, words } from "./state.ts";
+import { current, draft, earlier, type Line, lines, me, words } from "./state.ts";
 
 const NEAR = 120; // pixels from the end, within which the end is followed
 
@@ -35,7 +35,7 @@ function Hello() {
       <p class="faint">{w.helloText}</p>
       <div class="tries">
         {[w.try1, w.try2, w.try3].map((one) => (
-          <button key={one} class="button" lang="en" dir="ltr" onClick={() => void say(one)}>
+          <button key={one} class="button" lang="en" dir="ltr" onClick={() => say(one)}>
             {one}
           </button>
         ))}
@@ -94,7 +94,7 @@ function Message({ line, before, last }: MessageProps) {
           <p>
             {w.notSent} <span dir="auto">{line.why}</span>
           </p>
-          <button class="button small" disabled={busy.value} onClick={() => before && void say(before.text, line)}>
+          <button class="button small" onClick={() => before && say(before.text, line)}>
             {w.again}
           </button>
         </div>
@@ -135,9 +135,9 @@ function Field() {
   const submit = (event?: Event): void => {
     event?.preventDefault();
     const text = draft.value.trim();
-    if (!text || busy.value || over > 0) return;
+    if (!text || over > 0) return;
     draft.value = "";
-    void say(text);
+    say(text);
   };
   const onKey = (event: KeyboardEvent): void => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
@@ -159,7 +159,7 @@ function Field() {
           onInput={(event) => (draft.value = event.currentTarget.value)}
           onKeyDown={onKey}
         />
-        <button class="button primary" type="submit" disabled={busy.value || !draft.value.trim() || over > 0}>
+        <button class="button primary" type="submit" disabled={!draft.value.trim() || over > 0}>
           <Send /> <span class="only-wide">{w.send}</span>
           <span class="sr only-narrow">{w.send}</span>
         </button>

@@ -11,6 +11,14 @@ const TOKEN = "bridle.chat.token"; // of this tab alone: another tab may be anot
 const AGAIN = 1_500; // milliseconds until a stream that broke is taken up again
 let following: AbortController | null = null;
 
+/** A conversation that was opened. One that is new has no name until the first answer is there. */
+interface Talk {
+  id: string | null;
+}
+
+let here: Talk = { id: null };
+let order = Promise.resolve(); // what is said goes out one after the other
+
 export function begin(): void {
   effect(() => {
     document.documentElement.lang = s.language.value;
@@ -69,6 +77,7 @@ export function signOut(why: "left" | "expired" = "left"): void {
   s.gate.value = why;
   s.token.value = s.draft.value = "";
   s.me.value = s.current.value = null;
+  here = { id: null };
   s.lines.value = [];
   s.conversations.value = [];
   s.tasks.value = { tasks: [], open: 0, done: 0, next: "" };
@@ -93,7 +102,8 @@ export async function list(more = false): Promise<void> {
 export async function open(id: string | null): Promise<void> {
   s.drawer.value = false;
   s.tab.value = "chat";
-  if (id === s.current.value) return;
+  if (id !== null && id === s.current.value) return;
+  here = { id };
   s.current.value = id;
   s.lines.value = [];
   s.earlier.value = "";
@@ -130,43 +140,52 @@ export async function remove(id: string): Promise<void> {
   await list();
 }
 
-/** Say something. The key stays the same when it is tried again: nothing is done twice. */
-export async function say(text: string, again?: s.Line): Promise<void> {
-  if (s.busy.value) return;
-  s.busy.value = true;
+/** Say something: at once, or when what was said before has its answer. The key stays the same when it
+ *  is tried again: nothing is done twice. */
+export function say(text: string, again?: s.Line): void {
   const key = again?.key ?? newKey();
-  const place = s.current.value;
   const spoken: s.Line = { id: `u${key}`, role: "user", text, state: "there" };
   const reply: s.Line = { id: `a${key}`, role: "assistant", text: "", state: "waiting", key };
-  s.lines.value = again ? s.lines.value.map((one) => (one.id === reply.id ? reply : one)) : [...s.lines.value, spoken, reply];
-  const body: Wanted = { message: text, conversation_id: place, timezone: zone(), language: s.language.value };
+  if (again) put(reply);
+  else s.lines.value = [...s.lines.value, spoken, reply];
+  const who = s.who.value;
+  const talk = here;
+  order = order.then(() => (s.who.value === who ? deliver(text, reply, talk) : undefined));
+}
+
+async function deliver(text: string, reply: s.Line, talk: Talk): Promise<void> {
+  const body: Wanted = { message: text, conversation_id: talk.id, timezone: zone(), language: s.language.value };
   try {
-    await hear(body, key, reply);
+    await hear(body, reply, talk);
   } catch (error) {
     put({ ...reply, state: "failed", why: missed(error) });
-  } finally {
-    s.busy.value = false;
   }
   void list();
 }
 
-async function hear(body: Wanted, key: string, reply: s.Line): Promise<void> {
+async function hear(body: Wanted, reply: s.Line, talk: Talk): Promise<void> {
   let text = "";
-  for await (const event of events(await api.say(s.who.value, body, key))) {
+  for await (const event of events(await api.say(s.who.value, body, reply.key ?? ""))) {
     const said = JSON.parse(event.data) as Record<string, unknown>;
     if (event.name === "text") put({ ...reply, text: (text += String(said["text"])) });
     else if (event.name === "error") throw problemOf(said);
     else if (event.name === "done") {
-      put({ ...reply, text: String(said["response"]), state: "there" });
-      const place = String(said["conversation_id"]);
-      if (s.current.value === null && body.conversation_id === null) {
-        s.current.value = place;
-        history.replaceState(null, "", `#/c/${place}`);
-      }
+      settle({ ...reply, text: String(said["response"]), state: "there" }, String(said["conversation_id"]), talk);
       return;
     }
   }
   throw new Problem(0, "no_answer", s.words.value.offline);
+}
+
+/** An answer is whole. What was new has a name now; who left meanwhile and came back reads it anew. */
+function settle(reply: s.Line, place: string, talk: Talk): void {
+  talk.id = place;
+  if (talk === here && s.current.value === null) {
+    s.current.value = place;
+    history.replaceState(null, "", `#/c/${place}`);
+  }
+  if (s.lines.value.some((one) => one.id === reply.id)) put(reply);
+  else if (s.current.value === place) void read(place, "");
 }
 
 function put(line: s.Line): void {

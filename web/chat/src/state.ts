@@ -27,7 +27,6 @@ export const moreConversations = signal("");
 export const current = signal<string | null>(null);
 export const lines = signal<readonly Line[]>([]);
 export const earlier = signal("");
-export const busy = signal(false);
 export const draft = signal("");
 
 export const tasks = signal<Tasks>({ tasks: [], open: 0, done: 0, next: "" });
