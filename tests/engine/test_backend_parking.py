@@ -14,7 +14,7 @@ from bridle.agents.base import AgentResponse
 from bridle.engine import backend
 from bridle.engine.agent_calls import WAITS
 from bridle.engine.calls import NOT_STOPPED
-from bridle.engine.history import NOT_RUN, UNKNOWN
+from bridle.engine.conversation import NOT_RUN, UNKNOWN
 from bridle.events import (
     AgentAttached,
     ApprovalAsked,

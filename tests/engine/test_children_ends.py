@@ -8,7 +8,7 @@ from acting import Acting
 from family import Cast, children_of, ends_of, family_engine, task, tasks
 
 from bridle.engine.children import AT_ONCE
-from bridle.engine.history import UNKNOWN
+from bridle.engine.conversation import UNKNOWN
 from bridle.events import (
     AgentAttached,
     ApprovalAnswered,

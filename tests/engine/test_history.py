@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.engine.history import NOT_RUN, UNKNOWN, History, fold
+from bridle.engine.conversation import NOT_RUN, UNKNOWN
+from bridle.engine.history import History, fold
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,

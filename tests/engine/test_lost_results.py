@@ -6,7 +6,8 @@ be there and the earlier one not; the call is then as unknown as one that a cras
 
 import pytest
 
-from bridle.engine.history import NOT_RUN, UNKNOWN, fold
+from bridle.engine.conversation import NOT_RUN, UNKNOWN
+from bridle.engine.history import fold
 from bridle.engine.recovery import recovered
 from bridle.events import (
     ApprovalAsked,

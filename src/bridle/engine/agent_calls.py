@@ -16,10 +16,11 @@ from msgspec.structs import replace
 
 from bridle.engine.around import Around
 from bridle.engine.calls import INTERRUPTED, NOT_STOPPED, Caller
+from bridle.engine.conversation import NOT_RUN, UNKNOWN
 from bridle.engine.facts import NOBODYS, subject_of
 from bridle.engine.fingerprint import fingerprint
 from bridle.engine.gate import Parked
-from bridle.engine.history import NOT_RUN, UNKNOWN, History
+from bridle.engine.history import History
 from bridle.engine.loop import PARKED, Ending
 from bridle.engine.question import Judged
 from bridle.engine.remarks import line

@@ -14,10 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from bridle.engine.around import Around
+from bridle.engine.conversation import NOT_RUN
 from bridle.engine.execution import execute
 from bridle.engine.fingerprint import fingerprint
 from bridle.engine.gate import Parked
-from bridle.engine.history import NOT_RUN
 from bridle.engine.passage import Passage
 from bridle.engine.question import Judged
 from bridle.engine.remarks import from_hook, line

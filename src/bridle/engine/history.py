@@ -1,18 +1,18 @@
-"""What the log adds up to: the conversation, the use, the calls that are open. Pure folds.
+"""What the log adds up to: the conversation, the turns, the use. Pure folds.
 
 Each record is applied once, and a turn costs the same at message 10 and at message 10,000.
-Nothing here waits, writes or knows a provider. What was asked and allowed is in permissions.py.
+Nothing here waits, writes or knows a provider. The conversation with its open calls is in
+conversation.py, what was asked and allowed in permissions.py.
 """
 
 from collections.abc import Callable, Iterable
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bridle.engine.call_ids import CallIds
-from bridle.engine.permissions import Permissions
+from bridle.engine.conversation import Conversation
 from bridle.events import (
     AgentAttached,
     ApprovalAnswered,
@@ -41,24 +41,14 @@ from bridle.events import (
     TurnParked,
     UsageReported,
 )
-from bridle.messages import Message, ToolCall, ToolOutput, Transcript
+from bridle.messages import Message, Transcript
 from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics
 
-UNKNOWN = "no result was recorded: it is not known whether this call ran"
-NOT_RUN = "not run: the turn ended before it began"
 _LETTERS = 256  # the newest that were done: a file that is still there may be one of them
 
 
-class OpenCall(Struct, frozen=True):
-    """A call without a result. Where it may have run, nobody knows whether it did."""
-
-    call: ToolCall
-    state: Literal["not started", "unknown"]
-    reads: bool = False
-
-
-class History(Permissions):
+class History(Conversation):
     """The folds of one session, grown record by record."""
 
     def __init__(self) -> None:
@@ -68,7 +58,6 @@ class History(Permissions):
         self.tags: tuple[str, ...] = ()
         self.turn = 0  # the newest that was given a number
         self.running = 0  # the turn that has begun and not ended
-        self.parked = False
         self.metrics = ExecutionMetrics()
         self.before = ExecutionMetrics()  # what had been used when the running turn began
         self.steps = 0  # the replies that it has had
@@ -76,48 +65,7 @@ class History(Permissions):
         self.waiting: dict[int, PromptReceived] = {}  # sent, and not yet in the conversation
         self.letters: dict[str, None] = {}
         self.attached: dict[str, AgentAttached] = {}  # the conversations of other agents, by agent
-        self._settled = Transcript()
-        self._ids = CallIds()  # of the calls in it
-        self._open: Message | None = None  # a reply whose calls are not all answered
-        self._ours = False  # ... which our own loop asked for, so that its intents are recorded
-        self._outputs: dict[str, ToolOutput | None] = {}  # of its calls, in their order
-        self._intents: dict[str, bool] = {}  # its calls that were begun: do they only read?
-        self.lost: dict[str, OpenCall] = {}  # went on without a result: a line of the log is gone
         self._begun = False
-        self._view: tuple[tuple[Message, int, int], Transcript] | None = None
-
-    @property
-    def transcript(self) -> Transcript:
-        """The conversation as a valid request: a call that is still open gets a stand-in result."""
-        if self._open is None:
-            return self._settled
-        state = (self._open, len(self._intents), sum(map(bool, self._outputs.values())))
-        if self._view is None or self._view[0] != state:  # on a shelf of its own: it will not last
-            reply, answers = self._step(self._open)
-            self._view = state, self._settled.apart().plus(reply).plus(answers)
-        return self._view[1]
-
-    @property
-    def newest_text(self) -> str:
-        """What the newest message says, if the model wrote it."""
-        newest = self._open or (self._settled[-1] if len(self._settled) else None)
-        return newest.content if newest is not None and newest.role == "assistant" else ""
-
-    @property
-    def open_calls(self) -> tuple[OpenCall, ...]:
-        """The calls of the newest reply that have no result yet."""
-        if self._open is None:
-            return ()
-        calls = [one for one in self._open.tool_calls if self._outputs.get(one.id) is None]
-        return tuple(
-            OpenCall(call, self._state(call.id), self._intents.get(call.id, False))
-            for call in calls
-        )
-
-    @property
-    def open_ids(self) -> set[str]:
-        """The ids of all calls of the reply that is open, answered or not."""
-        return set(self._outputs) if self._open is not None else set()
 
     def apply(self, record: Record) -> None:
         """Take one record into account."""
@@ -156,35 +104,6 @@ class History(Permissions):
             tuple(self.attached.values()),
             self.parent,
         )
-
-    def _state(self, call_id: str) -> Literal["not started", "unknown"]:
-        return "not started" if self._ours and call_id not in self._intents else "unknown"
-
-    def _stand_in(self, call: ToolCall) -> ToolOutput:
-        words = UNKNOWN if self._state(call.id) == "unknown" else NOT_RUN
-        return ToolOutput(call.id, words, True, call.name)
-
-    def _step(self, reply: Message) -> tuple[Message, Message]:
-        """A reply and the answers to its calls, with stand-ins where there are none."""
-        calls = reply.tool_calls
-        outputs = tuple(filter(None, self._outputs.values()))
-        if len(outputs) != len(calls):
-            outputs = tuple(self._outputs.get(one.id) or self._stand_in(one) for one in calls)
-        reply, outputs = self._ids.apart(reply, outputs)
-        return reply, Message("tool", outputs, f"{reply.id}r")
-
-    def _close(self) -> None:
-        if self._open is not None:
-            if self._ours and None in self._outputs.values():
-                self.lost |= {one.call.id: one for one in self.open_calls}
-            reply, answers = self._step(self._open)
-            self._settled = self._settled.plus(reply).plus(answers)
-            self._ids.take(reply)
-            self._forget_questions(*self._outputs)
-            self._open = self._view = None
-            self._outputs = {}
-            self._intents = {}
-            self.answers = {}
 
     def _start(self, record: Record, event: SessionStarted) -> None:
         self._begun = True
@@ -226,27 +145,8 @@ class History(Permissions):
         else:
             self._enter(_dated(event.message, record), ours=True)
 
-    def _enter(self, message: Message, *, ours: bool) -> None:
-        """The next message; one with calls stays open until they are answered."""
-        self._close()
-        if calls := message.tool_calls:
-            self._open, self._ours = message, ours
-            self._outputs = dict.fromkeys(call.id for call in calls)
-        else:
-            self._settled = self._settled.plus(message)
-
     def _result(self, record: Record, event: ToolResultEvent) -> None:
         self._answer(event.output)
-
-    def _answer(self, output: ToolOutput) -> None:
-        self.parked = False
-        if self._outputs.get(output.call_id, output) is not None:
-            self.lost.pop(output.call_id, None)
-            return  # a second result, or one that nobody asked for: the first stands
-        self._outputs[output.call_id] = output
-        self._forget_questions(output.call_id)
-        if None not in self._outputs.values():
-            self._close()
 
     def _intent(self, record: Record, event: CallIntended) -> None:
         self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)
@@ -284,8 +184,12 @@ class History(Permissions):
         self.tags = event.tags
 
     def _trace(self, record: Record, event: TraceEvent) -> None:
-        if event.kind in ("interrupt", "letter_refused") and isinstance(event.detail, dict):
+        if not isinstance(event.detail, dict):
+            return
+        if event.kind in ("interrupt", "letter_refused"):
             self._done(str(event.detail.get("letter", "")))
+        elif event.kind == "unknown_call":
+            self.told.add(str(event.detail.get("callId", "")))
 
     def _done(self, letter: str) -> None:
         if letter:
@@ -328,10 +232,6 @@ class History(Permissions):
     def _compacted(self, record: Record, event: Compacted) -> None:
         self._replace(event.messages)
         self.metrics = replace(self.metrics, context_tokens=event.after)
-
-    def _replace(self, messages: tuple[Message, ...]) -> None:
-        self._close()
-        self._settled, self._ids = Transcript(messages), CallIds(messages)
 
     def _checkpoint(self, record: Record, event: Checkpoint) -> None:
         """Where it stands at the beginning it says everything; later it says what is known."""

@@ -7,7 +7,8 @@ result is not in the log, because a line of it was lost, is told in the same way
 
 from collections.abc import Iterator
 
-from bridle.engine.history import NOT_RUN, UNKNOWN, History, OpenCall
+from bridle.engine.conversation import NOT_RUN, UNKNOWN, OpenCall
+from bridle.engine.history import History
 from bridle.events import Event, ToolResultEvent, TraceEvent, TurnEnded, TurnParked
 from bridle.messages import ToolCall, ToolOutput
 
@@ -41,7 +42,7 @@ def _lost(history: History) -> Iterator[Event]:
         if any(one.call.id == other.call.id for other in history.open_calls):
             continue  # the id was given twice: a result now would be that of the other call
         if one.state == "unknown":
-            yield from _unknown(one, f"the result of {one.call.name} was lost")
+            yield from _unknown(history, one, f"the result of {one.call.name} was lost")
         else:
             yield _result(one.call, NOT_RUN)
 
@@ -49,7 +50,7 @@ def _lost(history: History) -> Iterator[Event]:
 def _found(history: History, one: OpenCall, stays: bool) -> Iterator[Event]:
     """What has become of one call, where that is known now."""
     if one.state == "unknown" and not (stays and one.reads):
-        yield from _unknown(one, f"{one.call.name} had begun when the process ended")
+        yield from _unknown(history, one, f"{one.call.name} had begun when the process ended")
     elif stays:
         yield from _refused(history, one)
     else:
@@ -84,10 +85,12 @@ def given_up(history: History, by: str) -> tuple[Event, ...]:
     return (TraceEvent("interrupt", {"by": by}), *abandoned(history), end)
 
 
-def _unknown(one: OpenCall, why: str) -> Iterator[Event]:
-    words = f"{why}: it is not known whether it ran. {_ADVICE}"
-    named = {"callId": one.call.id, "name": one.call.name}
-    yield TraceEvent("unknown_call", {**named, "message": words})
+def _unknown(history: History, one: OpenCall, why: str) -> Iterator[Event]:
+    """Told once: who came before may have been killed when that was said, and the rest was not."""
+    if one.call.id not in history.told:
+        words = f"{why}: it is not known whether it ran. {_ADVICE}"
+        named = {"callId": one.call.id, "name": one.call.name}
+        yield TraceEvent("unknown_call", {**named, "message": words})
     yield _result(one.call, UNKNOWN)
 
 

@@ -6,7 +6,7 @@ Which turn they belong to, and what time it is, is known in `tracing.py`.
 from typing import Any
 
 from bridle.engine.calls import INTERRUPTED, NOT_STOPPED
-from bridle.engine.history import NOT_RUN, UNKNOWN
+from bridle.engine.conversation import NOT_RUN, UNKNOWN
 from bridle.engine.traced import NOTHING, Kind, Span, Status, Tell, spend, summed
 from bridle.events import (
     ApprovalAnswered,

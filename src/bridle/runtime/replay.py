@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from bridle.engine.budget import Limits
 from bridle.engine.calls import INTERRUPTED, NOT_STOPPED
-from bridle.engine.history import UNKNOWN
+from bridle.engine.conversation import UNKNOWN
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
