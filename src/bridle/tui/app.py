@@ -83,6 +83,9 @@ class BridleApp(App[int], inherit_bindings=False):
         """The first picture is styled once, in the colours that were chosen by now."""
         self._styled = self.theme
         self.stylesheet.set_variables(self.get_css_variables())
+        # A picture is one whole from the first on. Textual waits for the terminal to say that it
+        # knows such marks, which comes too late; one that does not know them leaves them out.
+        self._sync_available = os.environ.get("TERM_PROGRAM") != "Apple_Terminal"
 
     async def on_event(self, event: events.Event) -> None:
         """Keys that come before the composer is there wait for it; the others are seen at once."""
