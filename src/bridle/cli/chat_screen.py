@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridle.cli.hearing import ENDING, on_signals
 from bridle.tui.app import BridleApp
+from bridle.tui.late import read_all
 
 if TYPE_CHECKING:
     from bridle.tui.first_run_values import Preface
@@ -82,6 +83,7 @@ def run_screen(
 
 def _collected(opening: "Callable[[], House]") -> "House":
     """Open it; from here on memory is looked after, but for what was imported, which stays."""
+    read_all()
     gc.freeze()
     gc.enable()
     return opening()

@@ -1,5 +1,5 @@
 """Textual's application without its palette of commands, which is not ours and brings a dozen
-widgets along: a tenth of the time until the first picture.
+widgets along: a tenth of the time until the first picture. What it only may need is read later.
 
 While the application is imported, an empty module stands in the palette's place; from then on
 whoever asks for the palette gets the real one. A Textual that wants more of it than is known here
@@ -8,6 +8,8 @@ is imported whole.
 
 import sys
 from types import ModuleType
+
+from bridle.tui.late import unread
 
 _PALETTE = "textual.command"
 _NAMES = (
@@ -38,7 +40,8 @@ def import_textual() -> bool:
         setattr(empty, name, type(name, (_Absent,), {}))
     sys.modules[_PALETTE] = empty
     try:
-        import textual.app  # noqa: F401
+        with unread():
+            import textual.app  # noqa: F401
     except (ImportError, AttributeError, TypeError):
         for name in set(sys.modules) - known:
             if name.partition(".")[0] == "textual":
