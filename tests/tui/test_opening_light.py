@@ -12,7 +12,15 @@ import bridle.cli.chat_screen, bridle.tui.screen_driver
 assert not import_textual()
 print(*sorted(sys.modules))
 """
-LATER = ("msgspec", "json", "bridle.events", "bridle.tui.blocks", "bridle.tui.completing")
+LATER = (
+    "msgspec",
+    "json",
+    "_ssl",
+    "tree_sitter",
+    "bridle.events",
+    "bridle.tui.blocks",
+    "bridle.tui.completing",
+)
 NEVER = ("textual.command", "textual.widgets._select", "textual.widgets._input", "rich.markdown")
 
 
@@ -75,3 +83,12 @@ def test_whoever_imports_the_package_keeps_their_ctrl_c(tmp_path):
         "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
     )
     assert found.split() == ["True"]
+
+
+def test_the_parser_that_reads_commands_is_there_although_the_text_area_goes_without_it():
+    found = said(
+        "import sys; from bridle.tui.lean import import_textual; import_textual();"
+        "print('tree_sitter' in sys.modules); "
+        "import tree_sitter; print(tree_sitter.Parser.__name__)"
+    )
+    assert found.split() == ["False", "Parser"]

@@ -28,11 +28,19 @@ if TYPE_CHECKING:
 LEFT, BROKEN, SENT_AWAY = 0, 1, 130
 
 
-class BridleApp(App[int], inherit_bindings=False):
+class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
     """The screen on a house that is opened once the first picture stands."""
+
+    # Instead of Textual's own, whose other rules are for widgets that are not here, and which
+    # would be read before the first picture.
+    DEFAULT_CSS = """
+    BridleApp { background: $background; color: $foreground; }
+    BridleApp:ansi { background: ansi_default; color: ansi_default; }
+    """
 
     TITLE = "bridle"
     ENABLE_COMMAND_PALETTE = False
+    _styled = ""  # the theme of the first picture
     BINDINGS: ClassVar[list[BindingType]] = []
     CSS = """
     ChatScreen { background: $background; color: $foreground; }
@@ -44,7 +52,6 @@ class BridleApp(App[int], inherit_bindings=False):
         self.failure: BaseException | None = None
         self._is_lent = False  # the terminal, to an editor
         self._early: list[events.Event] | None = []  # typed before there was anything to type into
-        self._styled = ""  # the theme of the first picture
         for palette in (DARK, LIGHT):
             self.register_theme(theme_of(palette))
         self.theme = theme_name(first_theme(theme, os.environ), os.environ)
@@ -78,6 +85,10 @@ class BridleApp(App[int], inherit_bindings=False):
     def get_default_screen(self) -> Screen[None]:
         """The one screen."""
         return self.chat
+
+    def get_css_variables(self) -> dict[str, str]:
+        """The colours; there is nothing to colour before a theme was chosen."""
+        return super().get_css_variables() if self._styled else {}
 
     def on_load(self) -> None:
         """The first picture is styled once, in the colours that were chosen by now."""
