@@ -101,6 +101,13 @@ def at(tmp_path):
         terminal.close()
 
 
+def test_the_first_picture_is_one_whole_also_where_the_terminal_answers_no_question(at):
+    terminal = at()
+    terminal.until("F1 shows the keys")
+    begun, drawn = terminal.said.find(b"\x1b[?2026h"), terminal.said.find(b"F1 shows the keys")
+    assert 0 < begun < drawn
+
+
 def test_what_is_typed_ahead_is_in_the_composer_and_leaving_says_how_to_go_on(at):
     """S10"""
     terminal = at({"text": "Hello to you."})

@@ -24,7 +24,6 @@ NAMES = {  # with what is in C behind each: without it the import has to fail at
     "mimetypes": "",
     "ssl": "_ssl",
     "textwrap": "",
-    "tokenize": "",
 }
 _unread: dict[str, "_Late"] = {}
 
