@@ -144,7 +144,7 @@ def judge_screen(taken: Samples) -> list[Verdict]:
         limit("a key until it is drawn, 200 deltas/s coming in, 95 of 100", "key_p95", 20),
         limit("keys that were never drawn", "key_lost", 0, ""),
         limit("a session of 10,000 records on the screen", "long_ms", 1000),
-        limit("memory after 1,000 turns, times that after 100", "turns_times", 1.15, "x"),
+        limit("memory after 1,000 turns, times that after 100", "turns_times", 1.1, "x"),
     ]
 
 

@@ -5,11 +5,13 @@ them of records. The texts are as they came: whoever shows them passes them thro
 """
 
 from typing import Literal
+from zlib import compress, decompress
 
 from msgspec import Struct, field
 
 CallState = Literal["writing", "ready", "asked", "running", "done", "failed", "refused", "unknown"]
 Tone = Literal["dim", "warn", "bad", "good"]
+WORTH_PACKING = 500  # characters
 OPEN: tuple[CallState, ...] = ("writing", "ready", "asked", "running")
 
 
@@ -27,21 +29,32 @@ class Growing(Struct):
 
     pieces: list[str] = field(default_factory=list)
     over: bool = False
+    packed: bytes = b""
 
     @property
     def text(self) -> str:
         """All of it so far."""
+        if self.packed:
+            return decompress(self.packed).decode("utf-8", "surrogatepass")
         if len(self.pieces) > 1:
             self.pieces = ["".join(self.pieces)]
         return self.pieces[0] if self.pieces else ""
 
     def grow(self, text: str) -> None:
         """Some more came."""
+        if self.packed:
+            self.pieces, self.packed = [self.text], b""
         self.pieces.append(text)
 
     def settle(self, text: str) -> None:
         """It is over, and this is what it is."""
-        self.pieces, self.over = [text], True
+        self.pieces, self.over, self.packed = [text], True, b""
+
+    def pack(self) -> None:
+        """It is far from what is looked at: keep it small."""
+        if self.over and not self.packed and len(self.text) >= WORTH_PACKING:
+            self.packed = compress(self.text.encode("utf-8", "surrogatepass"), 1)
+            self.pieces = []
 
 
 class Said(Growing):

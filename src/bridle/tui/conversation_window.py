@@ -11,7 +11,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from bridle.tui.block_lines import Painter, gap_before
-from bridle.tui.blocks import Block, Gone, Said
+from bridle.tui.blocks import Block, Gone, Growing, Said
 from bridle.tui.conversation_empty import EDGE, STEP
 
 MOST = 400  # blocks that are kept drawn while nobody looks back
@@ -23,7 +23,7 @@ class Window:
     def __init__(self, blocks: Sequence[Block], painter: Painter) -> None:
         self.blocks = blocks
         self.painter = painter
-        self.first = len(blocks)
+        self.first = self._packed = len(blocks)
         self.unfolded: set[int] = set()
         self.chosen: int | None = None
         self._strips: list[list[Strip]] = []
@@ -39,12 +39,12 @@ class Window:
 
     def restart(self, lines: int) -> None:
         """From the end again: more came at once than anybody could have seen."""
-        for place in range(self.first, self.first + len(self._strips)):
-            self.painter.forget(place)
+        self._forget(len(self._strips))
         self.first = len(self.blocks)
         self._strips, self._tops, self.height = [], [], 0
         self._growing.clear()
         self.fill(lines)
+        self._pack()
 
     @property
     def behind(self) -> int:
@@ -67,12 +67,23 @@ class Window:
         if surplus < STEP:
             return 0
         before = self.height
-        for place in range(self.first, self.first + surplus):
-            self.painter.forget(place)
+        self._forget(surplus)
         del self._strips[:surplus]
         self.first += surplus
+        self._pack()
         self._measure()
         return before - self.height
+
+    def _forget(self, count: int) -> None:
+        for place in range(self.first, self.first + count):
+            self.painter.forget(place)
+
+    def _pack(self) -> None:
+        """What came since it was opened, and is above what is drawn, is kept small."""
+        for place in range(self._packed, self.first):
+            if isinstance(block := self.blocks[place], Growing):
+                block.pack()
+        self._packed = max(self._packed, self.first)
 
     def update(self, places: Iterable[int]) -> int:
         """Draw these anew; the first line that is different, or the height where none is."""
