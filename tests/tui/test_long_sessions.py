@@ -37,10 +37,10 @@ def test_what_was_packed_can_grow_and_settle_again():
 
 def test_answers_above_what_is_drawn_are_packed_and_come_back_as_they_were():
     """S8: memory does not grow by every answer of a day."""
-    blocks, fresh = [], [Said([f"Answer {n}.\n\n{WORDS[:-4]}"], True) for n in range(2 * MOST)]
+    blocks, words = [], "word " * 100
     window = window_of(blocks)
-    for block in fresh:
-        blocks.append(block)
+    for number in range(2 * MOST):
+        blocks.append(Said([f"Answer {number}.\n\n{words}"], True))
         window.update([len(blocks) - 1])
         window.shrink()
     small = [bool(one.packed) for one in blocks]
