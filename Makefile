@@ -53,7 +53,7 @@ snapshots: setup ## keep the screens of the terminal as they look now (tests/tui
 	@git status --short -- tests/tui/snapshots
 
 soak: setup system node ## the long seeded runs, of which `make test` takes a tenth
-	@BRIDLE_SOAK=1 $(BIN)/python -m pytest $(PARALLEL) --timeout=3600
+	@env -u PYTHONDONTWRITEBYTECODE BRIDLE_SOAK=1 $(BIN)/python -m pytest $(PARALLEL) --timeout=3600
 
 bench: setup ## compare with peers on the same work, in one run
 	@$(BIN)/python -m bench
