@@ -23,7 +23,8 @@ def background(bridle: Program):
         yield bridle
     finally:
         for pid in pids(bridle):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def pids(bridle: Program) -> list[int]:

@@ -71,7 +71,8 @@ class Crew:
         )
         self._children.add(child)
         if self._stopping:  # it was being started when the others were told to stop
-            child.kill()
+            with contextlib.suppress(ProcessLookupError):
+                child.kill()
         assert child.stdin is not None and child.stdout is not None
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             child.stdin.write(msgspec.json.encode(self._setup) + b"\n")
