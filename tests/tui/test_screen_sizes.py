@@ -22,6 +22,12 @@ def words(pilot):
     return [line[:78].rstrip() for line in seen(pilot).splitlines()]
 
 
+async def grown(pilot):
+    """Make the window large again, and wait until it can be typed into."""
+    await pilot.resize_terminal(80, 24)
+    await until(pilot, lambda: pilot.app.focused is pilot.app.chat.composer)
+
+
 def long_fold(turns):
     fold, seq = Fold(), 0
     for turn in range(1, turns + 1):
@@ -59,11 +65,11 @@ def test_a_window_that_is_too_small_says_so_and_loses_nothing(tmp_path, size):
         async with app_at(own_house(tmp_path, {"text": "Hello there."}), size) as pilot:
             if size[0] >= 20:
                 assert "too small" in " ".join(seen(pilot).split())
-            await pilot.resize_terminal(80, 24)
+            await grown(pilot)
             await say(pilot, "hi")
             await pilot.press(*"draft")
             await pilot.resize_terminal(*size)
-            await pilot.resize_terminal(80, 24)
+            await grown(pilot)
             await shows(pilot, "❯ hi")
             await pilot.press("s")
             assert pilot.app.chat.composer.text == "drafts"
