@@ -130,6 +130,12 @@ def _beginning(log: Path) -> tuple[bytes, Path]:
     return (found[1] if found else b"", log)
 
 
+def records(log: Path) -> list[dict[str, Any]]:
+    """What a log says that somebody may be writing to: its whole lines."""
+    whole, _, _ = log.read_bytes().rpartition(b"\n")
+    return [json.loads(line)["data"] for line in whole.splitlines()]
+
+
 class Terminal:
     """A program in a terminal: what it shows is read, what is typed is sent."""
 

@@ -1,10 +1,9 @@
 """Questions at a real terminal: several at once, a rule with its preview, plans and ask_user."""
 
-import json
 import time
 from typing import Any
 
-from cli_program import Program
+from cli_program import Program, records
 
 TOUCH = {"name": "shell", "arguments": {"command": "touch a.txt"}}
 
@@ -15,11 +14,9 @@ def writes(*names: str) -> dict[str, Any]:
 
 
 def answers(bridle: Program) -> list[tuple[Any, ...]]:
-    lines = bridle.logs()[-1].read_text().splitlines()
-    found = [json.loads(line)["data"] for line in lines]
     return [
         (one["callId"], one["allowed"], one.get("scope", "once"), one.get("word", ""))
-        for one in found
+        for one in records(bridle.logs()[-1])
         if one["type"] == "approval_answered"
     ]
 

@@ -2,14 +2,18 @@
 
 import json
 import os
+import secrets
 import signal
 import stat
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from cli_program import Program
+
+from bridle.cli.supervising import _secret
 
 SHELL = {"calls": [{"name": "shell", "arguments": {"command": "echo made > made.txt"}}]}
 SLEEP = {"calls": [{"name": "shell", "arguments": {"command": "sleep 600"}}]}
@@ -52,11 +56,10 @@ def ps(bridle: Program, *arguments: str):
 
 def until(bridle: Program, wanted, *arguments: str):
     """What `ps` says, once it says that."""
-    for _ in range(100):
-        found = ps(bridle, *arguments)
-        if wanted(found):
-            return found
-    raise AssertionError(found)
+    end = time.monotonic() + 30
+    while not wanted(found := ps(bridle, *arguments)):
+        assert time.monotonic() < end, found
+    return found
 
 
 def states(found) -> list[str]:
@@ -64,7 +67,7 @@ def states(found) -> list[str]:
 
 
 def test_a_prompt_in_the_background_is_done_without_us_and_the_process_goes_when_idle(background):
-    background.environ["BRIDLE_BACKGROUND_IDLE"] = "0.5"
+    background.environ["BRIDLE_BACKGROUND_IDLE"] = "2"  # who has started it comes sooner
     session = detach(background, "-m", background.script("Done."), "hi")
     [one] = until(background, lambda found: states(found) == ["done"], "--all")
     assert (one["id"], one["title"], one["background"]) == (session, "hi", True)
@@ -169,6 +172,21 @@ def test_two_at_once_start_one_process_and_another_environment_another(backgroun
     assert len(pids(background)) == 2
     detach(background, "-m", model, "--max-cost", "1", "hi")
     assert len(pids(background)) == 3
+
+
+def test_two_who_make_the_secret_at_once_have_the_same_whole_one(tmp_path, monkeypatch):
+    path, others, made = tmp_path / "secret", [], secrets.token_bytes
+
+    def meanwhile(count):
+        """Another process is at the same place, and faster."""
+        monkeypatch.setattr(secrets, "token_bytes", made)
+        others.append(_secret(path))
+        return made(count)
+
+    monkeypatch.setattr(secrets, "token_bytes", meanwhile)
+    assert [_secret(path)] == others == [path.read_bytes()]
+    assert (len(others[0]), stat.S_IMODE(path.stat().st_mode)) == (32, 0o600)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cli_program import Program, Terminal
+from cli_program import Program, Terminal, records
 
 WRITE = {"calls": [{"name": "write", "arguments": {"path": "b.txt", "content": "b\n"}}]}
 
@@ -32,8 +32,7 @@ def held(
 
 
 def data(bridle: Program, kind: str) -> list[dict]:
-    found = [json.loads(line)["data"] for line in bridle.logs()[0].read_text().splitlines()]
-    return [one for one in found if one["type"] == kind]
+    return [one for one in records(bridle.logs()[0]) if one["type"] == kind]
 
 
 def fifo(bridle: Program, name: str = "said") -> Path:
@@ -53,8 +52,8 @@ def test_a_prompt_for_a_held_session_runs_there_and_is_shown_here(bridle: Progra
         terminal.expect("(ada)")
         terminal.expect("Made.")
         terminal.expect("❯ ")
-        records = bridle.run("run", "--resume", session, "again", "--json")
-        lines = [json.loads(line) for line in records.stdout.splitlines()]
+        again = bridle.run("run", "--resume", session, "again", "--json")
+        lines = [json.loads(line) for line in again.stdout.splitlines()]
         assert lines[-1]["data"]["type"] == "turn_end"
         assert set(map(json.dumps, lines)) <= {
             json.dumps(json.loads(line)) for line in bridle.logs()[0].read_text().splitlines()
@@ -163,6 +162,7 @@ def test_ctrl_c_before_the_turn_leaves_what_somebody_else_runs_alone(bridle: Pro
         on.write_text("go\n")
         terminal.expect("First.")
         terminal.expect("Second.")
+        terminal.expect("❯ ")  # what is told is not over yet
     assert [one["reason"] for one in data(bridle, "turn_end")] == ["done"] * 3
 
 

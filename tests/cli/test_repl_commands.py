@@ -148,9 +148,8 @@ def test_a_question_of_a_background_session_is_answered_from_another_repl(backgr
     """A12: approvals show wherever the person is."""
     done = background.run("run", "--detach", "go", "-m", background.script(SHELL, "Made."))
     session = done.stdout.strip()
-    for _ in range(100):
-        if json.loads(background.run("approvals", "list", "--json").stdout):
-            break
+    while not json.loads(background.run("approvals", "list", "--json").stdout):
+        pass  # it has to come to its question first
     with background.terminal("repl", "-m", background.script("hi", name="other")) as terminal:
         terminal.expect("❯ ")
         terminal.type("hello\n")

@@ -39,10 +39,11 @@ def ends(bridle: Program) -> list[tuple[str, str]]:
 
 
 def sleeper(mark: str) -> int:
-    """The process that does nothing but sleep."""
-    words = f"sleep\0{mark}\0".encode()
-    (found,) = [one for one in marked(mark) if Path(f"/proc/{one}/cmdline").read_bytes() == words]
-    return found
+    """The process that does nothing but sleep, once it does: bash goes on before that."""
+    while not (found := marked(f"sleep\0{mark}\0")):
+        pass
+    (one,) = found
+    return one
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, *ENDING])

@@ -231,16 +231,22 @@ def _last(supervisor: Supervisor) -> str:
 
 def _secret(path: Path) -> bytes:
     """What makes the names say nothing about the keys that they stand for."""
-    with suppress(FileExistsError):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(32))
+    if not path.exists():
+        fresh = _fresh(path, secrets.token_bytes(32))
+        with suppress(FileExistsError):  # of two who make one the first counts, and it is whole
+            path.hardlink_to(fresh)
+        fresh.unlink()
     return path.read_bytes()[:64]
 
 
 def _write(path: Path, content: bytes) -> None:
+    _fresh(path, content).replace(path)
+
+
+def _fresh(path: Path, content: bytes) -> Path:
+    """A private file beside that one, with this in it."""
     fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
-    fresh.replace(path)
+    return fresh
