@@ -25,7 +25,7 @@ def words(pilot):
 async def grown(pilot):
     """Make the window large again, and wait until it can be typed into."""
     await pilot.resize_terminal(80, 24)
-    await until(pilot, lambda: pilot.app.focused is pilot.app.chat.composer)
+    await until(pilot, lambda: pilot.app.chat.composer.has_focus_within)
 
 
 def long_fold(turns):
