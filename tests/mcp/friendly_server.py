@@ -1,6 +1,5 @@
 """A well-meaning MCP server, written with the official SDK: `friendly_server.py stdio|PORT`."""
 
-import asyncio
 import base64
 import os
 import sys
@@ -25,7 +24,6 @@ async def count(to: int, ctx: Context) -> str:
     """Counts, and says how far it is."""
     for number in range(1, to + 1):
         await ctx.report_progress(number, to, f"at {number}")
-        await asyncio.sleep(0.12)
     return f"counted to {to}"
 
 

@@ -55,7 +55,7 @@ def is_gone(pid):
     """Has the process ended? One that nobody has buried yet has, too."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 

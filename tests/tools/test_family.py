@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from early_clock import TIME, out_of_time
 
 from bridle.events import Event, ToolOutputDelta
 from bridle.promises.tool import ToolContext, ToolResult
@@ -30,13 +31,13 @@ RUNAWAYS = {
 }
 
 
-def run(root: Path, command: str, **arguments: Any) -> ToolResult:
-    context: ToolContext[Any] = ToolContext(Workspace(root), "1")
-    return asyncio.run(Shell().execute({"command": command, **arguments}, context))
+def run(root: Path, command: str, **options: Any) -> ToolResult:
+    context: ToolContext[Any] = ToolContext(Workspace(root), "1", **options)
+    return asyncio.run(Shell().execute({"command": command, "timeout": TIME}, context))
 
 
 def pids(text: str) -> list[int]:
-    return [int(found) for found in re.findall(r"pid (\d+)", text)]
+    return [int(found) for found in re.findall(r"pid (\d+)\n", text)]
 
 
 def alive(pid: int) -> bool:
@@ -48,7 +49,7 @@ def alive(pid: int) -> bool:
 
 def until_gone(gone: Callable[[], bool]) -> None:
     """KILL has been sent; the kernel may need a moment to carry it out."""
-    for _ in range(500):
+    for _ in range(3000):
         if gone():
             return
         threading.Event().wait(0.01)
@@ -57,8 +58,8 @@ def until_gone(gone: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("runaway", RUNAWAYS.values(), ids=RUNAWAYS)
 def test_who_left_the_group_ends_when_the_time_is_over(tmp_path: Path, runaway: str) -> None:
-    found = run(tmp_path, f"{runaway} sleep 1000", timeout=1)
-    assert found.text.endswith("[timed out after 1 s; the command and its children were ended]")
+    found = run(tmp_path, f"{runaway} sleep 1000", emit=out_of_time(pids))
+    assert found.text.endswith("[timed out after 60 s; the command and its children were ended]")
     (pid,) = pids(found.text)
     until_gone(lambda: not alive(pid))
 
@@ -90,7 +91,16 @@ def test_who_left_the_group_ends_when_the_call_is_cancelled(tmp_path: Path, runa
 
 @pytest.mark.parametrize("runaway", ["setsid", "silent", "orphan", "stubborn"])
 def test_who_left_the_group_ends_with_a_command_that_ends(tmp_path: Path, runaway: str) -> None:
-    found = run(tmp_path, f"{RUNAWAYS[runaway]} sleep 0.3")
+    said: list[str] = []
+
+    def hear(event: Event) -> None:
+        assert isinstance(event, ToolOutputDelta)
+        said.append(event.text)
+        if pids("".join(said)):
+            (tmp_path / "go").touch()
+
+    until = "until [ -e go ]; do sleep 0.01; done"
+    found = run(tmp_path, f"{RUNAWAYS[runaway]} {until}", emit=hear)
     assert found.text.endswith("[exit code 0]")
     (pid,) = pids(found.text)
     until_gone(lambda: not alive(pid))

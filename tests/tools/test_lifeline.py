@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from early_clock import TIME, out_of_time
 
 from bridle.errors import ConfigError
 from bridle.promises.tool import ToolContext
@@ -72,7 +73,7 @@ def alive(mark: str) -> int:
 
 
 def until_gone(mark: str) -> None:
-    for _ in range(500):
+    for _ in range(3000):
         if alive(mark) == 0:
             return
         threading.Event().wait(0.01)
@@ -108,8 +109,8 @@ def test_a_cancel_leaves_no_process(tmp_path: Path, level: str, mark: str) -> No
 
 def test_the_end_of_its_time_leaves_no_process(tmp_path: Path, level: str, mark: str) -> None:
     """(M6, A13)"""
-    tool, context = shell(tmp_path, level)
-    found = asyncio.run(tool.execute({"command": command(mark), "timeout": 3}, context))
+    tool, context = shell(tmp_path, level, out_of_time(lambda said: "ready\n" in said))
+    found = asyncio.run(tool.execute({"command": command(mark), "timeout": TIME}, context))
     assert found.data["output"].startswith("ready\n")
     assert found.data["timed_out"] is True
     until_gone(mark)

@@ -11,21 +11,25 @@ _EVERY = 0.1  # seconds between two of them
 
 
 class Progress:
-    """Hears how far a call is, and says so, each line once."""
+    """Hears how far a call is, and says so, each line once, and that all is done in any case."""
 
     def __init__(self, context: ToolContext[Any]) -> None:
         self._context = context
         self._said = ""
         self._at = 0.0
         self._left = _MOST
+        self._whole = False  # was it said that all is done?
 
     async def hear(self, progress: float, total: float | None, message: str | None) -> None:
         """One notice, as the SDK hands it on."""
         now = time.monotonic()
         words = _words(progress, total, message)
-        if self._left <= 0 or words == self._said or now - self._at < _EVERY:
+        last = bool(total) and progress >= (total or 0) and not self._whole
+        too_soon = now - self._at < _EVERY and not last
+        if self._left <= 0 or words == self._said or too_soon:
             return
         self._said, self._at = words, now
+        self._whole = self._whole or last
         self._left -= 1
         self._context.say(f"{words}\n")
 
