@@ -3,7 +3,9 @@
 import asyncio
 import importlib
 import os
+import random
 import secrets
+import socket
 import sys
 from contextlib import aclosing, suppress
 from pathlib import Path
@@ -155,6 +157,20 @@ async def one_turn(replies, *tools, **rest):
 
 
 PYTHON = sys.executable
+
+
+def free_port():
+    """A port for a server that is started later, and perhaps twice.
+
+    It is below those that anybody is given by chance, and tests that run beside this one have
+    others to choose from: what was only tried is still free when it is wanted.
+    """
+    beside = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 16
+    for port in random.sample(range(20_000 + beside, 32_000, 16), 100):
+        with socket.socket() as trying, suppress(OSError):
+            trying.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 class Later:

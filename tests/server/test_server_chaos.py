@@ -9,10 +9,8 @@ import json
 import os
 import random
 import secrets
-import socket
 import subprocess
 from collections import Counter
-from contextlib import suppress
 
 import aiohttp
 import pytest
@@ -30,7 +28,7 @@ from bridle.stores.reading import SessionFolder
 from bridle.stores.verify import verify
 from bridle.testing import FakeAnthropic
 from nursery import begun
-from rig import SOAK, seeds
+from rig import SOAK, free_port, seeds
 
 SESSIONS = 3
 RULE = "allow: shell(mktemp effects/*)"  # a folder is another thing, so that somebody is asked
@@ -56,15 +54,6 @@ def _is_prompt(message):
     said = message["content"]
     kinds = [one["type"] for one in said] if isinstance(said, list) else ["text"]
     return message["role"] == "user" and "tool_result" not in kinds
-
-
-def free_port():
-    """A port that nobody is given by chance while the server is down: below those."""
-    for port in random.sample(range(20_000, 32_000), 100):
-        with socket.socket() as trying, suppress(OSError):
-            trying.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no port is free")
 
 
 async def started(folder, port, url):

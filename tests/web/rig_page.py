@@ -7,19 +7,19 @@ went elsewhere. Playwright keeps an event loop while it runs, so each file start
 
 import json
 import os
-import random
 import re
 import signal
-import socket
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
 
 from node.rig import package
 from nursery import begun
+from rig import free_port
 
 CHROMIUM = "/usr/bin/chromium"
 WIDE = {"width": 1280, "height": 860}
@@ -28,15 +28,6 @@ CODE = re.compile(r"(http://[\d.]+:(\d+))/#code=(\S+)")
 SLOW = 20_000  # milliseconds: for machines that do ten things at once
 
 expect.set_options(timeout=SLOW)
-
-
-def free_port():
-    """A port that nobody is given by chance while the server is down: below those."""
-    for port in random.sample(range(20_000, 32_000), 100):
-        with socket.socket() as trying, suppress(OSError):
-            trying.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no port is free")
 
 
 class Served:
@@ -114,14 +105,21 @@ class Served:
         )
         return json.loads(said.stdout)["token"]
 
-    def logs(self):
-        """The records of every session, by its id."""
-        found = {}
-        for path in (self.folder / "state" / "sessions").glob("*/log.jsonl"):
-            found[path.parent.name] = [
-                json.loads(line)["data"] for line in path.read_text().splitlines()
-            ]
-        return found
+    def recorded(self, session, kind, count=1):
+        """The records of that kind in a session's log, once there are so many of them.
+
+        What a page shows may be on its way to the disk still.
+        """
+        path = self.folder / "state" / "sessions" / session / "log.jsonl"
+        deadline = time.monotonic() + SLOW / 1000
+        while True:
+            whole, _, _ = path.read_bytes().rpartition(b"\n")  # a line may be half written
+            records = [json.loads(line)["data"] for line in whole.splitlines()]
+            found = [one for one in records if one["type"] == kind]
+            if len(found) >= count:
+                return found
+            assert time.monotonic() < deadline, [one["type"] for one in records]
+            time.sleep(0.02)
 
 
 class Window:
@@ -171,6 +169,10 @@ class Window:
         self.composer.fill(text)
         self.composer.press("Enter")
 
+    def has_ended(self, turns=1):
+        """Wait until so many turns are over: their words are shown before that."""
+        expect(self.page.locator(".account-line")).to_have_count(turns)
+
     def question(self, name=""):
         return self.page.locator(".feed section.question").filter(has_text=name)
 
@@ -190,6 +192,14 @@ class Window:
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         bad = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
         return [(one["id"], [node["html"][:160] for node in one["nodes"]]) for one in bad]
+
+
+def until(page, wanted):
+    """Let the page go on until that holds: what it asks the network for leaves when it leaves."""
+    deadline = time.monotonic() + SLOW / 1000
+    while not wanted():
+        assert time.monotonic() < deadline, "that did not come to pass"
+        page.wait_for_timeout(10)
 
 
 @contextmanager

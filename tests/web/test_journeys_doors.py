@@ -54,6 +54,7 @@ def test_what_a_neighbour_on_another_port_is_sent_opens_nothing(serve, window):
     assert answer.status == 401
     me.begin("hello")
     expect(me.feed).to_contain_text("Hi.")
+    me.has_ended()
     for form, ending in (("Export as Markdown", ".md"), ("Export the log", ".jsonl")):
         me.page.get_by_role("button", name="More to do with this session").click()
         with me.page.expect_download() as found:
@@ -118,6 +119,7 @@ def test_the_first_prompt_has_history_and_files_too(serve, window):
     me.begin("say hi")
     expect(me.feed).to_contain_text("Hi.")
     me.page.goto(f"{me.served.url}/#/")
+    expect(me.page.get_by_role("heading", name="What shall be done?")).to_be_visible()
     field = me.page.get_by_role("textbox", name="Say what shall be done")
     field.press("ArrowUp")
     expect(field).to_have_value("say hi")

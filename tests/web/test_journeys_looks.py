@@ -1,5 +1,7 @@
 """How the page looks and reads: light and dark, on a phone, and to a screen reader (axe-core)."""
 
+import os
+
 import pytest
 from playwright.sync_api import expect
 
@@ -86,9 +88,11 @@ def test_two_columns_are_remembered(serve, window):
 
 
 def test_a_reader_is_told_what_is_finished_and_not_every_word(serve, window):
-    served = serve([say(SPOKEN, pause=0.06)])
+    served = serve([say("", ("shell", {"command": "cat gate"})), say(SPOKEN, pause=0.06)], {})
+    os.mkfifo(gate := served.workspace / "gate")
     me = window(served)
     me.begin("speak")
+    expect(me.page.locator(".call-status")).to_have_text("running")
     status = me.page.locator(".conversation > [role=status]")
     heard = me.page.evaluate_handle(
         """() => { const heard = []; const box = document.querySelector('.conversation');
@@ -97,6 +101,7 @@ def test_a_reader_is_told_what_is_finished_and_not_every_word(serve, window):
           if (said && heard.at(-1) !== said) heard.push(said);
         }).observe(box, {subtree: true, childList: true, characterData: true}); return heard; }"""
     )
+    gate.write_text("")  # only now it speaks: somebody listens from the first word on
     expect(status).to_have_text(SPOKEN)
     assert heard.json_value() == [SPOKEN]
-    assert me.page.get_by_role("article").count() == 3
+    expect(me.page.get_by_role("article")).to_have_count(4)

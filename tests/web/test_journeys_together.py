@@ -33,7 +33,7 @@ def test_the_first_answer_wins_and_both_windows_agree(serve, window):
     for one in (me, bob):
         expect(one.feed).to_contain_text(LAST)
         expect(one.question()).to_have_count(0)
-    answers = [one for one in served.logs()[session] if one["type"] == "approval_answered"]
+    answers = served.recorded(session, "approval_answered")
     assert [(one["by"], one["allowed"]) for one in answers] == [("bob", True)]
     expect(bob.page.locator("#composer")).to_have_count(0)  # who may answer may not drive
 
@@ -52,7 +52,7 @@ def test_of_two_answers_at_once_one_counts_and_the_other_is_told(serve, window):
     bob.question("edit").get_by_role("button", name="Yes, once").click()
     expect(bob.page.locator(".toasts")).not_to_be_empty()
     assert (served.workspace / "basket.py").read_text() == BASKET
-    answers = [one for one in served.logs()[session] if one["type"] == "approval_answered"]
+    answers = served.recorded(session, "approval_answered")
     assert [(one.get("by", "me"), one["allowed"]) for one in answers] == [("me", False)]
 
 
@@ -69,10 +69,11 @@ def test_a_reload_in_the_middle_of_a_reply_loses_and_repeats_nothing(serve, wind
 
 
 def test_a_reply_that_is_cut_off_by_a_kill_is_kept_as_far_as_it_came(serve, window):
-    served = serve([say(LONG, pause=0.02)])
+    served = serve([say(LONG, pause=600, chunk=LONG.index("word30"))])  # and the rest never comes
     me = window(served)
-    me.begin("say many words")
+    session = me.begin("say many words")
     expect(me.feed).to_contain_text("word20")
+    assert "word20" in str(served.recorded(session, "event"))  # and it is on the disk, too
     served.kill()
     expect(me.page.locator(".line")).to_contain_text("Reconnecting")
     served.say([say("All of it this time.")])
@@ -90,6 +91,7 @@ def test_a_server_that_is_killed_comes_back_and_the_page_goes_on_by_itself(serve
     me = window(served)
     session = me.begin(PROMPT)
     expect(me.question("edit")).to_be_visible()
+    served.recorded(session, "approval_asked")
     served.kill()
     expect(me.page.locator(".line")).to_contain_text("Reconnecting")
     served.say([say(LAST)])  # what the model would have said next
@@ -98,8 +100,8 @@ def test_a_server_that_is_killed_comes_back_and_the_page_goes_on_by_itself(serve
     me.question("edit").get_by_role("button", name="Yes, once").click()
     expect(me.feed).to_contain_text(LAST)
     assert (served.workspace / "basket.py").read_text() == BASKET.replace("/ 10\n", "/ 100\n")
-    seqs = [one["type"] for one in served.logs()[session]]
-    assert seqs.count("intent") == 2  # one read, one edit: nothing ran twice
+    me.has_ended()
+    assert len(served.recorded(session, "intent", 2)) == 2  # one read, one edit: none ran twice
     me.is_well()
 
 
@@ -108,6 +110,7 @@ def test_an_older_session_is_found_by_search_and_goes_on_where_it_stood(serve, w
     me = window(served)
     session = me.begin("count the saddles")
     expect(me.feed).to_contain_text("The answer is 42")
+    me.has_ended()
     served.stop()
     served.say([say("Then there are 43.")])
     served.start()

@@ -1,10 +1,23 @@
 """Journeys inside a turn and back out of it: live output, stop, rewind, copy, side by side."""
 
 import os
+import re
 
 from playwright.sync_api import expect
 
+from web.rig_page import until
 from web.stories import FILES, LAST, MEND, PROMPT, say
+
+AT_REST = """one => new Promise((done) => {
+  let [before, frames] = [-1, 0];
+  const look = () => {
+    frames = one.scrollTop === before ? frames + 1 : 0;
+    before = one.scrollTop;
+    if (frames < 10) requestAnimationFrame(look);
+    else done(before);
+  };
+  look();
+})"""  # a wheel goes on turning for some frames
 
 
 def test_a_command_is_heard_while_it_runs_and_can_be_stopped(serve, window):
@@ -53,9 +66,12 @@ def test_what_is_written_while_a_prompt_is_on_its_way_is_kept(serve, window):
     expect(me.page.locator(".hint")).to_contain_text("Sending: two")
     me.send("three")
     me.composer.fill("half a thought")
+    until(me.page, lambda: held)
     assert len(held) == 1
     held.pop().continue_()
     expect(me.page.locator(".hint")).to_contain_text("Sending: three")
+    until(me.page, lambda: held)
+    held.pop().continue_()
     me.page.unroute("**/chat")
     expect(me.feed).to_contain_text("Third.")
     expect(me.composer).to_have_value("half a thought")
@@ -72,6 +88,7 @@ def test_a_rewind_folds_what_it_takes_back_and_keeps_it_to_look_at(serve, window
     expect(me.feed).to_contain_text("First answer.")
     me.send("two")
     expect(me.feed).to_contain_text("Second answer.")
+    me.has_ended(2)
     me.page.get_by_role("button", name="What to do with this reply").first.click()
     me.page.get_by_role("menuitem", name="Rewind to here").click()
     me.page.get_by_role("dialog").get_by_role("button", name="Rewind").click()
@@ -91,6 +108,7 @@ def test_code_is_coloured_and_copied_as_it_was_written(serve, window):
     me = window(served, permissions=["clipboard-read", "clipboard-write"])
     me.begin("code, please")
     expect(me.page.locator(".md-code .hljs-keyword").first).to_have_text("def")
+    me.has_ended()
     me.page.get_by_role("button", name="Copy the python block").click()
     expect(me.page.locator(".md-copy")).to_have_text("Copied")
     assert me.page.evaluate("navigator.clipboard.readText()") == code
@@ -101,7 +119,9 @@ def test_who_scrolls_up_stays_there_while_it_streams_and_follows_again_when_they
     serve, window
 ):
     lines = "\n\n".join(f"Line {number} of many." for number in range(150))
-    served = serve([say(lines, pause=0.03, chunk=20)])
+    wait = ("shell", {"command": "cat gate"})
+    served = serve([say(lines, wait, pause=0.03, chunk=20), say("Over.")], {})
+    os.mkfifo(gate := served.workspace / "gate")  # the turn goes on until somebody opens it
     me = window(served)
     me.begin("say a lot")
     feed = me.page.locator(".feed")
@@ -110,11 +130,12 @@ def test_who_scrolls_up_stays_there_while_it_streams_and_follows_again_when_they
     me.page.mouse.wheel(0, -500)
     follow = me.page.get_by_role("button", name="Follow")
     expect(follow).to_be_visible()
-    here = feed.evaluate("one => one.scrollTop")
+    here = feed.evaluate(AT_REST)
     expect(me.feed).to_contain_text("Line 80 of many.")
     assert feed.evaluate("one => one.scrollTop") == here
     follow.click()
     expect(me.feed).to_contain_text("Line 149 of many.")
+    gate.write_text("")
     expect(me.page.locator(".account-line")).to_be_in_viewport()
     expect(me.page.locator(".newest")).to_have_count(0)
 
@@ -126,8 +147,8 @@ def test_work_that_is_handed_on_is_a_card_that_leads_to_its_session(serve, windo
     parent = me.begin("have somebody look")
     expect(me.feed).to_contain_text("None, it says.")
     me.feed.get_by_role("button", name="Child session").click()
+    expect(me.page).not_to_have_url(re.compile(parent))
     expect(me.feed).to_contain_text("I am the child: there are none.")
-    assert me.session != parent
     me.page.go_back()
     expect(me.feed).to_contain_text("None, it says.")
     me.is_well()
@@ -139,6 +160,7 @@ def test_a_question_of_the_past_is_shown_and_cannot_be_answered_there(serve, win
     me.begin(PROMPT)
     me.question("edit").get_by_role("button", name="Yes, once").click()
     expect(me.feed).to_contain_text(LAST)
+    me.has_ended()
     me.page.get_by_role("button", name="Timeline").click()
     slider = me.page.get_by_role("slider", name="Timeline")
     while "question" not in slider.get_attribute("aria-valuetext"):

@@ -6,6 +6,8 @@ from playwright.sync_api import expect
 
 from web.stories import BASKET, EDIT, FILES, LAST, MEND, PROMPT, say
 
+CLOCK = "now => { performance.now = () => now; }"  # the page's: it stands until it is set again
+
 
 def test_the_first_start_signs_in_with_the_code_once_and_keeps_no_trace_of_it(serve, window):
     served = serve(MEND)
@@ -39,7 +41,7 @@ def test_a_prompt_streams_asks_with_a_diff_and_gives_a_result(serve, window):
     expect(me.feed).to_contain_text("Allowed by you")
     expect(me.page.locator(".account-line")).to_contain_text("Done")
     assert (served.workspace / "basket.py").read_text() == BASKET.replace("/ 10\n", "/ 100\n")
-    answers = [one for one in served.logs()[session] if one["type"] == "approval_answered"]
+    answers = served.recorded(session, "approval_answered")
     assert [(one["allowed"], one.get("scope", "once")) for one in answers] == [(True, "once")]
     me.is_well()
 
@@ -54,7 +56,8 @@ def test_a_no_with_a_word_reaches_the_model_and_changes_nothing(serve, window):
     expect(me.feed).to_contain_text("As you wish.")
     expect(me.feed).to_contain_text("Refused by you")
     assert (served.workspace / "basket.py").read_text() == BASKET
-    results = [one["result"]["text"] for one in served.logs()[session] if one.get("role") == "tool"]
+    said = served.recorded(session, "message", 4)
+    results = [one["result"]["text"] for one in said if one["role"] == "tool"]
     assert results == ["not permitted: the answer was no: use a constant"]
 
 
@@ -72,14 +75,16 @@ def test_everything_can_be_done_with_keys_alone(serve, window):
     keys.press("y")  # in the composer a letter is a letter
     expect(me.composer).to_have_value("y")
     keys.press("Backspace")
+    me.page.evaluate(CLOCK, 1000)
     keys.press("Shift+Tab")
     keys.press("q")
     expect(me.question("edit")).to_be_focused()
     keys.press("y")  # typed ahead: the question has only just got the focus
     expect(me.question("edit").get_by_role("button", name="Yes, once")).to_be_enabled()
-    me.page.wait_for_timeout(700)
+    me.page.evaluate(CLOCK, 1600)
     keys.press("y")
     expect(me.feed).to_contain_text(LAST)
+    me.has_ended()
     keys.press("u")
     expect(me.page.get_by_role("dialog")).to_contain_text("Undo turn 1?")
     keys.press("Enter")
@@ -111,6 +116,7 @@ def test_a_fork_goes_on_from_a_message_and_leaves_the_first_as_it_was(serve, win
     expect(me.feed).to_contain_text("First answer.")
     me.send("two")
     expect(me.feed).to_contain_text("Second answer.")
+    me.has_ended(2)
     me.page.get_by_role("button", name="What to do with this reply").first.click()
     me.page.get_by_role("menuitem", name="Fork from here").click()
     expect(me.page).not_to_have_url(re.compile(first))
@@ -118,6 +124,6 @@ def test_a_fork_goes_on_from_a_message_and_leaves_the_first_as_it_was(serve, win
     expect(me.feed).not_to_contain_text("Second answer.")
     me.send("three")
     expect(me.feed).to_contain_text("Another way.")
-    prompts = [one["content"] for one in served.logs()[first] if one["type"] == "user_prompt"]
+    prompts = [one["content"] for one in served.recorded(first, "user_prompt", 2)]
     assert prompts == ["one", "two"]
     me.is_well()

@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from web.rig_page import PHONE
+from web.rig_page import PHONE, until
 
 
 def test_sign_in_add_list_complete_ambiguous_and_delete_with_confirmation(window):
@@ -142,6 +142,7 @@ def test_what_is_written_while_an_answer_is_on_its_way_is_said_next(window):
     expect(me.field).to_have_value("")
     expect(me.log.locator(".line.user")).to_have_count(3)
     expect(me.log.locator(".line.waiting")).to_have_count(3)
+    until(me.page, lambda: held)
     assert len(held) == 1  # the others wait for it
     held[0].continue_()
     answers = me.log.locator(".line.assistant")
@@ -163,7 +164,8 @@ def test_who_leaves_before_the_answer_finds_it_where_it_was_asked(window):
     me.say("add three")
     names = me.page.get_by_role("navigation", name="Conversations")
     names.get_by_role("button", name="add one", exact=True).click()
-    expect(me.log.locator(".line")).to_have_count(2)
+    expect(me.log.locator(".line").first).to_contain_text("add one")
+    until(me.page, lambda: held)
     held[0].continue_()
     expect(me.log.locator(".line.assistant").last).to_contain_text("Added 'two'")
     assert me.page.url == first
