@@ -6,7 +6,7 @@ lends, made by hand: it says what was emitted, asked, finished.
 
 import asyncio
 import os
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -173,7 +173,11 @@ def programs(folder):
 
 def command_lines(folder):
     """What anybody on the machine can read of the program's family."""
-    return [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in programs(folder)]
+    found = []
+    for pid in programs(folder):
+        with suppress(OSError):  # it may end while we look
+            found.append(Path(f"/proc/{pid}/cmdline").read_bytes())
+    return found
 
 
 async def until(found, seconds=30.0):

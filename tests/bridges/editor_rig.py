@@ -99,6 +99,10 @@ class Editor:
         found = [one for one in self.updates if one["sessionUpdate"] == kind]
         return "".join(one["content"]["text"] for one in found)
 
+    def outputs(self):
+        """The updates of calls that run: not what is to run, but what it says."""
+        return [one for one in self.told("tool_call_update") if one["status"] == "in_progress"]
+
     def told(self, *kinds):
         """The updates of those kinds."""
         return [one for one in self.updates if one["sessionUpdate"] in kinds]

@@ -1,5 +1,6 @@
 """`bridle acp` at a real editor's client: the official TypeScript library, over real pipes."""
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bridges.editor_rig import editor, quick_editor
+from cli import cli_program
 from cli.cli_program import Program
 from rig import run
 
@@ -23,8 +25,7 @@ def bridle(tmp_path):
 
 def records(bridle, kind):
     (log,) = bridle.logs()
-    found = [json.loads(line)["data"] for line in log.read_text().splitlines()]
-    return [one for one in found if one["type"] == kind]
+    return [one for one in cli_program.records(log) if one["type"] == kind]
 
 
 async def begun(one, bridle, **more):
@@ -186,6 +187,8 @@ def test_after_a_restart_the_session_is_loaded_and_its_question_stands(bridle, s
             replayed = list(one.updates)
             one.answer(question, "allow_once")
             await one.until(lambda: "Done." in one.said())
+            while not records(bridle, "turn_end"):  # noqa: ASYNC110 - who loaded it is not told
+                await asyncio.sleep(0.01)
             await one.ask("session/close", sessionId=session)
             return one, listed, replayed
 

@@ -66,7 +66,7 @@ def test_when_the_editor_goes_nothing_of_its_turn_runs_on(bridle):
             where = {"cwd": str(bridle.workspace), "mcpServers": []}
             session = (await one.ask("session/new", **where))["sessionId"]
             one.prompt(session, "go")
-            await one.until(lambda: "begun" in json.dumps(one.told("tool_call_update")))
+            await one.until(lambda: "begun" in json.dumps(one.outputs()))
             assert marked(mark) != []
         return one
 

@@ -21,9 +21,18 @@ from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reading import SessionFolder
 from bridle.usage import Usage
 
-TODAY = datetime.now(UTC).date()
-NOW = f"{TODAY}T00:00:01.000Z"
-BEFORE = f"{TODAY - timedelta(days=1)}T23:59:59.000Z"
+
+def today():
+    """Looked at when it is needed: all the others may have been done yesterday."""
+    return datetime.now(UTC).date()
+
+
+def now():
+    return f"{today()}T00:00:01.000Z"
+
+
+def before():
+    return f"{today() - timedelta(days=1)}T23:59:59.000Z"
 
 
 class Log:
@@ -34,14 +43,14 @@ class Log:
         self.path.parent.mkdir(parents=True)
         self.seq, self.hash = 0, ""
 
-    def add(self, event, when=NOW):
+    def add(self, event, when=""):
         self.seq += 1
-        line, self.hash = encode_line(self.seq, when, encode_data(event), self.hash)
+        line, self.hash = encode_line(self.seq, when or now(), encode_data(event), self.hash)
         with self.path.open("ab") as file:
             file.write(line)
         return line
 
-    def use(self, tokens, cost=0.0, when=NOW):
+    def use(self, tokens, cost=0.0, when=""):
         return self.add(UsageReported(Usage(tokens, 0), "m", cost), when)
 
 
@@ -51,14 +60,14 @@ def reserve(day, who, tokens=0, money=0.0, limit_tokens=0, limit_money=0.0):
 
 def test_the_use_of_all_sessions_on_that_day_is_summed_up(state):
     one, two = Log(state, "one"), Log(state, "two")
-    one.use(5, 0.5, BEFORE)
+    one.use(5, 0.5, before())
     one.use(10, 0.25)
     one.add(UsageReported(Usage(100, 20, 30, 40), "m", 0.25))
     two.use(1, None)
     day = Day(state)
-    assert day.spent() == day.spent(TODAY) == Spent(201, 0.5, 1)
-    assert day.spent(TODAY - timedelta(days=1)) == Spent(5, 0.5, 0)
-    assert day.spent(TODAY - timedelta(days=2)) == Spent()
+    assert day.spent() == day.spent(today()) == Spent(201, 0.5, 1)
+    assert day.spent(today() - timedelta(days=1)) == Spent(5, 0.5, 0)
+    assert day.spent(today() - timedelta(days=2)) == Spent()
     assert Day(state / "nowhere").spent() == Spent()
 
 
@@ -90,7 +99,7 @@ def test_a_log_that_was_cut_is_read_from_its_beginning(state):
 
 def test_content_that_looks_like_use_is_content(state):
     log = Log(state, "s")
-    fake = {"seq": 1, "timestamp": NOW, "data": {"type": "usage", "usage": {"inputTokens": 9}}}
+    fake = {"seq": 1, "timestamp": now(), "data": {"type": "usage", "usage": {"inputTokens": 9}}}
     text = "\n" + json.dumps(fake, separators=(",", ":")) + "\n"
     log.add(ToolResultEvent(ToolOutput("c", text, data=fake)))
     log.add(TextDelta(text))

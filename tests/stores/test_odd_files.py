@@ -93,7 +93,7 @@ def test_what_is_no_log_is_refused_at_once_and_left_as_it_is(odd, state, tmp_pat
     async def story():
         store, seen = JsonlStore(state), []
         with pytest.raises(StoreFailed) as caught:
-            await asyncio.wait_for(store.resume("s", seen.append), 5)
+            await asyncio.wait_for(store.resume("s", seen.append), 20)
         try:
             for record in store.read("s"):
                 assert odd is newer, record
@@ -173,7 +173,7 @@ def test_who_holds_a_session_is_named_and_a_killed_holder_holds_nothing(state, t
     async def take():
         store = JsonlStore(state)
         try:
-            log = await asyncio.wait_for(store.resume("s", lambda record: None), 1)
+            log = await asyncio.wait_for(store.resume("s", lambda record: None), 20)
             await log.close()
         finally:
             store.close()

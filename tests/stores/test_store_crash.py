@@ -89,8 +89,10 @@ def test_another_process_is_locked_out_and_told_by_whom_until_that_is_killed(sta
             with pytest.raises(
                 SessionLocked, match=rf"process {child.pid} \(python[\d.]*\)$"
             ) as caught:
-                await asyncio.wait_for(store.resume(session_id, lambda record: None), 1)
-            reading = [record.seq for record in store.read(session_id)]
+                await asyncio.wait_for(store.resume(session_id, lambda record: None), 20)
+            reading = []
+            while len(reading) < 3:  # of the third nobody was told yet
+                reading = [record.seq for record in store.read(session_id)]
             child.send_signal(signal.SIGKILL)
             child.wait()
             log = await store.resume(session_id, lambda record: None)

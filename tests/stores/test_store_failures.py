@@ -264,7 +264,7 @@ def test_who_settles_a_log_while_it_closes_is_answered(state):
 
         late = asyncio.create_task(settle())
         await log.close()
-        await asyncio.wait([late], timeout=5)
+        await asyncio.wait([late], timeout=20)
         store.close()
         assert late.done()
         refused = isinstance(late.exception(), StoreFailed)
