@@ -119,8 +119,9 @@ def test_without_colours_no_colour_is_shown(tmp_path, monkeypatch):
             await shows(pilot, "typed")
             found = styles_of(pilot.app.screen)
             assert not [one for one in found if one.color or one.bgcolor]
-            assert any(one.reverse for one in found)  # the cursor
             assert any(one.dim for one in found)
+            screen = pilot.app.screen
+            await until(pilot, lambda: any(one.reverse for one in styles_of(screen)))  # it blinks
             await pilot.press("f1")  # the keys, on a page of their own
             await until(pilot, lambda: pilot.app.screen is not pilot.app.chat)
             await pilot.pause()
