@@ -171,3 +171,49 @@ def test_a_question_of_the_past_is_shown_and_cannot_be_answered_there(serve, win
     expect(me.question().locator("td.row-new mark")).to_have_text("100")
     expect(me.question().get_by_role("button", name="Yes")).to_have_count(0)
     me.is_well()
+
+
+FIRST_MOMENT = """new MutationObserver((_, seen) => {
+  if (!document.querySelector('.conversation')) return;
+  seen.disconnect();
+  const key = {key: 'f', ctrlKey: true, bubbles: true, cancelable: true};
+  document.body.dispatchEvent(new KeyboardEvent('keydown', key));
+}).observe(document, {subtree: true, childList: true})"""
+
+
+def test_a_key_counts_from_the_moment_in_which_the_conversation_is_there(serve, window):
+    served = serve([say("Hi.")])
+    me = window(served)
+    me.begin("hello")
+    me.has_ended()
+    me.page.add_init_script(FIRST_MOMENT)
+    me.page.reload()
+    expect(me.page.get_by_role("searchbox", name="Find in this conversation")).to_be_visible()
+    me.is_well()
+
+
+QUICKLY = """slider => {
+  const told = [];
+  const press = () => slider.dispatchEvent(
+    new KeyboardEvent('keydown', {key: 'ArrowLeft', bubbles: true, cancelable: true}));
+  new MutationObserver((_, seen) => {
+    told.push(slider.getAttribute('aria-valuetext'));
+    if (told.length < 4) press();
+    else seen.disconnect();
+  }).observe(slider, {attributes: true, attributeFilter: ['aria-valuetext']});
+  press();
+  return told;
+}"""  # the next key in the moment in which the one before shows
+
+
+def test_no_key_of_the_timeline_is_lost_however_quickly_they_come(serve, window):
+    served = serve(MEND, FILES, "--mode", "edits")
+    me = window(served)
+    me.begin(PROMPT)
+    me.has_ended()
+    me.page.get_by_role("button", name="Timeline").click()
+    slider = me.page.get_by_role("slider", name="Timeline")
+    told = slider.evaluate_handle(QUICKLY)
+    until(me.page, lambda: len(told.json_value()) == 4)
+    assert len(set(told.json_value())) == 4
+    me.is_well()

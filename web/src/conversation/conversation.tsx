@@ -1,7 +1,7 @@
 // The conversation: a long feed of entries, with what helps to move in it.
 
 import type { JSX } from "preact";
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ConversationProps, View } from "../state/model.ts";
 import { Announcer } from "./announcer.tsx";
 import { entriesOf, entryAt, estimate, type Entries } from "./entries.ts";
@@ -94,9 +94,10 @@ function useTarget(target: number, entries: Entries, feed: { readonly current: F
   return entry?.key ?? "";
 }
 
-/** Ctrl+F opens our own search; pressed again there, the browser's opens. */
+/** Ctrl+F opens our own search; pressed again there, the browser's opens. It does from the moment in
+ *  which the conversation is there, and not some frames later. */
 function useFindKey(open: () => void, isOpen: boolean): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       const wanted = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key === "f";
       if (!wanted || isOpen) return;
@@ -112,7 +113,7 @@ function useFindKey(open: () => void, isOpen: boolean): void {
 function useQuestionKey(entries: Entries, feed: { readonly current: Feed | null }): void {
   const known = useRef(entries);
   known.current = entries;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (event.key !== "q" || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
       if ((event.target as Element).closest?.("input, textarea, select, dialog, [role=dialog]")) return;

@@ -1,7 +1,7 @@
 // The timeline: the whole session on a slim line, to go back to any record of it and look.
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Mark, TimelineProps, View } from "../state/model.ts";
 import { clock } from "../text/words.ts";
 import { costLine, nearest, stepped, TALL, ticks, told, WIDE, x } from "./strip.ts";
@@ -14,7 +14,7 @@ export function Timeline({ view, at, actions }: TimelineProps): JSX.Element | nu
   const line = useRef<HTMLDivElement>(null);
   const frame = useRef(0);
   const wanted = useRef(at); // what was asked for last: keys come faster than the past is shown
-  useEffect(() => void (wanted.current = at), [at]);
+  useLayoutEffect(() => void (wanted.current = at), [at]); // at once: a key may come before the next frame
   if (view.marks.length < 2) return null;
   const markAt = (event: PointerEvent) => {
     const box = line.current!.getBoundingClientRect();
