@@ -105,21 +105,12 @@ class Served:
         )
         return json.loads(said.stdout)["token"]
 
-    def recorded(self, session, kind, count=1):
-        """The records of that kind in a session's log, once there are so many of them.
-
-        What a page shows may be on its way to the disk still.
-        """
+    def recorded(self, session, kind):
+        """The records of that kind in a session's log. What a page shows is written already."""
         path = self.folder / "state" / "sessions" / session / "log.jsonl"
-        deadline = time.monotonic() + SLOW / 1000
-        while True:
-            whole, _, _ = path.read_bytes().rpartition(b"\n")  # a line may be half written
-            records = [json.loads(line)["data"] for line in whole.splitlines()]
-            found = [one for one in records if one["type"] == kind]
-            if len(found) >= count:
-                return found
-            assert time.monotonic() < deadline, [one["type"] for one in records]
-            time.sleep(0.02)
+        whole, _, _ = path.read_bytes().rpartition(b"\n")  # one may be half written in this moment
+        records = [json.loads(line)["data"] for line in whole.splitlines()]
+        return [one for one in records if one["type"] == kind]
 
 
 class Window:

@@ -56,7 +56,7 @@ def test_a_no_with_a_word_reaches_the_model_and_changes_nothing(serve, window):
     expect(me.feed).to_contain_text("As you wish.")
     expect(me.feed).to_contain_text("Refused by you")
     assert (served.workspace / "basket.py").read_text() == BASKET
-    said = served.recorded(session, "message", 4)
+    said = served.recorded(session, "message")
     results = [one["result"]["text"] for one in said if one["role"] == "tool"]
     assert results == ["not permitted: the answer was no: use a constant"]
 
@@ -124,6 +124,6 @@ def test_a_fork_goes_on_from_a_message_and_leaves_the_first_as_it_was(serve, win
     expect(me.feed).not_to_contain_text("Second answer.")
     me.send("three")
     expect(me.feed).to_contain_text("Another way.")
-    prompts = [one["content"] for one in served.recorded(first, "user_prompt", 2)]
+    prompts = [one["content"] for one in served.recorded(first, "user_prompt")]
     assert prompts == ["one", "two"]
     me.is_well()
