@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE = 20.0  # seconds until a test that waits in vain gives up
+PATIENCE = 30.0  # seconds until a test that waits in vain gives up
 PAUSE = 0.7  # seconds that a person looks at a question: before that it takes no key
 _AROUND = '"$@"; echo "left with $?"; exec cat >/dev/null'
 _CONFIG = "set -g status off\nset -g escape-time 0\nset -g default-terminal tmux-256color\n"
@@ -54,9 +54,11 @@ class Place:
         return sorted(one.name for one in folder.iterdir()) if folder.exists() else []
 
     def records(self, session: str) -> list[dict[str, object]]:
-        """What the log of a session says."""
-        log = self.state / "sessions" / session / "log.jsonl"
-        return [json.loads(line) for line in log.read_text().splitlines()]
+        """What the log of a session says in whole lines: somebody may be writing to it."""
+        whole, _, _ = (
+            (self.state / "sessions" / session / "log.jsonl").read_bytes().rpartition(b"\n")
+        )
+        return [json.loads(line) for line in whole.splitlines()]
 
 
 class Terminal:
@@ -145,11 +147,13 @@ class Terminal:
                 time.sleep(0.05)
         return seen
 
+    def rests(self) -> str:
+        """Wait until no turn runs: what was said last stands there before its turn is over."""
+        return self.until_gone("Esc stops")
+
     def leave(self) -> str:
-        """Ctrl-C twice; what is left on the terminal."""
-        self.press("C-c")
-        self.until("again leaves")
-        self.press("C-c")
+        """Ctrl-C twice, in the time that counts as that; what is left on the terminal."""
+        self.press("C-c", "C-c")
         return self.until_over()
 
     def resize(self, width: int, height: int) -> None:

@@ -32,10 +32,12 @@ def test_a_session_on_a_server_is_begun_answered_and_gone_on_with(place, open_te
     second.answer("y", "may this run?")
     for window in (first, second):
         window.until("Made over there.")
+        window.rests()
     assert (place.workspace / "made.txt").exists()
     assert f"bridle attach {url} {session}" in first.leave()
     second.say("are you there")
     second.until("Still here.")
+    second.rests()
     second.leave()
     assert ends(place, session) == ["done", "done"]
 

@@ -44,9 +44,7 @@ def test_typed_ahead_keys_answer_nothing(place, open_terminal):
     model = place.script({"calls": [shell("touch made.txt")]}, {"text": "Done."})
     screen = open_terminal("bridle", "--model", model)
     screen.until("Ask for something")
-    screen.type("go")
-    screen.press("Enter")
-    screen.type("yyyyyyyy")
+    screen.press("g", "o", "Enter", *"yyyyyyyy")  # all at once: before anything is asked
     screen.until("may this run?")
     assert not (place.workspace / "made.txt").exists()
     screen.leave()
@@ -66,6 +64,7 @@ def test_esc_stops_in_the_middle_and_the_session_is_usable_at_once(place, open_t
     screen.until("■ stopped")
     screen.say("are you there")
     screen.until("Here I am again.")
+    screen.rests()
     screen.leave()
     [session] = place.sessions()
     ends = [one["data"] for one in place.records(session) if one["data"]["type"] == "turn_end"]
@@ -129,6 +128,7 @@ def test_undo_shows_what_it_would_do_and_puts_it_back(place, open_terminal):
     screen.until("Ask for something")
     screen.say("change it")
     screen.until("Changed it.")
+    screen.rests()
     assert (place.workspace / "a.txt").read_text() == "changed\n"
     screen.say("/undo")
     screen.until("Undo turn 1", "+as it was")

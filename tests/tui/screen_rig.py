@@ -1,8 +1,11 @@
 """The whole screen in a test: a real house with a scripted model, keys, and what is seen."""
 
 from contextlib import asynccontextmanager
+from time import monotonic
 
 from bridle.tui.app import BridleApp
+
+PATIENCE = 30.0  # seconds until a test that waits in vain gives up
 
 
 @asynccontextmanager
@@ -18,14 +21,13 @@ async def app_at(house, size=(80, 24), theme=""):
             await app.house.leave()
 
 
-async def until(pilot, condition, tries=500):
+async def until(pilot, condition):
     """Wait until it holds, and what changed is drawn."""
-    for _ in range(tries):
-        if condition():
-            await drawn(pilot)
-            return
+    end = monotonic() + PATIENCE
+    while not condition():
+        assert monotonic() < end, f"it never came:\n{seen(pilot)}"
         await pilot.pause(0.01)
-    raise AssertionError(f"it never came:\n{seen(pilot)}")
+    await drawn(pilot)
 
 
 async def drawn(pilot, tries=50):

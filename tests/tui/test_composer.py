@@ -67,7 +67,7 @@ async def paste(app, pilot, text):
 
 async def until(pilot, condition):
     """Let the app work until it is so."""
-    for _ in range(500):
+    for _ in range(3000):
         if condition():
             return
         await pilot.pause(0.01)

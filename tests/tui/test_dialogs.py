@@ -38,7 +38,7 @@ def play(dialog, story, size=(80, 24)):
 
 
 async def until(pilot, condition):
-    for _ in range(500):
+    for _ in range(3000):
         if condition():
             return
         await pilot.pause(0.01)

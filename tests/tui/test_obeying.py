@@ -138,7 +138,8 @@ def test_rewind_takes_turns_back(tmp_path):
         shown = "\n".join(pilot.app.chat.conversation.window.texts())
         assert "Hello." in shown and "Again." not in shown
         assert "↶ taken back: “and?”;" in shown  # and not by whom: that is who reads it
-        assert pilot.app.chat.composer.text == "and?"  # to be asked in another way
+        composer = pilot.app.chat.composer
+        await until(pilot, lambda: composer.text == "and?")  # to be asked in another way
         await obey(pilot, "/copy")
         await shows(pilot, "Copied")
         assert pilot.app.clipboard == "Hello."

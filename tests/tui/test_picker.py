@@ -1,8 +1,10 @@
 """The picker of sessions on a real house: search, preview, rename, delete, live state."""
 
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 
 import pytest
+from textual import events
 
 from bridle.tui.dialogs import AskText, Confirm
 from bridle.tui.house import Listed
@@ -35,6 +37,15 @@ async def two_sessions(pilot, house):
     await until(pilot, lambda: pilot.app.chat.is_ready)
     await say(pilot, "about pears")
     return first
+
+
+async def press_at(pilot, at, *keys):
+    """Keys that were pressed then, however late they come."""
+    for key in keys:
+        event = events.Key(key, key if len(key) == 1 else None)
+        event.time = at
+        pilot.app.post_message(event)
+        await pilot.pause()
 
 
 def test_an_empty_picker_says_so(tmp_path):
@@ -83,8 +94,11 @@ def test_a_session_is_deleted_on_yes_alone_and_typed_ahead_keys_delete_nothing(t
         first = await two_sessions(pilot, house)
         await pick(pilot)
         await shows(pilot, "about apples")
-        await pilot.press("down", "ctrl+d", "y", "y", "enter")
+        before = monotonic()
+        await pilot.press("down", "ctrl+d")
         await until(pilot, lambda: isinstance(pilot.app.screen, Confirm))
+        await press_at(pilot, before, "y", "y", "enter")
+        assert isinstance(pilot.app.screen, Confirm)
         assert len(await house.sessions()) == 2
         await press(pilot, "n")
         await pilot.press("ctrl+d")

@@ -10,7 +10,7 @@ from rig import run
 from tui.rig import call, own_house
 from tui.screen_rig import app_at, blocks, say, seen, shows, state, until
 
-SLOW = {"text": "word " * 400, "pause": 0.02}
+SLOW = {"text": "word " * 2000, "pause": 0.02}
 
 
 def test_a_prompt_streams_its_answer_and_the_bar_says_what_holds(tmp_path):
