@@ -2,6 +2,7 @@
 
 import asyncio
 import resource
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from rig_server import LIMITS, server
 from sessions_rig import HOLDS, Held
 
 from bridle.errors import ConfigError
+from bridle.server import limits as limiting
 from bridle.server.limits import Limits, Meter, too_deep
 from bridle.server.serving import affordable, check_reach
 from rig import SOAK, run
@@ -129,9 +131,10 @@ def test_a_string_that_never_ends_is_looked_at_once():
     assert not too_deep(b'["' + b"[" * 100 + b"\\", 1)
 
 
-def test_too_many_requests_in_one_name_are_429_and_another_name_goes_on(tmp_path):
+def test_too_many_requests_in_one_name_are_429_and_another_name_goes_on(tmp_path, monkeypatch):
     async def work():
         limits = replace(LIMITS, rate=0.5, burst=5)
+        monkeypatch.setattr(limiting, "time", SimpleNamespace(monotonic=lambda: 0.0))
         async with server(tmp_path, limits=limits) as there:
             other = there.room.door.tokens.add("ann", "watch")
             found = [await there.get("/api/me") for _ in range(6)]
