@@ -1,6 +1,11 @@
 """Questions of other sessions: the line, the page, answers that go to their own session (A12)."""
 
-from bridle.tui.tray import row_words, tray_words
+import asyncio
+
+from bridle.errors import Unreachable
+from bridle.promises.session import Answer
+from bridle.tui.questions import QuestionPanel
+from bridle.tui.tray import deliver, row_words, tray_words
 from rig import run
 from tui.question_rig import asked
 from tui.rig import call, own_house
@@ -61,6 +66,45 @@ def test_every_one_of_several_is_answered_in_its_own_session(tmp_path):
             assert [one.name for one in folder.iterdir()] == [wanted]
             await pilot.press("f3")
             await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
+
+    run(story())
+
+
+def test_what_comes_when_the_page_was_just_left_breaks_nothing(tmp_path):
+    """An answer is given and the page left at once: what waits now is looked for meanwhile."""
+
+    async def story():
+        house = own_house(tmp_path, call("shell", command="touch made"), "Done.")
+        async with app_at(house, size=(100, 30)) as pilot:
+            await begin(pilot, house, "first")
+            await shows(pilot, "1 question waits in other sessions")
+            await pilot.press("f3")
+            await shows(pilot, "$ touch made")
+            page, (one,) = pilot.app.screen, await house.pending()
+            gate = asyncio.Event()
+
+            async def slow(*given):
+                await gate.wait()
+                return "a rule", "covers much"
+
+            house.preview_rule = slow
+            looking = asyncio.ensure_future(
+                QuestionPanel._preview_rule.__wrapped__(page.panel, one)
+            )
+            await shows(pilot, "looking at what the rule would have covered")
+            await pilot.press("escape")
+            await until(pilot, lambda: not page.panel.children)
+            gate.set()
+            await looking
+            await page._refresh().wait()
+
+            async def refuse(*given):
+                raise Unreachable("nobody is there")
+
+            house.answer = refuse
+            given = QuestionPanel.Answered(one.session_id, one, Answer(True), None)
+            assert not await deliver(house, page.panel, given)
+            await shows(pilot, "nobody is there")
 
     run(story())
 

@@ -215,10 +215,16 @@ class QuestionPanel(QuestionFrame, can_focus=True):
     async def _preview_rule(self, of: Asked) -> None:
         view = self._pile.view
         self._say("looking at what the rule would have covered …")
+        found: Sequence[str] = ()
+        wrong = ""
         try:
             found = await self._preview(of)
         except AgentError as error:
-            self._say(one_line(f"{error.message}. {error.hint}", 300))
+            wrong = one_line(f"{error.message}. {error.hint}", 300)
+        if not self.display:
+            return  # its page was left meanwhile
+        if wrong:
+            self._say(wrong)
             return
         if view is None or self._pile.view is not view:
             return  # something else is looked at by now

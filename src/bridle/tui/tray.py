@@ -112,10 +112,15 @@ class TrayPage(ModalScreen[None]):
 
     @work(exclusive=True, group="tray-look")
     async def _refresh(self) -> None:
+        said = ""
         try:
             self._all = await self._house.pending()
         except AgentError as error:
-            self.query_one("#tray-none", Static).update(one_line(error.message, 300))
+            said = one_line(error.message, 300)
+        if not self.display:
+            return  # it was left meanwhile
+        if said:
+            self.query_one("#tray-none", Static).update(said)
             return
         self.panel.show(self._all)
         self._list()
@@ -163,7 +168,7 @@ async def deliver(house: House, panel: QuestionPanel, event: QuestionPanel.Answe
         await house.answer(event.session_id, event.asked, event.answer)
     except AgentError as error:
         words = one_line(f"{error.message}. {error.hint}", 300)
-        if error.retryable:
+        if error.retryable and panel.children:  # none: its page was left meanwhile
             panel.take_back(event.session_id, event.asked.shown, words)
         else:
             panel.app.notify(words, timeout=8, markup=False, severity="warning")
