@@ -1,10 +1,11 @@
 """`bridle chat-tools` as a real process, over HTTP: started, killed, started again on its port."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
+
+from rig import free_port
 
 SECRET = "a secret that both sides of the test have"
 PROGRAM = [sys.executable, "-m", "bridle", "chat-tools"]
@@ -22,7 +23,7 @@ class Served:
         self._environ = environ(url, BRIDLE_CHAT_SECRET=SECRET, **more)
         self._words = words
         self.database = url
-        self.port = 0
+        self.port = free_port()  # nobody is given it while the server is down
         self.token = ""
         self.process = None
 
@@ -37,8 +38,7 @@ class Served:
             words, env=self._environ, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
         )
         for line in self.process.stderr:
-            if found := re.match(r"listening on http://127\.0\.0\.1:(\d+)/mcp", line):
-                self.port = int(found[1])
+            if line.startswith(f"listening on {self.url}"):
                 break
         else:
             raise AssertionError(f"it did not start: {self.process.wait()}")

@@ -16,6 +16,7 @@ from bridle.server.signing_in import Door
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
 from bridle.stores.reading import SessionFolder
+from rig import free_port
 
 NOTE = {"calls": [{"name": "write_note", "arguments": {"text": "milk"}}]}
 
@@ -32,7 +33,7 @@ class Place:
         self.token = self.door.tokens.own
         self.replies = list(replies)
         self.socket = tmp_path / "s" if unix else None
-        self.port = 0
+        self.port = 0 if unix else free_port()  # nobody is given it while the server is down
         self.told = []
 
     @property
@@ -50,8 +51,6 @@ class Place:
         sessions = Sessions(SessionFolder(self.folder), engines, (str(self.workspace),))
         room = Room(sessions, Streams(sessions), self.door, LIMITS)
         listening = bound_unix(self.socket) if self.socket else bound("127.0.0.1", self.port)
-        if not self.socket:
-            self.port = listening.getsockname()[1]
         names = Names(None) if self.socket else Names(self.port, "127.0.0.1")
         serving = Serving(Application(room, names), listening)
         await serving.start()

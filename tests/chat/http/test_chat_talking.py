@@ -175,9 +175,10 @@ def test_too_many_messages_are_429_and_say_when_to_come_back(database_url):
 
     async def work():
         async with chat(database_url, messages_a_minute=2) as there:
-            answers = [await there.say(f"add task {number}") for number in range(4)]
+            # a minute may end between them, once: three of five are in one minute all the same
+            answers = [await there.say(f"add task {number}") for number in range(5)]
             assert answers[0].status == 200
-            refused = answers[-1]
+            refused = next(one for one in answers if one.status != 200)
             assert (refused.status, refused.code) == (429, "rate_limited")
             assert 1 <= int(refused.headers["retry-after"]) <= 60
             assert "Please wait a moment" in refused.body["detail"]
