@@ -8,18 +8,21 @@ from bridle.promises.agent import Permission
 from bridle.promises.session import Answer
 from rig import run
 
-# In the program: two questions about one call, both before either is answered.
+# In the program: two questions about one call, both before either is answered. They are held back
+# until something else is said or heard, so that both come at once.
 TWO = """
 OPTIONS = [{"optionId": "y", "name": "y", "kind": "allow_once"},
            {"optionId": "n", "name": "n", "kind": "reject_once"}]
 def asks(number, **said):
     call = {"toolCallId": "c", "title": "w", **said}
-    say(id=number, method="session/request_permission",
-        params={"sessionId": "s", "toolCall": call, "options": OPTIONS})
+    params = {"sessionId": "s", "toolCall": call, "options": OPTIONS}
+    asked = {"id": number, "method": "session/request_permission", "params": params}
+    print(json.dumps({"jsonrpc": "2.0", **asked}))
 def write(name, words):
     return {"kind": "edit", "content": [
         {"type": "diff", "path": name, "oldText": None, "newText": words}]}
 def heard():
+    sys.stdout.flush()
     answer = json.loads(sys.stdin.readline())
     found = answer.get("result", answer.get("error"))
     return [answer["id"], found.get("outcome", {}).get("optionId", found.get("message"))]
