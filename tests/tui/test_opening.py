@@ -85,6 +85,30 @@ class Terminal:
         os.close(self.fd)
 
 
+class Held:
+    """A start that goes no further than to the import of that module, until `go` is there."""
+
+    def __init__(self, tmp_path, module):
+        slow, self._reached, self.go = (tmp_path / name for name in ("slow", "reached", "go"))
+        slow.mkdir()
+        self.environ = {"PYTHONPATH": str(slow)}
+        (slow / "sitecustomize.py").write_text(
+            "import sys, time, pathlib\n"
+            "class Late:\n"
+            "    def find_spec(self, name, path=None, target=None):\n"
+            f"        if name == {module!r}:\n"
+            f"            pathlib.Path({str(self._reached)!r}).touch()\n"
+            f"            while not pathlib.Path({str(self.go)!r}).exists():\n"
+            "                time.sleep(0.01)\n"
+            "sys.meta_path.insert(0, Late())\n"
+        )
+
+    def wait(self, terminal):
+        """Until it is there."""
+        while not self._reached.exists():
+            assert terminal.read(0.05), f"it left:\n{terminal.shown}"
+
+
 @pytest.fixture
 def at(tmp_path):
     """Opens `bridle` with a scripted model; whatever is left running is ended."""
@@ -123,8 +147,10 @@ def test_what_is_typed_ahead_is_in_the_composer_and_leaving_says_how_to_go_on(at
     assert terminal.is_sane()
 
 
-def test_ctrl_c_behind_the_curtain_gives_the_terminal_back(at):
-    terminal = at()
+def test_ctrl_c_behind_the_curtain_gives_the_terminal_back(at, tmp_path):
+    held = Held(tmp_path, "bridle.cli.chat_screen")
+    terminal = at(environ=held.environ)
+    held.wait(terminal)
     terminal.until("opening")
     terminal.type("\x03")
     terminal.type("\x03")
@@ -134,8 +160,10 @@ def test_ctrl_c_behind_the_curtain_gives_the_terminal_back(at):
     assert "Traceback" not in terminal.shown
 
 
-def test_an_end_that_is_asked_for_behind_the_curtain_gives_the_terminal_back(at):
-    terminal = at()
+def test_an_end_that_is_asked_for_behind_the_curtain_gives_the_terminal_back(at, tmp_path):
+    held = Held(tmp_path, "bridle.cli.chat_screen")
+    terminal = at(environ=held.environ)
+    held.wait(terminal)
     terminal.until("opening")
     os.kill(terminal.pid, signal.SIGTERM)
     assert terminal.end() == 130
@@ -214,25 +242,13 @@ def test_who_leaves_before_the_session_is_open_is_told_how_to_go_on_all_the_same
     first.type("\x04")
     assert first.end() == 0
     session = re.search(r"--resume (\S+)", first.shown)[1]
-    slow, reached, go = (tmp_path / name for name in ("slow", "reached", "go"))
-    slow.mkdir()
-    (slow / "sitecustomize.py").write_text(
-        "import sys, time, pathlib\n"
-        "class Late:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'bridle.cli.house_here':\n"
-        f"            pathlib.Path({str(reached)!r}).touch()\n"
-        f"            while not pathlib.Path({str(go)!r}).exists():\n"
-        "                time.sleep(0.01)\n"
-        "sys.meta_path.insert(0, Late())\n"
-    )
-    second = at(arguments=("--resume", session), environ={"PYTHONPATH": str(slow)})
-    while not reached.exists():
-        assert second.read(0.05)
+    held = Held(tmp_path, "bridle.cli.house_here")
+    second = at(arguments=("--resume", session), environ=held.environ)
+    held.wait(second)
     second.type("\x03")
     second.until("again leaves")
     second.type("\x03")
-    go.touch()
+    held.go.touch()
     assert second.end() == 0
     assert f"To go on: bridle --resume {session}" in second.shown
     assert second.is_sane()
