@@ -16,13 +16,14 @@ from node.rig import node, package
 
 SCRIPT = Path(__file__).with_name("foreign_client.mjs")
 USER = ("--user", "ana", "--timezone", "Europe/Berlin")
+pytestmark = pytest.mark.timeout(300)  # they start programs, of two languages
 
 
 def foreign(**where):
     """What the client from npm was told; it comes with the conformance suite."""
     sdk = package("@modelcontextprotocol/sdk")
     words = [node(), str(SCRIPT), str(sdk), json.dumps(where)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from chat_tools_rig import PROGRAM, SECRET, environ
+from chat_tools_rig import PATIENCE, PROGRAM, SECRET, environ
 
 from bridle.chat import Binding, RemoteTools
 from bridle.cli import main
@@ -74,7 +74,8 @@ def test_a_toolbox_of_one_s_own_is_served_by_name(tmp_path, sqlite_url):
     words = [*PROGRAM, "--tools", "greetings:box", "--secret-file", str(path)]
 
     async def work():
-        tools = RemoteTools(words, SECRET, environ=environ(sqlite_url, PYTHONPATH=str(tmp_path)))
+        found = environ(sqlite_url, PYTHONPATH=str(tmp_path))
+        tools = RemoteTools(words, SECRET, environ=found, timeout=PATIENCE)
         listed = await tools.list()
         found = await tools.call("greet", {"name": "Ana"}, Binding("ana", timezone="Asia/Tokyo"))
         await tools.close()

@@ -37,6 +37,7 @@ def said(*words):
     return done.returncode, done.stderr
 
 
+@pytest.mark.timeout(300)  # it runs tests in its turn
 def test_what_is_written_passes_its_own_tests_and_is_clean(tmp_path):
     place = tmp_path / "my-notes"
     assert new(place).exit_code == 0
@@ -44,7 +45,7 @@ def test_what_is_written_passes_its_own_tests_and_is_clean(tmp_path):
     assert not [one for one in FILES if "{{" in (place / one).read_text("utf-8")]
     pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        pytest_, cwd=place, env=environ(), capture_output=True, text=True, timeout=60, check=False
+        pytest_, cwd=place, env=environ(), capture_output=True, text=True, timeout=200, check=False
     )
     assert "4 passed" in done.stdout, done.stdout + done.stderr
     for words in (["check"], ["format", "--check"]):

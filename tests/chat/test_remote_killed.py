@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from chat_tools_rig import PROGRAM, environ
+from chat_tools_rig import PATIENCE, PROGRAM, environ
 
 from bridle.chat import Binding, RemoteTools
 from rig import SOAK
@@ -37,7 +37,7 @@ async def killed(url, seed):
     """Thirty additions at once; after a few of them the server is killed, and after a few more."""
     chance = random.Random(seed)
     before = children()
-    tools = RemoteTools(PROGRAM, environ=environ(url), timeout=40)
+    tools = RemoteTools(PROGRAM, environ=environ(url), timeout=PATIENCE)
     await tools.warm()
     moments = sorted(chance.sample(range(1, TASKS), 1))
     working = [asyncio.ensure_future(added(tools, number)) for number in range(TASKS)]
@@ -53,7 +53,7 @@ async def killed(url, seed):
     return first, again, [one["title"] for one in listed["data"]["tasks"]], children() - before
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(MOMENTS))
 def test_T2_T6_a_killed_tool_server_repeats_nothing_and_loses_nothing(sqlite_url, seed):
     first, again, titles, left = asyncio.run(killed(sqlite_url, seed))

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from chat_tools_rig import PROGRAM, SECRET, Served, environ
+from chat_tools_rig import PATIENCE, PROGRAM, SECRET, Served, environ
 
 from bridle.chat.binding import KEY, Binding, Seal
 from bridle.chat.data import Database
@@ -18,6 +18,7 @@ from bridle.chat.tools import TROUBLE
 from bridle.errors import ConfigError, ToolError
 
 ANA = Binding("ana", "talk")
+pytestmark = pytest.mark.timeout(300)  # most of them start a program or two
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,7 @@ def test_T2_T3_the_same_story_over_http(served):
 
 
 def test_T2_T3_the_same_story_over_pipes(database_url):
-    check(story(RemoteTools(PROGRAM, environ=environ(database_url))))
+    check(story(RemoteTools(PROGRAM, environ=environ(database_url), timeout=PATIENCE)))
     assert in_process(database_url) == ["Milk"]
 
 
@@ -104,7 +105,7 @@ def test_a_server_that_was_killed_is_reached_again_and_nothing_is_repeated(morta
     hostile = {"title": "x", "owner": "bob"}
 
     async def work():
-        tools = RemoteTools(mortal.url, SECRET, timeout=5)
+        tools = RemoteTools(mortal.url, SECRET, timeout=PATIENCE)
         first = await tools.call("add_task", {"title": "One"}, bound("turn:1"))
         await tools.call("add_task", hostile, Binding("ana-the-user"))
         _, said = await asyncio.to_thread(mortal.end, signal.SIGKILL)
@@ -136,7 +137,7 @@ def children():
 
 def test_a_program_that_was_killed_is_started_again(sqlite_url):
     async def work():
-        tools = RemoteTools(PROGRAM, environ=environ(sqlite_url))
+        tools = RemoteTools(PROGRAM, environ=environ(sqlite_url), timeout=PATIENCE)
         before = set(children())
         first = await tools.call("add_task", {"title": "One"}, bound("turn:1"))
         (program,) = set(children()) - before
@@ -155,7 +156,7 @@ def test_a_program_that_was_killed_is_started_again(sqlite_url):
 
 def test_a_change_without_an_operation_is_not_asked_again(sqlite_url):
     async def work():
-        tools = RemoteTools(PROGRAM, environ=environ(sqlite_url))
+        tools = RemoteTools(PROGRAM, environ=environ(sqlite_url), timeout=PATIENCE)
         before = set(children())
         await tools.call("list_tasks", {}, ANA)
         (program,) = set(children()) - before

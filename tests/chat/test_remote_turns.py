@@ -3,19 +3,21 @@
 import asyncio
 import signal
 
-from chat_tools_rig import SECRET, Served
+import pytest
+from chat_tools_rig import PATIENCE, SECRET, Served
 
 from bridle.chat import AgentContext, AgentRunner, Database, RemoteTools
 from bridle.chat.tools import TROUBLE
 
 
+@pytest.mark.timeout(300)
 def test_T2_T7_a_turn_goes_through_remote_tools_and_survives_their_death(sqlite_url, monkeypatch):
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     database = Database(sqlite_url)
 
     async def work(served):
-        tools = RemoteTools(served.url, SECRET, timeout=10)
+        tools = RemoteTools(served.url, SECRET, timeout=PATIENCE)
         runner = AgentRunner(database.session_factory, tools, provider=None)
         context = AgentContext("ana", "talk")
         said = [await runner.run(context, "Add task buy milk")]

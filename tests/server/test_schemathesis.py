@@ -4,6 +4,7 @@ import asyncio
 import threading
 from contextlib import contextmanager
 
+import pytest
 from rig_server import server
 
 from rig import SOAK, Later
@@ -112,6 +113,7 @@ def failed(recorder):
     }
 
 
+@pytest.mark.timeout(600)
 def test_schemathesis_finds_nothing(tmp_path):
     """(A10)"""
     with running(tmp_path) as (url, token, description, _):

@@ -5,6 +5,7 @@ import re
 import threading
 from contextlib import aclosing, contextmanager
 
+import pytest
 import schemathesis
 from jsonschema import Draft202012Validator
 from rig_chat import Running, chat, token
@@ -183,6 +184,7 @@ def failed(recorder):
     }
 
 
+@pytest.mark.timeout(600)
 def test_schemathesis_finds_nothing(sqlite_url):
     """The user in every path is the token's own, so that more is asked than the guard."""
     with running(sqlite_url) as kept:
