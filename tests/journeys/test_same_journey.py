@@ -148,7 +148,7 @@ def killed(kind, folder, prompt, mode="ask"):
 
 def gone(mark):
     """Whoever outlives its bridle for a moment is ended by its supervisor."""
-    for _ in range(500):
+    for _ in range(1500):
         if not marked(mark):
             return
         time.sleep(0.02)
