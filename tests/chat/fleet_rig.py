@@ -227,7 +227,7 @@ def events(data):
 
 
 @asynccontextmanager
-async def talking(seconds=60):
+async def talking(seconds=240):
     """What clients share: connections without a bound."""
     timeout = aiohttp.ClientTimeout(total=seconds)
     connector = aiohttp.TCPConnector(limit=0)

@@ -9,9 +9,12 @@ import json
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+import pytest
 from fleet_rig import Client, fleet, talking
 from hostile_model import calls, scripted
 from runner_rig import on_sqlite
+
+pytestmark = pytest.mark.timeout(300)  # each starts a fleet
 
 BAD = {
     "empty": "",

@@ -180,15 +180,20 @@ def test_T4_the_time_of_a_turn_is_over_with_a_timeout_error_that_says_what_was_d
     async def told():
         async with chatting(database) as chat:
             await chat.server.warm()  # loading the SDK is not what is timed here
-            chat.server = Noted(chat.server, hold="complete_task")
+            chat.server = noted = Noted(chat.server, hold="complete_task")
             await chat.use(
                 scripted(
                     call("add_task", title="Buy milk"), call("complete_task", task_id=1), "ok"
                 ),
-                limits=RunLimits(seconds=2.0),
+                limits=RunLimits(seconds=20.0),
             )
+            running = asyncio.ensure_future(chat.run("add milk and do it"))
+            await noted.held.wait()
+            loop = asyncio.get_running_loop()
+            clock = loop.time
+            loop.time = lambda: clock() + 20  # in this very moment its time is over
             with pytest.raises(TimeoutError) as raised:
-                await chat.run("add milk and do it")
+                await running
             assert isinstance(raised.value, TurnTimeout)
             result = raised.value.result
             assert [one.tool_name for one in raised.value.tool_calls] == ["add_task"]
