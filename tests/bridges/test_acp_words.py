@@ -2,7 +2,7 @@
 
 import pytest
 from acp import schema
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bridle.agents.acp_map import read_update, wire
@@ -211,6 +211,9 @@ keys = st.sampled_from(["path", "content", "old", "new", "edits", "patch", "comm
 
 
 @given(names, st.dictionaries(keys, anything))
+@example("edit", {"path": "a", "edits": True})
+@example("edit", {"path": "a", "edits": "0"})
+@example("edit", {"path": "a", "edits": ["0", {"old": 1, "new": None}]})
 def test_whatever_a_model_asks_for_can_be_shown_and_asked(tmp_path_factory, name, arguments):
     """The schema of the library takes it, and nothing breaks."""
     call = ToolCall("c", name, arguments)

@@ -1,6 +1,6 @@
 """Records folded into blocks: what a person sees of a session, without a screen (S10)."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bridle.events import (
@@ -214,6 +214,7 @@ _EVENTS = st.one_of(
 
 
 @given(st.lists(_EVENTS, max_size=40))
+@example([replied(Text("whole"), a_call()), TurnEnded(1, "interrupted")])
 def test_any_order_of_records_folds_and_blocks_only_grow(events):
     fold, count = Fold(), 0
     for seq, event in enumerate(events, 1):

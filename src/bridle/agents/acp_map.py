@@ -303,8 +303,9 @@ def diffs_of(call: ToolCall) -> list[schema.FileEditToolCallContent]:
         return [_diff(path, None, given.get("content"))]
     if call.name != "edit":
         return []
-    changes = given.get("edits") or [given]
-    return [_diff(path, one.get("old"), one.get("new")) for one in changes]
+    several = given.get("edits")  # a model may write anything there
+    changes = several if isinstance(several, list) and several else [given]
+    return [_diff(path, one.get("old"), one.get("new")) for one in changes if isinstance(one, dict)]
 
 
 def _diff(path: str, old: Any, new: Any) -> schema.FileEditToolCallContent:
