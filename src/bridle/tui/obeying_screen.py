@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SOON = 5.0  # seconds
+_HEARD = 0.001  # ... in which a loop hears of every signal that has come
 _TONES = {"information": ("dim", "·"), "warning": ("warn", "!"), "error": ("bad", "!")}
 
 
@@ -95,7 +96,10 @@ class ScreenStage:
         composer = self._screen.composer
         before = text or composer.whole
         with self._aside():
-            after = await asyncio.to_thread(edited, before, dict(os.environ))
+            try:
+                after = await asyncio.to_thread(edited, before, dict(os.environ))
+            finally:  # a Ctrl-C that was the editor's is heard before the terminal is ours again
+                await asyncio.sleep(_HEARD)
         composer.load(after)
         composer.focus()
 
