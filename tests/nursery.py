@@ -31,6 +31,7 @@ LIBRARIES = (
 )
 BIG = ("acp", "mcp", "mcp.server", "mcp.client.stdio", "claude_agent_sdk")
 BIG += ("litestar", "uvicorn", "uvicorn.protocols.http.auto", "uvloop", "httptools", "websockets")
+BIG += ("sqlalchemy.ext.asyncio", "sqlmodel", "alembic.command", "psycopg")
 
 
 def may_fork(environ):
@@ -151,9 +152,10 @@ def _read_libraries(size):
     import bridle
 
     names = [*LIBRARIES, *(BIG if size == "big" else ())]
-    faces = ("bridle.chat", "bridle.tui", "bridle.testing", "bridle.__main__", "bridle.cli.chat_")
+    faces = ("bridle.tui", "bridle.testing", "bridle.__main__")
     if size != "big":
         faces += ("bridle.server", "bridle.agents", "bridle.tools.mcp", "bridle.cli.house_")
+        faces += ("bridle.chat", "bridle.cli.chat_")
     for module in pkgutil.walk_packages(bridle.__path__, "bridle."):
         if not module.name.startswith(faces):
             names.append(module.name)

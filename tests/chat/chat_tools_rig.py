@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 
+from nursery import begun
 from rig import free_port
 
 SECRET = "a secret that both sides of the test have"
@@ -14,7 +15,7 @@ PATIENCE = 60  # seconds: programs start slowly where ten things run at once
 
 def environ(url, **more):
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
-    return {**kept, "BRIDLE_CHAT_DATABASE": url, **more}
+    return {**kept, "LANG": "C.UTF-8", "BRIDLE_CHAT_DATABASE": url, **more}
 
 
 class Served:
@@ -34,10 +35,9 @@ class Served:
 
     def start(self):
         """Until it listens."""
-        words = [*PROGRAM, "--http", str(self.port), *self._words]
-        self.process = subprocess.Popen(
-            words, env=self._environ, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
-        )
+        words = ["bridle", "chat-tools", "--http", str(self.port), *self._words]
+        pipes = {"stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+        self.process = begun(words, self._environ, big=True, text=True, **pipes)
         for line in self.process.stderr:
             if line.startswith(f"listening on {self.url}"):
                 break

@@ -5,12 +5,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
 
 from rig_chat import SECRET, Answer, token
+
+from nursery import begun
 
 PATIENCE = 40
 
@@ -56,8 +57,9 @@ class Served:
 
 def environ(folder):
     """A home of its own, no keys."""
-    keep = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-    return {**keep, "HOME": str(folder), "BRIDLE_STATE": str(folder / "state"), "NO_COLOR": "1"}
+    keep = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
+    own = {"HOME": str(folder), "BRIDLE_STATE": str(folder / "state")}
+    return {**keep, **own, "NO_COLOR": "1", "LANG": "C.UTF-8"}
 
 
 def secret_file(folder):
@@ -69,9 +71,10 @@ def secret_file(folder):
 
 def started(folder, *arguments):
     """The program, whatever becomes of it."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "bridle", *map(str, arguments)],
-        env=environ(folder),
+    return begun(
+        ["bridle", *map(str, arguments)],
+        environ(folder),
+        big=True,
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

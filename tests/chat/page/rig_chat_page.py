@@ -4,11 +4,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 from playwright.sync_api import expect
 
+from nursery import begun
 from web.rig_page import SLOW, WIDE, free_port, package
 
 LINK = re.compile(r"^\s+(\w+)\s+(http://[\d.]+:\d+)/chat#token=(\S+)", re.M)
@@ -25,11 +25,13 @@ class ChatServed:
     def start(self):
         """Until it says where it is."""
         places = {"HOME": str(self.folder), "BRIDLE_STATE": str(self.folder / "state")}
-        bare = {name: text for name, text in os.environ.items() if not name.startswith("XDG_")}
-        line = [sys.executable, "-m", "bridle", "chat-server", "--demo", "--port", str(self.port)]
-        self.process = subprocess.Popen(
+        odd = ("XDG_", "PYTHON", "LC_")
+        bare = {name: text for name, text in os.environ.items() if not name.startswith(odd)}
+        line = ["bridle", "chat-server", "--demo", "--port", str(self.port)]
+        self.process = begun(
             [*line, "--messages-a-minute", "0", *self.flags],
-            env={**bare, **places, "NO_COLOR": "1"},
+            {**bare, **places, "NO_COLOR": "1", "LANG": "C.UTF-8"},
+            big=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
