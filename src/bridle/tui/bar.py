@@ -1,13 +1,15 @@
 """The status bar: one line at the bottom, and a word to the person for a while."""
 
+from asyncio import TimerHandle
+
 from rich.style import Style
 from rich.text import Text
-from textual.timer import Timer
 from textual.widget import Widget
 
 from bridle.tui.bar_words import Facts, cells
 from bridle.tui.block_palette import DARK, Palette
 from bridle.tui.clean import clean_line
+from bridle.tui.once import after
 
 
 class Bar(Widget):
@@ -22,7 +24,7 @@ class Bar(Widget):
         self.palette = palette
         self.facts = Facts(opening=True)
         self._word = ""
-        self._timer: Timer | None = None
+        self._timer: TimerHandle | None = None
 
     def tell(self, facts: Facts) -> None:
         """These hold now."""
@@ -34,8 +36,8 @@ class Bar(Widget):
         """A word to the person at the right end, for a while."""
         self._word = word
         if self._timer is not None:
-            self._timer.stop()
-        self._timer = self.set_timer(seconds, self._unsay)
+            self._timer.cancel()
+        self._timer = after(seconds, self, self._unsay)
         self.refresh()
 
     @property

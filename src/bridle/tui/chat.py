@@ -15,7 +15,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 from textual.widgets._toast import ToastRack
@@ -28,6 +27,7 @@ from bridle.tui.block_palette import Palette
 from bridle.tui.composer import Composer, Sent
 from bridle.tui.composer_screen import Commanding
 from bridle.tui.conversation import Conversation
+from bridle.tui.once import after
 from bridle.tui.screen_frames import Frames
 from bridle.tui.screen_keys import KEYS
 from bridle.tui.side import Side
@@ -76,7 +76,7 @@ class ChatScreen(Commanding, Screen[None]):
         self._order = asyncio.Lock()
         self._frames = Frames()
         self._hurried = False
-        self._drawing: Timer | None = None
+        self._drawing: asyncio.TimerHandle | None = None
         self._watch: Worker[None] | None = None
         self._parts(palette)
 
@@ -230,7 +230,7 @@ class ChatScreen(Commanding, Screen[None]):
     def draw_soon(self) -> None:
         """Something changed: it is drawn with the next frame."""
         if self._drawing is None and self.is_attached:
-            self._drawing = self.set_timer(max(0.001, self._frames.wait()), self._draw)
+            self._drawing = after(self._frames.wait(), self, self._draw)
 
     def _draw(self) -> None:
         began = perf_counter()
@@ -247,7 +247,7 @@ class ChatScreen(Commanding, Screen[None]):
         state = self.conversation.fold.state
         busy = house.session.is_busy
         if busy and not state.busy:
-            self.set_timer(_LATER, self.draw_soon)  # its end was told before it was over
+            after(_LATER, self, self.draw_soon)  # its end was told before it was over
         self.composer.is_busy = busy
         queued = tuple(one.content for one in state.waiting.values())
         self.working.tell(self._word(busy, carrying), queued, tuple(carrying.held))

@@ -12,12 +12,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
 from bridle.errors import AgentError
 from bridle.tui.composer_lines import Lines
 from bridle.tui.history import Drafts, Prompts
+from bridle.tui.once import after
 
 if TYPE_CHECKING:
     from textual.widgets import OptionList
@@ -84,7 +84,7 @@ class Composer(Vertical):
         self._lines = Lines(self._pressed, "Ask, or / for commands, @ for files")
         self._want: Wanted | None = None
         self._shut: Wanted | None = None  # closed with Escape, until the word changes
-        self._timer: Timer | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def compose(self) -> ComposeResult:
         """The lines; the list above them comes with the first choices."""
@@ -246,7 +246,7 @@ class Composer(Vertical):
         if before is None or want is None or before.kind != want.kind:
             self._offer(())
         if self._timer is not None:
-            self._timer.stop()
+            self._timer.cancel()
         if want is None or not self._lines.selection.is_empty or want == self._shut:
             self._offer(())
         elif want.kind == "command":
@@ -255,7 +255,7 @@ class Composer(Vertical):
             self._offer(argument_choices(want))
         else:
             self._offer([one for one in self._list.choices if fits(want.word, one.text)])
-            self._timer = self.set_timer(_SOON, lambda: self._ask(want))
+            self._timer = after(_SOON, self, lambda: self._ask(want))
 
     def _ask(self, want: "Wanted") -> None:
         self.run_worker(self._fetch(want), group="completing", exclusive=True)

@@ -22,6 +22,7 @@ from bridle.tui.clean import clean_line
 from bridle.tui.dialogs import AskText, Confirm, Dialog, Field
 from bridle.tui.dialogs_sheet import Sheet
 from bridle.tui.house import House, Listed
+from bridle.tui.once import after
 from bridle.tui.picker_words import about, line_of
 
 _SOON = 0.1  # seconds without another key
@@ -138,7 +139,7 @@ class Picker(Dialog[str | None]):
         event.stop()
         if event.value != self._query:
             self._query = event.value
-            self.set_timer(_SOON, self._refresh)
+            after(_SOON, self, self._refresh)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Another one to look at."""
