@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import subprocess
+from contextlib import contextmanager
 
 # An end of a line is written as another character: bash writes in lines, and parts of a pipe would
 # write between those of one record.
@@ -31,8 +32,7 @@ def run_line(line, folder, status=0, globs=True):
         "BASH_FUNC_command_not_found_handle%%": RECORDER,
     }
     words = [shutil.which("bash"), *([] if globs else ["-f"]), "-c", "--", line]
-    os.dup2(sink, 20)
-    try:
+    with as_number(sink, 20):
         subprocess.run(
             words,
             env=environ,
@@ -42,11 +42,27 @@ def run_line(line, folder, status=0, globs=True):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-    finally:
-        os.close(20)
-        os.close(sink)
+    os.close(sink)
     with os.fdopen(source, "rb") as pipe:
         return to_records(pipe.read())
+
+
+@contextmanager
+def as_number(handle, number):
+    """The file under that number; what others have there is back in the end."""
+    try:
+        others = os.dup(number)
+    except OSError:
+        others = -1
+    os.dup2(handle, number)
+    try:
+        yield
+    finally:
+        if others < 0:
+            os.close(number)
+        else:
+            os.dup2(others, number, inheritable=False)
+            os.close(others)
 
 
 def to_records(written):
