@@ -3,6 +3,7 @@
 import gc
 import os
 import sys
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -35,8 +36,10 @@ def state(tmp_path):
     return tmp_path / "state"
 
 
-# What takes long comes first, so that no process is left with it when the others are done: by the
-# seconds that the files took on two cores.
+# What takes long begins in time, so that no process is left with it when the others are done: by the
+# seconds that the files took on two cores. Between them come the others, mixed: what waits shares
+# the machine with what reckons.
+_IN_TIME = 0.7  # of the whole
 _LONG = (
     *("tui/test_adversary_server", "chat/http/test_chat_server_command", "web/test_journeys_looks"),
     *(
@@ -59,12 +62,14 @@ _LONG = (
 
 
 def pytest_collection_modifyitems(config, items):
-    """Where several processes share the files (`make test`): the long ones first."""
+    """Where several processes share the files (`make test`): in an order of their own."""
     if not hasattr(config, "workerinput"):
         return
-    folder = config.rootpath / "tests"
-    turn = {folder / f"{name}.py": number for number, name in enumerate(_LONG)}
-    items.sort(key=lambda item: turn.get(item.path, len(turn)))
+    turn = {f"tests/{name}.py": _IN_TIME * at / len(_LONG) for at, name in enumerate(_LONG)}
+    for item in items:
+        name = item.path.relative_to(config.rootpath).as_posix()
+        turn.setdefault(name, crc32(name.encode()) / 2**32)
+    items.sort(key=lambda item: turn[item.path.relative_to(config.rootpath).as_posix()])
 
 
 def pytest_collection_finish():
