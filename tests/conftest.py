@@ -36,9 +36,9 @@ def state(tmp_path):
     return tmp_path / "state"
 
 
-# What takes long begins in time, so that no process is left with it when the others are done: by the
-# seconds that the files took on two cores. Between them come the others, mixed: what waits shares
-# the machine with what reckons.
+# What takes long begins in time, so that no process is left with it when the others are done: by
+# the seconds that the files took on two cores. Between them come the others, mixed: what waits
+# shares the machine with what reckons.
 _IN_TIME = 0.7  # of the whole
 _LONG = (
     *("tui/test_adversary_server", "chat/http/test_chat_server_command", "web/test_journeys_looks"),
