@@ -90,6 +90,16 @@ def _collected(opening: "Callable[[], House]") -> "House":
 
 
 async def _run(app: BridleApp) -> Outcome:
+    """To the end. A terminal that is closed may say so twice; the session is settled once."""
+    with on_signals(_leaving, *ENDING):
+        return await _shown(app)
+
+
+def _leaving() -> None:
+    """We do already."""
+
+
+async def _shown(app: BridleApp) -> Outcome:
     code = DONE
     failure: BaseException | None = None
     try:
