@@ -129,7 +129,9 @@ def test_killed_with_9_it_is_said_and_the_next_command_takes_it_up(background):
         os.kill(pid, signal.SIGKILL)
     while pids(background):
         pass
-    found = {one["id"]: one for one in ps(background)}
+    # a program that was just being started holds its files until it runs
+    left = until(background, lambda found: not any(one["holder"] for one in found))
+    found = {one["id"]: one for one in left}
     assert (found[session]["state"], found[session]["holder"]) == ("waiting", "")
     assert (found[running]["state"], found[running]["holder"]) == ("cut off", "")
     assert "has ended while it was at work" in background.run("ps").stdout

@@ -1,5 +1,6 @@
 """The picker of sessions on a real house: search, preview, rename, delete, live state."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 
@@ -156,6 +157,28 @@ def test_it_fits_into_any_window(tmp_path, size):
         await shows(pilot, "about apples")
 
     play(tmp_path, story, "An apple a day.", size=size)
+
+
+def test_a_look_that_is_cut_off_half_way_is_taken_anew(tmp_path):
+    async def story(pilot, house):
+        await say(pilot, "about apples")
+        picker = await pick(pilot)
+        await until(pilot, lambda: picker._previewed == house.session.id)
+        emptied, cuts = picker._preview.remove_children, []
+
+        async def cut_off():
+            await emptied()
+            if not cuts:
+                cuts.append(picker._look_soon())
+                await asyncio.sleep(1)  # the one that runs is ended by the next: here
+
+        picker._preview.remove_children = cut_off
+        picker._previewed = ""
+        picker._look_soon()
+        await until(pilot, lambda: cuts and cuts[0].is_finished)
+        assert picker._preview.children
+
+    play(tmp_path, story, "An apple a day.")
 
 
 def test_a_line_says_what_a_session_does_and_whose_it_is():

@@ -161,11 +161,12 @@ class Picker(Dialog[str | None]):
                 *about(one, datetime.now(UTC)),
             ]
             lines += [("", ""), *[(line, "") for line in await self._end_of(one)]]
-            self._previewed = one.id
+        self._previewed = ""  # until it stands there: the next may take our place at any await
         await self._preview.remove_children()
         sheet = Sheet(lines)
         sheet.can_focus = False
         await self._preview.mount(sheet)
+        self._previewed = one.id if one is not None else ""
 
     async def _end_of(self, one: Listed) -> list[str]:
         try:
