@@ -5,6 +5,12 @@ import sys
 
 BEGUN = "import sys\nfrom bridle.tui import late\n"
 PICTURE = BEGUN + "from bridle.tui.lean import import_textual\nassert import_textual()\n"
+LATE = """
+sys.path.insert(0, sys.argv[1])
+late.NAMES["late_one"] = ""
+with late.unread():
+    import late_one
+"""
 
 
 def said(program, *words):
@@ -61,46 +67,38 @@ asyncio.run(main())
 
 
 def test_two_threads_that_ask_at_once_both_get_the_whole_module(tmp_path):
-    tmp_path.joinpath("slow.py").write_text(
+    tmp_path.joinpath("late_one.py").write_text(
         "import __main__\nfor _ in range(4): __main__.asking.acquire()\nLAST = 7\n"
     )
     program = """
 import threading
-sys.path.insert(0, sys.argv[1])
-late.NAMES["slow"] = ""
-with late.unread():
-    import slow
 found, asking = [], threading.Semaphore(0)
 
 def ask():
     asking.release()
-    found.append(slow.LAST)
+    found.append(late_one.LAST)
 
 threads = [threading.Thread(target=ask) for _ in range(4)]
 [one.start() for one in threads]
 [one.join() for one in threads]
 print(*found)
 """
-    assert said(BEGUN + program, tmp_path) == ["7"] * 4
+    assert said(BEGUN + LATE + program, tmp_path) == ["7"] * 4
 
 
 def test_a_module_that_could_not_be_read_says_so_and_is_read_the_next_time(tmp_path):
-    tmp_path.joinpath("moody.py").write_text(
+    tmp_path.joinpath("late_one.py").write_text(
         "import sys\nif not hasattr(sys, 'calm'): raise OSError('not now')\nLAST = 7\n"
     )
     program = """
-sys.path.insert(0, sys.argv[1])
-late.NAMES["moody"] = ""
-with late.unread():
-    import moody
 try:
-    moody.LAST
+    late_one.LAST
 except OSError as error:
     print(error)
 sys.calm = True
-print(moody.LAST, hasattr(moody, "nothing"))
+print(late_one.LAST, hasattr(late_one, "nothing"))
 """
-    assert said(BEGUN + program, tmp_path) == ["not", "now", "7", "False"]
+    assert said(BEGUN + LATE + program, tmp_path) == ["not", "now", "7", "False"]
 
 
 def test_a_python_without_the_part_in_c_fails_at_the_import_as_ever(tmp_path):
