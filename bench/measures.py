@@ -74,7 +74,7 @@ def play(stage: Stage, measure: Measure, contender: Contender, taken: Samples) -
     if reason := hopeless(measure, contender, taken):
         return {"error": reason, "seconds": 0.0}
     sample = stage.play(contender, *measure.words)
-    stage.clear()
+    stage.renew()
     return sample
 
 

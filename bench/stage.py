@@ -27,7 +27,7 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.state = folder / "state"
+        self._used = 0
 
     def __enter__(self) -> "Stage":
         raise_file_limit()
@@ -96,9 +96,18 @@ class Stage:
         finally:
             os.sched_setaffinity(0, mine)
 
-    def clear(self) -> None:
-        """Forget the sessions of the last client."""
-        shutil.rmtree(self.state, ignore_errors=True)
+    @property
+    def state(self) -> Path:
+        """Where the next client keeps its sessions."""
+        return self.folder / f"state-{self._used}"
+
+    def renew(self) -> None:
+        """Another place for the next client's sessions.
+
+        Those of the last one stay to the end: for minutes after thousands of files were deleted, a
+        file system takes several times as long to make new ones.
+        """
+        self._used += 1
 
 
 def steps(seen: dict[str, list[float]]) -> list[float]:
