@@ -40,7 +40,7 @@ MEASURES = (
     Measure("async8", ("parallel", "async"), 3, 1, 6),
     Measure("plain8", ("parallel", "plain"), 3, 1, 6),
     Measure("many200", ("many", "200"), 5, 3, 12),
-    Measure("many1000", ("many", "1000"), 7, 5, 25),
+    Measure("many1000", ("many", "1000"), 11, 5, 25),
 )
 
 
