@@ -34,6 +34,7 @@ def test_an_address_is_taken_apart(url: str, address: Address) -> None:
         *("https://x.org\\@evil.org/", "https://x.org /", "https://x.org/\n", "https://x.org/\0"),
         *("https://x..org/", "https://x.org./", "https://.x.org/", "https://ex%61mple.org/"),
         *("https://exämple.org/", "https://x.org\u3002evil/", "https://[::1", "https://[x]/"),
+        *("https://[1]/", "https://[:]/", "https://[1.2.3.4]/", "https://[::1::]/"),
         "https://x.org/" + "a" * 5000,
     ],
 )

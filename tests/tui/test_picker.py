@@ -164,19 +164,19 @@ def test_a_look_that_is_cut_off_half_way_is_taken_anew(tmp_path):
         await say(pilot, "about apples")
         picker = await pick(pilot)
         await until(pilot, lambda: picker._previewed == house.session.id)
-        emptied, cuts = picker._preview.remove_children, []
+        fetched, cuts = house.preview, []
 
-        async def cut_off():
-            await emptied()
+        async def cut_off(session_id):
             if not cuts:
                 cuts.append(picker._look_soon())
                 await asyncio.sleep(1)  # the one that runs is ended by the next: here
+            return await fetched(session_id)
 
-        picker._preview.remove_children = cut_off
-        picker._previewed = ""
+        picker._sheet.show([("something else", "")])
+        picker._previewed, house.preview = "", cut_off
         picker._look_soon()
         await until(pilot, lambda: cuts and cuts[0].is_finished)
-        assert picker._preview.children
+        await until(pilot, lambda: ("An apple a day.", "") in picker._sheet._wrapped)
 
     play(tmp_path, story, "An apple a day.")
 

@@ -63,7 +63,7 @@ def parse_url(url: str) -> Address:
     if "@" in found[2]:
         raise ToolError(f"{shown} has a name or a password in it; that is not sent.")
     authority = _AUTHORITY.fullmatch(found[2])
-    if authority is None:
+    if authority is None or not _is_host(authority[1]):
         raise ToolError(f"{shown} names no host that can be understood.")
     scheme, host = found[1].lower(), authority[1].lower()
     port = int(authority[2]) if authority[2] else _PORTS[scheme]
@@ -71,6 +71,17 @@ def parse_url(url: str) -> Address:
         raise ToolError(f"{shown} names a port that does not exist.")
     target = quote(found[3], safe=_KEPT)
     return Address(scheme, host, port, target if target.startswith("/") else f"/{target}")
+
+
+def _is_host(host: str) -> bool:
+    """What stands in brackets has to be an address of IPv6."""
+    if not host.startswith("["):
+        return True
+    try:
+        ipaddress.IPv6Address(host[1:-1])
+    except ValueError:
+        return False
+    return True
 
 
 def host_of(arguments: dict[str, Any]) -> str:

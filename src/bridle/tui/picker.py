@@ -65,7 +65,9 @@ class Picker(Dialog[str | None]):
         self._found: tuple[Listed, ...] = ()
         self._list = OptionList(markup=False, compact=True)
         self._list.can_focus = False
-        self._preview = Vertical(id="preview")
+        self._sheet = Sheet(())
+        self._sheet.can_focus = False
+        self._preview = Vertical(self._sheet, id="preview")
         self._previewed = ""
 
     def compose(self) -> ComposeResult:
@@ -161,11 +163,7 @@ class Picker(Dialog[str | None]):
                 *about(one, datetime.now(UTC)),
             ]
             lines += [("", ""), *[(line, "") for line in await self._end_of(one)]]
-        self._previewed = ""  # until it stands there: the next may take our place at any await
-        await self._preview.remove_children()
-        sheet = Sheet(lines)
-        sheet.can_focus = False
-        await self._preview.mount(sheet)
+        self._sheet.show(lines)  # at once: whoever takes our place ends us at an `await`
         self._previewed = one.id if one is not None else ""
 
     async def _end_of(self, one: Listed) -> list[str]:
