@@ -104,8 +104,8 @@ class Stage:
     def renew(self) -> None:
         """Another place for the next client's sessions.
 
-        Those of the last one stay to the end: for minutes after thousands of files were deleted, a
-        file system takes several times as long to make new ones.
+        Those of the last one stay to the end: where thousands of files were deleted a moment ago,
+        ext4 spends a good part of making a new one on passing over them.
         """
         self._used += 1
 

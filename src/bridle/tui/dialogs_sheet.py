@@ -41,21 +41,21 @@ class Sheet(ScrollView, can_focus=True):
 
     def __init__(self, lines: Iterable[tuple[str, str]]) -> None:
         super().__init__()
-        self._wrapped: list[tuple[str, str]] = []
         self._take(lines)
 
     def _take(self, lines: Iterable[tuple[str, str]]) -> None:
         self._given = [(line, kind) for text, kind in lines for line in clean(text).split("\n")]
+        self._wrapped: list[tuple[str, str]] = []
         self._width = 0
         self.was_read = False  # the end has been on the screen
 
     def show(self, lines: Iterable[tuple[str, str]]) -> None:
         """Another text, from its beginning."""
         self._take(lines)
-        self._wrapped = []
         self._wrap(self.scrollable_content_region.width)
         self.scroll_home(animate=False)
         self.refresh(layout=True)
+        self.call_after_refresh(self._see)
 
     @property
     def has_lines(self) -> bool:

@@ -67,7 +67,6 @@ class Picker(Dialog[str | None]):
         self._list.can_focus = False
         self._sheet = Sheet(())
         self._sheet.can_focus = False
-        self._preview = Vertical(self._sheet, id="preview")
         self._previewed = ""
 
     def compose(self) -> ComposeResult:
@@ -76,7 +75,7 @@ class Picker(Dialog[str | None]):
             yield Field(self._query, placeholder="search in titles", select_on_focus=False)
             with Horizontal(id="halves"):
                 yield self._list
-                yield self._preview
+                yield Vertical(self._sheet, id="preview")
 
     def on_mount(self) -> None:
         """List, and listen."""
