@@ -3,17 +3,26 @@
 import asyncio
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import bridle
-from bridle.agents.base import AgentResponse
+from bridle.agents.base import AgentResponse, AgentSession, OnTextChunk
 from bridle.events import ApprovalAsked
 
 
 class Replacer:
     """Replaces a word in a file: `FILE OLD NEW`. Our tools do the work, so the gate sees it."""
 
-    async def execute(self, prompt: str, session: Any, *, on_text_chunk: Any, **_: Any) -> Any:
+    async def execute(
+        self,
+        prompt: str,
+        session: AgentSession,
+        *,
+        can_use_tool: object = None,
+        on_text_chunk: OnTextChunk | None = None,
+        on_tool_activity: object = None,
+    ) -> AgentResponse:
+        """Carry a turn: speak with `on_text_chunk`, use bridle's tools with `session.call`."""
+        assert on_text_chunk is not None  # bridle always hands it in
         if len(words := prompt.split()) != 3:
             return AgentResponse(f"It was {session.state.get('was', 'nothing yet')}.")
         path, old, new = words
@@ -24,9 +33,11 @@ class Replacer:
         session.state = {"was": old}  # in the log: the next process finds it there
         return AgentResponse("Not edited." if done.is_error else "Edited.")
 
-    async def cancel(self, session_id: str) -> None: ...
+    async def cancel(self, session_id: str) -> None:
+        """End what runs for that session. Here nothing takes long enough."""
 
-    async def shutdown(self) -> None: ...
+    async def shutdown(self) -> None:
+        """Leave nothing behind. Here there is nothing to let go of."""
 
 
 async def yes(asked: ApprovalAsked) -> bool:

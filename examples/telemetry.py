@@ -3,7 +3,7 @@
 import asyncio
 import tempfile
 
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -30,11 +30,11 @@ async def main() -> None:
     show(list(spans.get_finished_spans()), None, "")
 
 
-def show(spans: list, parent: int | None, before: str) -> None:
+def show(spans: list[ReadableSpan], parent: int | None, before: str) -> None:
     """A span, and below it those that lie in it."""
-    for span in sorted(spans, key=lambda one: one.start_time):
+    for span in sorted(spans, key=lambda one: one.start_time or 0):
         if (span.parent.span_id if span.parent else None) == parent:
-            print(f"{before}{span.name}: {span.attributes['bridle.status']}")
+            print(f"{before}{span.name}: {(span.attributes or {})['bridle.status']!s}")
             show(spans, span.context.span_id, before + "  ")
 
 

@@ -29,6 +29,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SAID = {
     "add_a_tool.py": "Yes: there are three saddles.\n",
     "add_a_provider.py": "HOLD YOUR HORSES \n",
+    "cloud_models.py": "usage: cloud_models.py bedrock, vertex or azure\n",
     "own_agent.py": "asked about edit a.txt\nEdited. two\n",
     "telemetry.py": (
         "session: ok\n  invoke_agent bridle: ok\n"

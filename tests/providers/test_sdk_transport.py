@@ -2,14 +2,18 @@
 
 import asyncio
 import json
+import runpy
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from loopback import ASK, Answerer, Exchange, collected, recording, refusing, saying, served
 
+import bridle
 from bridle.errors import (
     AgentError,
+    ConfigError,
     KeyRefused,
     MissingExtra,
     Overloaded,
@@ -24,10 +28,12 @@ from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses
 from bridle.providers.sdk import sdk_transport
+from bridle.runtime.adapters import known_secrets
 from rig import Later
 
 anthropic, openai = Later("anthropic"), Later("openai")
 
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 KEY = "sk-very-secret"
 APIS = [
     (Anthropic, "anthropic", "anthropic-tools.sse"),
@@ -159,3 +165,60 @@ def test_a_missing_sdk_is_said_with_the_line_to_type(monkeypatch: pytest.MonkeyP
     with pytest.raises(MissingExtra) as told:
         sdk_transport("openai")
     assert told.value.hint == "Install it with: pip install 'bridle[sdk]'"
+
+
+CLOUDS = [
+    ("bedrock", "anthropic-tools.sse", "POST /model/claude-sonnet-5-5/invoke-with-response-stream"),
+    (
+        "vertex",
+        "anthropic-tools.sse",
+        "POST /projects/my-project/locations/eu/publishers/anthropic/models/claude-sonnet-5-5",
+    ),
+    ("azure", "openai-tools.sse", "POST /openai/responses?api-version=2025-04-01-preview"),
+]
+
+
+@pytest.mark.parametrize(("cloud", "reply", "line"), CLOUDS)
+def test_a_client_of_a_cloud_needs_no_key_of_the_vendor(
+    cloud: str, reply: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real SDKs' clients, as the guide shows them, against a server of ours."""
+    for name in ("BRIDLE_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    for name in ("AWS_BEARER_TOKEN_BEDROCK", "VERTEX_TOKEN", "AZURE_OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "its-own-way-in")
+    example = runpy.run_path(str(EXAMPLES / "cloud_models.py"))
+
+    async def main() -> tuple[ModelEvent, Exchange]:
+        async with served(saying(recording(reply))) as place:
+            for name in ("ANTHROPIC_BEDROCK_BASE_URL", "ANTHROPIC_VERTEX_BASE_URL"):
+                monkeypatch.setenv(name, place.url)
+            monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", place.url)
+            events = await collected(example[cloud]())
+            return events[-1], place.asked[0]
+
+    done, asked = asyncio.run(main())
+    assert done.stop_reason == "tool_use"
+    assert asked.line.startswith(line)
+    sent = asked.headers.get("authorization", asked.headers.get("api-key"))
+    assert sent in ("its-own-way-in", "Bearer its-own-way-in")
+    assert "its-own-way-in" in known_secrets({})
+
+
+def test_what_is_no_async_client_of_that_sdk_is_refused() -> None:
+    for client in (openai.OpenAI(api_key="k"), anthropic.AsyncAnthropic(api_key="k"), "yes"):
+        with pytest.raises(ConfigError, match="sdk= takes"):
+            bridle.provider("openai/m", sdk=client)
+
+
+def test_a_package_that_a_client_needs_is_said_with_the_line_to_type(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    client = anthropic.AsyncAnthropicBedrock(
+        aws_access_key="a", aws_secret_key="s", aws_region="r", base_url="http://127.0.0.1:9"
+    )
+    with pytest.raises(MissingExtra) as told:
+        asyncio.run(collected(bridle.provider("anthropic/m", sdk=client, retries=0)))
+    assert told.value.hint == "Install it with: pip install 'anthropic[bedrock]'"

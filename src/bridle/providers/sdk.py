@@ -13,6 +13,7 @@ import msgspec
 
 from bridle.errors import (
     AgentError,
+    ConfigError,
     MissingExtra,
     Origin,
     StreamCutShort,
@@ -34,8 +35,25 @@ def sdk_transport(
 ) -> "SdkTransport":
     """The vendor's SDK as a transport: with this client, or with one made from key and URL."""
     sdk = _SDKS.get(vendor, "openai")
+    if client is not None:
+        _check_client(sdk, client)
     _import(sdk)
     return SdkTransport(sdk, client, api_key=api_key, base_url=base_url)
+
+
+def _check_client(sdk: str, client: Any) -> None:
+    """Refuse what is not an async client of that SDK. Raise `ConfigError`."""
+    kind = type(client)
+    if not any(base.__module__.partition(".")[0] == sdk for base in kind.__mro__):
+        raise ConfigError(
+            f"sdk= takes True or a client of the SDK {sdk!r}, not {kind.__name__}",
+            hint="anthropic/… takes clients of `anthropic`, every other name those of `openai`.",
+        )
+    if not hasattr(client, "__aenter__"):
+        raise ConfigError(
+            f"sdk= takes an async client, and {kind.__name__} is not one",
+            hint=f"Use the same client with Async before its name: Async{kind.__name__}.",
+        )
 
 
 class SdkTransport:
@@ -64,6 +82,14 @@ class SdkTransport:
             response = await manager.__aenter__()
         except sdk.APIError as problem:
             raise self._told(problem, str(client.base_url.host)) from None
+        except ImportError as problem:
+            package = (problem.name or "").partition(".")[0]
+            wanted = f"{self._sdk}[bedrock]" if package in ("boto3", "botocore") else package
+            raise MissingExtra(
+                f"{type(client).__name__} needs a package that is not installed: {problem}",
+                problem,
+                hint=f"Install it with: pip install '{wanted or self._sdk}'",
+            ) from problem
         return SdkReply(response, str(client.base_url.host), await _events(response))
 
     def _client(self) -> Any:

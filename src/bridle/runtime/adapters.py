@@ -32,7 +32,8 @@ class ProviderOptions(TypedDict, total=False):
     """What else can be said of a provider.
 
     `retries`: how often a request is tried again before its first delta (0: never). `sdk`: use the
-    vendor's own SDK as the transport: True, or a client of your own. `calls_in_text`: take a call
+    vendor's own SDK as the transport: True, or an async client of your own, which signs in by
+    itself and needs no key here (Bedrock, Vertex, Azure). `calls_in_text`: take a call
     that a model wrote as JSON text for a call (the default for local servers). `price`: what the
     model costs, where the catalogue does not know it.
     """
@@ -86,7 +87,13 @@ def provider(
     if api_key:
         _handed_in.add(api_key)
     url = base_url or os.environ.get(URL_VARIABLES.get(vendor, ""), "") or _USUAL.get(vendor, "")
-    return make(_Wanted(vendor, model, _key(vendor, api_key, url), url, options))
+    client = options.get("sdk")
+    if client is None or isinstance(client, bool):
+        key = _key(vendor, api_key, url)
+    else:
+        key = api_key or ""
+        keep_out(_client_secrets(client))
+    return make(_Wanted(vendor, model, key, url, options))
 
 
 def split(name: str) -> tuple[str, str]:
@@ -117,6 +124,13 @@ def known_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     variables = ("BRIDLE_API_KEY", *KEY_VARIABLES.values())
     found = {environ[name] for name in variables if environ.get(name)}
     return tuple(sorted(found | _handed_in))
+
+
+def _client_secrets(client: Any) -> Iterable[str]:
+    """What an SDK's client signs in with: errors and logs must not show it."""
+    for name in ("api_key", "auth_token", "access_token", "aws_secret_key", "aws_session_token"):
+        if isinstance(value := getattr(client, name, None), str):
+            yield value
 
 
 def _key(vendor: str, given: str | None, url: str) -> str:
