@@ -37,7 +37,7 @@ demo: setup ## a scripted model mends a failing test with the real tools; no key
 
 # Where bytecode may not be kept, each of the processes would compile every test anew.
 test: setup system node ## run all tests
-	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest $(PARALLEL)
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python scripts/run-tests $(PARALLEL)
 
 check: setup format ## format, lint, types, layers, and then all tests
 	$(BIN)/ruff check .
@@ -53,7 +53,7 @@ snapshots: setup ## keep the screens of the terminal as they look now (tests/tui
 	@git status --short -- tests/tui/snapshots
 
 soak: setup system node ## the long seeded runs, of which `make test` takes a tenth
-	@env -u PYTHONDONTWRITEBYTECODE BRIDLE_SOAK=1 $(BIN)/python -m pytest $(PARALLEL) --timeout=3600
+	@env -u PYTHONDONTWRITEBYTECODE BRIDLE_SOAK=1 $(BIN)/python scripts/run-tests $(PARALLEL) --timeout=3600
 
 bench: setup ## compare with peers on the same work, in one run
 	@$(BIN)/python -m bench

@@ -2,10 +2,14 @@
 
 import gc
 import os
+import signal
 import sys
+import threading
+import time
 from zlib import crc32
 
 import pytest
+import pytest_timeout
 from hypothesis import settings
 
 from rig import SOAK
@@ -34,6 +38,75 @@ def isolated(monkeypatch, tmp_path_factory):
 def state(tmp_path):
     """A state folder that is not there yet, as on a new machine."""
     return tmp_path / "state"
+
+
+_REPEAT = 4  # seconds; code under test may swallow the exception that a time limit raises
+
+
+def pytest_addoption(parser):
+    text = "end a run of several processes after so many seconds in which no test starts or ends"
+    parser.addoption("--stalled-after", type=float, help=text)
+
+
+def pytest_configure(config):
+    """Rely on nobody's signal dispositions, and watch that a run of several processes goes on."""
+    if config.getoption("numprocesses", None):
+        limit = float(config.getoption("timeout") or config.getini("timeout"))
+        stalled = config.getoption("stalled_after") or 2 * limit + 60
+        config.pluginmanager.register(ProgressWatch(limit=stalled))
+        return
+    # Under nohup, and in the background of a script, these are ignored, and programs that a test
+    # starts would ignore them, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def pytest_timeout_set_timer(item, settings):
+    """Fail a test at its time limit, in the ordinary way, and again if it goes on all the same."""
+
+    def fail(_number, _frame):
+        __tracebackhide__ = True
+        pytest_timeout.timeout_sigalrm(item, settings)
+
+    def cancel():
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+    item.cancel_timeout = cancel
+    signal.signal(signal.SIGALRM, fail)
+    signal.setitimer(signal.ITIMER_REAL, settings.timeout, _REPEAT)
+    return True
+
+
+class ProgressWatch:
+    """Ends a run in which no test starts or ends any more, and says which tests were running."""
+
+    def __init__(self, *, limit):
+        self._limit = limit
+        self._running = {}
+        self._changed = time.monotonic()
+
+    def pytest_sessionstart(self):
+        threading.Thread(target=self._watch, name="progress-watch", daemon=True).start()
+
+    def pytest_runtest_logstart(self, nodeid):
+        self._changed = self._running[nodeid] = time.monotonic()
+
+    def pytest_runtest_logfinish(self, nodeid):
+        self._changed = time.monotonic()
+        self._running.pop(nodeid, None)
+
+    def _watch(self):
+        while (idle := time.monotonic() - self._changed) < self._limit:
+            time.sleep(min(5, self._limit - idle))
+        lines = [f"{time.monotonic() - at:7.0f} s  {name}" for name, at in self._running.items()]
+        running = "\n".join(lines) or "no test at all"
+        text = f"no test has started or ended for {idle:.0f} seconds; these were running:"
+        sys.stderr.write(f"\n{text}\n{running}\n")
+        sys.stderr.flush()
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 # What takes long begins in time, so that no process is left with it when the others are done: by

@@ -49,7 +49,7 @@ def run(work):
     """Run a test's coroutine, and see that it leaves no task behind."""
 
     async def whole():
-        result = await asyncio.wait_for(work, 50)
+        result = await asyncio.wait_for(work, 240)
         left = asyncio.all_tasks() - {asyncio.current_task()}
         if ending := {task for task in left if task.cancelling()}:
             left -= (await asyncio.wait(ending, timeout=5))[0]  # it was told to end, and did
@@ -98,7 +98,7 @@ async def until(session, wanted, after=0):
     """The first record for which `wanted(event)` holds."""
     seen = []
     try:
-        async with asyncio.timeout(40), aclosing(session.subscribe(after)) as records:
+        async with asyncio.timeout(240), aclosing(session.subscribe(after)) as records:
             async for record in records:
                 seen.append(record.event)
                 if wanted(record.event):

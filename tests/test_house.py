@@ -120,7 +120,7 @@ def test_the_names_in_the_log_are_pinned():
 def loaded_by(statement):
     code = f"import sys\n{statement}\nprint(*sorted(sys.modules))"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240
     )
     return set(done.stdout.split())
 

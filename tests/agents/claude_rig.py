@@ -180,7 +180,7 @@ def command_lines(folder):
     return found
 
 
-async def until(found, seconds=30.0):
+async def until(found, seconds=240.0):
     """Wait for something that another process does, and of which nobody tells."""
     for _ in range(round(seconds * 50)):
         if found():

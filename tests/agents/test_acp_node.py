@@ -84,7 +84,7 @@ def test_the_typescript_client_is_the_referee_of_our_scripted_agent(tmp_path):
     )
     command = scripted(tmp_path, *turns, load=True, modes=["auto", "default"])
     words = [node(), str(HERE / "client.mjs"), library(), str(tmp_path), *command]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
     assert seen["hello"]["protocolVersion"] == 1

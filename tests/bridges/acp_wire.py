@@ -12,7 +12,7 @@ from bridle.server.acp.host import FACE
 from bridle.server.acp.lines import Lines
 from bridle.stores.reading import SessionFolder
 
-PATIENCE = 40.0
+PATIENCE = 240.0
 
 
 class Hosting:

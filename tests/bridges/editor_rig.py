@@ -10,7 +10,7 @@ from lent import lent
 from node.rig import node, package
 
 DRIVER = Path(__file__).parent.parent / "node" / "acp" / "editor.mjs"
-PATIENCE = 40.0
+PATIENCE = 240.0
 
 
 def library(kind="stable"):

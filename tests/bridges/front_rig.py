@@ -8,7 +8,7 @@ from pathlib import Path
 from node.rig import node, package
 
 DRIVER = Path(__file__).parent.parent / "node" / "agui" / "front.mjs"
-PATIENCE = 40.0
+PATIENCE = 240.0
 
 
 class Front:

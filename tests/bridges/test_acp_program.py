@@ -36,7 +36,7 @@ def test_its_output_is_messages_alone_and_it_ends_with_its_input(bridle):
     while len(seen) < 3:
         message = json.loads(process.stdout.readline())
         seen.setdefault(message.get("id"), message)
-    rest, said = process.communicate(timeout=40)
+    rest, said = process.communicate(timeout=240)
     assert process.returncode == 0
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
     assert seen[1]["result"]["protocolVersion"] == 1

@@ -10,7 +10,7 @@ from rig import free_port
 
 SECRET = "a secret that both sides of the test have"
 PROGRAM = [sys.executable, "-m", "bridle", "chat-tools"]
-PATIENCE = 60  # seconds: programs start slowly where ten things run at once
+PATIENCE = 240  # seconds: programs start slowly where ten things run at once
 
 
 def environ(url, **more):

@@ -108,7 +108,7 @@ class Fleet:
         number = secrets.token_hex(8)
         ready = self._starting[number] = asyncio.get_running_loop().create_future()
         yard().order(number=number, url=self._url, **order)
-        return await asyncio.wait_for(ready, 40)
+        return await asyncio.wait_for(ready, 240)
 
     def _told(self, told):
         if "port" in told:
@@ -122,7 +122,7 @@ class Fleet:
     async def close(self):
         for worker in self.workers:
             worker.kill(signal.SIGTERM)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(240):
             for worker in self._all.values():
                 await worker.gone.wait()
         yard().listener = None
@@ -264,7 +264,7 @@ def make_app(order):
     limits = (ServiceLimits(messages_a_minute=0),)
     tools = order.get("tools")
     if tools:
-        tools = RemoteTools(tools, environ=order["environ"], timeout=20)
+        tools = RemoteTools(tools, environ=order["environ"], timeout=240)
     patience = order.get("patience", 20.0)
     database = Database(order["url"], patience=patience)
     return ChatApp(tools=tools, database=database, provider=provider, limits=limits)

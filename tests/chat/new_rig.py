@@ -58,7 +58,7 @@ class Served:
             {"Content-Type": "application/json", "Authorization": bearer},
         )
         try:
-            with urllib.request.urlopen(asked, timeout=50) as answer:
+            with urllib.request.urlopen(asked, timeout=240) as answer:
                 return answer.status, json.load(answer)
         except urllib.error.HTTPError as error:
             with error:
@@ -67,5 +67,5 @@ class Served:
     def stop(self):
         """Its exit code, after Ctrl-C."""
         self.process.send_signal(signal.SIGINT)
-        self.process.communicate(timeout=50)
+        self.process.communicate(timeout=240)
         return self.process.returncode

@@ -174,10 +174,10 @@ def test_one_users_slow_turns_do_not_hold_up_another_user(database):
         runner.gates["wait"] = asyncio.Event()
         service = ChatService(database, runner, replace(FREE, at_once=4))
         slow = [asyncio.create_task(service.reply("ana", "wait")) for _ in range(8)]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(240):
             while not runner.ran:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(240):
             other = await service.reply("ben", "hello")
         assert other.response == "hello! I know 0 messages."
         runner.gates["wait"].set()

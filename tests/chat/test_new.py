@@ -33,7 +33,7 @@ def new(*words):
 def said(*words):
     """The exit code and the error, as the program itself shows it."""
     line = [sys.executable, "-m", "bridle", "new", "chat-app", *map(str, words)]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=240, check=False)
     return done.returncode, done.stderr
 
 

@@ -25,7 +25,7 @@ from typing import Any
 from nursery import Forked, may_fork
 from nursery import run as run_forked
 
-_PATIENCE = 30.0  # seconds until a test that waits in vain gives up
+_PATIENCE = 240.0  # seconds until a test that waits in vain gives up
 
 
 # What a login shell's parent does: make the terminal the one that sends Ctrl-C.

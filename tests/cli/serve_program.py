@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from cli_program import Program
 
-PATIENCE = 30
+PATIENCE = 240
 
 
 class Served:

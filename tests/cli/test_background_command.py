@@ -56,7 +56,7 @@ def ps(bridle: Program, *arguments: str):
 
 def until(bridle: Program, wanted, *arguments: str):
     """What `ps` says, once it says that."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 240
     while not wanted(found := ps(bridle, *arguments)):
         assert time.monotonic() < end, found
     return found
@@ -166,7 +166,7 @@ def test_two_at_once_start_one_process_and_another_environment_another(backgroun
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **rest)
         for _ in range(2)
     ]
-    said = [one.communicate(timeout=30) for one in both]
+    said = [one.communicate(timeout=240) for one in both]
     assert [one.returncode for one in both] == [0, 0], said
     assert len({out for out, _ in said}) == 2
     assert len(pids(background)) == 1

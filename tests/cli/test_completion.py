@@ -31,7 +31,7 @@ def lived_in(tmp_path_factory):
         program = [sys.executable, "-m", "bridle", "run", "--model", "offline", "-q", "--", title]
         before = set(sessions(folder))
         subprocess.run(
-            program, cwd=folder, env=environ, capture_output=True, timeout=60, check=False
+            program, cwd=folder, env=environ, capture_output=True, timeout=240, check=False
         )
         [made] = set(sessions(folder)) - before
         made.rename(made.with_name(name))

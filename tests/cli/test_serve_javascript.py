@@ -36,7 +36,7 @@ def test_its_parser_takes_any_chunking():
     """(A12)"""
     program = SPLIT % json.dumps(CLIENT.as_uri())
     command = [node(), "--input-type=module", "-e", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -102,7 +102,7 @@ class Talk:
         self._process.stdin.flush()
 
     def leave(self):
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=240)
         return self._process.returncode
 
 

@@ -54,7 +54,7 @@ def really_read(line, ground, tmp_path):
     names = {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "SEEN": str(seen), "HOME": ground.home}
     subprocess.run(
         ["bash", "-c", f"{line}\nwait"], cwd=ground.root, env=names, capture_output=True,
-        timeout=20, stdin=subprocess.DEVNULL, check=False,
+        timeout=240, stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip
     return set(seen.read_text().split())
 

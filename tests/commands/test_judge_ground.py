@@ -55,7 +55,7 @@ def run(line, ground):
     """What it prints."""
     clean = {"PATH": os.environ["PATH"], "HOME": ground.home, "LANG": "C"}
     ended = subprocess.run(
-        ["bash", "-c", line], cwd=ground.root, env=clean, capture_output=True, timeout=20,
+        ["bash", "-c", line], cwd=ground.root, env=clean, capture_output=True, timeout=240,
         stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip
     return ended.stdout

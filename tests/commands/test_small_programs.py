@@ -140,7 +140,7 @@ def run_for_real(argv, folder):
     """Run it where a file `in` is; what lies there afterwards."""
     (folder / "in").write_text("a/b c\nb a\n/a]b[\n")
     subprocess.run(
-        argv, cwd=folder, capture_output=True, timeout=20, stdin=subprocess.DEVNULL, check=False
+        argv, cwd=folder, capture_output=True, timeout=240, stdin=subprocess.DEVNULL, check=False
     )
     return sorted(path.name for path in folder.iterdir())
 

@@ -53,7 +53,7 @@ def bridle_program(field, tmp_path):
                 "PYTHONPATH": os.pathsep.join(sys.path),
                 "BRIDLE_STATE": str(tmp_path / "state"),
             },
-            timeout=50,
+            timeout=240,
         )
 
     return ask

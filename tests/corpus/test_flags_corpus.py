@@ -43,7 +43,7 @@ LINES = 4000 if SOAK else 1500  # of a seed, before they are judged
 
 def flags_of(words):
     """What a program says that it can be given, and every letter besides."""
-    said = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, timeout=20)
+    said = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL, timeout=240)
     text = (said.stdout + said.stderr).decode("utf-8", "replace")
     found = {f"--{name}" for name in re.findall(r"--(?:\[no-\])?([a-z][a-z0-9-]+)", text)}
     return sorted(found) + [f"-{letter}" for letter in string.ascii_letters + string.digits]

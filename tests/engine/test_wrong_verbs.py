@@ -17,7 +17,7 @@ from rig import Thing, call, calls, endings, events, is_valid, make_engine, one_
 
 
 def run(work):
-    return asyncio.run(asyncio.wait_for(work, 50))
+    return asyncio.run(asyncio.wait_for(work, 240))
 
 
 @pytest.mark.parametrize(

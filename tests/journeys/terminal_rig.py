@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE = 30.0  # seconds until a test that waits in vain gives up
+PATIENCE = 240.0  # seconds until a test that waits in vain gives up
 PAUSE = 0.7  # seconds that a person looks at a question: before that it takes no key
 _AROUND = '"$@"; echo "left with $?"; exec cat >/dev/null'
 _CONFIG = "set -g status off\nset -g escape-time 0\nset -g default-terminal tmux-256color\n"

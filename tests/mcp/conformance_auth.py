@@ -39,7 +39,7 @@ class Played:
 
 
 async def visit(url, root):
-    spec = Spec("suite", url=url, identity=url, timeout=20.0, tokens=str(Path(root, "tokens")))
+    spec = Spec("suite", url=url, identity=url, timeout=240, tokens=str(Path(root, "tokens")))
     server = Server(spec, root, Pins("", "suite", url), compile_schema)
     server.visitor = Played()
     source = Servers([server])

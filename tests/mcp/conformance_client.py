@@ -43,7 +43,7 @@ def guess(schema):
 
 async def visit(url, root):
     """What a session would do with a server."""
-    spec = Spec("suite", url=url, identity=url, timeout=20.0)
+    spec = Spec("suite", url=url, identity=url, timeout=240)
     server = Server(spec, root, Pins("", "suite", url), compile_schema)
     source = Servers([server], elicits=True)
     context = ToolContext(Workspace(root), "call-1", ask=accept)

@@ -18,7 +18,7 @@ async def called(source, folder, wanted, said=None, **arguments):
     return await named(source, wanted).execute(arguments, context_of(folder, said))
 
 
-async def until(condition, seconds=20.0):
+async def until(condition, seconds=240.0):
     """Wait until it is so; a test that waits in vain fails."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - it is a file that another process writes

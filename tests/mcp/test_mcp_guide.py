@@ -38,7 +38,7 @@ def test_the_program_of_the_guide_runs(tmp_path):
         env=os.environ | given,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.strip()

@@ -25,7 +25,7 @@ def test_a_bridle_that_is_killed_leaves_neither_server_nor_child(tmp_path):
         assert [is_alive(pid) for pid in pids] == [True, True]
         holder.send_signal(signal.SIGKILL)
         holder.wait()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 240
     while any(map(is_alive, pids)) and time.monotonic() < until:
         time.sleep(0.01)
     assert [pid for pid in pids if is_alive(pid)] == []

@@ -197,7 +197,7 @@ async def visited(url, token):
         for headers in ways:
             async with session.post(url, json=HELLO, headers=headers) as answer:
                 statuses.append(answer.status)
-    async with httpx2.AsyncClient(headers=right, timeout=30) as http:
+    async with httpx2.AsyncClient(headers=right, timeout=240) as http:
         way = streamable_http_client(url, http_client=http)
         async with Client(way, client_info=OTHER) as client:
             return statuses, await client.call_tool("run_task", {"prompt": "hello"})
@@ -230,7 +230,11 @@ def test_without_the_sdk_it_says_what_to_install(bridle):
         "from bridle.cli import main; sys.exit(main(['mcp', 'serve', '-m', 'offline']))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=bridle.environ, timeout=60
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=bridle.environ,
+        timeout=240,
     )
     assert done.returncode == 2
     assert done.stderr == (

@@ -26,6 +26,6 @@ assert shared.get_ca_certs() == plain.get_ca_certs()
 
 def test_aiohttps_shared_context_reads_the_certificates_when_it_is_first_used():
     done = subprocess.run(
-        [sys.executable, "-c", _LOOK], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", _LOOK], capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stderr

@@ -167,6 +167,6 @@ def test_building_an_engine_loads_no_grammar_no_yaml_and_looks_for_no_sandbox(tm
         "        ('bridle.commands.', 'bridle.workspace.ground', 'bridle.workspace.undo'))])\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True
     )
     assert done.stdout.strip() == ""

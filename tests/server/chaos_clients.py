@@ -58,7 +58,7 @@ class Clients:
             self.moves += 1
             await asyncio.sleep(0.2)
 
-    async def moved(self, count, seconds=20.0):
+    async def moved(self, count, seconds=240.0):
         """Until so much more was seen; or for so long."""
         end = self.moves + count
         with suppress(TimeoutError):

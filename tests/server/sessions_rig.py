@@ -118,7 +118,7 @@ def no(question, **more):
     return ApprovalAnswer(False, question.shown, **more)
 
 
-async def seen(look, wanted, seconds=20.0):
+async def seen(look, wanted, seconds=240.0):
     """What `look` comes to, once it is what is wanted; for what no stream tells of."""
     async with asyncio.timeout(seconds):
         while not wanted(found := await look()):  # noqa: ASYNC110 - another process tells nobody

@@ -88,7 +88,7 @@ def judged(url, token, description):
         headers={"Authorization": f"Bearer {token}"},
         workers=1,
         continue_on_failure=True,
-        request_timeout=20,
+        request_timeout=240,
     )
     schema.config.phases.update(phases=["examples", "coverage", "fuzzing"])
     schema.config.generation.update(max_examples=EXAMPLES, database="none", deterministic=not SOAK)

@@ -137,7 +137,7 @@ def has_work(records):
 async def caught_up(clients, folder):
     """Until every stream has told the end of its log."""
     ends = {one: logged(folder, one)[-1].seq for one in clients.sessions}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(240):
         while any(  # noqa: ASYNC110 - a stream that stands still tells nobody
             not seen or seen[-1][0] < ends[name.split()[0]] for name, seen in clients.seen.items()
         ):

@@ -276,7 +276,7 @@ def test_eight_processes_that_race_never_overspend_together(state):
         )
         for number in range(8)
     ]
-    used = [int(one.communicate(timeout=50)[0]) for one in racing]
+    used = [int(one.communicate(timeout=240)[0]) for one in racing]
     assert [one.returncode for one in racing] == [0] * 8
     day = Day(state)
     assert day.spent().tokens == sum(used) <= 400

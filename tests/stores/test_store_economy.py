@@ -182,7 +182,7 @@ def test_of_many_processes_one_at_a_time_writes(state):
     for one in racers:
         one.stdin.write("go\n")
         one.stdin.flush()
-    won = [json.loads(one.communicate(timeout=40)[0]) for one in racers]
+    won = [json.loads(one.communicate(timeout=240)[0]) for one in racers]
     records = list(JsonlStore(state).read("s"))
     assert [one.seq for one in records] == list(range(1, sum(won) + 2))
     found = [one.event.kind for one in records]

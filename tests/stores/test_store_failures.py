@@ -264,7 +264,7 @@ def test_who_settles_a_log_while_it_closes_is_answered(state):
 
         late = asyncio.create_task(settle())
         await log.close()
-        await asyncio.wait([late], timeout=20)
+        await asyncio.wait([late], timeout=240)
         store.close()
         assert late.done()
         refused = isinstance(late.exception(), StoreFailed)
@@ -331,7 +331,7 @@ asyncio.run(main())
 
 def child(code, *arguments):
     done = subprocess.run(
-        [PYTHON, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=40
+        [PYTHON, "-c", code, *map(str, arguments)], capture_output=True, text=True, timeout=240
     )
     assert done.stderr == ""
     return done.stdout.splitlines()

@@ -195,7 +195,7 @@ def test_a_result_is_handed_on_as_it_is() -> None:
 
 def test_eight_plain_calls_run_side_by_side() -> None:
     """All eight have to be inside at once for the barrier to open."""
-    barrier = threading.Barrier(8, timeout=30)
+    barrier = threading.Barrier(8, timeout=240)
 
     @tool
     def meet() -> int:
@@ -240,7 +240,7 @@ async def main():
 asyncio.run(main())
 print("out")
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=240)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"out\n", b"")
 
 

@@ -61,7 +61,7 @@ class Session:
 
 def run(work: Any) -> Any:
     async def whole() -> Any:
-        found = await asyncio.wait_for(work, 50)
+        found = await asyncio.wait_for(work, 240)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return found
 

@@ -5,7 +5,7 @@ from time import monotonic
 
 from bridle.tui.app import BridleApp
 
-PATIENCE = 30.0  # seconds until a test that waits in vain gives up
+PATIENCE = 240.0  # seconds until a test that waits in vain gives up
 
 
 @asynccontextmanager

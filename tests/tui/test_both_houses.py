@@ -76,7 +76,7 @@ async def asked_in(house, count=1):
 
 async def seen(look, wanted):
     """What is looked at, once it is as it is wanted."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(240):
         while not wanted(found := await look()):  # noqa: ASYNC110 - as a person would
             await asyncio.sleep(0.02)
     return found
@@ -306,7 +306,7 @@ def test_news_come_when_a_session_changes(opened):
             waiting = asyncio.ensure_future(anext(news))
             try:
                 await said(house, "first")
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(240):
                     await waiting
             finally:
                 waiting.cancel()

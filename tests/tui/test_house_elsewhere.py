@@ -71,7 +71,7 @@ async def with_another(tmp_path, *replies, ours=("Hello.", "Back.")):
 async def until(session, wanted, after=0):
     """The records up to the first whose event is wanted."""
     found = []
-    async with asyncio.timeout(30), aclosing(session.subscribe(after)) as records:
+    async with asyncio.timeout(240), aclosing(session.subscribe(after)) as records:
         async for record in records:
             found.append(record)
             if wanted(record.event):
@@ -126,7 +126,7 @@ def test_it_is_sent_to_queued_for_and_stopped(tmp_path):
 
 
 async def asked_in(house):
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(240):
         while not (found := await house.pending()):  # noqa: ASYNC110 - as a person would
             await asyncio.sleep(0.02)
     return found
@@ -227,7 +227,7 @@ def background(tmp_path):
             capture_output=True,
             text=True,
             cwd=tmp_path / "workspace",
-            timeout=40,
+            timeout=240,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
@@ -303,7 +303,7 @@ def parked(tmp_path):
     model = script(tmp_path, call("write", path="a.txt", content="a"), "ok", name="behind")
     words = [sys.executable, "-m", "bridle", "run", "go", "--on-ask", "park", "-m", model]
     where = tmp_path / "workspace"
-    subprocess.run(words, capture_output=True, cwd=where, timeout=40, stdin=subprocess.DEVNULL)
+    subprocess.run(words, capture_output=True, cwd=where, timeout=240, stdin=subprocess.DEVNULL)
     (log,) = (tmp_path / "state").glob("sessions/*/log.jsonl")
     return log.parent.name
 

@@ -56,7 +56,7 @@ def _python_of_ordinary():
     for python in (sys.executable, "/usr/bin/python3"):
         words = [*as_ordinary(), python, "-s", "-B"]
         probing = [*words, "-c", _PROBE]
-        done = subprocess.run(probing, env=_environment("/"), capture_output=True, timeout=30)
+        done = subprocess.run(probing, env=_environment("/"), capture_output=True, timeout=240)
         if done.returncode == 0:
             return words
     return None
@@ -103,7 +103,7 @@ class Ground:
             env=_environment(str(self.home)),
             capture_output=True,
             text=True,
-            timeout=50,
+            timeout=240,
         )
         assert done.returncode == 0, done.stderr
         found = json.loads(done.stdout)

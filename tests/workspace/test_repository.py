@@ -59,7 +59,7 @@ def read_everything(folder: Path) -> None:
     """What a model runs unasked."""
     for words in (["status"], ["diff"], ["log", "-p", "-1"], ["show", "HEAD"], ["branch"]):
         subprocess.run(
-            ["git", *words], cwd=folder, capture_output=True, env=QUIET, check=False, timeout=30
+            ["git", *words], cwd=folder, capture_output=True, env=QUIET, check=False, timeout=240
         )
 
 

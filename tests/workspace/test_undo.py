@@ -17,7 +17,7 @@ def place(request, tmp_path):
     place = Place(tmp_path)
     if request.param == "with git":
         run = ["git", "init", "-q", str(place.root)]
-        subprocess.run(run, check=True, timeout=30, env={"PATH": os.environ["PATH"]})
+        subprocess.run(run, check=True, timeout=240, env={"PATH": os.environ["PATH"]})
     place.put("src/a.py", "a = 1\n")
     place.put("src/deep/b.py", "b = 2\n" * 1000)
     place.put("run.sh", "echo hi\n", 0o755)

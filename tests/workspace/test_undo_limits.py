@@ -75,7 +75,7 @@ def test_the_repository_itself_is_not_touched_and_that_is_said(place):
     assert place.undo.undo("s").done
     assert (place.root / "a.txt").read_text() == "a"
     said = subprocess.run(
-        ["git", "log", "--format=%s"], cwd=place.root, capture_output=True, check=True, timeout=30
+        ["git", "log", "--format=%s"], cwd=place.root, capture_output=True, check=True, timeout=240
     )
     assert said.stdout == b"two\none\n"
 
@@ -204,7 +204,7 @@ def test_what_may_not_be_read_is_said_and_the_rest_is_covered():
         for path in (place.root.parent, place.root):
             path.chmod(0o777)
         code = [sys.executable, "-c", UNREADABLE, folder, HERE]
-        done = subprocess.run(code, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(code, capture_output=True, text=True, timeout=240, check=False)
     assert (done.stderr, done.stdout.splitlines()) == (
         "",
         [

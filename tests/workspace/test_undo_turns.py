@@ -60,7 +60,7 @@ def root(request, tmp_path):
     (root / "run.sh").chmod(0o755)
     if request.param == "with git":
         command = ["git", "init", "-q", str(root)]
-        subprocess.run(command, check=True, timeout=30, env={"PATH": os.environ["PATH"]})
+        subprocess.run(command, check=True, timeout=240, env={"PATH": os.environ["PATH"]})
     return root
 
 

@@ -64,7 +64,7 @@ class Place:
         return self.effects(*[lambda one=one: self.run(one) for one in commands], session=session)
 
     def run(self, command):
-        subprocess.run(["/bin/sh", "-ec", command], cwd=self.root, check=True, timeout=30)
+        subprocess.run(["/bin/sh", "-ec", command], cwd=self.root, check=True, timeout=240)
 
     def effects(self, *effects, session="s"):
         """One turn of effects that nobody foresees."""

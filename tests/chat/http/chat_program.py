@@ -13,7 +13,7 @@ from rig_chat import SECRET, Answer, token
 
 from nursery import begun
 
-PATIENCE = 40
+PATIENCE = 240
 
 
 class Served:

@@ -200,7 +200,7 @@ def test_schemathesis_finds_nothing(sqlite_url):
             headers=headers,
             workers=1,
             continue_on_failure=True,
-            request_timeout=20,
+            request_timeout=240,
         )
         schema.config.phases.update(phases=["examples", "coverage", "fuzzing"])
         schema.config.generation.update(
