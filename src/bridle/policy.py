@@ -28,6 +28,7 @@ Does = Literal["reads", "edits", "builds", "changes"]
 
 MODES: tuple[Mode, ...] = ("plan", "ask", "edits", "auto")
 ORDER: tuple[Verdict, ...] = ("deny", "ask", "allow")
+CLASSES = {"builds": "tests and builds"}  # classes of calls that one yes for the session covers
 
 
 class ToolPolicy(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -160,7 +161,7 @@ _EXAMPLE = (
 class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     """What the gate says, with the rule and a reason for a person.
 
-    `covers` is a class of calls (`builds`) that one yes covers for the session. `word` is what the
+    `covers` is a class of calls (`builds`) that a yes for the session covers. `word` is what the
     person added. `lasting`: the ask is not to be answered by a mode or a grant.
     """
 

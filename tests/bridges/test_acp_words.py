@@ -42,9 +42,15 @@ def test_only_a_clear_yes_that_was_offered_is_one():
     names = [(one.option_id, one.kind, one.name) for one in options_of(asked)]
     assert names == [
         ("allow_once", "allow_once", "Allow once"),
-        ("allow_session", "allow_always", "Allow the same for this session"),
+        ("allow_session", "allow_always", "Allow for this session"),
         ("allow_rule", "allow_always", "Always allow: write(a)"),
         ("reject_once", "reject_once", "Reject"),
+    ]
+    build = ApprovalAsked(ToolCall("c", "shell", {"command": "make"}), "hash", covers="builds")
+    assert [one.name for one in options_of(build)] == [
+        "Allow once",
+        "Allow tests and builds in this folder for this session",
+        "Reject",
     ]
     assert said(asked, "allow_once") == YES
     assert said(asked, "allow_session") == Answer(True, "session")

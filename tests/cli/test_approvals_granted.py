@@ -51,6 +51,24 @@ def test_what_was_allowed_is_listed_with_who_when_and_until(bridle: Program):
     assert listed[1].startswith("  by ada · ") and " · ends in " in listed[1]
 
 
+def test_a_yes_once_to_a_build_allows_no_other_build(bridle: Program):
+    (bridle.workspace / "Makefile").write_text("all:\n\t@true\n")
+    build = {"name": "shell", "arguments": {"command": "make"}}
+    session = parked(bridle, build)
+    model = bridle.script({"calls": [build]}, "Done.", name="after")
+    bridle.run("approvals", "answer", session, "yes")
+    again = bridle.run("run", "--resume", session, "--on-ask", "park", "-m", model)
+    assert again.returncode == 3, again.stderr
+    assert grants(bridle) == []
+    bridle.run("approvals", "answer", session, "yes", "--scope", "session")
+    third = bridle.script({"calls": [build]}, "Done.", name="third")
+    assert bridle.run("run", "--resume", session, "-m", third).stdout == "Done.\n"
+    (grant,) = grants(bridle)
+    assert grant["what"] == f"tests and builds in {grant['cwd']}"
+    scopes = [one.get("scope", "once") for one in data(bridle, session, "approval_answered")]
+    assert scopes == ["once", "session"]
+
+
 def test_a_grant_is_taken_back_by_its_name_by_its_session_or_with_all(bridle: Program):
     first, second, third = (allowed(bridle, name) for name in ("one", "two", "three"))
     names = {one["session"]: one["id"] for one in grants(bridle)}

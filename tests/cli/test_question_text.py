@@ -55,7 +55,6 @@ def test_what_is_known_besides_the_call_is_said():
         "  in:  /w",
         "  │ $ make",
         "  asked before in this session, and allowed 3 times",
-        "  one yes covers tests and builds in this folder, for this session",
         "  rule: allow: shell(make), in this folder",
     ]
 
@@ -171,7 +170,7 @@ def test_an_argument_that_is_no_part_of_the_change_is_shown_beside_it():
     [
         ({}, "[y/s/N] "),
         ({"proposal": "allow: shell(x)"}, "[y/s/r/N] "),
-        ({"covers": "builds"}, "[y/N] "),
+        ({"covers": "builds"}, "[y/s/N] "),
         ({"lasting": True, "proposal": "allow: shell(x)"}, "[y/N] "),
     ],
 )
@@ -179,6 +178,14 @@ def test_only_what_would_count_is_offered(more: dict[str, Any], keys: str):
     offered = choices(asked("shell", {"command": "x"}, **more), 80)
     assert offered.splitlines()[-1].strip() + " " == keys
     assert max(map(cells, offered.splitlines())) <= 80
+
+
+def test_once_and_for_the_session_are_told_apart():
+    build = choices(asked("shell", {"command": "make"}, covers="builds"))
+    assert "[y] allow once  [s] allow tests and builds in this folder for this session" in build
+    other = choices(asked("shell", {"command": "git push"}))
+    assert "[y] allow once  [s] allow for this session" in other
+    assert "[s]" not in choices(asked("read", {"path": ".env"}, lasting=True))
 
 
 @pytest.mark.parametrize(

@@ -89,16 +89,26 @@ def asked(**rest):
 
 
 def test_what_a_yes_grants():
-    once = ApprovalAnswered("a", True, shown="q", until=SOON)
+    once = ApprovalAnswered("a", True, shown="q")
     session = ApprovalAnswered("a", True, "me", "session", shown="q", until=SOON)
     mine, builds = grant_of(CALL, "/w"), class_of("builds", "/w")
     assert list(given(asked(), once, "t")) == []
     assert [one.id for one in given(asked(), session, "t")] == [mine]
-    assert [one.id for one in given(asked(covers="builds"), once, "t")] == [builds]
-    assert [one.id for one in given(asked(covers="builds"), session, "t")] == [mine, builds]
+    assert list(given(asked(covers="builds"), once, "t")) == []
+    assert [one.id for one in given(asked(covers="builds"), session, "t")] == [builds]
+    rule = ApprovalAnswered("a", True, "me", "rule", shown="q", rule="allow: shell(make)")
+    (ruled,) = given(asked(covers="builds"), rule, "t")
+    assert (ruled.id, ruled.rule) == (mine, "allow: shell(make)")
     assert list(given(asked(covers="builds", lasting=True), session, "t")) == []
     no = ApprovalAnswered("a", False, "me", "session", shown="q")
     assert list(given(asked(covers="builds"), no, "t")) == []
+
+
+def test_a_yes_once_in_a_log_of_an_earlier_version_still_grants_what_it_granted():
+    """It recorded until when all tests and builds were allowed; now a yes for once has no end."""
+    earlier = ApprovalAnswered("a", True, shown="q", until=SOON)
+    (grant,) = given(asked(covers="builds"), earlier, LONG_AGO)
+    assert (grant.id, grant.until) == (class_of("builds", "/w"), SOON)
 
 
 def test_a_grant_is_for_the_same_call_in_the_same_folder_that_does_the_same():

@@ -157,19 +157,35 @@ def test_a_yes_to_a_guard_is_for_once_whatever_it_says(tmp_path):
     assert session.grants() == ()
 
 
-def test_one_yes_covers_the_builds_of_a_folder_for_the_session(tmp_path):
+BUILDS = ["make", "make test", "pytest -q"]
+
+
+def test_a_yes_once_to_a_build_allows_that_build_alone(tmp_path):
     done, person = [], Person()
-    wanted = ["make", "make test", "pytest -q"]
-    script = [call("shell", command=one) for one in wanted] + ["ok"]
-    _, session = run(story(tmp_path, script, person, shell(done)))
-    assert done == wanted
-    assert [one.covers for one in person.asked] == ["builds"]
+    script = [call("shell", command=one) for one in (*BUILDS, *BUILDS)] + ["ok"]
+    engine, session = run(story(tmp_path, script, person, shell(done)))
+    assert done == [*BUILDS, *BUILDS]
+    assert [one.call.arguments["command"] for one in person.asked] == done
+    assert {one.covers for one in person.asked} == {"builds"}
+    answers = events(engine, session.id, ApprovalAnswered)
+    assert {(one.scope, one.until) for one in answers} == {("once", "")}
+    assert session.grants() == ()
+
+
+def test_a_yes_for_the_session_to_a_build_allows_the_builds_of_the_folder(tmp_path):
+    done, person = [], Person(Answer(True, "session"))
+    script = [call("shell", command=one) for one in BUILDS] + ["ok"]
+    engine, session = run(story(tmp_path, script, person, shell(done)))
+    assert done == BUILDS
+    assert [one.call.arguments["command"] for one in person.asked] == ["make"]
     (grant,) = session.grants()
-    assert grant.what == f"builds in {tmp_path}"
+    assert grant.what == f"tests and builds in {tmp_path}"
+    (answer,) = events(engine, session.id, ApprovalAnswered)
+    assert (answer.scope, answer.until) == ("session", grant.until)
 
 
-def test_builds_of_one_step_need_one_answer(tmp_path):
-    done, person = [], Person()
+def test_builds_of_one_step_need_one_answer_for_the_session(tmp_path):
+    done, person = [], Person(Answer(True, "session"))
     wanted = [("shell", {"command": one}) for one in ("make", "make test")]
     engine, session = run(story(tmp_path, [calls(*wanted), "ok"], person, shell(done)))
     assert (len(person.asked), done) == (1, ["make", "make test"])

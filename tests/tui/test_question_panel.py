@@ -33,6 +33,21 @@ def test_a_key_answers_the_question_on_the_screen(key, answer):
     play(story)
 
 
+@pytest.mark.parametrize("size", SIZES[:3])
+def test_a_build_can_be_allowed_once_or_with_all_builds_of_the_session(size):
+    async def story(app, pilot):
+        build = asked(reason="runs the tests", cwd="/w", covers="builds")
+        await put(pilot, build)
+        assert "y allow once" in shown_of(app)
+        assert "s allow tests and builds in this folder for this session" in shown_of(app)
+        await pilot.press("y")
+        await put(pilot, asked("two", covers="builds"))
+        await pilot.press("s")
+        assert [one[2] for one in app.given] == [Answer(True), Answer(True, "session")]
+
+    play(story, size)
+
+
 def test_a_no_with_a_word_is_written_in_the_panel():
     async def story(app, pilot):
         await put(pilot, asked())
@@ -140,7 +155,7 @@ def test_the_end_of_the_conversation_is_not_covered_and_the_keys_are_on_the_scre
         talk, panel = app.query_one("#talk").region, app.panel.region
         assert talk.bottom <= panel.y
         assert talk.height >= 1
-        assert "y yes" in shown_of(app)
+        assert "y allow once" in shown_of(app) or "y once" in shown_of(app)
         assert "n no" in shown_of(app)
 
     play(story, size=size)

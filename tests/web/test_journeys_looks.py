@@ -69,7 +69,7 @@ def test_on_a_phone_everything_fits_and_can_be_answered(serve, window):
     assert wide[0] <= wide[1]
     expect(me.page.locator(".rows-two")).to_have_count(0)
     assert me.axe() == []
-    me.question("edit").get_by_role("button", name="Yes, once").tap()
+    me.question("edit").get_by_role("button", name="Allow once").tap()
     expect(me.feed).to_contain_text(LAST)
     me.page.get_by_role("button", name="Sessions").tap()
     expect(me.page.get_by_role("searchbox", name="Search all sessions")).to_be_visible()

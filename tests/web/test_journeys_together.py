@@ -27,7 +27,7 @@ def test_the_first_answer_wins_and_both_windows_agree(serve, window):
     bob.page.goto(f"{served.url}/#/s/{session}")
     for one in (me, bob):
         expect(one.question("edit")).to_be_visible()
-    bob.question("edit").get_by_role("button", name="Yes, once").click()
+    bob.question("edit").get_by_role("button", name="Allow once").click()
     expect(me.feed).to_contain_text("Allowed by bob")
     expect(bob.feed).to_contain_text("Allowed by you")
     for one in (me, bob):
@@ -49,7 +49,7 @@ def test_of_two_answers_at_once_one_counts_and_the_other_is_told(serve, window):
     expect(bob.question("edit")).to_be_visible()
     me.question("edit").get_by_role("button", name="No", exact=False).first.click()
     expect(me.feed).to_contain_text("Refused by you")
-    bob.question("edit").get_by_role("button", name="Yes, once").click()
+    bob.question("edit").get_by_role("button", name="Allow once").click()
     expect(bob.page.locator(".toasts")).not_to_be_empty()
     assert (served.workspace / "basket.py").read_text() == BASKET
     answers = served.recorded(session, "approval_answered")
@@ -95,7 +95,7 @@ def test_a_server_that_is_killed_comes_back_and_the_page_goes_on_by_itself(serve
     served.say([say(LAST)])  # what the model would have said next
     served.start()
     expect(me.page.locator(".line")).not_to_contain_text("Reconnecting")
-    me.question("edit").get_by_role("button", name="Yes, once").click()
+    me.question("edit").get_by_role("button", name="Allow once").click()
     expect(me.feed).to_contain_text(LAST)
     assert (served.workspace / "basket.py").read_text() == BASKET.replace("/ 10\n", "/ 100\n")
     me.has_ended()

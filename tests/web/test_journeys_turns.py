@@ -158,7 +158,7 @@ def test_a_question_of_the_past_is_shown_and_cannot_be_answered_there(serve, win
     served = serve(MEND, FILES)
     me = window(served)
     me.begin(PROMPT)
-    me.question("edit").get_by_role("button", name="Yes, once").click()
+    me.question("edit").get_by_role("button", name="Allow once").click()
     expect(me.feed).to_contain_text(LAST)
     me.has_ended()
     me.page.get_by_role("button", name="Timeline").click()

@@ -36,13 +36,32 @@ def test_a_prompt_streams_asks_with_a_diff_and_gives_a_result(serve, window):
     expect(question.locator("td.row-gone mark")).to_have_text("10")
     expect(question.locator("td.row-new mark")).to_have_text("100")
     assert (served.workspace / "basket.py").read_text() == BASKET
-    question.get_by_role("button", name="Yes, once").click()
+    question.get_by_role("button", name="Allow once").click()
     expect(me.feed).to_contain_text(LAST)
     expect(me.feed).to_contain_text("Allowed by you")
     expect(me.page.locator(".account-line")).to_contain_text("Done")
     assert (served.workspace / "basket.py").read_text() == BASKET.replace("/ 10\n", "/ 100\n")
     answers = served.recorded(session, "approval_answered")
     assert [(one["allowed"], one.get("scope", "once")) for one in answers] == [(True, "once")]
+    me.is_well()
+
+
+def test_a_build_is_allowed_once_or_with_all_tests_and_builds_of_the_session(serve, window):
+    make, test = ("shell", {"command": "make"}), ("shell", {"command": "make test"})
+    replies = [say("", make), say("", make), say("", test), say(LAST)]
+    served = serve(replies, {"Makefile": "all test:\n\t@echo built\n"})
+    me = window(served)
+    session = me.begin(PROMPT)
+    me.question("shell").get_by_role("button", name="Allow once").click()
+    expect(me.feed).to_contain_text("Allowed by you")
+    for_session = "Allow tests and builds in this folder for this session"
+    me.question("shell").get_by_role("button", name=for_session).click()
+    expect(me.feed).to_contain_text(LAST)
+    answers = served.recorded(session, "approval_answered")
+    assert [(one.get("scope", "once"), "until" in one) for one in answers] == [
+        ("once", False),
+        ("session", True),
+    ]
     me.is_well()
 
 
@@ -80,7 +99,7 @@ def test_everything_can_be_done_with_keys_alone(serve, window):
     keys.press("q")
     expect(me.question("edit")).to_be_focused()
     keys.press("y")  # typed ahead: the question has only just got the focus
-    expect(me.question("edit").get_by_role("button", name="Yes, once")).to_be_enabled()
+    expect(me.question("edit").get_by_role("button", name="Allow once")).to_be_enabled()
     me.page.evaluate(CLOCK, 1600)
     keys.press("y")
     expect(me.feed).to_contain_text(LAST)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 @click.option(
     "--scope",
     type=click.Choice(("once", "session", "rule")),
-    help="How far a yes reaches: this once (default), this session, or a rule in your policy.yaml.",
+    help="What a yes allows: this call once (default); the same call for this session, or for a "
+    "test or build all tests and builds in the folder; or a rule in your policy.yaml.",
 )
 @click.option("--word", metavar="TEXT", help="A word to the model: what to do instead, an answer.")
 @click.option("--all", "every", is_flag=True, help="All that belong to it; of a session, all.")

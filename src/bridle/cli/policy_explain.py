@@ -176,4 +176,4 @@ def _decided(foresight: Foresight, decision: Decision, paint: Paint) -> Iterator
         where = f"  {origins[0]}" if origins and origins[0] else ""
         yield f"  by {plain(decision.rule)}{paint.dim(plain(where))}"
     if decision.covers == "builds":
-        yield paint.dim("  one yes covers builds and tests of this folder for the session")
+        yield paint.dim("  a yes for the session allows all tests and builds in this folder")

@@ -15,6 +15,7 @@ from bridle.promises.session import Answer
 from bridle.tui import question_words as words
 from bridle.tui.question_words import Line, Sheet
 from bridle.tui.question_words import has_rule as has_rule
+from bridle.workspace.wording import session_words
 
 _YES = re.compile(r"(?:y|yes)\s*,(.+)", re.IGNORECASE | re.DOTALL)
 _WORDS = 'or words: a no that says what to do instead; "y, …" is a yes with words'
@@ -59,18 +60,13 @@ def history(asked: ApprovalAsked, paint: Paint, width: int) -> Iterator[str]:
     return painted(words.history(asked, Sheet(width, cells)), paint)
 
 
-def covered(asked: ApprovalAsked, paint: Paint, width: int) -> Iterator[str]:
-    """What a yes covers besides this call."""
-    return painted(words.covered(asked, Sheet(width, cells)), paint)
-
-
 def choices(asked: ApprovalAsked, width: int = 200) -> str:
     """What can be said, and where it is said."""
-    found = {"y": "yes, this once" if asked.lasting else "yes"}
-    if not asked.lasting and not asked.covers:  # what covers more is for the session anyway
-        found["s"] = "yes, for this session"
+    found = {"y": "allow once"}
+    if not asked.lasting:
+        found["s"] = session_words(asked)
     if has_rule(asked):
-        found["r"] = "yes, by that rule"
+        found["r"] = "allow by that rule"
     return offered({**found, "n": "no"}, _WORDS, width)
 
 

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from bridle.cli.question import body, covered, history, offered, to_answer, why
+from bridle.cli.question import body, history, offered, to_answer, why
 from bridle.cli.render import one_line
 from bridle.cli.style import Paint
 from bridle.events import ApprovalAsked
 from bridle.promises.session import NO, YES, Answer
+from bridle.workspace.wording import session_words
 
 _NUMBERS = re.compile(r"\d{1,4}(?:\s*-\s*\d{1,4})?(?:[\s,]+\d{1,4}(?:\s*-\s*\d{1,4})?)*")
 _WORDS = "or words: a no to all of them that says what to do instead"
@@ -29,7 +30,7 @@ def questions(
             lines += why(one, paint, width)
         lines += body(one, paint, width, before)
         lines += history(one, paint, width)
-    return "\n".join([*lines, *covered(several[0], paint, width)])
+    return "\n".join(lines)
 
 
 def clusters(every: Iterable[ApprovalAsked]) -> list[list[ApprovalAsked]]:
@@ -42,9 +43,9 @@ def clusters(every: Iterable[ApprovalAsked]) -> list[list[ApprovalAsked]]:
 
 def choices(several: Sequence[ApprovalAsked], width: int = 200) -> str:
     """What can be said to them."""
-    found = {"y": "yes to all"}
+    found = {"y": "allow all of them once"}
     if not any(one.lasting for one in several):
-        found["s"] = "yes to all, for this session"
+        found["s"] = session_words(several[0])
     found |= {"1,2": "only these", "each": "one by one", "n": "no to all"}
     return offered(found, _WORDS, width)
 

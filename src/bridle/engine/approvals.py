@@ -239,7 +239,7 @@ class Approvals:
 
     def _until(self, asked: ApprovalAsked, answer: Answer, scope: Scope) -> str:
         """When what the answer grants ends; nothing where it grants nothing."""
-        if answer.allowed is not True or asked.lasting or not (scope != "once" or asked.covers):
+        if answer.allowed is not True or asked.lasting or scope == "once":
             return ""
         return stamp(time.time() + self._parts.ask_grant_seconds) or _NEVER
 

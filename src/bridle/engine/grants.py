@@ -1,8 +1,9 @@
 """What a yes covers beyond its one call, how long, and how that is known again. Pure.
 
-A grant is for the same tool with the same arguments in the same folder and the same sandbox, as
-long as it would do the same; or for a class of calls (`builds`) in that folder; or for what a rule
-says. Every one ends.
+A yes for once grants nothing. A yes for the session grants the same tool with the same arguments
+in the same folder and the same sandbox, as long as it would do the same; to a test or a build it
+grants all tests and builds (`builds`) in that folder. A yes as a rule grants what the rule says.
+Every grant ends.
 """
 
 import math
@@ -16,7 +17,7 @@ from bridle.engine.fingerprint import fingerprint
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAnswered, ApprovalAsked, Grant
 from bridle.messages import ToolCall
-from bridle.policy import Rule, read_rule
+from bridle.policy import CLASSES, Rule, read_rule
 
 _LONGEST = 200  # characters of what a grant is about
 
@@ -27,21 +28,22 @@ def grant_of(call: ToolCall, cwd: str, sandbox: str = "", *does: str) -> str:
 
 
 def class_of(covers: str, cwd: str, sandbox: str = "") -> str:
-    """What a yes for a class of calls covers: every call of it in the same folder."""
+    """What a yes for the session to a call of a class covers: every such call in the folder."""
     return fingerprint(ToolCall("", "", {"covers": covers}), cwd, sandbox)
 
 
 def given(asked: ApprovalAsked, said: ApprovalAnswered, since: str) -> Iterator[Grant]:
-    """What a yes grants; nothing where it was for once, or could be for nothing else."""
+    """The grant that a yes gives; none if it is for once, or if nobody may allow more than that."""
     if asked.lasting or said.allowed is not True:
         return
     about = (since, said.until, said.by, asked.cwd)
-    if said.scope in ("session", "rule"):
+    # logs of earlier versions have an end in a yes for once, too: there it granted the class
+    if asked.covers and said.until and said.scope in ("once", "session"):
+        name = class_of(asked.covers, asked.cwd, asked.sandbox)
+        yield Grant(name, f"{CLASSES.get(asked.covers, asked.covers)} in {asked.cwd}", *about)
+    elif said.scope in ("session", "rule"):
         name = grant_of(asked.call, asked.cwd, asked.sandbox, *asked.commands, *asked.paths)
         yield Grant(name, said.rule or _words(asked), *about, said.rule)
-    if asked.covers and said.until:
-        name = class_of(asked.covers, asked.cwd, asked.sandbox)
-        yield Grant(name, f"{asked.covers} in {asked.cwd}", *about)
 
 
 def likeness(asked: ApprovalAsked) -> str:

@@ -13,9 +13,10 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
 
     `commands` are those that were understood, `hosts` those of them that are no commands but
     machines to be reached, `paths` the files it would touch. `covers` is a class of calls
-    (`builds`) that a yes covers for the session. `proposal` is the narrowest rule that would allow
-    it, `times` how often the like was allowed before. Questions of one step with the same `group`
-    belong together. `lasting`: a yes to it is a yes once. `sandbox`: its level.
+    (`builds`: tests and builds) that a yes for the session covers in this folder. `proposal` is the
+    narrowest rule that would allow it, `times` how often the like was allowed before. Questions of
+    one step with the same `group` belong together. `lasting`: it can only be allowed once.
+    `sandbox`: its level.
     """
 
     call: ToolCall
@@ -39,7 +40,8 @@ class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):
     """The first answer to that question, which is known by its `shown`: call ids may repeat.
 
     `cwd` is the folder of which it was asked: a yes for one folder is none for another. `rule` is
-    the one that was made of a yes; `until` is when a yes for the session ends.
+    the one that was made of a yes; `until` is when what the yes grants ends: a yes for once grants
+    nothing and has none.
     """
 
     call_id: str

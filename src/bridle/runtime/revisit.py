@@ -102,9 +102,9 @@ class Revisit:
         asked = self._questions.get(answer.shown)
         if asked is None:
             return
-        if asked.covers:
+        if asked.covers and answer.until and answer.scope in ("once", "session"):
             self._covered.add(asked.covers)
-        if answer.scope == "session":
+        elif answer.scope == "session":
             self._granted.add(key_of(asked.call))
 
     def _finish(self, seq: int, output: ToolOutput) -> Iterator[Redecided]:

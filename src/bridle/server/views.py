@@ -178,7 +178,12 @@ class ChatAccepted(Struct, frozen=True, rename="camel"):
 
 
 class ApprovalAnswer(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a person says to a question; `shown` is the hash of what they were shown."""
+    """What a person says to a question; `shown` is the hash of what they were shown.
+
+    `scope` says what a yes allows. `once`: this call alone. `session`: the same call in the same
+    folder for this session; if the question `covers` `builds`, all tests and builds there. `rule`:
+    what `rule` says, or without it the rule that was proposed.
+    """
 
     allowed: bool
     shown: str

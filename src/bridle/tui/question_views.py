@@ -8,12 +8,14 @@ the model's own questions have modules of their own.
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from bridle.policy import Mode
+from bridle.events import ApprovalAsked
+from bridle.policy import CLASSES, Mode
 from bridle.promises.session import Answer
 from bridle.tui import question_words as words
 from bridle.tui.house import Asked
 from bridle.tui.question_words import Line, Sheet
 from bridle.workspace.text import one_line
+from bridle.workspace.wording import session_words
 
 NEW_LINE = Line("plain", "")
 Held = Callable[[Asked], str | None]  # what the file that a call would change holds now
@@ -97,9 +99,9 @@ class OneView:
     def offers(self) -> Sequence[Offer]:
         """Once, for the session, by a rule, all of them; no, no with a word."""
         asked = self._asked.asked
-        found = [Offer("y", "yes, this once" if asked.lasting else "yes", True, "yes")]
-        if not asked.lasting and not asked.covers:  # what covers more is for the session anyway
-            found.append(Offer("s", "for this session", True, "session"))
+        found = [Offer("y", "allow once", True, "once")]
+        if not asked.lasting:
+            found.append(_for_session(asked))
         if words.has_rule(asked):
             found.append(Offer("r", "by that rule", True, "rule"))
         if len(self.kin) > 1:
@@ -145,9 +147,9 @@ class GroupView:
     @property
     def offers(self) -> Sequence[Offer]:
         """Yes and no to all of them."""
-        found = [Offer("y", f"yes to all {len(self.covers)}", True, "all")]
+        found = [Offer("y", f"allow all {len(self.covers)} once", True, "all once")]
         if not any(one.asked.lasting for one in self.covers):
-            found.append(Offer("s", "all, for this session", True, "session"))
+            found.append(_for_session(self.covers[0].asked, "all, for this session"))
         back = Offer("escape", "one by one", short="back")
         word = Offer("w", "no to all, with a word", short="word")
         return (*found, Offer("n", "no to all", short="no"), word, back)
@@ -167,7 +169,6 @@ class GroupView:
                 yield from words.why(asked, sheet)
             yield from words.changed(asked, sheet, self._held(one), one.diff)
             yield from words.history(asked, sheet)
-        yield from words.covered(self.covers[0].asked, sheet)
 
     def press(self, key: str) -> Outcome | None:
         """What that key means here."""
@@ -227,6 +228,14 @@ def kin_of(asked: Asked, every: Sequence[Asked]) -> list[Asked]:
     if not group:
         return [asked]
     return [one for one in every if one.session_id == session and one.asked.group == group]
+
+
+def _for_session(asked: ApprovalAsked, same: str = "for this session") -> Offer:
+    """The key for a yes that lasts; `same` is its label if it allows the same call again."""
+    if not asked.covers:
+        return Offer("s", same, True, "session")
+    short = f"{CLASSES.get(asked.covers, asked.covers)}, session"
+    return Offer("s", session_words(asked), True, short)
 
 
 def _given(one: Asked, answer: Answer) -> Given:

@@ -15,7 +15,6 @@ from bridle.workspace.text import neutral
 from bridle.workspace.wording import as_json, flat
 
 Columns = Callable[[str], int]  # how many columns a character takes
-_COVERED = {"builds": "tests and builds"}
 _DIFF = {"+": "plus", "-": "minus", "@": "hunk"}
 _PILED = 4  # characters a column: marks that pile up on one letter take no room
 
@@ -97,7 +96,7 @@ def question_lines(
     `diff` is the change as a server worked it out: it is shown besides what was asked for.
     """
     lines = [*why(asked, sheet), *changed(asked, sheet, before, diff)]
-    for part in (history, covered, rule):
+    for part in (history, rule):
         lines += part(asked, sheet)
     return lines
 
@@ -154,13 +153,6 @@ def history(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
     if asked.times:
         times = "once" if asked.times == 1 else f"{asked.times} times"
         yield from sheet.noted("", f"asked before in this session, and allowed {times}")
-
-
-def covered(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
-    """What a yes covers besides this call."""
-    if asked.covers and not asked.lasting:
-        what = _COVERED.get(asked.covers, asked.covers)
-        yield from sheet.noted("", f"one yes covers {what} in this folder, for this session")
 
 
 def rule(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:

@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from bridle.events import ApprovalAnswered, TurnEnded
+from bridle.events import ApprovalAnswered, ApprovalAsked, TurnEnded
+from bridle.policy import CLASSES
 from bridle.workspace.text import neutral
 
 _UNHEARD = ("nobody", "expiry")  # in whose names a question is closed that no person answered
@@ -24,6 +25,14 @@ def answered_words(answer: ApprovalAnswered, me: str = "me") -> str:
     until = {"session": ", for the session", "rule": f", by the rule {answer.rule}"}
     word = f": {answer.word}" if answer.word else ""
     return flat(f"{said}{by}{until.get(answer.scope, '')}{word}")
+
+
+def session_words(asked: ApprovalAsked) -> str:
+    """What a yes for the session allows."""
+    if not asked.covers:
+        return "allow for this session"
+    what = CLASSES.get(asked.covers, flat(asked.covers))
+    return f"allow {what} in this folder for this session"
 
 
 def is_unheard(answer: ApprovalAnswered) -> bool:

@@ -80,7 +80,7 @@ function Permission(props: ApprovalCardProps & AnswerProps): JSX.Element {
   const { approval, say, blocked, actions, role, compact = false, box } = props;
   const { asked } = approval;
   const [form, setForm] = useState<Form>("");
-  const canSession = !asked.lasting && !asked.covers;
+  const canSession = !asked.lasting;
   const canRule = Boolean(asked.proposal) && !asked.lasting && (role === "drive" || role === "admin");
   const once = () => say({ allowed: true });
   const session = () => say({ allowed: true, scope: "session" });
@@ -108,8 +108,8 @@ function Permission(props: ApprovalCardProps & AnswerProps): JSX.Element {
       {form === "" && (
         <div class="answers">
           <div class="answers-part">
-            <Choice keyName="y" main blocked={blocked} act={once}>Yes, once</Choice>
-            {canSession && <Choice keyName="s" blocked={blocked} act={session}>This session</Choice>}
+            <Choice keyName="y" main blocked={blocked} act={once}>Allow once</Choice>
+            {canSession && <Choice keyName="s" blocked={blocked} act={session}>{sessionLabel(asked.covers)}</Choice>}
             {canRule && <Choice keyName="r" blocked={blocked} act={() => setForm("rule")}>As a rule…</Choice>}
           </div>
           <div class="answers-part">
@@ -120,6 +120,13 @@ function Permission(props: ApprovalCardProps & AnswerProps): JSX.Element {
       )}
     </>
   );
+}
+
+const CLASSES: Record<string, string> = { builds: "tests and builds" };
+
+/** What a yes for the session allows: this call again, or every call of its class in the folder. */
+function sessionLabel(covers: string | undefined): string {
+  return covers ? `Allow ${CLASSES[covers] ?? oneLine(covers, 60)} in this folder for this session` : "Allow for this session";
 }
 
 const SCOPES = { once: "", session: ", for this session", rule: ", as a rule" } as const;

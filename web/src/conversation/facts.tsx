@@ -10,7 +10,6 @@ import { Exact } from "./bytes.tsx";
 import { fromArguments } from "./changes.ts";
 import { FileDiffs } from "./diff.tsx";
 
-const COVERED: Record<string, string> = { builds: "tests and builds" };
 const EDITS = ["path", "old", "new", "edits", "content"]; // what a change that was made here tells
 const TOLD = [...EDITS, "all", "patch"]; // what the server's tells, which knows the file
 
@@ -38,9 +37,6 @@ export function Facts({ approval, compact }: { approval: Approval; compact: bool
         {!compact && asked.cwd && <Line name="In"><code>{oneLine(asked.cwd, 300)}</code></Line>}
         {asked.sandbox && <Line name="Sandbox"><Sandbox level={asked.sandbox} /></Line>}
         {Boolean(asked.times) && <Line name="Before">allowed {asked.times === 1 ? "once" : `${asked.times} times`} in this session</Line>}
-        {asked.covers && !asked.lasting && (
-          <Line name="Covers">one yes covers {COVERED[asked.covers] ?? oneLine(asked.covers, 60)} in this folder, for this session</Line>
-        )}
       </dl>
     </div>
   );

@@ -21,6 +21,7 @@ from bridle.promises.session import NO, YES, Answer
 from bridle.server.acp.peer import Peer
 from bridle.server.acp.words import fenced, text_block
 from bridle.workspace.text import neutral, one_line
+from bridle.workspace.wording import session_words
 
 log = logging.getLogger(__name__)
 
@@ -42,14 +43,10 @@ def options_of(asked: ApprovalAsked) -> list[schema.PermissionOption]:
         return [yes, _option(REJECT, "Keep planning", "reject_once")]
     found_options = [_option(ONCE, "Allow once", "allow_once")]
     if not asked.lasting:
-        found_options.append(_option(SESSION, _for_session(asked), "allow_always"))
+        found_options.append(_option(SESSION, session_words(asked).capitalize(), "allow_always"))
         if asked.proposal:
             found_options.append(_option(RULE, f"Always {asked.proposal}", "allow_always"))
     return [*found_options, _option(REJECT, "Reject", "reject_once")]
-
-
-def _for_session(asked: ApprovalAsked) -> str:
-    return f"Allow {asked.covers or 'the same'} for this session"
 
 
 def _answers(asked: ApprovalAsked) -> list[tuple[int, str]]:

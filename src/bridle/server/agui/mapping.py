@@ -223,7 +223,11 @@ ANSWER: dict[str, Any] = {
     "type": "object",
     "properties": {
         "allowed": {"type": "boolean"},
-        "scope": {"enum": ["once", "session", "rule"]},
+        "scope": {
+            "enum": ["once", "session", "rule"],
+            "description": "once: this call alone. session: the same call for this session; if "
+            "the question `covers` builds, all tests and builds in the folder. rule: a rule.",
+        },
         "word": {"type": "string", "description": "A word to the model, or the answer."},
         "rule": {"type": "string"},
     },
