@@ -116,7 +116,7 @@ def test_an_editor_without_room_for_its_file_changes_nothing(tmp_path, monkeypat
         async with app_at(own_house(tmp_path, "one")) as pilot:
             pilot.app.chat.composer.load("a prompt")
             await pilot.press("ctrl+g")
-            await shows(pilot, "as it was")
+            await shows(pilot, "is unchanged")
             assert pilot.app.chat.composer.whole == "a prompt"
 
     run(story())

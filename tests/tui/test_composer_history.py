@@ -108,12 +108,17 @@ def test_the_editor_changes_the_text_in_a_private_file_that_goes(tmp_path):
     assert not Path(where).exists()
 
 
-def test_visual_comes_before_editor_and_none_is_said():
-    assert editor_of({"VISUAL": "code -w", "EDITOR": "nano"}) == ["code", "-w"]
-    with pytest.raises(ConfigError, match="no editor is set"):
-        editor_of({"EDITOR": " "})
+def test_visual_comes_before_editor_and_both_before_what_is_installed(tmp_path):
+    for name in ("code", "nano", "vi"):
+        (tmp_path / name).touch(0o755)
+    there = {"PATH": str(tmp_path)}
+    assert editor_of({**there, "VISUAL": "code -w", "EDITOR": "nano"}) == ["code", "-w"]
+    assert editor_of({**there, "VISUAL": " ", "EDITOR": "vi"}) == ["vi"]
+    assert editor_of(there) == ["nano"]
+    with pytest.raises(ConfigError, match="no editor was found"):
+        editor_of({"PATH": str(tmp_path / "nowhere")})
     with pytest.raises(ConfigError, match="VISUAL"):
-        editor_of({"VISUAL": "'open"})
+        editor_of({**there, "VISUAL": "'open"})
 
 
 @pytest.mark.parametrize(
@@ -122,7 +127,7 @@ def test_visual_comes_before_editor_and_none_is_said():
 def test_an_editor_that_fails_changes_nothing_and_says_so(tmp_path, code):
     with pytest.raises(AgentError) as caught:
         edited("words", editor(tmp_path, code))
-    assert "prompt is as it was" in caught.value.hint
+    assert "prompt is unchanged" in caught.value.hint
 
 
 def test_an_editor_that_is_not_there_is_named():

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
+from textual._callback import invoke
 from textual.app import App
 from textual.binding import BindingType
 from textual.driver import Driver
@@ -51,7 +52,9 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
         super().__init__()
         self.failure: BaseException | None = None
         self._is_lent = False  # the terminal, to an editor
-        self._early: list[events.Event] | None = []  # typed before there was anything to type into
+        self._early: (
+            list[events.Key | events.Paste] | None
+        ) = []  # typed before there was anything to type into
         for palette in (DARK, LIGHT):
             self.register_theme(theme_of(palette))
         self.theme = theme_name(first_theme(theme, os.environ), os.environ)
@@ -99,18 +102,38 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
         self._sync_available = os.environ.get("TERM_PROGRAM") != "Apple_Terminal"
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys that come before the composer is there wait for it; the others are seen at once."""
-        if isinstance(event, events.Key | events.Paste):
-            if self._early is not None:
-                self._early.append(event)
-                return
-            self.chat.hurry()
-        await super().on_event(event)
+        """Keys that come before the composer is there wait for it; the others are applied."""
+        if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
+            await super().on_event(event)
+        elif self._early is not None:
+            self._early.append(event)
+        else:
+            await self._apply(event)
+
+    async def _apply(self, event: events.Key | events.Paste) -> None:
+        """Do everything that a key or a paste means before the next one is looked at.
+
+        Textual puts a key into the queue of the widget that has the focus, and from there into the
+        queue of each parent; bindings run at the end of that way. Letters are inserted at its
+        beginning, so they would overtake a Backspace that was pressed before them.
+        """
+        self.chat.hurry()
+        self.app_focus = True
+        if isinstance(event, events.Key) and await self._check_bindings(event.key, priority=True):
+            return
+        event._set_forwarded()
+        for node in (self.focused or self.screen).ancestors_with_self:
+            with node._context():
+                for _, handler in node._get_dispatch_methods(event.handler_name, event):
+                    await invoke(handler, event)
+            if event._stop_propagation:
+                break
+            event.prevent_default(False)  # it held for that widget alone
 
     async def take_keys(self) -> None:
         """There is something to type into: what was typed so far goes there, in its order."""
         while self._early:
-            await super().on_event(self._early.pop(0))
+            await self._apply(self._early.pop(0))
         self._early = None
         if self.theme != self._styled:
             self.refresh_css(animate=False)
@@ -145,14 +168,23 @@ class BridleApp(App[int], inherit_bindings=False, inherit_css=False):
 
     @contextmanager
     def suspend(self) -> Iterator[None]:
-        """The terminal is somebody else's meanwhile."""
+        """Lend the terminal to another program; the screen comes back whatever happens meanwhile.
+
+        Textual resumes the screen only if nothing is raised.
+        """
         self._is_lent = True
+        failure: BaseException | None = None
         try:
             with super().suspend():
                 as_usual()
-                yield
+                try:
+                    yield
+                except BaseException as error:
+                    failure = error
         finally:
             self._is_lent = False
+        if failure is not None:
+            raise failure
 
     def _keep_typed(self) -> None:
         with suppress(Exception):  # it may be what broke

@@ -35,6 +35,7 @@ from bridle.tui.working import Working
 
 if TYPE_CHECKING:
     from bridle.events import Event
+    from bridle.tui.blocks import Notice
     from bridle.tui.blocks_fold import Fold
     from bridle.tui.carrying import Carrying
     from bridle.tui.first_run_values import Preface
@@ -76,6 +77,7 @@ class ChatScreen(Commanding, Screen[None]):
         self._order = asyncio.Lock()
         self._frames = Frames()
         self._hurried = False
+        self._told_early: list[Notice] = []  # before the session was on the screen
         self._drawing: asyncio.TimerHandle | None = None
         self._watch: Worker[None] | None = None
         self._parts(palette)
@@ -220,6 +222,9 @@ class ChatScreen(Commanding, Screen[None]):
 
     def _shown(self, fold: "Fold") -> None:
         """What was there before is folded."""
+        for notice in self._told_early:
+            fold.tell(notice)
+        self._told_early.clear()
         self.conversation.show(fold)
         self.draw_soon()
 
@@ -280,7 +285,10 @@ class ChatScreen(Commanding, Screen[None]):
         """A line to the person, in the conversation."""
         from bridle.tui.blocks import Notice
 
-        self.conversation.fold.tell(Notice(text, mark, tone))  # type: ignore[arg-type]
+        notice = Notice(text, mark, tone)  # type: ignore[arg-type]
+        if self.following is None or not self.following.is_live:
+            self._told_early.append(notice)
+        self.conversation.fold.tell(notice)
         self.draw_soon()
 
     def on_composer_submitted(self, event: Composer.Submitted) -> None:
@@ -289,6 +297,12 @@ class ChatScreen(Commanding, Screen[None]):
         self.conversation.action_last()
         self.run_worker(self._take(event.text, event.when), group="sending")
         self.call_after_refresh(self.questions.panel.take_keys)
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter that nobody took is meant for the composer."""
+        if event.is_printable and event.character:
+            event.stop()
+            self._write_on(event.character)
 
     def on_question_panel_emptied(self) -> None:
         """Nothing is asked any more: on with the writing."""

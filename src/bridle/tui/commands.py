@@ -68,7 +68,7 @@ TABLE: tuple[Command, ...] = (
     _command("theme", "[NAME]", "dark, light or plain colours"),
     _command("doctor", "", "what was found on the machine where the sessions live"),
     _command("copy", "[code]", "copy the last answer, or its last block of code", where="screen"),
-    _command("editor", "", "write the prompt in $EDITOR", where="screen"),
+    _command("editor", "", "write the prompt in your editor", where="screen"),
     _command("find", "[WORDS]", "look for words in this conversation", where="screen"),
     _command("quit", "", "leave; the session is kept", "exit", "q"),
 )

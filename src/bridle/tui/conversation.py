@@ -5,12 +5,11 @@ shows, not where records come from. Whoever feeds the fold calls `refresh_blocks
 one, nothing of what draws blocks is imported.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
@@ -26,8 +25,12 @@ if TYPE_CHECKING:
     from bridle.tui.conversation_window import Window
 
 
-class Conversation(ScrollView, can_focus=True):
-    """A window onto the blocks of a fold; stays at the end as long as nobody scrolls up."""
+class Conversation(ScrollView, can_focus=False):
+    """A window onto the blocks of a fold; stays at the end as long as nobody scrolls up.
+
+    It never has the focus, so that a click on it leaves the keyboard to the composer. What keys do
+    here is bound on the screen.
+    """
 
     DEFAULT_CSS = """
     Conversation {
@@ -44,13 +47,6 @@ class Conversation(ScrollView, can_focus=True):
         scrollbar-color-active: $accent;
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "choose(-1)", "Choose the block above", show=False),
-        Binding("down", "choose(1)", "Choose the block below", show=False),
-        Binding("enter,space", "unfold", "Unfold or fold", show=False),
-        Binding("home", "first", "To the beginning", show=False),
-        Binding("end", "last", "To the end", show=False),
-    ]
     ALLOW_SELECT = True
 
     def __init__(self, palette: Palette = DARK) -> None:

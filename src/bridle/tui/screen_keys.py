@@ -41,7 +41,7 @@ COMPOSER = (  # the composer's own, for the help
     ("Ctrl+S", "steer: send to the running turn at its next step"),
     ("Up, Down", "earlier prompts"),
     ("Ctrl+R", "search the earlier prompts"),
-    ("Ctrl+G", "write in $EDITOR"),
+    ("Ctrl+G", "write in your editor"),
     ("@, /", "files, commands; Tab completes"),
 )
 
