@@ -3,9 +3,10 @@
 import asyncio
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import bridle
-from bridle.agents.base import AgentResponse, AgentSession, OnTextChunk
+from bridle.agents.base import AgentResponse
 from bridle.events import ApprovalAsked
 
 
@@ -13,16 +14,8 @@ class Replacer:
     """Replaces a word in a file: `FILE OLD NEW`. Our tools do the work, so the gate sees it."""
 
     async def execute(
-        self,
-        prompt: str,
-        session: AgentSession,
-        *,
-        can_use_tool: object = None,
-        on_text_chunk: OnTextChunk | None = None,
-        on_tool_activity: object = None,
+        self, prompt: str, session: Any, *, on_text_chunk: Any = None, **_: Any
     ) -> AgentResponse:
-        """Carry a turn: speak with `on_text_chunk`, use bridle's tools with `session.call`."""
-        assert on_text_chunk is not None  # bridle always hands it in
         if len(words := prompt.split()) != 3:
             return AgentResponse(f"It was {session.state.get('was', 'nothing yet')}.")
         path, old, new = words
@@ -33,11 +26,9 @@ class Replacer:
         session.state = {"was": old}  # in the log: the next process finds it there
         return AgentResponse("Not edited." if done.is_error else "Edited.")
 
-    async def cancel(self, session_id: str) -> None:
-        """End what runs for that session. Here nothing takes long enough."""
+    async def cancel(self, session_id: str) -> None: ...
 
-    async def shutdown(self) -> None:
-        """Leave nothing behind. Here there is nothing to let go of."""
+    async def shutdown(self) -> None: ...
 
 
 async def yes(asked: ApprovalAsked) -> bool:

@@ -9,6 +9,7 @@ AgentError                     kind, message, cause · retryable, retry_after ·
 │   ├── StreamStalled          no byte for too long                          (timeout, retryable)
 │   ├── BadStream              what came cannot be read                      (agent)
 │   ├── BadReply               a reply that does not fit what was asked for  (agent)
+│   ├── ModelRefused           the model declined to answer                  (agent)
 │   ├── KeyRefused             401 and 403                                   (invalid)
 │   └── RequestRefused         the request itself is wrong                   (invalid)
 │       ├── UnknownModel
@@ -160,6 +161,12 @@ class BadStream(ProviderError):
 
 class BadReply(ProviderError):
     """The reply does not fit what was asked for."""
+
+
+class ModelRefused(ProviderError):
+    """The model declined to answer."""
+
+    hint = "Put it in other words, or ask another model."
 
 
 class KeyRefused(ProviderError):

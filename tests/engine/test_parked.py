@@ -386,3 +386,15 @@ def test_a_parked_turn_stays_parked_when_its_session_is_closed(state):
             return before, (await session.wait(1)).text, marks.made, endings(engine, session.id)
 
     assert run(story()) == (True, "done", ["a"], ["done"])
+
+
+def test_a_parked_turn_says_how_many_calls_need_permission():
+    async def story(on_ask):
+        marks = Marks()
+        model = [calls(("mark", {"word": "a"}), ("mark", {"word": "b"})), "ok"]
+        async with make_engine(model, marks.tool, on_ask=on_ask) as engine:
+            return await engine.run("go")
+
+    parked, denied = run(story("park")), run(story("deny"))
+    assert (parked.reason, parked.permission_needed) == ("parked", 2)
+    assert (denied.reason, denied.permission_needed) == ("done", 2)

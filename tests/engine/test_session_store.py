@@ -245,3 +245,26 @@ def test_twenty_tasks_may_use_it_at_once(seed, tmp_path):
         kept = [one.message.content for one in logs[session_id]]
         assert sorted(kept) == sorted(texts)
         assert [one.content for one in found[session_id]] == kept
+
+
+def test_every_message_says_when_it_was_created(tmp_path):
+    """S2: results of tools too, from a session that is open and from its log."""
+
+    @tool(read_only=True)
+    async def look() -> str:
+        return "a cat"
+
+    async def story():
+        model = [call("look"), "A cat."]
+        async with make_engine(model, look, store=JsonlStore(tmp_path)) as engine:
+            session = await engine.session()
+            await session.wait(await session.send("what is it?"))
+            live = list(session.history.transcript)
+            await session.close()
+            return live, await SessionStore(engine).get_messages(session.id)
+
+    live, read = run(story())
+    assert [one.role for one in live] == ["user", "assistant", "tool", "assistant"]
+    assert all(one.created_at and one.id for one in live)
+    assert [one.created_at for one in live] == sorted(one.created_at for one in live)
+    assert read == live

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bridle.engine.budget import Limits
-from bridle.errors import AgentError, StreamCutShort
+from bridle.errors import AgentError, ModelRefused, StreamCutShort
 from bridle.events import (
     TextDelta,
     TurnEnded,
@@ -34,13 +34,11 @@ async def echo(text: str) -> str:
     ("reply", "detail"),
     [
         ({"text": "cut", "stop_reason": "max_tokens"}, "the reply was cut at its token limit"),
-        ({"text": "no", "stop_reason": "refusal"}, "the model declined to answer"),
-        ({"stop_reason": "refusal", "stop_detail": "cyber"}, "cyber"),
         ({"text": "yes"}, ""),
     ],
 )
 def test_endings_that_are_no_errors_say_what_they_are(reply, detail):
-    """M3: max_tokens and refusal end the turn, and the reason is told."""
+    """M3: max_tokens ends the turn, and the reason is told."""
 
     async def story():
         async with make_engine([reply]) as engine:
@@ -48,6 +46,32 @@ def test_endings_that_are_no_errors_say_what_they_are(reply, detail):
 
     result = run(story())
     assert (result.reason, result.detail) == ("done", detail)
+
+
+@pytest.mark.parametrize(
+    ("reply", "detail"),
+    [
+        ({"text": "no", "stop_reason": "refusal"}, "the model declined to answer"),
+        (
+            {"stop_reason": "refusal", "stop_detail": "cyber"},
+            "the model declined to answer: cyber",
+        ),
+    ],
+)
+def test_a_refusal_is_a_failure_with_a_typed_error(reply, detail):
+    """M3: and what the model said of it is the text."""
+
+    async def story():
+        async with make_engine([reply, "Hello."]) as engine:
+            session = await engine.session()
+            refused = await engine.run("go", session=session)
+            return refused, await engine.run("and now?", session=session)
+
+    result, after = run(story())
+    assert (result.ok, result.reason, result.detail) == (False, "failed", detail)
+    assert isinstance(result.error, ModelRefused)
+    assert result.text == reply.get("text", "")
+    assert (after.ok, after.text) == (True, "Hello.")
 
 
 def test_the_calls_of_a_refused_reply_are_answered_and_not_run():
@@ -65,7 +89,7 @@ def test_the_calls_of_a_refused_reply_are_answered_and_not_run():
             return ran, first, session.history.transcript
 
     ran, first, transcript = run(story())
-    assert (ran, first.reason) == ([], "done")
+    assert (ran, first.reason) == ([], "failed")
     assert is_valid(transcript)
     assert "broke off" in transcript[2].tool_results[0].text
 

@@ -70,7 +70,7 @@ def test_an_answer_that_is_none_is_refused_and_the_question_stays_open():
 @pytest.mark.parametrize("options", [{"limits": {"steps": 1}}, {"config": {}}, {"limits": None}])
 def test_settings_of_the_wrong_kind_are_refused_when_the_engine_is_built(options, tmp_path):
     (key,) = options
-    with pytest.raises(ConfigError, match=f"^{key} is a ") as refused:
+    with pytest.raises(ConfigError, match=f"^{key} cannot be a value of type ") as refused:
         bridle.build_engine(Scripted([]), tools=[], workspace=tmp_path, state=tmp_path, **options)
     assert f"{key}=" in refused.value.hint
 

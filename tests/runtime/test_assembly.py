@@ -247,3 +247,29 @@ def test_a_limit_of_a_day_needs_somebody_to_keep_its_account():
 def test_a_turn_may_be_parked(tmp_path):
     engine = build_engine(Scripted([]), store=MemoryStore(), workspace=tmp_path, on_ask="park")
     run(engine.close())
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("approver", "x"),
+        ("system", 5),
+        ("instructions", ["be kind"]),
+        ("limits", {"steps": 1}),
+        ("config", {"max_tokens": 1}),
+        ("policy", lambda tool, arguments: "allowed"),
+        ("learn", "rules.yaml"),
+        ("ask_seconds", "60"),
+        ("undo", "no"),
+        ("face", 1),
+    ],
+)
+def test_an_option_of_another_type_is_refused_with_what_would_do(tmp_path, option, value):
+    with pytest.raises(ConfigError, match=f"{option} cannot be a value of type") as refused:
+        build_engine(Scripted([]), tools=[], state=tmp_path, **{option: value})
+    assert refused.value.hint
+
+
+def test_what_is_no_provider_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="dict is not a provider: it has no info, stream, close"):
+        build_engine({"model": "x"}, tools=[], state=tmp_path)

@@ -31,8 +31,6 @@ def tell_ending(result: TurnResult, watch: Seen, screen: Screen, again: str) -> 
         screen.break_line()
         failure.trace(result.error)
         failure.complain(result.detail or result.reason, _advice(result, watch, again))
-    elif watch.stopped == "refusal":
-        failure.complain(*_declined(result.detail))
     elif result.detail:
         hint = "Allow longer replies with --max-tokens, or ask it to go on."
         failure.complain(result.detail, hint if watch.stopped == "max_tokens" else watch.hint)
@@ -60,12 +58,10 @@ def tell_use(result: TurnResult, watch: Seen, screen: Screen, name: str = "") ->
     screen.line(screen.paint.dim(wrapped(used, screen.width)))
 
 
-def code_of(result: TurnResult, watch: Seen) -> int:
+def code_of(result: TurnResult) -> int:
     """The exit code of a turn."""
     if result.permission_needed and result.reason in ("done", "stuck"):
         return failure.PERMISSION
-    if result.ok and watch.stopped == "refusal":
-        return failure.FAILED
     return _CODES.get(result.reason, failure.FAILED)
 
 
@@ -74,9 +70,3 @@ def _advice(result: TurnResult, watch: Seen, again: str) -> str:
     if not hint and result.reason == "budget" and not result.metrics.invocations:
         return "Raise the limit: it has no room for a single step."
     return hint or again
-
-
-def _declined(detail: str) -> tuple[str, str]:
-    said = "the model declined to answer"
-    why = "" if said in detail else f": {detail}" if detail else ""
-    return said + why, "Put it in other words, or ask another model."

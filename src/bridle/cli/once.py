@@ -27,7 +27,6 @@ from bridle.engine.session import Session
 from bridle.errors import BadReply, SessionLocked
 from bridle.events import ApprovalAsked, ChildEnded
 from bridle.messages import Part, Text
-from bridle.promises.schema import can_be_closed
 from bridle.promises.session import TurnResult
 from bridle.promises.store import Record
 from bridle.stores.holder import holder_of
@@ -93,7 +92,7 @@ class Run:
         extra: dict[str, Any] = {"on_ask": self._on_ask}
         if self._shape is not None:
             extra["schema"] = self._shape.schema
-            if not (provider.info.native_schema and can_be_closed(self._shape.schema)):
+            if self._setup.agent != "loop":  # our own loop tells its model by itself
                 extra["rule"] = self._shape.rule
         async with self._setup.engine(provider, self._asker, "run", **extra) as engine:
             session = await self._setup.session(engine)
@@ -127,7 +126,7 @@ class Run:
         if result is None or result.reason == "parked":
             tell_parked(session, unsent=bool(parts) and not sent)
             return PERMISSION
-        if self._shape is not None and result.ok and watch.stopped != "refusal":
+        if self._shape is not None and result.ok:
             session.one_budget = True
             result = await self._shaped(watch, result, self._shape)
         result = replace(result, metrics=session.metrics.since(before))
@@ -173,7 +172,7 @@ class Run:
         parked = parked_below(self._setup.folder, self._below)
         tell_parked_below(parked)
         tell_use(result, watch, self._screen, name)
-        return (PERMISSION if parked and result.ok else 0) or code_of(result, watch)
+        return (PERMISSION if parked and result.ok else 0) or code_of(result)
 
     def _show(self, record: Record) -> None:
         if self._json:
@@ -199,7 +198,7 @@ class Run:
             unheard = result.permission_needed
             result = await watch.play(repair(problem))
         result = replace(result, permission_needed=result.permission_needed + unheard)
-        if result.ok and watch.stopped != "refusal":
+        if result.ok:
             try:
                 self._print(shape.fit(result.text))
             except BadReply as problem:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bridle.engine.carving import carved
 from bridle.engine.no_model import NoModel
@@ -140,6 +141,8 @@ class Children:
             "system": _told(parts, agent),
             "tools": [tool for tool in parts.offered if tool.name not in _UNOFFERED],
         }
+        if parts.config.output_schema is not None:  # that is how the parent has to answer
+            given["config"] = replace(parts.config, output_schema=None)
         if agent is not None:
             given["provider"] = NoModel(agent)
         if parts.approver is not None:
@@ -176,7 +179,7 @@ class _Errand:
             raise
         finally:
             await to_its_end(self._part(heard))
-        if result.permission_needed:
+        if result.permission_needed and result.reason != "parked":
             self._turn.approvals().note_unanswered(result.permission_needed)
         text = result.text or heard.said  # one that was cut off may have said something before
         return Outcome(child.id, result.reason, text, result.detail, agent, child.metrics)

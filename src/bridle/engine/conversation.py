@@ -34,6 +34,7 @@ class Conversation(Permissions):
         self._open: Message | None = None  # a reply whose calls are not all answered
         self._ours = False  # ... which our own loop asked for, so that its intents are recorded
         self._outputs: dict[str, ToolOutput | None] = {}  # of its calls, in their order
+        self._answered_at = ""  # when the newest of its results was recorded
         self._intents: dict[str, bool] = {}  # its calls that were begun: do they only read?
         self.told: set[str] = set()  # no result, and it was said that nobody knows of one
         self.lost: dict[str, OpenCall] = {}  # went on without a result: a line of the log is gone
@@ -81,12 +82,13 @@ class Conversation(Permissions):
 
     def _step(self, reply: Message) -> tuple[Message, Message]:
         """A reply and the answers to its calls, with stand-ins where there are none."""
-        calls = reply.tool_calls
+        calls, at = reply.tool_calls, self._answered_at
         outputs = tuple(filter(None, self._outputs.values()))
         if len(outputs) != len(calls):
+            at = reply.created_at  # a checkpoint does not keep when the others were answered
             outputs = tuple(self._outputs.get(one.id) or self._stand_in(one) for one in calls)
         reply, outputs = self._ids.apart(reply, outputs)
-        return reply, Message("tool", outputs, f"{reply.id}r")
+        return reply, Message("tool", outputs, f"{reply.id}r", at)
 
     def _close(self) -> None:
         if self._open is not None:
@@ -111,13 +113,14 @@ class Conversation(Permissions):
         else:
             self._settled = self._settled.plus(message)
 
-    def _answer(self, output: ToolOutput) -> None:
+    def _answer(self, output: ToolOutput, at: str) -> None:
         self.parked = False
         self.told.discard(output.call_id)
         if self._outputs.get(output.call_id, output) is not None:
             self.lost.pop(output.call_id, None)
             return  # a second result, or one that nobody asked for: the first stands
         self._outputs[output.call_id] = output
+        self._answered_at = at
         self._forget_questions(output.call_id)
         if None not in self._outputs.values():
             self._close()

@@ -130,7 +130,7 @@ class History(Conversation):
             self.turn = max(self.turn, self.running)
         if event.message.role == "tool":
             for output in event.message.tool_results:
-                self._answer(output)
+                self._answer(output, record.timestamp)
         elif event.message.parts:
             self._enter(_dated(event.message, record), ours=False)
 
@@ -146,7 +146,7 @@ class History(Conversation):
             self._enter(_dated(event.message, record), ours=True)
 
     def _result(self, record: Record, event: ToolResultEvent) -> None:
-        self._answer(event.output)
+        self._answer(event.output, record.timestamp)
 
     def _intent(self, record: Record, event: CallIntended) -> None:
         self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)

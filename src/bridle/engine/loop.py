@@ -20,13 +20,16 @@ from bridle.engine.sources import renew
 from bridle.engine.turn import Parked, Turn
 from bridle.errors import (
     AgentError,
+    BadReply,
     BudgetReached,
     ContextTooLong,
+    ModelRefused,
     ProviderError,
     StreamCutShort,
     TimedOut,
 )
 from bridle.events import (
+    MessageAdded,
     Reason,
     ResponseCompleted,
     Streamed,
@@ -40,6 +43,7 @@ from bridle.promises.provider import Request, RequestConfig
 from bridle.usage import Usage
 
 if TYPE_CHECKING:
+    from bridle.engine.answer_schema import AnswerSchema
     from bridle.engine.calls import Caller
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -70,6 +74,8 @@ async def run_turn(turn: Turn) -> Ending:
 
 
 async def _steps(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending:
+    wanted = _answer_schema(turn)
+    asked_again = False
     while True:
         if calls:
             await _caller(turn).answer_all(calls)
@@ -89,8 +95,30 @@ async def _steps(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending:
             if turn.budget.day is not None:
                 await turn.budget.settle(turn.settled)
         calls = reply.message.tool_calls if reply.message is not None else ()
-        if (ending := _over(turn, reply, calls)) is not None:
+        if (ending := _over(turn, reply, calls)) is None:
+            continue
+        if wanted is None or reply.stop_reason != "complete":
             return ending
+        try:
+            wanted.fit(reply.message.content if reply.message is not None else "")
+            return ending
+        except BadReply as problem:
+            if asked_again:
+                raise
+            asked_again = True
+            turn.emit(MessageAdded(wanted.correction(problem)))
+
+
+def _answer_schema(turn: Turn) -> "AnswerSchema | None":
+    """The schema that the turn's answer has to fit. The model is told, unless its API is."""
+    if turn.config.output_schema is None:
+        return None
+    from bridle.engine.answer_schema import AnswerSchema
+
+    wanted = AnswerSchema(turn.config.output_schema)
+    if not wanted.is_native_to(turn.provider.info):
+        turn.system = f"{turn.system}\n\n{wanted.rule}" if turn.system else wanted.rule
+    return wanted
 
 
 def _request(turn: Turn, history: Transcript, config: RequestConfig) -> Request:
@@ -129,7 +157,10 @@ def _obeyed(caller: "Caller") -> Ending | None:
 
 
 def _over(turn: Turn, reply: ResponseCompleted, calls: tuple[ToolCall, ...]) -> Ending | None:
-    """An ending, unless there are calls to run. Nothing is run of what half a reply asks for."""
+    """An ending, unless there are calls to run. Nothing is run of what half a reply asks for.
+
+    Raise `ModelRefused`.
+    """
     if reply.stop_reason in ("refusal", "error"):
         if calls:
             _caller(turn).refuse_all(calls, "the reply that asked for it broke off")
@@ -143,7 +174,8 @@ def _ending(reply: ResponseCompleted) -> Ending:
     if reply.stop_reason == "max_tokens":
         return Ending("done", "the reply was cut at its token limit", "Raise max_tokens.")
     if reply.stop_reason == "refusal":
-        return Ending("done", reply.stop_detail or "the model declined to answer")
+        why = f": {reply.stop_detail}" if reply.stop_detail else ""
+        raise ModelRefused(f"the model declined to answer{why}")
     return Ending("done")
 
 

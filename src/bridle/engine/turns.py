@@ -352,6 +352,8 @@ class Turns:
         used = self._history.metrics.since(way.before) if way is not None else ExecutionMetrics()
         asked = self._approvals
         unheard = asked.take_unanswered() if asked is not None else 0
+        if ending.reason == "parked":
+            unheard += len(self._history.pending)
         self.results.settle(
             TurnResult(text, ending.reason, self._id, turn, ending.detail, error, used, unheard)
         )

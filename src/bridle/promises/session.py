@@ -39,7 +39,8 @@ NO = Answer(False)
 class TurnResult(Struct, frozen=True):
     """A whole turn, for those who want no stream.
 
-    `permission_needed` counts the calls that were refused because nobody was there to ask.
+    `permission_needed` counts the calls that needed a person's approval and did not get it: those
+    that were refused because nobody was there to ask, or, in a parked turn, those that wait.
     """
 
     text: str

@@ -155,7 +155,33 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "durability": ("disk", "process"),
     "sandbox": ("auto", "bubblewrap", "landlock", "none"),
 }
-_KINDS = {"limits": Limits, "config": RequestConfig}
+_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {  # whether it fits, and what would
+    "limits": (lambda value: isinstance(value, Limits), "Pass limits=Limits(…)."),
+    "config": (lambda value: isinstance(value, RequestConfig), "Pass config=RequestConfig(…)."),
+    "system": (lambda value: isinstance(value, str), "The system prompt is a text."),
+    "instructions": (lambda value: isinstance(value, str), "Instructions are a text."),
+    "approver": (
+        lambda value: value is None or callable(value),
+        "An approver is an async function that takes the question and returns True or False.",
+    ),
+    "policy": (
+        lambda value: value is None or callable(getattr(value, "evaluate", None)),
+        "A policy is an object with `async def evaluate(self, tool, arguments)`.",
+    ),
+    "learn": (
+        lambda value: value is None or callable(value),
+        "It is a function that takes a rule and the name of who made it.",
+    ),
+    "ask_seconds": (lambda value: isinstance(value, int | float), "Pass a number of seconds."),
+    "ask_grant_seconds": (
+        lambda value: isinstance(value, int | float),
+        "Pass a number of seconds.",
+    ),
+    "undo": (lambda value: isinstance(value, bool), "Pass True or False."),
+    "redact_tokens": (lambda value: isinstance(value, bool), "Pass True or False."),
+    "telemetry_content": (lambda value: isinstance(value, bool), "Pass True or False."),
+    "face": (lambda value: isinstance(value, str), "It is a name for the log."),
+}
 _KEPT = (
     "mode",
     "approver",
@@ -180,12 +206,17 @@ def _check(options: EngineOptions) -> None:
             raise ConfigError(
                 f"there is no {key} {options.get(key)!r}", hint=f"Choose {', '.join(choices)}."
             )
-    for key, kind in _KINDS.items():
-        if not isinstance(options.get(key, kind()), kind):
-            raise ConfigError(
-                f"{key} is a {type(options.get(key)).__name__}",
-                hint=f"Hand in a {kind.__name__}: {key}={kind.__name__}(…).",
-            )
+    for key, (fits, wanted) in _KINDS.items():
+        if key in options and not fits(options.get(key)):
+            kind = type(options.get(key)).__name__
+            raise ConfigError(f"{key} cannot be a value of type {kind}", hint=wanted)
+    if (schema := options.get("config", RequestConfig()).output_schema) is not None:
+        from bridle.engine.answer_schema import AnswerSchema
+
+        try:
+            AnswerSchema(schema)
+        except ConfigError as error:
+            raise ConfigError(f"output_schema: {error.message}", hint=error.hint) from None
 
 
 def _rules(given: Iterable[Rule | str]) -> tuple[Rule, ...]:
@@ -262,6 +293,11 @@ def _resolved(provider: Provider | str | None) -> Provider:
     if isinstance(provider, str):
         return provider_of(provider)
     if provider is not None:
+        if lacking := [name for name in ("info", "stream", "close") if not hasattr(provider, name)]:
+            raise ConfigError(
+                f"{type(provider).__name__} is not a provider: it has no {', '.join(lacking)}",
+                hint="Pass a name such as anthropic/MODEL, or an object with these attributes.",
+            )
         return provider
     from bridle.config import load_settings
     from bridle.runtime.choosing import find_provider

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from bridle.agents.acp_map import stop_reason_of, wire
 from bridle.engine.engine import Engine
 from bridle.engine.session import Session
-from bridle.errors import SessionClosed, StoreFailed
+from bridle.errors import ModelRefused, SessionClosed, StoreFailed
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -290,11 +290,14 @@ class Conversation:
 
     async def _response(self, result: TurnResult) -> schema.PromptResponse:
         """How the turn ended. What failed is an error, with the sentence for a person."""
+        if isinstance(result.error, ModelRefused):
+            stop: schema.StopReason = "refusal"
+            return schema.PromptResponse(stop_reason=stop, usage=turn_usage(result.metrics))
         if result.reason == "failed":
             if result.error is not None:
                 raise result.error
             raise SessionClosed(result.detail or "the turn failed")
-        stop: schema.StopReason = stop_reason_of(result.reason)
+        stop = stop_reason_of(result.reason)
         if result.reason == "done":
             stop = _STOPS.get(self._stopped, "end_turn")
         elif result.reason == "parked":
