@@ -46,7 +46,7 @@ def test_the_floor_denies_whatever_a_rule_or_a_mode_says():
 
 def test_yes_to_everything_is_said_in_the_reason():
     found = decide(ToolCall("c", "shell"), Facts(), (Rule("ask", "shell"),), "auto")
-    assert found == Decision("allow", "a rule says so; answered yes by --yes", "ask: shell")
+    assert found == Decision("allow", "a rule says so; the mode auto runs it unasked", "ask: shell")
 
 
 RANK = {"allow": 0, "ask": 1, "deny": 2}

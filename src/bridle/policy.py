@@ -17,6 +17,7 @@ from typing import Literal
 from unicodedata import normalize
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bridle.errors import ConfigError
 from bridle.messages import ToolCall
@@ -60,6 +61,7 @@ class Act(Struct, frozen=True, gc=False, omit_defaults=True):
     forbid. A `minor` act is part of another: rules can forbid it or have it asked, and it needs no
     allow of its own. `within` is the folder that a command runs in, where that is not the root.
     `cut`: there are more spellings than `also` holds; what forbids any of them forbids the act.
+    `network`: it needs the network.
     """
 
     names: tuple[str, ...]
@@ -71,6 +73,7 @@ class Act(Struct, frozen=True, gc=False, omit_defaults=True):
     minor: bool = False
     within: str = ""
     cut: bool = False
+    network: bool = False
 
 
 class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -90,6 +93,11 @@ class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
     opaque: str = ""
     sandboxed: bool = False
     sandbox: str = ""
+
+    @property
+    def lacks_network(self) -> bool:
+        """Does it need the network, which its sandbox does not have?"""
+        return self.sandboxed and any(act.network for act in self.acts)
 
 
 class Rule(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -162,7 +170,8 @@ class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     """What the gate says, with the rule and a reason for a person.
 
     `covers` is a class of calls (`builds`) that a yes for the session covers. `word` is what the
-    person added. `lasting`: the ask is not to be answered by a mode or a grant.
+    person added. `lasting`: the ask is not to be answered by a mode or a grant. `network`: the
+    command gets the network in its sandbox if it runs, because a person or their rule said so.
     """
 
     verdict: Verdict
@@ -171,6 +180,7 @@ class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     covers: str = ""
     word: str = ""
     lasting: bool = False
+    network: bool = False
 
 
 def decide(call: ToolCall, facts: Facts, rules: Sequence[Rule], mode: Mode) -> Decision:
@@ -191,7 +201,11 @@ def decide(call: ToolCall, facts: Facts, rules: Sequence[Rule], mode: Mode) -> D
         found = Decision("ask", _because("a rule says so", said), str(said), lasting=lasting)
     else:
         found = _unforbidden(call, facts, acts, spoken, mode)
-    return found if found.verdict != "ask" or mode != "auto" else _answered(found, facts)
+    if found.verdict == "ask" and mode == "auto":
+        return _answered(found, facts)
+    if facts.lacks_network and (found.verdict == "ask" or _is_ruled(acts, spoken)):
+        return replace(found, network=True)
+    return found
 
 
 def _is_harmless(facts: Facts) -> bool:
@@ -258,6 +272,21 @@ def _by_rule(ruled: dict[Act, Rule]) -> Decision:
 _WEIGHT: tuple[Does, ...] = ("reads", "edits", "builds", "changes")
 
 
+def _is_ruled(acts: Sequence[Act], spoken: Sequence[Rule | None]) -> bool:
+    """Does the person's rule name each command that needs the network, and is nothing else run?
+
+    A line has one network for all of its commands, so a rule for `pytest` beside one for `curl` is
+    not enough: the tests would have the network, too.
+    """
+    ruled = dict(zip(acts, spoken, strict=False))
+    for act in acts:
+        rule = ruled.get(act)
+        named = rule is not None and rule.verdict == "allow" and bool(rule.pattern.strip("*? "))
+        if not act.minor and act.does not in ("reads", "edits") and not (named and act.network):
+            return False
+    return any(act.network and not act.minor for act in acts)
+
+
 def _because(words: str, rule: Rule) -> str:
     return f"{words}: {rule.reason}" if rule.reason else words
 
@@ -304,11 +333,18 @@ def _answered(asked: Decision, facts: Facts) -> Decision:
     if facts.policy.asks:
         return asked
     if asked.lasting:
-        return Decision("deny", f"{asked.reason}; that takes a person, not --yes", asked.rule)
+        return Decision("deny", f"{asked.reason}; only a person may allow that", asked.rule)
     if facts.opaque and not facts.sandboxed:
-        reason = f"{facts.opaque}; with --yes that runs only inside a sandbox, and none is active"
+        reason = f"{facts.opaque}; the mode auto runs that only in a sandbox, and none is active"
         return Decision("deny", reason, asked.rule)
-    return Decision("allow", f"{asked.reason}; answered yes by --yes", asked.rule)
+    return Decision("allow", f"{asked.reason}; {_unasked(facts)}", asked.rule)
+
+
+def _unasked(facts: Facts) -> str:
+    """How a call runs in `auto` that is asked about in the other modes."""
+    if facts.lacks_network:
+        return "the mode auto runs it unasked, but only a person's yes gives it the network"
+    return "the mode auto runs it unasked"
 
 
 def _flat(text: str) -> str:

@@ -100,7 +100,7 @@ def test_nobody_but_a_person_accepts_a_change(tmp_path):
     texts = run(work())
     assert texts[0] == "echo: x"
     assert texts[2].startswith("not permitted: what changed says of read_note has changed")
-    assert texts[2].endswith("that takes a person, not --yes")
+    assert texts[2].endswith("only a person may allow that")
 
 
 def test_the_tools_of_a_server_are_offered_from_the_step_after_the_look(tmp_path):

@@ -21,10 +21,11 @@ _NUMBER = re.compile(r"[-+]?\d+(?:[kKMGTbB]|[kKMGT]?i?B)?").fullmatch
 
 
 class Effect(Struct, gc=False):
-    """What a command would do, and why it asks."""
+    """What a command would do, why it asks, and whether it needs the network."""
 
     does: Does
     reason: str = ""
+    network: bool = False
 
 
 def effect_of(name: str, known: Known, args: list[Arg], reach: Reach) -> Effect:
@@ -45,7 +46,7 @@ def effect_of(name: str, known: Known, args: list[Arg], reach: Reach) -> Effect:
     if known.verbs and given.operands:
         inner = _verb(name, known, given.operands, reach)
     else:
-        inner = Effect(known.does, known.reason)
+        inner = Effect(known.does, known.reason, known.network)
         reasons += _operand_reasons(name, known, given, reach)
     if known.check:
         reasons += checks.CHECKS[known.check](name, given, reach)
@@ -66,7 +67,7 @@ def _weighed(inner: Effect, reasons: list[str]) -> Effect:
     own = [inner.reason] if inner.reason and inner.does == "changes" else []
     told = list(dict.fromkeys(own + reasons))
     more = f" and {len(told) - 2} more" if len(told) > 2 else ""
-    return Effect("changes", "; ".join(told[:2]) + more)
+    return Effect("changes", "; ".join(told[:2]) + more, inner.network)
 
 
 def _moved(given: Given, reach: Reach) -> tuple[Reach, list[str]]:
@@ -211,13 +212,13 @@ def _sent(arg: Arg, given: Given, reach: Reach) -> str:
 
 def _host(arg: Arg, given: Given, reach: Reach) -> str:
     host = checks.host_of(arg.text)
-    reach.notes.act(Act(("fetch",), host, "changes", minor=True))
+    reach.notes.act(Act(("fetch",), host, "changes", minor=True, network=True))
     return f"goes out to {shown(host)} over the network"
 
 
 def _lookup(arg: Arg, given: Given, reach: Reach) -> str:
     host = checks.host_of(arg.text.lstrip("@+"))
-    reach.notes.act(Act(("fetch",), host, "changes", minor=True))
+    reach.notes.act(Act(("fetch",), host, "changes", minor=True, network=True))
     return f"asks the network for {shown(host)}: name resolution is output"
 
 

@@ -6,6 +6,8 @@ forbidden is seen in it all the same, as far as it can be seen.
 
 from posixpath import normpath
 
+from msgspec.structs import replace
+
 from bridle.commands import floor, known, named, ruin
 from bridle.commands.effects import Effect, effect_of
 from bridle.commands.filled import fillings
@@ -235,13 +237,15 @@ class _Judging:
             if entry.verbs and rest and rest[0].text.startswith("-"):
                 verb = sort_words(rest, flag_table(entry.flags), stop=True).operands
                 also += (retold([Arg(name), *verb]),)
+        network = effect.network
         named.look(entry, own, reach)
         texts = [arg.text for arg in rest if effect.does != "reads"]
         ruin.look(name, entry is not None, texts, self._notes, self._ground.home)
         if least is not None and _RANK[least.does] > _RANK[effect.does]:
             effect = least
         within = reach.within
-        self._notes.act(Act(SHELL, text, effect.does, effect.reason, also, within=within), at)
+        act = Act(SHELL, text, effect.does, effect.reason, also, within=within, network=network)
+        self._notes.act(act, at)
 
     def _is_too_much(self, depth: int) -> bool:
         self._left -= 1
@@ -299,6 +303,8 @@ class _Judging:
         minor = inside.sure and effect.does == "reads"
         also, within = act.also, reach.within
         found = Act(SHELL, act.subject, effect.does, effect.reason, also, False, minor, within)
+        if inside.network or effect.network:
+            found = replace(found, network=True)
         self._notes.act(found, at)
 
     def _inside(self, inside: Wrapped, reach: Reach) -> Reach:

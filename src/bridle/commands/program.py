@@ -27,7 +27,7 @@ class Known(Struct, frozen=True, gc=False, omit_defaults=True):
     at it, and `single` is for programs whose long flags have one dash (`go test -run x`). `halts`:
     it takes no flags after its first operand, so that a word that looks like one there is strange.
     `apart`: a flag with a value is not bundled with others (`tree -L 2`). `alone` are words that
-    are harmless when nothing else is there (`cargo --version`).
+    are harmless when nothing else is there (`cargo --version`). `network`: it needs the network.
     Lines in `runs` run unasked, lines in `asks` do not: a test holds the table to them.
     """
 
@@ -45,6 +45,7 @@ class Known(Struct, frozen=True, gc=False, omit_defaults=True):
     halts: bool = False
     apart: bool = False
     alone: str = ""
+    network: bool = False
 
 
 @lru_cache(maxsize=1024)

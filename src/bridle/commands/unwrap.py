@@ -95,6 +95,7 @@ def _built(
         folder,
         wrapper.elsewhere,
         bool(opaque) or wrapper.elsewhere,
+        network=wrapper.network,
     )
 
 

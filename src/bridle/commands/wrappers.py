@@ -18,7 +18,8 @@ class Wrapper(Struct, frozen=True, gc=False, omit_defaults=True):
     `assigns`: NAME=VALUE may stand there. `does` is what the wrapper itself does: one that `reads`
     is harmless, and the class of the inner command passes through. `text`: flags whose value is
     text for a shell. `joined`: the words are joined and given to a shell. `elsewhere`: on another
-    machine, so that nothing here is touched. `verb`: it wraps only after that word.
+    machine, so that nothing here is touched. `verb`: it wraps only after that word. `network`: it
+    needs the network.
     """
 
     flags: str = ""
@@ -30,6 +31,7 @@ class Wrapper(Struct, frozen=True, gc=False, omit_defaults=True):
     joined: bool = False
     elsewhere: bool = False
     verb: str = ""
+    network: bool = False
 
 
 class Wrapped(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -56,12 +58,14 @@ class Wrapped(Struct, frozen=True, gc=False, omit_defaults=True):
     own: Words | None = None
     sweeps: Words = ()
     names: tuple[str, ...] = ()
+    network: bool = False
 
 
 _ROOT = "runs as another user"
 _ELSEWHERE = "runs a command on another machine"
 _BOX = "runs a command in a container"
 _PROJECT = "runs in the project's own environment"
+_DOWNLOADS = "may download and run a package"
 
 _SUDO = (
     "-A -b -E -e -H -i -K -k -l -n -P -S -s -v -B -C= -D=cd -g= -h= -p= -R= -r= -t= -T= -u= -U= "
@@ -165,8 +169,8 @@ WRAPPERS: dict[str, Wrapper] = {
     "rlwrap": Wrapper(reason="runs another program"),
     "entr": Wrapper("-a -c -d -n -p -r -s -x -z", reason="runs a command on every change"),
     "xvfb-run": Wrapper("-a -s= -n= -e=", reason="runs another program"),
-    "ssh": Wrapper(_SSH, 1, reason=_ELSEWHERE, joined=True, elsewhere=True),
-    "mosh": Wrapper("", 1, reason=_ELSEWHERE, joined=True, elsewhere=True),
+    "ssh": Wrapper(_SSH, 1, reason=_ELSEWHERE, joined=True, elsewhere=True, network=True),
+    "mosh": Wrapper("", 1, reason=_ELSEWHERE, joined=True, elsewhere=True, network=True),
     "docker": Wrapper(_DOCKER, 1, reason=_BOX, elsewhere=True, verb="exec run"),
     "podman": Wrapper(_DOCKER, 1, reason=_BOX, elsewhere=True, verb="exec run"),
     "nerdctl": Wrapper(_DOCKER, 1, reason=_BOX, elsewhere=True, verb="exec run"),
@@ -175,6 +179,7 @@ WRAPPERS: dict[str, Wrapper] = {
         1,
         reason=_ELSEWHERE,
         elsewhere=True,
+        network=True,
         verb="exec",
     ),
     "uv": Wrapper(
@@ -194,13 +199,14 @@ WRAPPERS: dict[str, Wrapper] = {
     "mise": Wrapper("", reason="loads an environment", verb="exec x"),
     "npx": Wrapper(
         "-y -q --yes --no-install --no -p= --package= -c= --call=",
-        reason="may download and run a package",
+        reason=_DOWNLOADS,
         text="-c --call",
+        network=True,
     ),
-    "bunx": Wrapper("", reason="may download and run a package"),
-    "pnpx": Wrapper("", reason="may download and run a package"),
-    "uvx": Wrapper("--from= --with= -p= --python= -q", reason="may download and run a package"),
-    "pipx": Wrapper("--spec=", reason="may download and run a package", verb="run"),
+    "bunx": Wrapper("", reason=_DOWNLOADS, network=True),
+    "pnpx": Wrapper("", reason=_DOWNLOADS, network=True),
+    "uvx": Wrapper("--from= --with= -p= --python= -q", reason=_DOWNLOADS, network=True),
+    "pipx": Wrapper("--spec=", reason=_DOWNLOADS, verb="run", network=True),
     "nix-shell": Wrapper(
         "-p= --run= --command= --pure", 99, reason="loads an environment", text="--run --command"
     ),

@@ -83,7 +83,9 @@ class Around:
         if (judge := self._parts.judge) is None:
             return judged
         said = await _evaluated(judge, judged, self._parts.judge_seconds)
-        return replace(judged, decision=_strictest(judged.decision, said, mode))
+        lacks_network = judged.facts.lacks_network
+        decision = _strictest(judged.decision, said, mode, lacks_network=lacks_network)
+        return replace(judged, decision=decision)
 
     async def keep(self, call: ToolCall) -> "Keeping | None":
         """Have what stands there kept before the call has its effect."""
@@ -156,12 +158,12 @@ def _worded(word: object) -> Verdict | None:
     return _WORDS.get(word) if isinstance(word, str) else None
 
 
-def _strictest(ours: Decision, theirs: Decision, mode: Mode) -> Decision:
+def _strictest(ours: Decision, theirs: Decision, mode: Mode, *, lacks_network: bool) -> Decision:
     """Theirs, but for what they cannot lift. In `auto` the person has answered their asks."""
     if ours.verdict == "deny" or (ours.lasting and theirs.verdict != "deny"):
         return ours
     if theirs.verdict == "ask":
         if mode == "auto":
-            return Decision("allow", f"{theirs.reason}; answered yes by --yes", _RULE)
-        return ours if ours.verdict == "ask" else theirs
+            return Decision("allow", f"{theirs.reason}; the mode auto runs it unasked", _RULE)
+        return ours if ours.verdict == "ask" else replace(theirs, network=lacks_network)
     return theirs

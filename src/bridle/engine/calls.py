@@ -171,7 +171,8 @@ class Caller(Passage):
         if isinstance(found, ToolResult):
             return found
         call, reads = found.call, found.reads
-        self._emit(CallIntended(call.id, call.name, reads, fingerprint(call)))
+        network = found.decision.network
+        self._emit(CallIntended(call.id, call.name, reads, fingerprint(call), network))
         if not reads:
             await self._turn.settled()
         if self._around is None:
@@ -192,6 +193,7 @@ class Caller(Passage):
         """What is to be awaited next: from here on it may have happened."""
         context = self._turn.context(judged.call)
         context.word = judged.decision.word
+        context.network = judged.decision.network
         if self._turn.left:
             context.agreed = any(one.id == judged.call.id for one in self._turn.left)
         self._begun.add(judged.call.id)

@@ -90,9 +90,11 @@ class Gate:
         """Have a person turn an ask into an allow or a deny."""
         decision = judged.decision
         if self.is_granted(judged):
-            return Decision("allow", "allowed for this session", decision.rule)
+            said = "allowed for this session"
+            return Decision("allow", said, decision.rule, network=decision.network)
         answer = await self._ask(judged)
         if answer.allowed is not True:  # a word that only looks like a yes is none
             reason = f"the answer was no: {answer.word}" if answer.word else "the answer was no"
             return Decision("deny", reason, decision.rule)
-        return Decision("allow", "allowed by a person", decision.rule, word=answer.word)
+        said, rule = "allowed by a person", decision.rule
+        return Decision("allow", said, rule, word=answer.word, network=decision.network)

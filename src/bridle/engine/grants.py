@@ -32,17 +32,23 @@ def class_of(covers: str, cwd: str, sandbox: str = "") -> str:
     return fingerprint(ToolCall("", "", {"covers": covers}), cwd, sandbox)
 
 
+def confinement(sandbox: str, *, network: bool) -> str:
+    """The sandbox that a call would run in: with the network it is another one."""
+    return f"{sandbox} with the network" if network else sandbox
+
+
 def given(asked: ApprovalAsked, said: ApprovalAnswered, since: str) -> Iterator[Grant]:
     """The grant that a yes gives; none if it is for once, or if nobody may allow more than that."""
     if asked.lasting or said.allowed is not True:
         return
     about = (since, said.until, said.by, asked.cwd)
+    sandbox = confinement(asked.sandbox, network=asked.network)
     # logs of earlier versions have an end in a yes for once, too: there it granted the class
     if asked.covers and said.until and said.scope in ("once", "session"):
-        name = class_of(asked.covers, asked.cwd, asked.sandbox)
+        name = class_of(asked.covers, asked.cwd, sandbox)
         yield Grant(name, f"{CLASSES.get(asked.covers, asked.covers)} in {asked.cwd}", *about)
     elif said.scope in ("session", "rule"):
-        name = grant_of(asked.call, asked.cwd, asked.sandbox, *asked.commands, *asked.paths)
+        name = grant_of(asked.call, asked.cwd, sandbox, *asked.commands, *asked.paths)
         yield Grant(name, said.rule or _words(asked), *about, said.rule)
 
 

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from bridle.engine.fingerprint import fingerprint
-from bridle.engine.grants import class_of, grant_of
+from bridle.engine.grants import class_of, confinement, grant_of
 from bridle.engine.proposal import proposal
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
@@ -70,7 +70,8 @@ class Judged(Struct, frozen=True, gc=False):
         """The grants of which each would cover it."""
         if self.decision.lasting:
             return ()
-        sandbox, covers = self.facts.sandbox, self.decision.covers
+        covers = self.decision.covers
+        sandbox = confinement(self.facts.sandbox, network=self.decision.network)
         mine = grant_of(self.call, self.cwd, sandbox, *self.commands, *self.paths)
         return (mine, class_of(covers, self.cwd, sandbox)) if covers else (mine,)
 
@@ -82,7 +83,9 @@ class Judged(Struct, frozen=True, gc=False):
         """
         decision, facts = self.decision, self.facts
         said = (decision.reason, decision.rule, decision.covers, "lasting" * decision.lasting)
-        care = (facts.guard, facts.opaque, facts.sandbox)
+        care: tuple[str, ...] = (facts.guard, facts.opaque, facts.sandbox)
+        if decision.network:
+            care = (*care, "network")
         does = ("|", *self.commands, "|", *self.paths)
         return nonce + fingerprint(self.call, session_id, self.cwd, nonce, *said, *care, *does)
 
@@ -108,4 +111,5 @@ class Judged(Struct, frozen=True, gc=False):
             lasting=decision.lasting,
             sandbox=self.facts.sandbox,
             hosts=self.hosts,
+            network=decision.network,
         )

@@ -148,12 +148,16 @@ class ToolResultEvent(Recorded, frozen=True, tag="message:tool"):
 
 
 class CallIntended(Recorded, frozen=True, tag="intent"):
-    """A call was allowed and is about to run; after a crash, no result means *unknown*."""
+    """A call was allowed and is about to run; after a crash, no result means *unknown*.
+
+    `network`: it runs in the sandbox, but with the network, which a person or their rule allowed.
+    """
 
     call_id: str
     name: str
     read_only: bool = False
     arguments_hash: str = ""
+    network: bool = False
 
 
 class FileChange(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):

@@ -16,7 +16,8 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     (`builds`: tests and builds) that a yes for the session covers in this folder. `proposal` is the
     narrowest rule that would allow it, `times` how often the like was allowed before. Questions of
     one step with the same `group` belong together. `lasting`: it can only be allowed once.
-    `sandbox`: its level.
+    `sandbox`: its level. `network`: the command needs the network, which the sandbox does not have,
+    and a yes gives it to this command.
     """
 
     call: ToolCall
@@ -34,6 +35,7 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     lasting: bool = False
     sandbox: str = ""
     hosts: tuple[str, ...] = ()
+    network: bool = False
 
 
 class ApprovalAnswered(Recorded, frozen=True, tag="approval_answered"):

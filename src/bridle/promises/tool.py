@@ -83,6 +83,7 @@ class ToolContext(Struct, Generic[Deps]):
     is the session's. `clean` takes secrets out of text that is kept elsewhere than in the log.
     `agreed`: a person was shown this call, and said yes to it, before the session was taken up.
     `hidden` says which files a search leaves out, because a rule keeps them (None: there is none).
+    `network`: this call may use the network, because a person allowed it or wrote a rule for it.
     """
 
     workspace: Files
@@ -101,6 +102,7 @@ class ToolContext(Struct, Generic[Deps]):
     clean: Callable[[str], str] = lambda text: text
     agreed: bool = False
     hidden: Callable[[str], bool] | None = None
+    network: bool = False
 
     def say(self, text: str) -> None:
         """Show some output while the tool is still running."""

@@ -18,19 +18,22 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _LIMITS = {
-    "bubblewrap": "no network, only the workspace and a temporary folder may be written, "
+    "bubblewrap": "only the workspace and a temporary folder may be written, "
     "and the home folder is not there",
-    "landlock": "no network and no sockets, only the workspace and $TMPDIR may be written, "
-    "and the home folder cannot be read",
+    "landlock": "only the workspace and $TMPDIR may be written, and the home folder cannot be read",
 }
+_NO_NETWORK = {"bubblewrap": "no network, ", "landlock": "no network and no sockets, "}
 
 
-def told(output: str, ended: Ended, level: str, seconds: float | None) -> tuple[str, list[str]]:
+def told(
+    output: str, ended: Ended, level: str, seconds: float | None, *, network: bool = False
+) -> tuple[str, list[str]]:
     """The output, how it ended, and a word on the sandbox where it may have been in the way."""
     notes = [_how(ended, seconds)]
     if ended.code != 0 and level in _LIMITS and _REFUSED.search(output):
+        limits = _LIMITS[level] if network else _NO_NETWORK[level] + _LIMITS[level]
         notes.append(
-            f"the sandbox ({level}) is active: {_LIMITS[level]}. If it was in the way, "
+            f"the sandbox ({level}) is active: {limits}. If it was in the way, "
             "try again with sandbox=false; a person is asked"
         )
     return output or "(no output)\n", notes
@@ -81,7 +84,9 @@ def look(job: Job) -> ToolResult:
     """What a job has written since somebody looked, and how it stands."""
     output = job.read()
     mended, job.mended = job.mended, Mended()
-    said = told(output, job.ended, job.level, job.seconds) if job.ended else (output, [_state(job)])
+    said = output, [_state(job)]
+    if job.ended:
+        said = told(output, job.ended, job.level, job.seconds, network=job.network)
     ok = job.is_running or (job.ended is not None and job.ended.code == 0)
     data = {
         "job": job.name,

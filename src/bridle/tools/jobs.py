@@ -18,10 +18,13 @@ _REMEMBERED = 64  # that have ended, and can still be asked about
 class Job:
     """One command in the background. What it said since somebody looked is `unread`."""
 
-    def __init__(self, name: str, kept: Kept, level: str, seconds: float | None) -> None:
+    def __init__(
+        self, name: str, kept: Kept, level: str, seconds: float | None, network: bool = False
+    ) -> None:
         self.name = name
         self.kept = kept
         self.level = level
+        self.network = network
         self.seconds = seconds
         self.ended: Ended | None = None
         self.trouble = ""  # why it could not be started

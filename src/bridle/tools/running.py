@@ -32,10 +32,17 @@ class _Run(NamedTuple):
     cwd: str
     room: Room
     sandbox: Sandbox | None
+    network: bool = False
 
     @property
     def level(self) -> str:
         return self.sandbox.level if self.sandbox else "none"
+
+    @property
+    def confinement(self) -> dict[str, Any]:
+        """What the record of the call says of how it was confined."""
+        network = {"network": True} if self.network and self.level != "none" else {}
+        return {"sandbox": self.level, **network}
 
 
 async def run_command(
@@ -44,7 +51,7 @@ async def run_command(
     """Run it to its end or to the end of its time, or start it in the background."""
     room = room_of(context, sandbox)
     confined = sandbox if arguments.get("sandbox", True) else None
-    run = _Run(arguments["command"], cwd_of(context), room, confined)
+    run = _Run(arguments["command"], cwd_of(context), room, confined, context.network)
     kept = Kept(kept_path(context.folder, context.call_id), context.clean)
     if arguments.get("background", False):
         return await _begun(run, kept, arguments.get("timeout"))
@@ -66,13 +73,13 @@ async def _to_the_end(
         raise
     output.take(b"", final=True)
     mended = mended.and_then(await in_thread(run.room.mend))
-    whole, notes = told(output.text, ended, run.level, seconds)
+    whole, notes = told(output.text, ended, run.level, seconds, network=run.network)
     notes += [moved, await _kept_note(output, kept, context.call_id)]
     data = {
         "exit_code": ended.code,
         "output": output.text,
         "timed_out": ended.timed_out,
-        "sandbox": run.level,
+        **run.confinement,
     }
     return result(ended.code == 0, (whole, notes), data, mended)
 
@@ -103,9 +110,9 @@ async def _begun(run: _Run, kept: Kept, seconds: float | None) -> ToolResult:
             kept.finish()
             job.mended = run.room.mend(job)
 
-    job = run.room.jobs.begin(lambda name: Job(name, kept, run.level, seconds), work)
+    job = run.room.jobs.begin(lambda name: Job(name, kept, run.level, seconds, run.network), work)
     note = f"{job.name} runs in the background; shell_output reads it, shell_stop ends it"
-    return result(True, ("", [note]), {"job": job.name, "sandbox": run.level}, mended)
+    return result(True, ("", [note]), {"job": job.name, **run.confinement}, mended)
 
 
 def _program(run: _Run, output: Output | Job, report: Whereabouts) -> Program:
@@ -114,7 +121,7 @@ def _program(run: _Run, output: Output | Job, report: Whereabouts) -> Program:
     def start(argv: Sequence[str], lifeline: int) -> Start:
         if run.sandbox is None:
             return supervised(argv, lifeline)
-        return run.sandbox.start(argv, run.cwd, lifeline)
+        return run.sandbox.start(argv, run.cwd, lifeline, network=run.network)
 
     return Program(words, run.cwd, output.take, starter=start, handles=(report.handle,))
 

@@ -12,7 +12,7 @@ from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.workspace.change import marked, told
 from bridle.workspace.text import neutral
-from bridle.workspace.wording import as_json, flat
+from bridle.workspace.wording import NETWORK, as_json, flat
 
 Columns = Callable[[str], int]  # how many columns a character takes
 _DIFF = {"+": "plus", "-": "minus", "@": "hunk"}
@@ -119,6 +119,8 @@ def why(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
         yield from sheet.noted("in:  ", asked.cwd)
     if asked.sandbox == "none":
         yield from sheet.noted("", "it would run without a sandbox")
+    if asked.network:
+        yield from sheet.noted("", NETWORK)
 
 
 def body(asked: ApprovalAsked, sheet: Sheet, before: str | None) -> Iterator[Line]:

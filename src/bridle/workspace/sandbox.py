@@ -126,6 +126,7 @@ class Sandbox:
         self.state = ""
         self._known: dict[str, Elsewhere] = {}
         self._network = network
+        self._confinements: dict[bool, Confinement] = {}  # by whether it has the network
         wanted = level or self._environment.get(VARIABLE, "")
         self._wanted = "" if wanted == AUTO else wanted
 
@@ -138,7 +139,7 @@ class Sandbox:
         if "/" in self._roots:
             return Probed("none", "the workspace is the whole file system")
         found = probe(self._wanted)
-        if found.level == "bubblewrap" and (said := bubblewrap.refusal(self._wrapping(()))):
+        if found.level == "bubblewrap" and (said := self._refusal()):
             found = Probed("none", said) if self._wanted else _landlock()
         if found.level == "landlock" and (inside := self._exposed):
             why = f"{inside[0]} is inside the workspace, and Landlock cannot hide it"
@@ -146,6 +147,9 @@ class Sandbox:
         if found.level == "none" and self._wanted not in ("", "none"):
             raise _not_to_be_had(self._wanted, found.why)
         return found
+
+    def _refusal(self) -> str:
+        return bubblewrap.refusal(self._wrapping((), network=self._network))
 
     @cached_property
     def temp(self) -> str:
@@ -157,52 +161,54 @@ class Sandbox:
         """The level alone."""
         return self.probed.level
 
-    def start(self, argv: Sequence[str], cwd: str, lifeline: int) -> Start:
-        """How to start this command, for the level that there is."""
+    def start(
+        self, argv: Sequence[str], cwd: str, lifeline: int, *, network: bool = False
+    ) -> Start:
+        """How to start this command, for the level that there is; `network`: with the network."""
+        network = network or self._network
         if self.level == "bubblewrap":
-            return self._in_bubblewrap(argv, cwd)
+            return self._in_bubblewrap(argv, cwd, network=network)
         if self.level == "landlock":
-            return self._in_landlock(argv, lifeline)
+            return supervised(argv, lifeline, self._confinement(network))
         return supervised(argv, lifeline)
 
-    def _in_landlock(self, argv: Sequence[str], lifeline: int) -> Start:
-        return supervised(argv, lifeline, self._confinement)
-
-    @cached_property
-    def _confinement(self) -> "Confinement":
+    def _confinement(self, network: bool) -> "Confinement":
         """What Landlock and the filter are told. It takes 3 ms, so once."""
-        abi = landlock.version()
-        attributes, rules = landlock.ruleset(
-            [*readable.system_folders(os.geteuid() == 0), "/proc", *self._read],
-            [*self._written, self.temp],
-            readable.DEVICES,
-            network=self._network,
-            abi=abi,
-        )
-        families = seccomp.OPEN if self._network else ()
-        program = seccomp.compile_filter(families, truncates=abi >= 3, shared=True)
-        return attributes, rules, program
+        if network not in self._confinements:
+            abi = landlock.version()
+            attributes, rules = landlock.ruleset(
+                [*readable.system_folders(os.geteuid() == 0), "/proc", *self._readable(network)],
+                [*self._written, self.temp],
+                readable.DEVICES,
+                network=network,
+                abi=abi,
+            )
+            families = seccomp.OPEN if network else ()
+            program = seccomp.compile_filter(families, truncates=abi >= 3, shared=True)
+            self._confinements[network] = attributes, rules, program
+        return self._confinements[network]
 
-    def _in_bubblewrap(self, argv: Sequence[str], cwd: str) -> Start:
+    def _in_bubblewrap(self, argv: Sequence[str], cwd: str, *, network: bool) -> Start:
         reader, writer = os.pipe()
         with open(writer, "wb") as file:  # noqa: PTH123 - a handle, not a path
-            file.write(self._filter)
+            file.write(_filter(network))
         inner = ["--chdir", cwd, "--seccomp", str(reader), "--", *argv]
-        return Start([*self._wrapping(self._absent), *inner], (reader,), own_end=True)
+        words = self._wrapping(self._absent, network=network)
+        return Start([*words, *inner], (reader,), own_end=True)
 
-    def _wrapping(self, absent: Iterable[str]) -> list[str]:
+    def _wrapping(self, absent: Iterable[str], *, network: bool) -> list[str]:
         """The words for bwrap, as things stand now: what is protected may be new.
 
         For what is absent it makes an empty folder in the workspace, and covers it.
         """
         words = bubblewrap.mounts(
-            [*readable.system_folders(as_root=False), *self._read],
+            [*readable.system_folders(as_root=False), *self._readable(network)],
             [*self._written, self.temp],
             [one for one in self._closed if os.access(one, os.F_OK) and not Path(one).is_symlink()],
             [*self._exposed, *readable.secret_settings()],
         )
         cover = bubblewrap.empty(absent)
-        return [*bubblewrap.beginning(network=self._network), *words, *cover]
+        return [*bubblewrap.beginning(network=network), *words, *cover]
 
     @property
     def _closed(self) -> list[str]:
@@ -220,16 +226,14 @@ class Sandbox:
         return [one for one in found if not os.path.lexists(one)]
 
     @cached_property
-    def _filter(self) -> bytes:
-        return seccomp.compile_filter(seccomp.OPEN if self._network else seccomp.LOCAL)
-
-    @cached_property
     def _read(self) -> list[str]:
         found = readable.tool_chains(self._environment, self._hidden)
-        found += [one for root in self._roots for one in self._elsewhere(root).readable]
-        if self._network:
-            found += [one for one in readable.NAMES if os.access(one, os.F_OK)]
-        return found
+        return found + [one for root in self._roots for one in self._elsewhere(root).readable]
+
+    def _readable(self, network: bool) -> list[str]:
+        """What a command reads besides the system; with the network also how names are resolved."""
+        names = readable.NAMES if network else ()
+        return [*self._read, *(one for one in names if os.access(one, os.F_OK))]
 
     @cached_property
     def _written(self) -> list[str]:
@@ -255,6 +259,11 @@ class Sandbox:
 
 
 Confinement = tuple[bytes, list[tuple[str, int]], bytes]
+
+
+@cache
+def _filter(network: bool) -> bytes:
+    return seccomp.compile_filter(seccomp.OPEN if network else seccomp.LOCAL)
 
 
 def supervised(argv: Sequence[str], lifeline: int, confinement: Confinement | None = None) -> Start:

@@ -27,6 +27,9 @@ def answered_words(answer: ApprovalAnswered, me: str = "me") -> str:
     return flat(f"{said}{by}{until.get(answer.scope, '')}{word}")
 
 
+NETWORK = "if you allow it, this command gets the network; its sandbox has none otherwise"
+
+
 def session_words(asked: ApprovalAsked) -> str:
     """What a yes for the session allows."""
     if not asked.covers:

@@ -35,7 +35,7 @@ export function Facts({ approval, compact }: { approval: Approval; compact: bool
         {plain && rest.map(([name, value]) => <Line key={name} name={oneLine(name, 40)}><code><Exact text={JSON.stringify(value)} /></code></Line>)}
         <Understood asked={asked} />
         {!compact && asked.cwd && <Line name="In"><code>{oneLine(asked.cwd, 300)}</code></Line>}
-        {asked.sandbox && <Line name="Sandbox"><Sandbox level={asked.sandbox} /></Line>}
+        {asked.sandbox && <Line name="Sandbox"><Sandbox level={asked.sandbox} network={asked.network ?? false} /></Line>}
         {Boolean(asked.times) && <Line name="Before">allowed {asked.times === 1 ? "once" : `${asked.times} times`} in this session</Line>}
       </dl>
     </div>
@@ -100,8 +100,9 @@ function Understood({ asked }: { asked: Asked }): JSX.Element | null {
   );
 }
 
-function Sandbox({ level }: { level: string }): JSX.Element {
+function Sandbox({ level, network }: { level: string; network: boolean }): JSX.Element {
   if (level === "none") return <strong class="danger">none: it would run unconfined</strong>;
+  if (network) return <>{oneLine(level, 80)}; if you allow it, this command gets the network</>;
   return <>{oneLine(level, 80)}</>;
 }
 

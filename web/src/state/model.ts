@@ -60,6 +60,7 @@ export interface Asked {
   readonly group?: string;
   readonly lasting?: boolean;
   readonly sandbox?: string;
+  readonly network?: boolean;
 }
 
 export interface RawCall {

@@ -73,18 +73,19 @@ _NPM_TASKS = {
 _NODE_FLAGS = (
     "-s --silent --prefix=cd -C=cd --dir=cd -w= --workspace= -r --recursive --filter= --cwd=cd"
 )
+_INSTALLS = Known(reason="installs packages over the network", network=True)
 # Without a verb `yarn` installs; `yarn --version` runs the yarn that the repository names.
 _NODE_RUNNERS = Known(
     "changes",
     _NODE_FLAGS,
     "",
     "installs packages over the network",
+    network=True,
     verbs={
         **_NPM_TASKS,
-        **dict.fromkeys(
-            ("install", "i", "ci", "add"), Known(reason="installs packages over the network")
-        ),
-        "exec": Known(reason="may download and run a package"),
+        **dict.fromkeys(("install", "i", "ci", "add", "update", "up", "upgrade"), _INSTALLS),
+        "exec": Known(reason="may download and run a package", network=True),
+        "publish": Known(reason="publishes over the network", network=True),
     },
     asks=("npm install", "npm install x", "npm publish", "npm exec x", "yarn", "pnpm -v"),
 )
@@ -174,8 +175,8 @@ TABLE = {
             },
             "fmt": _builds("--check --all -v -q -p= --package=", "text*"),
             "run": _builds(_CARGO, "text*"),
-            "install": Known(reason="installs packages over the network"),
-            "publish": Known(reason="publishes over the network"),
+            "install": _INSTALLS,
+            "publish": Known(reason="publishes over the network", network=True),
         },
         "-q -v -V --version --color= --locked --offline --frozen",
         asks=(
@@ -200,8 +201,8 @@ TABLE = {
             "version": _builds("-m -v", "", single=True),
             "env": _builds("-json", "text*", single=True, check="goenv"),
             "list": _builds("-m -json -f= -deps -test -e", "text*", single=True),
-            "mod": Known(reason="may fetch modules over the network"),
-            "get": Known(reason="fetches modules over the network"),
+            "mod": Known(reason="may fetch modules over the network", network=True),
+            "get": Known(reason="fetches modules over the network", network=True),
             "install": Known(reason="installs programs"),
         },
         asks=(

@@ -26,6 +26,7 @@ _PIP = Known(
     "-q -v --disable-pip-version-check --no-color --no-input",
     "text*",
     _INSTALL,
+    network=True,
     verbs={
         "list": Known(
             "reads", "-e -l --format= --local --user --not-required --exclude= --editable"
@@ -34,10 +35,10 @@ _PIP = Known(
         "freeze": Known("reads", "-l --local --user --all --exclude= --exclude-editable"),
         "check": Known("reads"),
         "install": Known(
-            reason=_INSTALL, operands="text*", flags="-r=read -e=read -U -q --upgrade"
+            reason=_INSTALL, network=True, operands="text*", flags="-r=read -e=read -U -q --upgrade"
         ),
         "uninstall": Known(reason="removes packages", operands="text*"),
-        "download": Known(reason=_INSTALL, operands="text*"),
+        "download": Known(reason=_INSTALL, network=True, operands="text*"),
     },
     alone="--version -V --help",
     runs=(
@@ -128,18 +129,20 @@ TABLE = {
         "-q -v --offline",
         "text*",
         _INSTALL,
+        network=True,
         alone="--version -V version",
         verbs={
             "pip": Known(
                 "changes",
                 reason=_INSTALL,
+                network=True,
                 verbs={
                     "list": Known("builds", "--format=", "", _OWN),
                     "show": Known("builds", "", "text*", _OWN),
                     "freeze": Known("builds", "", "", _OWN),
                 },
             ),
-            "tree": Known(reason=_INSTALL),
+            "tree": Known(reason=_INSTALL, network=True),
         },
         runs=("uv --version",),
         asks=("uv pip list", "uv sync", "uv add x", "uv pip install x"),
@@ -149,6 +152,7 @@ TABLE = {
         "",
         "text*",
         _INSTALL,
+        network=True,
         verbs={
             "show": Known("builds", "--tree --no-dev", "text*", _OWN),
             "check": Known("builds", "", "", _OWN),
@@ -160,6 +164,7 @@ TABLE = {
         "",
         "text*",
         _INSTALL,
+        network=True,
         alone="--version",
         verbs={"list": Known("reads", "", "text*"), "info": Known("reads")},
         runs=("conda list",),
@@ -170,18 +175,27 @@ TABLE = {
         "",
         "text*",
         _INSTALL,
+        network=True,
         alone="--version -v",
         verbs={"list": Known("reads", "-l --local", "text*")},
         runs=("gem list",),
         asks=("gem install x",),
     ),
-    "bundle": Known("changes", "", "text*", _INSTALL, asks=("bundle install",)),
-    "composer": Known("changes", "", "text*", _INSTALL, asks=("composer install",)),
-    "rustup": Known("changes", "", "text*", _INSTALL, asks=("rustup update", "rustup show")),
+    "bundle": Known("changes", "", "text*", _INSTALL, network=True, asks=("bundle install",)),
+    "composer": Known("changes", "", "text*", _INSTALL, network=True, asks=("composer install",)),
+    "rustup": Known(
+        "changes", "", "text*", _INSTALL, network=True, asks=("rustup update", "rustup show")
+    ),
     "nvm": Known("changes", "", "text*", asks=("nvm use 18",)),
     **{
         name: Known(
-            "changes", "", "text*", _INSTALL, asks=(f"{name} install x",), alone="--version"
+            "changes",
+            "",
+            "text*",
+            _INSTALL,
+            network=True,
+            asks=(f"{name} install x",),
+            alone="--version",
         )
         for name in (
             "apt",

@@ -30,11 +30,11 @@ _WGET = (
 def _net(
     operands: str, flags: str = "", reason: str = "", asks: tuple[str, ...] = (), check: str = ""
 ) -> Known:
-    return Known("changes", flags, operands, reason, (), asks, check=check)
+    return Known("changes", flags, operands, reason, (), asks, check=check, network=True)
 
 
 def _lookup(flags: str, *asks: str) -> Known:
-    return Known("changes", flags, "lookup*", "", (), asks, alone="-V")
+    return Known("changes", flags, "lookup*", "", (), asks, alone="-V", network=True)
 
 
 TABLE = {
@@ -126,6 +126,9 @@ TABLE = {
     "ifconfig": _net("text*", "", "network settings", asks=("ifconfig",)),
     "iptables": _net("text*", "", "network settings", asks=("iptables -L",)),
 }
+_LOCAL = ("ssh-keygen", "ssh-add", "gpg", "docker", "docker-compose", "podman", "ip", "ifconfig")
+for _name in (*_LOCAL, "iptables", "mail", "sendmail"):
+    TABLE[_name] = replace(TABLE[_name], network=False)
 for _name in ("curl", "wget", "rsync", "docker", "podman", "docker-compose"):
     TABLE[_name] = replace(TABLE[_name], alone="--version", runs=(f"{_name} --version",))
 TABLE["ssh"] = replace(TABLE["ssh"], alone="-V", runs=("ssh -V",))

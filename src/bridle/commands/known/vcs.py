@@ -37,7 +37,7 @@ def _looks(
     return Known("reads", flags, operands, check=check, needs=needs, instead=instead)
 
 
-def _acts(reason: str, operands: str = "text*", flags: str = "") -> Known:
+def _acts(reason: str, operands: str = "text*", flags: str = "", *, network: bool = False) -> Known:
     return Known("changes", flags, operands, reason)
 
 
@@ -139,9 +139,9 @@ _VERBS = {
         verbs={
             "get-url": _looks("--all --push"),
             "add": _acts("adds a remote to the repository"),
-            "show": _acts(_NET),
-            "update": _acts(_NET),
-            "prune": _acts(_NET),
+            "show": _acts(_NET, network=True),
+            "update": _acts(_NET, network=True),
+            "prune": _acts(_NET, network=True),
         },
     ),
     "stash": Known(
@@ -168,7 +168,11 @@ _VERBS = {
     ),
     "notes": Known("changes", verbs={"list": _looks(""), "show": _looks("")}),
     "bisect": Known("changes", reason=_WORK, verbs={"log": _looks(""), "view": _acts(_WORK)}),
-    "submodule": Known("changes", reason=_NET, verbs={"update": _acts(_NET), "add": _acts(_NET)}),
+    "submodule": Known(
+        "changes",
+        reason=_NET,
+        verbs={"update": _acts(_NET, network=True), "add": _acts(_NET, network=True)},
+    ),
     "config": Known(
         "reads",
         "-l --list --get --get-all --get-regexp --show-origin --show-scope --name-only -z --local "
@@ -201,14 +205,15 @@ _VERBS = {
     "init": _acts("makes a repository", "write*"),
     "gc": _acts("tidies the repository"),
     "prune": _acts("tidies the repository"),
-    "fetch": _acts(_NET),
-    "pull": _acts(_NET),
-    "ls-remote": _acts(_NET),
-    "push": _acts("sends commits over the network"),
+    "fetch": _acts(_NET, network=True),
+    "pull": _acts(_NET, network=True),
+    "ls-remote": _acts(_NET, network=True),
+    "push": _acts("sends commits over the network", network=True),
     "clone": _acts(
         "fetches a repository over the network",
         "host write",
         "-b= --branch= --depth= --single-branch --recursive -q --bare --mirror",
+        network=True,
     ),
 }
 
@@ -338,6 +343,7 @@ TABLE = {
         "",
         "text*",
         "goes out to GitHub over the network",
+        network=True,
         asks=("gh pr list", "gh api /user"),
         alone="--version",
     ),

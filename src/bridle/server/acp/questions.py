@@ -21,7 +21,7 @@ from bridle.promises.session import NO, YES, Answer
 from bridle.server.acp.peer import Peer
 from bridle.server.acp.words import fenced, text_block
 from bridle.workspace.text import neutral, one_line
-from bridle.workspace.wording import session_words
+from bridle.workspace.wording import NETWORK, session_words
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +94,7 @@ def question_of(
 def _why(asked: ApprovalAsked, *, whole: bool) -> list[schema.ContentToolCallContent]:
     said = [] if whole else [fenced(json.dumps(asked.call.arguments, indent=1, default=str))]
     said += [neutral(asked.reason)] if asked.reason else []
+    said += [NETWORK] if asked.network else []
     return [schema.ContentToolCallContent(type="content", content=text_block(one)) for one in said]
 
 

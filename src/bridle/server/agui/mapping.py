@@ -34,6 +34,7 @@ from bridle.events import (
 from bridle.messages import Message, ToolCall
 from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics, Usage
+from bridle.workspace.wording import NETWORK
 
 VERSION = "1.0"  # of the protocol
 Events = list[core.BaseEvent]
@@ -238,6 +239,7 @@ ANSWER: dict[str, Any] = {
 def interrupt(name: str, asked: ApprovalAsked) -> core.Interrupt:
     """A question that the run waits for; `name` is how its answer names it."""
     about = asked.call.arguments.get("question") or asked.reason or f"May {asked.call.name} run?"
+    about = f"{about}; {NETWORK}" if asked.network else about
     return core.Interrupt(
         id=name,
         reason="approval",
