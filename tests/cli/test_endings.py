@@ -98,13 +98,19 @@ def test_an_answer_that_was_declined_is_not_asked_for_again(bridle: Program):
 
 
 def test_an_answer_that_was_cut_is_said_to_be(bridle: Program):
-    model = bridle.script(reply("half a sen", stop_reason="max_tokens"))
+    model = bridle.script(reply("half a sen", stop_reason="max_tokens"), loop=True)
     done = bridle.run("run", "go", "-m", model, "--quiet")
-    assert (done.returncode, done.stdout) == (0, "half a sen\n")
+    assert (done.returncode, done.stdout) == (6, "half a senhalf a sen\n")
     assert done.stderr == (
-        "bridle: the reply was cut at its token limit\n"
-        "  → Allow longer replies with --max-tokens, or ask it to go on.\n"
+        "bridle: the reply was cut off at its token limit\n"
+        "  → Allow longer replies (--max-tokens, max_tokens), or ask for smaller parts.\n"
     )
+
+
+def test_an_answer_that_was_cut_and_gone_on_with_is_one_answer(bridle: Program):
+    model = bridle.script(reply("half a sen", stop_reason="max_tokens"), "tence")
+    done = bridle.run("run", "go", "-m", model, "--quiet")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "half a sentence\n", "")
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from bridle.events import (
 from bridle.messages import Message, Text, Thinking, ToolCall
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.anthropic_reader import MessagesReader
+from bridle.providers.reading import NO_ARGUMENTS
 from bridle.providers.sse import EventParser
 from bridle.usage import Usage
 
@@ -230,13 +231,15 @@ def test_a_reply_whose_only_call_cannot_be_read_keeps_it_as_broken(arguments: st
     assert (done.stop_reason, done.message) == ("tool_use", Message("assistant", (broken,)))
 
 
-def test_a_call_cut_off_by_max_tokens_is_left_out() -> None:
-    """(M3)"""
-    stream = stream_of(START, TEXT, HELLO, *call(1, '{"path'), ended("max_tokens"), STOPPED)
+@pytest.mark.parametrize(("arguments", "kept"), [('{"path', '{"path'), ("", NO_ARGUMENTS)])
+def test_a_call_cut_off_by_max_tokens_is_kept_as_broken(arguments: str, kept: str) -> None:
+    """(M3): also one of whose arguments nothing has come."""
+    stream = stream_of(START, TEXT, HELLO, *call(1, arguments), ended("max_tokens"), STOPPED)
     done = streamed(stream)[-1]
+    broken = ToolCall("c1", "read", {}, kept)
     assert (done.stop_reason, done.message) == (
         "max_tokens",
-        Message("assistant", (Text("hello"),)),
+        Message("assistant", (Text("hello"), broken)),
     )
 
 

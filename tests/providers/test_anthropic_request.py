@@ -82,7 +82,7 @@ def test_what_is_left_out_is_not_sent() -> None:
     """(M1): zero tokens means the default; no temperature means the vendor's."""
     assert body(Request([user("go on")])) == {
         "model": "m",
-        "max_tokens": 8192,
+        "max_tokens": 32_000,
         "stream": True,
         "cache_control": CACHED,
         "messages": [{"role": "user", "content": [{"type": "text", "text": "go on"}]}],
@@ -122,9 +122,9 @@ def test_a_word_from_the_system_in_the_middle_keeps_its_role() -> None:
 @pytest.mark.parametrize(
     ("effort", "max_tokens", "limit", "budget"),
     [
-        ("low", 0, 10240, 2048),
-        ("high", 0, 24576, 16384),
-        ("max", 0, 40000, 30000),
+        ("low", 0, 32_000, 2048),
+        ("high", 0, 32_000, 16384),
+        ("max", 0, 32_000, 24_000),
         ("high", 2000, 2000, 1500),
         ("low", 1200, 1200, 1024),
         ("high", 1024, 1024, None),
@@ -134,7 +134,10 @@ def test_a_word_from_the_system_in_the_middle_keeps_its_role() -> None:
 def test_an_older_model_is_given_a_budget_for_its_thinking(
     effort: str, max_tokens: int, limit: int, budget: int | None
 ) -> None:
-    """Below max_tokens, which it is part of, and never under the least that the API takes."""
+    """Below max_tokens, which it is part of, and never under the least that the API takes.
+
+    Without max_tokens a reply may have 32,000, thinking included.
+    """
     info = ProviderInfo("anthropic", "m", max_output=40000, thinks="budget")
     config = RequestConfig(max_tokens, effort=effort)
     sent = body(Request([user("go on")], config=config), info)

@@ -104,6 +104,12 @@ def call(arguments: str) -> dict[str, Any]:
     return {"type": "response.output_item.done", "output_index": 0, "item": item}
 
 
+def unsettled(arguments: str) -> dict[str, Any]:
+    """A call that begins and of which no end comes."""
+    item = {"type": "function_call", "call_id": "c", "name": "read", "arguments": arguments}
+    return {"type": "response.output_item.added", "output_index": 0, "item": item}
+
+
 def test_a_stream_becomes_events_and_one_whole_message() -> None:
     """(M3) (A2) (A3): reasoning, text, calls, usage and stop reason, in the order they came."""
     assert streamed(recording("openai-tools.sse")) == TOOLS
@@ -180,14 +186,16 @@ def test_a_stream_that_ends_early_is_a_retryable_error() -> None:
 
 
 def test_a_reply_whose_only_call_cannot_be_read_keeps_it_as_broken() -> None:
-    """(A2) (A4): so that the model can be told; cut off by max_tokens it is left out."""
+    """(A2) (A4): so that the model can be told; also if it was cut off by max_tokens."""
     *seen, done = streamed(stream_of(call('{"path": '), completed()))
     assert [type(event) for event in seen] == [ToolCallStarted, TraceEvent]
     broken = ToolCall("c", "read", {}, '{"path": ')
     assert (done.stop_reason, done.message) == ("tool_use", Message("assistant", (broken,)))
     cut = completed(incomplete_details={"reason": "max_output_tokens"})
-    done = streamed(stream_of(call('{"path": '), cut))[-1]
-    assert (done.stop_reason, done.message) == ("max_tokens", Message("assistant"))
+    delta = {"type": "response.function_call_arguments.delta", "delta": '{"path": '}
+    for said in ([call('{"path": ')], [unsettled(""), delta]):
+        done = streamed(stream_of(*said, cut))[-1]
+        assert (done.stop_reason, done.message) == ("max_tokens", Message("assistant", (broken,)))
 
 
 class Read:

@@ -338,4 +338,5 @@ _STOPS: dict[Reason, schema.StopReason] = {
     "stuck": "max_turn_requests",
     "failed": "refusal",
     "timeout": "max_turn_requests",
+    "max_tokens": "max_tokens",
 }

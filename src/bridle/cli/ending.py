@@ -13,6 +13,7 @@ _CODES = {
     "interrupted": failure.INTERRUPTED,
     "budget": failure.BUDGET,
     "timeout": failure.BUDGET,
+    "max_tokens": failure.CUT,
     "parked": failure.PERMISSION,
 }
 _MORE = {
@@ -32,8 +33,7 @@ def tell_ending(result: TurnResult, watch: Seen, screen: Screen, again: str) -> 
         failure.trace(result.error)
         failure.complain(result.detail or result.reason, _advice(result, watch, again))
     elif result.detail:
-        hint = "Allow longer replies with --max-tokens, or ask it to go on."
-        failure.complain(result.detail, hint if watch.stopped == "max_tokens" else watch.hint)
+        failure.complain(result.detail, watch.hint)
 
 
 def tell_unasked(result: TurnResult, mode: Mode) -> None:

@@ -21,6 +21,7 @@ _NEXT = {
     EROFS: "Name a place that can be written.",
 }
 DONE, FAILED, USAGE, PERMISSION, BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
+CUT = 6  # the answer was cut off at its token limit
 
 
 def report(error: BaseException) -> int:

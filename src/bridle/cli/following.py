@@ -60,6 +60,8 @@ class Elsewhere:
         self.begun = False
         self._pulled = False
         self._text = ""
+        self._cut = False  # was the newest reply text that was cut off? Then the next continues it
+        self._begun = ""  # the text that the newest reply continues
         self._used = ExecutionMetrics()
         self.hint = ""
         self.stopped = ""
@@ -147,9 +149,12 @@ class Elsewhere:
         self._show(record)
         self.steps.take(event)
         match event:
-            case ResponseCompleted():
-                self.stopped = event.stop_reason
-                self._text = event.message.content if event.message is not None else ""
+            case ResponseCompleted(stop_reason=reason, message=message):
+                calls = message is not None and message.tool_calls
+                self._begun = "" if calls or not self._cut else self._begun + self._text
+                self._text = message.content if message is not None else ""
+                self._cut = reason == "max_tokens" and not calls
+                self.stopped = reason
             case UsageReported(usage=usage, cost=cost):
                 self._used = self._used.plus(usage, cost)
             case CallIntended():
@@ -182,5 +187,10 @@ class Elsewhere:
 
     def _result(self, end: TurnEnded) -> TurnResult:
         return TurnResult(
-            self._text, end.reason, self._id, self._turn, end.detail, metrics=self._used
+            self._begun + self._text,
+            end.reason,
+            self._id,
+            self._turn,
+            end.detail,
+            metrics=self._used,
         )

@@ -29,6 +29,7 @@ from bridle.events import (
     ToolOutputDelta,
     ToolResultEvent,
     TraceEvent,
+    TurnEnded,
 )
 from bridle.messages import ToolCall
 from bridle.promises.store import Record
@@ -94,6 +95,8 @@ class Screen:
             case ResponseCompleted():
                 self._reply_over(event)
             case _:
+                if isinstance(event, TurnEnded):
+                    self._write_held()
                 for line in self._lines(event):
                     self.line(line)
 
@@ -266,13 +269,20 @@ class Screen:
 
     def _reply_over(self, reply: ResponseCompleted) -> None:
         """A reply ended: in a pipe it is now known whether it was the answer."""
+        final = reply.message is not None and not reply.message.tool_calls
+        if final and reply.stop_reason == "max_tokens":
+            return  # the model may go on with it: what comes next belongs to the same text
         if self._live:
             self.break_line()
             return
-        final = reply.message is not None and not reply.message.tool_calls
-        if final and self._held and reply.stop_reason not in ("error", "interrupted"):
+        if final and reply.stop_reason not in ("error", "interrupted"):
+            self._write_held()
+        for line in self._aside():
+            self.line(line)
+
+    def _write_held(self) -> None:
+        """What was said in a pipe is the answer."""
+        if self._held:
             text, self._held = "".join(self._held).strip("\n"), []
             self._out.write(neutral(text) + "\n")
             self._out.flush()
-        for line in self._aside():
-            self.line(line)

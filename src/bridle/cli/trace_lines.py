@@ -12,8 +12,15 @@ _BAR = 24  # columns
 _WIDE = 100  # columns from which on there is room for it
 _MEDIUM = 64  # ... for tokens and cost
 _TIME, _TOKENS, _COST = 9, 8, 10
-_COLOURS = {"failed": "red", "timeout": "red", "stuck": "red", "unknown": "red"}
+_COLOURS = {
+    "failed": "red",
+    "timeout": "red",
+    "stuck": "red",
+    "max_tokens": "red",
+    "unknown": "red",
+}
 _SAID = {"not_run": "not run", "stuck": "got stuck", "budget": "a limit was reached"}
+_SAID |= {"max_tokens": "cut off at its token limit"}
 _QUIET = ("complete", "tool_use", "")
 
 

@@ -15,6 +15,8 @@ class Endings:
     def __init__(self, session_id: str) -> None:
         self._id = session_id
         self._text = ""
+        self._cut = False  # was the newest reply text that was cut off? Then the next continues it
+        self._begun = ""  # the text that the newest reply continues
         self._before = History().metrics
         self.results: dict[int, TurnResult] = {}
         self.began = 0  # the record before the prompt of the newest turn
@@ -26,9 +28,13 @@ class Endings:
             case MessageAdded(prompt=prompt) if prompt:
                 if history.running != self._turn:
                     self._turn, self.began = history.running, prompt - 1
-                    self._text, self._before = "", history.before
-            case ResponseCompleted(message=message):
+                    self._text, self._begun, self._cut = "", "", False
+                    self._before = history.before
+            case ResponseCompleted(stop_reason=reason, message=message):
+                calls = message is not None and message.tool_calls
+                self._begun = "" if calls or not self._cut else self._begun + self._text
                 self._text = message.content if message is not None else ""
+                self._cut = reason == "max_tokens" and not calls
             case TurnEnded() as end:
                 self.results[end.turn] = self._result(end, history)
             case PromptWithdrawn(turn=turn) if not _is_to_come(history, turn):
@@ -42,7 +48,8 @@ class Endings:
         if end.error_kind in get_args(Kind):
             error = AgentError(cast("Kind", end.error_kind), end.detail, hint=end.hint)
         used = history.metrics.since(self._before)
-        return TurnResult(self._text, end.reason, self._id, end.turn, end.detail, error, used)
+        text = self._begun + self._text
+        return TurnResult(text, end.reason, self._id, end.turn, end.detail, error, used)
 
 
 def _is_to_come(history: History, turn: int) -> bool:

@@ -17,10 +17,9 @@ from bridle.engine.unbroken import to_its_end
 from bridle.errors import BudgetReached
 from bridle.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.day import Day
-from bridle.promises.provider import ProviderInfo, RequestConfig
+from bridle.promises.provider import ProviderInfo, RequestConfig, reply_limit
 from bridle.usage import ExecutionMetrics, Price, Usage
 
-MAX_TOKENS = 8192
 _ENDLESS = 1 << 62
 _NEW = ExecutionMetrics()
 _LEAST = 256  # tokens of a reply: below that, room that others of this day hold is not sought
@@ -233,7 +232,7 @@ class Budget:
         return True
 
     def _wanted(self, config: RequestConfig) -> int:
-        return config.max_tokens or self._info.max_output or MAX_TOKENS
+        return reply_limit(config, self._info)
 
     def _most(self, room: int) -> tuple[int, float]:
         """The most that a call can use whose reply is so long."""

@@ -93,11 +93,11 @@ class Caller(Passage):
             self._cut_off(call, words, self._open)
         return ", ".join(dict.fromkeys(call.name for call in running))
 
-    def refuse_all(self, calls: tuple[ToolCall, ...], reason: str) -> None:
+    def refuse_all(self, calls: tuple[ToolCall, ...], words: str) -> None:
         """Answer calls that are not to be run."""
         open_calls = {call.id: call for call in calls}
         for call in calls:
-            self._say(call, ToolResult.failure(f"not run: {reason}"), open_calls)
+            self._say(call, ToolResult.failure(words), open_calls)
 
     def _cut_off(self, call: ToolCall, words: str, open_calls: dict[str, ToolCall]) -> None:
         """Answer for a call that was not heard to its end; what its effect came to is said."""

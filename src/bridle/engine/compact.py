@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
-from bridle.engine.budget import MAX_TOKENS, Budget, estimate
+from bridle.engine.budget import Budget, estimate
 from bridle.engine.gauge import Gauge
 from bridle.engine.parts import Parts
 from bridle.engine.pricing import priced
@@ -18,7 +18,7 @@ from bridle.engine.summary import MOST_TOKENS, Written, asking_for, can_write, w
 from bridle.errors import BudgetReached, ContextTooLong
 from bridle.events import Compacted, Event, TraceEvent
 from bridle.messages import Message, Transcript
-from bridle.promises.provider import Provider, Request
+from bridle.promises.provider import Provider, Request, known_limit
 from bridle.promises.tool import Tool
 from bridle.usage import Usage
 from bridle.workspace.text import shorten
@@ -29,6 +29,7 @@ _TIGHT = 0.3  # ... or to this much, when the provider has refused it
 _WORTH = 0.9  # what is left has to be below this much of what was
 _DOUBT, _SURE = 1.5, 1.1  # estimates err: up to this much of the room, the vendor is asked
 _LEAST = 150  # tokens for what stands for the old part
+_REPLY = 8192  # tokens that a reply is expected to need, if neither limit nor model is known
 _BYTES = 3  # of a token, as `estimate` has it
 HINT = "Start a new session, rewind this one, or use a model with a larger context window."
 
@@ -69,7 +70,7 @@ class Window:
         info = self.parts.provider.info
         if not info.context_window:
             return None
-        output = self.parts.config.max_tokens or info.max_output or MAX_TOKENS
+        output = known_limit(self.parts.config, info) or _REPLY
         return max(info.context_window - output, info.context_window // 2)
 
     def count(self, usage: Usage) -> None:

@@ -39,7 +39,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Part, Text, ToolCall, Transcript
 from bridle.promises.codec import scrubbed
-from bridle.promises.provider import Request, RequestConfig
+from bridle.promises.provider import Request, RequestConfig, known_limit
 from bridle.usage import Usage
 
 if TYPE_CHECKING:
@@ -58,6 +58,11 @@ class Ending(Struct, frozen=True):
     hint: str = ""
 
 
+_LONGER = "Allow longer replies (--max-tokens, max_tokens), or ask for smaller parts."
+_GO_ON = (
+    "[Your reply was cut off at its token limit. Go on exactly where it stopped: "
+    "repeat nothing, and say nothing about the cut.]"
+)
 PARKED = Ending("parked", "the turn waits for a person's answer")
 
 
@@ -76,6 +81,7 @@ async def run_turn(turn: Turn) -> Ending:
 async def _steps(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending:
     wanted = _answer_schema(turn)
     asked_again = False
+    cuts = 0  # replies in a row that were cut off, with nothing in them to run
     while True:
         if calls:
             await _caller(turn).answer_all(calls)
@@ -95,18 +101,25 @@ async def _steps(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending:
             if turn.budget.day is not None:
                 await turn.budget.settle(turn.settled)
         calls = reply.message.tool_calls if reply.message is not None else ()
+        if reply.stop_reason == "max_tokens":
+            calls = _without_cut(turn, reply, config)
+            cuts = 0 if calls else cuts + 1
+            if not calls and _goes_on(turn, reply, cuts):
+                continue
+        elif calls:
+            cuts, turn.said = 0, ""
         if (ending := _over(turn, reply, calls)) is None:
             continue
         if wanted is None or reply.stop_reason != "complete":
             return ending
         try:
-            wanted.fit(reply.message.content if reply.message is not None else "")
+            wanted.fit(turn.said + (reply.message.content if reply.message is not None else ""))
             return ending
         except BadReply as problem:
             if asked_again:
                 raise
-            asked_again = True
-            turn.emit(MessageAdded(wanted.correction(problem)))
+            asked_again, turn.said = True, ""
+            turn.emit(MessageAdded(wanted.correction(problem), by="bridle"))
 
 
 def _answer_schema(turn: Turn) -> "AnswerSchema | None":
@@ -163,7 +176,7 @@ def _over(turn: Turn, reply: ResponseCompleted, calls: tuple[ToolCall, ...]) -> 
     """
     if reply.stop_reason in ("refusal", "error"):
         if calls:
-            _caller(turn).refuse_all(calls, "the reply that asked for it broke off")
+            _caller(turn).refuse_all(calls, "not run: the reply that asked for it broke off")
         return _ending(reply)
     return None if calls else _ending(reply)
 
@@ -172,11 +185,46 @@ def _ending(reply: ResponseCompleted) -> Ending:
     if reply.stop_reason == "error":
         return Ending("failed", reply.stop_detail or "the model's side reported an error")
     if reply.stop_reason == "max_tokens":
-        return Ending("done", "the reply was cut at its token limit", "Raise max_tokens.")
+        return Ending("max_tokens", "the reply was cut off at its token limit", _LONGER)
     if reply.stop_reason == "refusal":
         why = f": {reply.stop_detail}" if reply.stop_detail else ""
         raise ModelRefused(f"the model declined to answer{why}")
     return Ending("done")
+
+
+def _without_cut(
+    turn: Turn, reply: ResponseCompleted, config: RequestConfig
+) -> tuple[ToolCall, ...]:
+    """The calls that came whole. One that the reply was cut off in is answered: it does not run."""
+    parts = reply.message.parts if reply.message is not None else ()
+    calls = tuple(part for part in parts if type(part) is ToolCall)
+    if calls and parts[-1] is calls[-1] and calls[-1].broken:
+        words = f"your reply was cut off in the middle of this call{_at(turn, reply, config)}"
+        _caller(turn).refuse_all(calls[-1:], f"Not run: {words}. Send it again in smaller parts.")
+        return calls[:-1]
+    return calls
+
+
+def _at(turn: Turn, reply: ResponseCompleted, config: RequestConfig) -> str:
+    """Where a reply was cut off, if that is known."""
+    tokens = reply.usage.output_tokens or known_limit(config, turn.provider.info)
+    return f" at {tokens:,} tokens" if tokens else ""
+
+
+def _goes_on(turn: Turn, reply: ResponseCompleted, cuts: int) -> bool:
+    """A reply was cut off with nothing to run in it: is the model asked to go on?
+
+    It is if the reply was text, once; in the middle of a call it has been told so, and may try
+    as often as any call may fail.
+    """
+    if reply.message is not None and reply.message.tool_calls:
+        turn.said = ""
+        return cuts < turn.budget.limits.repeats or not turn.budget.limits.repeats
+    if cuts > 1:
+        return False
+    turn.said += reply.message.content if reply.message is not None else ""
+    turn.emit(MessageAdded(Message("user", (Text(_GO_ON),)), by="bridle"))
+    return True
 
 
 async def _answer(turn: Turn, request: Request) -> ResponseCompleted:

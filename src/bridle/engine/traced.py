@@ -24,6 +24,7 @@ Status = Literal[
     "timeout",
     "budget",
     "stuck",
+    "max_tokens",
 ]
 
 

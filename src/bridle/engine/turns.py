@@ -349,6 +349,8 @@ class Turns:
             return
         way = self._way if self._way is not None and self._way.number == turn else None
         text = self._history.newest_text if way is not None else ""
+        if way is not None and way.inputs is not None and way.inputs.said:
+            text = way.inputs.said + text  # the model went on with a reply that was cut off
         used = self._history.metrics.since(way.before) if way is not None else ExecutionMetrics()
         asked = self._approvals
         unheard = asked.take_unanswered() if asked is not None else 0

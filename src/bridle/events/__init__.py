@@ -117,12 +117,14 @@ class MessageAdded(Recorded, frozen=True, tag="message:user"):
     """A message that no model wrote entered the conversation: a prompt, or history brought in.
 
     `prompt` is the number of the record in which a prompt was received; it enters exactly once.
-    `turn` is the turn that it enters.
+    `turn` is the turn that it enters. `by` is "bridle" if no person sent it: it asks the model to
+    go on.
     """
 
     message: Message
     prompt: int = 0
     turn: int = 0
+    by: str = ""
 
 
 class ResponseCompleted(Recorded, frozen=True, tag="message:assistant"):

@@ -6,7 +6,9 @@ from msgspec import Struct
 
 StopReason = Literal["complete", "tool_use", "max_tokens", "refusal", "interrupted", "error"]
 When = Literal["idle", "queue", "next_step"]
-Reason = Literal["done", "failed", "timeout", "interrupted", "budget", "stuck", "parked"]
+Reason = Literal[
+    "done", "failed", "timeout", "interrupted", "budget", "stuck", "max_tokens", "parked"
+]
 
 
 class Streamed(

@@ -46,6 +46,7 @@ class _MessageLine(
     grows: bool = False
     prompt: int = 0
     turn: int = 0
+    by: str = ""
 
 
 class _Result(Struct, gc=False, rename="camel", omit_defaults=True):
@@ -86,7 +87,7 @@ def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _Mess
         line.model, line.request_id = event.model, event.request_id
         line.stop_detail, line.grows = event.stop_detail, event.grows
     else:
-        line.prompt, line.turn = event.prompt, event.turn
+        line.prompt, line.turn, line.by = event.prompt, event.turn, event.by
     return line
 
 
@@ -99,7 +100,7 @@ def _from_line(line: _MessageLine) -> Event:
     parts = line.parts or ((Text(line.content),) if line.content else ()) + line.tool_calls
     message = Message(line.role, parts)
     if line.role != "assistant" or line.stop_reason is None:
-        return MessageAdded(message, line.prompt, line.turn)
+        return MessageAdded(message, line.prompt, line.turn, line.by)
     told = line.usage, line.model, line.request_id, line.stop_detail, line.grows
     return ResponseCompleted(line.stop_reason, message, *told)
 

@@ -82,6 +82,22 @@ class ProviderInfo(Struct, frozen=True):
         return f"{self.name}/{self.model}" if self.model else self.name
 
 
+LONGEST_REPLY = 32_000  # tokens, where nobody set a limit
+
+
+def reply_limit(config: RequestConfig, info: ProviderInfo) -> int:
+    """The tokens that a reply may have, thinking included.
+
+    As set, or the smaller of what the model can write and 32,000.
+    """
+    return config.max_tokens or min(info.max_output or LONGEST_REPLY, LONGEST_REPLY)
+
+
+def known_limit(config: RequestConfig, info: ProviderInfo) -> int:
+    """The same for an API that needs no limit: 0 if nobody set one and the model is unknown."""
+    return reply_limit(config, info) if config.max_tokens or info.max_output else 0
+
+
 class Provider(Protocol):
     """An adapter to a model API."""
 

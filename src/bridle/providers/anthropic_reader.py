@@ -1,8 +1,8 @@
 """Makes events of an Anthropic Messages stream. Pure: it can be fed from a socket or from a file.
 
 A call whose arguments do not parse is told as a `parse_error` and stands in the message as broken:
-no tool ever runs on a guess, and the model is told. One in whose middle the reply was cut off is
-left out.
+no tool ever runs on a guess, and the model is told. So does one in whose middle the reply reached
+its token limit.
 """
 
 from collections.abc import Callable, Sequence

@@ -20,9 +20,15 @@ from bridle.messages import (
     ToolOutput,
     says_something,
 )
-from bridle.promises.provider import ProviderInfo, Request, RequestConfig, Thinks
+from bridle.promises.provider import (
+    ProviderInfo,
+    Request,
+    RequestConfig,
+    Thinks,
+    reply_limit,
+)
 from bridle.promises.schema import can_be_closed
-from bridle.providers.anthropic_thinking import reply_limit, thinking_fields
+from bridle.providers.anthropic_thinking import thinking_fields
 from bridle.providers.ledger import Written
 from bridle.providers.naming import fit
 from bridle.providers.schemas import closed
@@ -129,7 +135,7 @@ def _base64(part: Image | File) -> dict[str, str]:
 
 def head(model: str, info: ProviderInfo, request: Request) -> bytes:
     """Everything of a request but its messages: an object that is left open in their array."""
-    limit = reply_limit(request.config, info.thinks, info.max_output)
+    limit = reply_limit(request.config, info)
     fields: dict[str, Any] = {
         "model": model,
         "max_tokens": limit,

@@ -6,20 +6,11 @@ tokens (budget), the oldest do not think (none). A model that nobody listed coun
 
 from typing import Any
 
-from bridle.promises.provider import ProviderInfo, RequestConfig, Thinks
+from bridle.promises.provider import ProviderInfo, RequestConfig, Thinks, reply_limit
 
-MAX_TOKENS = 8192
 _LEAST = 1024  # the smallest budget that the API takes
 _BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576}
 _LARGEST = 32768
-
-
-def reply_limit(config: RequestConfig, thinks: Thinks | None, most: int | None) -> int:
-    """`max_tokens`: as set, or the usual, with room for a budget of thinking beside it."""
-    if config.max_tokens:
-        return config.max_tokens
-    room = _wanted(config.effort) if thinks == "budget" else 0
-    return min(most or MAX_TOKENS, MAX_TOKENS + room)
 
 
 def thinking_fields(config: RequestConfig, thinks: Thinks | None, limit: int) -> dict[str, Any]:
@@ -40,7 +31,7 @@ def why_not_thinking(config: RequestConfig, info: ProviderInfo) -> str:
     """Why the effort that was asked for cannot be; empty where it can, or none was asked for."""
     if config.effort in ("", "none"):
         return ""
-    limit = reply_limit(config, info.thinks, info.max_output)
+    limit = reply_limit(config, info)
     if thinking_fields(config, info.thinks, limit):
         return ""
     if info.thinks == "none":

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from bridle.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolOutput
-from bridle.promises.provider import Request, RequestConfig
+from bridle.promises.provider import ProviderInfo, Request, RequestConfig, known_limit
 from bridle.providers.ledger import Written
 from bridle.providers.naming import fit
 from bridle.providers.openai_script import data_url, reply_schema
@@ -107,13 +107,13 @@ def _piece(part: Part) -> dict[str, Any] | None:
     return None
 
 
-def head(model: str, ceiling: str, request: Request) -> bytes:
+def head(model: str, info: ProviderInfo, ceiling: str, request: Request) -> bytes:
     """Everything of a request but its messages. `ceiling` is this server's name for max_tokens."""
     fields: dict[str, Any] = {
         "model": model,
         "stream": True,
         "stream_options": {"include_usage": True},
-        **_settings(request.config, ceiling),
+        **_settings(request.config, ceiling, known_limit(request.config, info)),
     }
     if request.tools:
         fields["tools"] = [
@@ -135,10 +135,10 @@ def head(model: str, ceiling: str, request: Request) -> bytes:
     return opened + encode({"role": "system", "content": request.system})
 
 
-def _settings(config: RequestConfig, ceiling: str) -> dict[str, Any]:
+def _settings(config: RequestConfig, ceiling: str, limit: int) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    if config.max_tokens:
-        fields[ceiling] = config.max_tokens
+    if limit:
+        fields[ceiling] = limit
     if config.temperature is not None:
         fields["temperature"] = config.temperature
     if config.effort:

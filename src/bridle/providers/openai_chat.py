@@ -49,7 +49,7 @@ class OpenAIChat:
         wire = way.get("transport") or bearer_wire(base_url, api_key, way.get("timeouts"))
         self._transport: Transport = wire
         self._script = ChatScript(model)
-        self._head = Head(partial(head, model, _ceiling(base_url)))
+        self._head = Head(partial(head, model, self.info, _ceiling(base_url)))
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self._model!r})"

@@ -1,7 +1,7 @@
 """Makes events of an OpenAI Responses stream. Pure: it can be fed from a socket or from a file.
 
 As with every reader, a call whose arguments do not parse is told as a `parse_error` and stands in
-the message as broken; one in whose middle the reply was cut off is left out.
+the message as broken; so does one in whose middle the reply reached its token limit.
 """
 
 from collections.abc import Sequence
@@ -174,10 +174,11 @@ _decode = msgspec.json.Decoder(
 class _Open:
     """An output item that is still growing."""
 
-    __slots__ = ("call_id", "grow", "part", "pieces", "started")
+    __slots__ = ("call_id", "grow", "name", "part", "pieces", "started")
 
-    def __init__(self, call_id: str = "") -> None:
+    def __init__(self, call_id: str = "", name: str = "") -> None:
         self.call_id = call_id
+        self.name = name
         self.pieces: list[str] = []
         self.grow = self.pieces.append
         self.started = False
@@ -273,7 +274,7 @@ class ResponsesReader(Reply):
 
     def _add(self, event: _Added, out: list[ModelEvent]) -> None:
         item = event.item
-        found = self._items[event.output_index] = _Open(item.call_id)
+        found = self._items[event.output_index] = _Open(item.call_id, item.name)
         if item.type == "function_call":
             found.started = True
             out.append(ToolCallStarted(item.call_id, item.name))
@@ -314,10 +315,14 @@ class ResponsesReader(Reply):
         found.part = call_of(item.call_id, item.name, text, out)
 
     def _complete(self, response: _Response, usage: Usage, out: list[ModelEvent]) -> None:
-        found = [self._part(item) for _, item in sorted(self._items.items())]
-        parts = [part for part in found if part is not None]
         why = response.incomplete_details
         word = (why and why.reason) or response.status or ""
+        items = [item for _, item in sorted(self._items.items())]
+        if items and items[-1].started and items[-1].part is None:
+            last = items[-1]  # the reply was cut off in the middle of this call
+            last.part = call_of(last.call_id, last.name, "".join(last.pieces), out)
+        found = [self._part(item) for item in items]
+        parts = [part for part in found if part is not None]
         if word in _INCOMPLETE:
             reason: StopReason = _INCOMPLETE[word]
         elif self._refused:

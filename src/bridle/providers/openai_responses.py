@@ -37,7 +37,7 @@ class OpenAIResponses:
         self._model = model
         self._transport = transport or bearer_wire(base_url, api_key, timeouts)
         self._script = ResponsesScript(model)
-        self._head = Head(partial(head, model))
+        self._head = Head(partial(head, model, self.info))
 
     def __repr__(self) -> str:
         return f"OpenAIResponses({self._model!r})"

@@ -19,7 +19,7 @@ from bridle.messages import (
     ToolOutput,
     says_something,
 )
-from bridle.promises.provider import Request, RequestConfig
+from bridle.promises.provider import ProviderInfo, Request, RequestConfig, known_limit
 from bridle.providers.ledger import Written
 from bridle.providers.naming import fit
 from bridle.providers.schemas import strict
@@ -113,7 +113,7 @@ def data_url(part: Image | File) -> str:
     return f"data:{part.media_type};base64,{part.data}"
 
 
-def head(model: str, request: Request) -> bytes:
+def head(model: str, info: ProviderInfo, request: Request) -> bytes:
     """Everything of a request but its messages: an object that is left open in their array."""
     fields: dict[str, Any] = {
         "model": model,
@@ -121,7 +121,7 @@ def head(model: str, request: Request) -> bytes:
         # The conversation stays here, so reasoning comes back to us, encrypted. It does so by
         # itself: asking for it (`include`) is refused by models that do not reason.
         "store": False,
-        **_settings(request.config),
+        **_settings(request.config, known_limit(request.config, info)),
     }
     if request.system:
         fields["instructions"] = request.system
@@ -139,10 +139,10 @@ def head(model: str, request: Request) -> bytes:
     return encode(fields)[:-1] + b',"input":['
 
 
-def _settings(config: RequestConfig) -> dict[str, Any]:
+def _settings(config: RequestConfig, limit: int) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    if config.max_tokens:
-        fields["max_output_tokens"] = config.max_tokens
+    if limit:
+        fields["max_output_tokens"] = limit
     if config.temperature is not None:
         fields["temperature"] = config.temperature
     if config.effort:

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from bridle.errors import Origin, StreamCutShort
 from bridle.events import ModelEvent, StopReason, ToolCallReady, TraceEvent
 from bridle.messages import Part, ToolCall
 
 RAW_LIMIT = 2000
+NO_ARGUMENTS = "(the reply was cut off before its arguments)"
 Unreadable = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 """What decoding a vendor's event can raise: broken, of another shape, or nested beyond reason."""
 
@@ -75,10 +77,17 @@ def call_of(call_id: str, name: str, text: str, out: list[ModelEvent]) -> ToolCa
     return call
 
 
-def without_cut(parts: Sequence[Part], reason: StopReason) -> tuple[Part, ...]:
-    """The parts of a reply, less the call in whose middle it was cut off."""
-    if reason in ("max_tokens", "refusal") and parts:
-        last = parts[-1]
-        if isinstance(last, ToolCall) and last.broken:
+def cut_marked(parts: Sequence[Part], reason: StopReason) -> tuple[Part, ...]:
+    """The parts of a reply that may have ended in the middle of its last call.
+
+    At its token limit the call stays, marked as broken, so that the model can be told to send it
+    again; no arguments at all are arguments that did not come. A reply that the vendor stopped
+    loses such a call.
+    """
+    last = parts[-1] if parts else None
+    if isinstance(last, ToolCall):
+        if reason == "refusal" and last.broken:
             return tuple(parts[:-1])
+        if reason == "max_tokens" and not (last.arguments or last.broken):
+            return (*parts[:-1], replace(last, broken=NO_ARGUMENTS))
     return tuple(parts)

@@ -6,7 +6,7 @@ from bridle.errors import AgentError
 from bridle.events import ModelEvent, ResponseCompleted, StopReason
 from bridle.messages import Message, Part
 from bridle.providers.faults import Headers, request_id_in
-from bridle.providers.reading import cut_short, without_cut
+from bridle.providers.reading import cut_marked, cut_short
 from bridle.usage import Usage
 
 
@@ -36,5 +36,5 @@ class Reply:
     def _whole(
         self, reason: StopReason, parts: Sequence[Part], usage: Usage, word: str
     ) -> ResponseCompleted:
-        message = Message("assistant", without_cut(parts, reason))
+        message = Message("assistant", cut_marked(parts, reason))
         return ResponseCompleted(reason, message, usage, self._model, self._request_id, word)

@@ -46,7 +46,7 @@ SAID = "gen_ai.input.messages"
 REPLIED = "gen_ai.output.messages"
 ERROR = "error.type"
 
-_WRONG = ("failed", "timeout", "stuck", "unknown")
+_WRONG = ("failed", "timeout", "stuck", "max_tokens", "unknown")
 _MOST = 32_000  # characters of what was said
 _LONGEST = 100  # characters of a name
 _ACP = "acp:"

@@ -168,6 +168,8 @@ class Fold:
     def _replied(self, event: ResponseCompleted, record: Record) -> None:
         self.state.model = event.model or self.state.model
         self._reply.complete(event)
+        if event.stop_reason == "max_tokens":
+            self.tell(Notice("the reply was cut off at its token limit", "…", "warn"))
         for one in event.message.tool_calls if event.message is not None else ():
             known = self._reply.known(one.id)  # of one that came whole nothing was heard before
             if known is not None and known[1].is_open:

@@ -14,6 +14,7 @@ const ENDS: Record<string, string> = {
   interrupted: "Interrupted",
   budget: "At a limit",
   stuck: "Stuck",
+  max_tokens: "Cut off",
   parked: "Waits",
 };
 

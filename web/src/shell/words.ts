@@ -45,6 +45,7 @@ const REASONS: Readonly<Record<string, string>> = {
   budget: "limit reached",
   timeout: "took too long",
   stuck: "went in circles",
+  max_tokens: "cut off",
 };
 
 export function stateWords(line: SessionLine): string {

@@ -118,7 +118,7 @@ function entered(draft: Draft, record: LogRecord): void {
     const raw = { ...part, ok: part["isError"] !== true };
     calls.resulted(draft, record, words(part["callId"]), raw);
   }
-  if (data["role"] !== "user") return;
+  if (data["role"] !== "user" || data["by"] === "bridle") return; // the model is asked to go on
   const prompt = count(data["prompt"]);
   const waited = draft.queued.find((one) => one.seq === prompt);
   if (waited) draft.queued = draft.queued.filter((one) => one !== waited);

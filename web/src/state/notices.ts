@@ -19,6 +19,7 @@ const ENDS: Readonly<Record<string, string>> = {
   interrupted: "The turn was stopped",
   budget: "The turn reached a limit",
   stuck: "The turn went round in circles and was ended",
+  max_tokens: "The answer is not complete",
 };
 
 export function endNotice(draft: Draft, record: LogRecord): void {

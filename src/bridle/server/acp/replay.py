@@ -37,8 +37,9 @@ class Past:
     def take(self, record: Record) -> None:
         """One record more."""
         match record.event:
-            case MessageAdded(message=message):
-                self.messages.append(message)
+            case MessageAdded(message=message, by=by):
+                if by != "bridle":  # then the model was asked to go on with a reply
+                    self.messages.append(message)
             case ResponseCompleted(message=message):
                 self._writing.clear()
                 if message is not None:
