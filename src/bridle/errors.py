@@ -225,7 +225,10 @@ class MissingKey(ConfigError):
 
 
 class MissingExtra(ConfigError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed. `str()` says how to install it, too."""
+
+    def __str__(self) -> str:
+        return f"{self.message} → {self.hint}" if self.hint else self.message
 
 
 class StoreFailed(_Named):

@@ -296,7 +296,7 @@ def test_without_the_library_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "acp", None)
     with pytest.raises(MissingExtra) as caught:
         run(AcpAgent("anything").execute("go", HandMade(tmp_path)))
-    assert caught.value.hint == "Install it with: pip install 'bridle[acp]'"
+    assert caught.value.hint == "Install it with: pip install 'bridle-agent[acp]'"
 
 
 @pytest.mark.parametrize("command", ["", "  ", [], 'a "b'])

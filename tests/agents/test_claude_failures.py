@@ -270,7 +270,7 @@ def test_a_program_that_is_not_there_says_what_to_install(tmp_path):
         agent = ClaudeCodeAgent(ClaudeCodeConfig(cli_path=str(tmp_path / "claude")))
         with pytest.raises(ConfigError, match="was not found") as found:
             await agent.execute("go", Bare(workspace(tmp_path)))
-        assert "pip install 'bridle[claude]'" in found.value.hint
+        assert "pip install 'bridle-agent[claude]'" in found.value.hint
 
     run(work())
 
@@ -284,7 +284,7 @@ def test_a_program_that_is_broken_says_so_and_what_to_install(tmp_path, body):
         agent = ClaudeCodeAgent(ClaudeCodeConfig(cli_path=str(broken), env=home_of(tmp_path)))
         with pytest.raises(ConfigError, match="could not be started") as found:
             await agent.execute("go", Bare(workspace(tmp_path)))
-        assert "pip install 'bridle[claude]'" in found.value.hint
+        assert "pip install 'bridle-agent[claude]'" in found.value.hint
         assert ("it is broken" in found.value.message) == (body == BROKEN)
 
     run(work())
@@ -296,7 +296,7 @@ def test_without_the_sdk_it_says_what_to_install(tmp_path, monkeypatch):
     async def work():
         with pytest.raises(MissingExtra) as found:
             await ClaudeCodeAgent().execute("go", Bare(workspace(tmp_path)))
-        assert "pip install 'bridle[claude]'" in found.value.hint
+        assert "pip install 'bridle-agent[claude]'" in found.value.hint
 
     run(work())
 

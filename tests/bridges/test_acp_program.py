@@ -53,7 +53,7 @@ def test_without_the_library_it_says_what_to_install(bridle):
     done = bridle.run("acp", "--model", "offline", PYTHONPATH=str(folder))
     assert done.returncode != 0
     assert done.stdout == ""
-    assert "pip install 'bridle[acp]'" in done.stderr
+    assert "pip install 'bridle-agent[acp]'" in done.stderr
 
 
 def test_when_the_editor_goes_nothing_of_its_turn_runs_on(bridle):

@@ -83,11 +83,11 @@ def test_a_missing_library_is_one_line_with_what_to_install(bridle, name, module
     done = bridle.run("run", "hi", "--agent", name, **environ)
     message, advice = done.stderr.splitlines()
     assert (done.returncode, bridle.logs()) == (2, [])
-    assert "nothing was started" in message and f"bridle[{extra}]" in advice
+    assert "nothing was started" in message and f"bridle-agent[{extra}]" in advice
     found = json.loads(bridle.run("doctor", "--json", **environ).stdout)
     said = {one["found"]: one for one in found if one["topic"] == "agent"}
     (lacking,) = [one for one in said.values() if one["good"] is None]
-    assert lacking["found"].startswith(name[:4]) and f"bridle[{extra}]" in lacking["advice"]
+    assert lacking["found"].startswith(name[:4]) and f"bridle-agent[{extra}]" in lacking["advice"]
 
 
 @pytest.mark.parametrize(

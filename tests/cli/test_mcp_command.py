@@ -1,6 +1,7 @@
 """`bridle mcp`: servers are set up, shown, tried, taken out; a run starts none without need."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -48,6 +49,23 @@ def test_a_server_is_added_listed_tested_and_removed(bridle):
     assert list((bridle.state / "mcp").iterdir()) == []
     gone = bridle.run("mcp", "remove", "fine")
     assert gone.returncode != 0 and "there is no MCP server 'fine'" in gone.stderr
+
+
+def test_adding_a_server_without_the_package_that_it_needs_says_what_to_install(bridle):
+    code = (
+        "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None\n"
+        "from bridle.cli import main; sys.exit(main(['mcp', 'add', 'fine', '--', 'true']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=bridle.environ, timeout=60
+    )
+    assert done.returncode == 1 and not config_of(bridle).exists()
+    assert done.stderr == (
+        "bridle: MCP servers need the package `mcp`, which is not installed\n"
+        "  → Install it with: pip install 'bridle-agent[mcp]'\n"
+        "bridle: fine was not set up\n"
+        "  → Fix it, or save it anyway with --no-test.\n"
+    )
 
 
 def test_a_server_that_does_not_work_is_not_set_up_and_says_why(bridle):

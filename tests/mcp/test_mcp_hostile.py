@@ -231,7 +231,7 @@ def test_without_the_sdk_the_model_is_told_what_to_install(tmp_path, monkeypatch
 
     async def work():
         async with serving(tmp_path, raw("fine", tmp_path)) as source:
-            with pytest.raises(ToolError, match=r"pip install 'bridle\[mcp\]'"):
+            with pytest.raises(ToolError, match=r"pip install 'bridle-agent\[mcp\]'"):
                 await look(source, tmp_path, action="tools", server="fine")
 
     run(work())

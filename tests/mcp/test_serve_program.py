@@ -239,7 +239,7 @@ def test_without_the_sdk_it_says_what_to_install(bridle):
     assert done.returncode == 2
     assert done.stderr == (
         "bridle: the official SDK of MCP is not installed\n"
-        "  → Install it with: pip install 'bridle[mcp]'\n"
+        "  → Install it with: pip install 'bridle-agent[mcp]'\n"
     )
 
 

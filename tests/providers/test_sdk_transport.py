@@ -164,7 +164,7 @@ def test_a_missing_sdk_is_said_with_the_line_to_type(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "openai", None)
     with pytest.raises(MissingExtra) as told:
         sdk_transport("openai")
-    assert told.value.hint == "Install it with: pip install 'bridle[sdk]'"
+    assert told.value.hint == "Install it with: pip install 'bridle-agent[sdk]'"
 
 
 CLOUDS = [

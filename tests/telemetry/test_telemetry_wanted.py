@@ -125,7 +125,7 @@ def test_without_opentelemetry_those_who_insist_are_told_what_to_install(monkeyp
     store = MemoryStore()
     with pytest.raises(ConfigError) as refused:
         watched(store, True, False, {})
-    assert refused.value.hint == "Install the extra: pip install 'bridle[telemetry]'."
+    assert refused.value.hint == "Install it with: pip install 'bridle-agent[telemetry]'"
     assert watched(store, None, False, {"OTEL_TRACES_EXPORTER": "otlp"}) is store
 
 

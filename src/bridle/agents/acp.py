@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from bridle.distribution import install_hint
 from bridle.errors import ConfigError, MissingExtra, SessionBusy
 from bridle.promises.agent import AgentResponse, OnTextChunk, OnToolActivity
 
@@ -119,7 +120,7 @@ def require_library() -> None:
     if find_spec("acp") is None:
         raise MissingExtra(
             "Agents that speak ACP need the library `agent-client-protocol`, and it is not there.",
-            hint="Install it with: pip install 'bridle[acp]'",
+            hint=install_hint("acp"),
         )
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from bridle.agents.acp_link import Link
 from bridle.agents.acp_map import wire
+from bridle.distribution import version
 from bridle.errors import AgentError, ConfigError
 from bridle.policy import Mode
 from bridle.workspace.text import one_line
@@ -100,7 +101,7 @@ class Opening:
         request = schema.InitializeRequest(
             protocol_version=PROTOCOL_VERSION,
             client_capabilities=capabilities,
-            client_info=schema.Implementation(name="bridle", title="bridle", version=_version()),
+            client_info=schema.Implementation(name="bridle", title="bridle", version=version()),
         )
         try:
             self._hello = await self._ask("initialize", wire(request), schema.InitializeResponse)
@@ -269,12 +270,3 @@ def words_of(error: RequestError) -> str:
 
 def _flat(word: str) -> str:
     return word.casefold().rpartition("#")[2].replace("_", "-")
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("bridle")
-    except PackageNotFoundError:
-        return "0"

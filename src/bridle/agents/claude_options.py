@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from bridle.agents.claude_process import find_program
+from bridle.distribution import install_hint
 from bridle.errors import ConfigError, MissingExtra
 from bridle.tools.process import clean_environment
 from bridle.workspace import lookup
@@ -23,7 +24,7 @@ from bridle.workspace.text import shorten
 if TYPE_CHECKING:
     from claude_agent_sdk import ClaudeAgentOptions
 
-INSTALL = "Install it with `pip install 'bridle[claude]'`; `bridle doctor` shows what is usable."
+INSTALL = f"{install_hint('claude')}; `bridle doctor` shows what is usable."
 TOOLS = (
     *("Bash", "Read", "Edit", "Write", "NotebookEdit", "Glob", "Grep", "WebFetch", "WebSearch"),
     *("TodoWrite", "AskUserQuestion", "Task", "ExitPlanMode"),

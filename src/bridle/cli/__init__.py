@@ -11,9 +11,14 @@ from collections.abc import Sequence
 
 import click
 
-from bridle import __version__
-from bridle.cli.lazy import Lazy
-from bridle.early import loaded, once_more
+try:
+    from bridle import __version__
+    from bridle.cli.lazy import Lazy
+    from bridle.early import loaded, once_more
+except ImportError as error:  # another distribution may have replaced files of this package
+    from bridle.cli.installation import stop
+
+    stop(error)
 
 COMMANDS = {
     "chat": ("chat:command", "Talk on a full screen; what `bridle` alone does in a terminal."),
@@ -60,6 +65,10 @@ def commands(ctx: click.Context) -> None:
     """An agent runtime: any model works on your files and commands, and you hold the reins."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
+        if sys.stdin and sys.stdin.isatty() and sys.stdout.isatty():
+            click.echo(
+                "\nThis terminal cannot show the full screen. To talk line by line: bridle repl"
+            )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

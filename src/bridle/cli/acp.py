@@ -57,6 +57,7 @@ async def _serve(host: "EditorsHost") -> int:
     import signal
 
     from bridle.cli.turn import ENDING, on_signals
+    from bridle.distribution import install_hint
     from bridle.errors import MissingExtra
     from bridle.server.pipes import take_pipes
 
@@ -67,7 +68,7 @@ async def _serve(host: "EditorsHost") -> int:
         raise MissingExtra(
             "the library of the Agent Client Protocol is not installed",
             problem,
-            hint="Install it with: pip install 'bridle[acp]'",
+            hint=install_hint("acp"),
         ) from problem
     agent = EditorsAgent(Lines(*take_pipes()), host)
     serving = asyncio.ensure_future(agent.serve())

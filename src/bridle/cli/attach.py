@@ -48,9 +48,7 @@ def command(target: str, session: str | None, **flags: Any) -> int:
 
 def _is_for_the_screen(flags: dict[str, Any]) -> bool:
     """Is there a screen, and is it wanted?"""
-    from importlib.util import find_spec
-
-    from bridle.cli.chat import is_screen
+    from bridle.cli.chat import is_installed, is_screen
 
     asked = flags["plain"] or flags["watch"] or flags["quiet"] or flags["thinking"]
-    return not asked and is_screen() and find_spec("textual") is not None
+    return not asked and is_screen() and is_installed()

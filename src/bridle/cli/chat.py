@@ -1,7 +1,7 @@
 """`bridle chat`, and `bridle` alone in a terminal: the options, and the way in and out.
 
 The curtain stands before anything heavy is imported. At every end the terminal is as it was, and a
-line says how to go on.
+line says how to go on. Without the packages of the full screen it is the REPL.
 """
 
 import gc
@@ -30,6 +30,11 @@ def command(**flags: Any) -> int:
             "there is no screen here: this is no terminal, or a very plain one\n"
             "Use `bridle repl`, or `bridle run` for one prompt."
         )
+    if not is_installed():
+        from bridle.cli.talk import own_repl
+        from bridle.cli.turn import run
+
+        return run(own_repl({**flags, "quiet": False}).talk())
     with curtain_for(flags.get("theme")) as curtain:
         gc.disable()  # as long as it opens; see `run_screen`
         from bridle.tui.lean import import_textual
@@ -49,6 +54,20 @@ def curtain_for(theme: str | None) -> "Curtain":
 
     chosen = first_theme(theme, os.environ)
     return Curtain(chosen, coloured=not os.environ.get("NO_COLOR"))
+
+
+def is_installed() -> bool:
+    """Return whether the packages of the full screen are there; if not, say how to get them."""
+    from importlib.util import find_spec
+
+    if find_spec("textual") is not None:
+        return True
+    from bridle.cli.style import paint_for
+    from bridle.distribution import install_hint
+
+    said = f"Line by line: the full screen is not installed. {install_hint('tui')}"
+    click.echo(paint_for(sys.stderr).dim(said), err=True)
+    return False
 
 
 def is_screen() -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from bridle.cli.chat_server import DATABASE
 from bridle.config import state_folder
+from bridle.distribution import install_hint
 from bridle.errors import ConfigError, MissingExtra
 
 _NEEDED = ("litestar", "uvicorn", "httptools", "sqlmodel", "alembic", "mcp", "jwt")
@@ -21,7 +22,7 @@ def check_installed() -> None:
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         raise MissingExtra(
             f"what serves a chat is not installed: {', '.join(missing)}",
-            hint="Install it with: pip install 'bridle[chat]'",
+            hint=install_hint("chat"),
         )
 
 

@@ -138,6 +138,7 @@ def _secret(path: str | None) -> str:
 def _tools(flags: dict[str, Any]) -> "tuple[ToolServer, Any]":
     """The tools over the database, which is made where there is none. Raise `MissingExtra`."""
     from bridle.config import state_folder
+    from bridle.distribution import install_hint
     from bridle.errors import MissingExtra
 
     try:
@@ -150,7 +151,7 @@ def _tools(flags: dict[str, Any]) -> "tuple[ToolServer, Any]":
             raise MissingExtra(
                 "the chat's packages are not installed",
                 problem,
-                hint="Install them with: pip install 'bridle[chat]'",
+                hint=install_hint("chat"),
             ) from problem
         raise
     url = flags["database"] or os.environ.get(_DATABASE)

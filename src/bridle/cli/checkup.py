@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bridle import __version__
+from bridle.cli import installation
 from bridle.cli.render import one_line
 from bridle.cli.style import Paint
 from bridle.config import KEY_VARIABLES, Loaded, Settings, config_file, load_settings, state_folder
@@ -54,7 +55,7 @@ def report_lines() -> tuple[str, ...]:
 
 def examine() -> Iterator[Finding]:
     """Everything worth knowing, the model last."""
-    yield Finding("bridle", __version__, True)
+    yield _package()
     yield Finding("python", f"{platform.python_version()} at {sys.executable}", True)
     loaded, finding = _settings()
     yield finding
@@ -71,6 +72,12 @@ def examine() -> Iterator[Finding]:
     yield from _skills()
     yield from _agents(settings.agent)
     yield from _model(settings)
+
+
+def _package() -> Finding:
+    if damaged := installation.damage():
+        return Finding("bridle", f"{__version__}: {damaged}", False, installation.REPAIR)
+    return Finding("bridle", __version__, True)
 
 
 def _settings() -> tuple[Loaded | None, Finding]:

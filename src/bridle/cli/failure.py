@@ -91,6 +91,10 @@ def explain(error: BaseException) -> tuple[str, str, int]:
         return error.message, error.hint, code_of(error)
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}", _NEXT.get(error.errno or 0, ""), FAILED
+    from bridle.cli.installation import REPAIR, damage
+
+    if damaged := damage():
+        return f"{damaged} ({type(error).__name__}: {error})", REPAIR, FAILED
     return (
         f"something broke inside bridle: {type(error).__name__}: {error}",
         "This is a bug: run it again with BRIDLE_DEBUG=1 to see where, and report it.",

@@ -49,7 +49,7 @@ def add(
     if not no_test:
         code = _try(settings)
         if code:
-            complain(f"{name} was not set up", "Mend it, or write it down with --no-test.")
+            complain(f"{name} was not set up", "Fix it, or save it anyway with --no-test.")
             return code
     path = config_file(os.environ)
     add_server(path, settings)
@@ -179,7 +179,8 @@ async def examined(server: "Server", *, accept: bool) -> int:
         if accept:
             _accept(server, {} if is_new else dict(server.pinned))
     except AgentError as error:
-        complain(error.message, "Look at its command or address, and at what it needs to start.")
+        look = "Look at its command or address, and at what it needs to start."
+        complain(error.message, error.hint or look)
         return FAILED
     finally:
         await server.close()

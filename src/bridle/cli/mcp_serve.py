@@ -97,6 +97,7 @@ async def _serve(setup: "Setup", flags: dict[str, Any]) -> int:
 
 def _assembled(setup: "Setup", *, answers: bool) -> "tuple[Tasks, Any]":
     """The tasks, and a server that offers them. Raise `MissingExtra`."""
+    from bridle.distribution import install_hint
     from bridle.errors import MissingExtra
     from bridle.runtime.posting import deliver
     from bridle.server.mcp.tasks import Tasks
@@ -109,7 +110,7 @@ def _assembled(setup: "Setup", *, answers: bool) -> "tuple[Tasks, Any]":
         raise MissingExtra(
             "the official SDK of MCP is not installed",
             problem,
-            hint="Install it with: pip install 'bridle[mcp]'",
+            hint=install_hint("mcp"),
         ) from problem
 
     def opening(mode: "Mode", on_ask: "OnAsk", caps: "Caps") -> "Engine":

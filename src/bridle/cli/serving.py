@@ -29,6 +29,7 @@ from bridle.cli.supervising import identity
 from bridle.cli.turn import ENDING, on_signals, run
 from bridle.cli.whereabouts import recorded
 from bridle.config import Settings, state_folder
+from bridle.distribution import install_hint
 from bridle.errors import ConfigError, MissingExtra
 from bridle.stores.reading import SessionFolder
 
@@ -202,7 +203,7 @@ def check_installed() -> None:
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         raise MissingExtra(
             f"what serves over HTTP is not installed: {', '.join(missing)}",
-            hint="Install it with: pip install 'bridle[server]'",
+            hint=install_hint("server"),
         )
 
 

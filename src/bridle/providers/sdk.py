@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridle.distribution import install_hint
 from bridle.errors import (
     AgentError,
     ConfigError,
@@ -188,5 +189,5 @@ def _import(sdk: str) -> Any:
         raise MissingExtra(
             f"the official SDK of {sdk} is not installed",
             problem,
-            hint="Install it with: pip install 'bridle[sdk]'",
+            hint=install_hint("sdk"),
         ) from problem

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from bridle.config.settings import PROVIDERS, vendor_of
+from bridle.distribution import install_hint
 from bridle.errors import ConfigError, MissingExtra
 from bridle.promises.agent import BaseAgent
 from bridle.workspace.lookup import find_program, here
@@ -21,8 +22,8 @@ CLAUDE = "claude-code"
 ACP = "acp:"
 _CHOICES = 'It is loop, claude-code, or acp:COMMAND, such as acp:"gemini --acp".'
 _OF_A_COMMAND = {"description", "dangerouslyDisableSandbox", "timeout", "run_in_background"}
-_CLAUDE_EXTRA = "Install it with: pip install 'bridle[claude]'"
-_ACP_EXTRA = "Install it with: pip install 'bridle[acp]'"
+_CLAUDE_EXTRA = install_hint("claude")
+_ACP_EXTRA = install_hint("acp")
 _KNOWN_ACP = (  # programs that are known to speak ACP, and how
     *("gemini --acp", "opencode acp", "goose acp"),
     *("codex-acp", "qwen --acp", "claude-agent-acp", "vibe-acp"),

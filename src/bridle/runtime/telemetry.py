@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from bridle.distribution import install_hint
 from bridle.errors import ConfigError
 from bridle.promises.store import Store
 
@@ -23,7 +24,7 @@ NAMED = (  # each of them says where spans are to go
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
 )
-_INSTALL = "Install the extra: pip install 'bridle[telemetry]'."
+_INSTALL = install_hint("telemetry")
 _EXPORT = (
     "Install one with OpenTelemetry's SDK (pip install opentelemetry-sdk "
     "opentelemetry-exporter-otlp-proto-http), or configure a tracer provider before the engine."

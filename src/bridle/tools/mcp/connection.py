@@ -7,7 +7,6 @@ first server that is needed: the SDK takes a second.
 import asyncio
 import logging
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from mcp import Client, MCPError
 from mcp.client.session import ClientRequestContext
 from pydantic import ValidationError
 
+from bridle.distribution import version
 from bridle.errors import ToolError
 from bridle.tools.mcp.eliciting import Ask, elicit
 from bridle.tools.mcp.guarded import FORGOTTEN
@@ -141,7 +141,7 @@ class Connection:
             cache=None,
             list_roots_callback=self._roots,
             elicitation_callback=self._elicit if self._elicits else None,
-            client_info=types.Implementation(name="bridle", version=version("bridle")),
+            client_info=types.Implementation(name="bridle", version=version()),
         )
 
     async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:

@@ -81,7 +81,7 @@ class Looking:
             try:
                 await server.connected()
             except AgentError as error:
-                return error.message
+                return str(error)  # with what to install, if that is all
             return ""
 
         return [said for said in await asyncio.gather(*map(connect, servers)) if said]

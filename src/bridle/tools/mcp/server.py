@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bridle.distribution import install_hint
 from bridle.errors import MissingExtra, ToolError
 from bridle.promises.tool import ToolContext, ToolResult
 from bridle.tools.mcp.definition import Compile, Definition, define
@@ -356,9 +357,7 @@ def _sdk() -> "type[Connection]":
     try:
         from bridle.tools.mcp.connection import Connection
     except ModuleNotFoundError as error:
-        how = "pip install 'bridle[mcp]'"
         raise MissingExtra(
-            f"MCP servers need the package `mcp`, which is not installed: {how}",
-            hint=f"Install it: {how}.",
+            "MCP servers need the package `mcp`, which is not installed", hint=install_hint("mcp")
         ) from error
     return Connection
