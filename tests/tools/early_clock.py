@@ -21,8 +21,9 @@ def out_of_time(enough: Callable[[str], object]) -> Callable[[Event], None]:
         assert isinstance(event, ToolOutputDelta)
         said.append(event.text)
         if enough("".join(said)):
+            said.clear()
             loop: Any = asyncio.get_running_loop()
-            passed = type(loop).time
-            loop.time = lambda: passed(loop) + TIME
+            passed = loop.time
+            loop.time = lambda: passed() + TIME
 
     return hear

@@ -11,18 +11,25 @@ than Linux) nobody is found here, and the group is all that is ended.
 import os
 import secrets
 import signal
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from bridle.workspace.lookup import SHELLS
+from bridle.workspace.supervise import is_shell
+
 VARIABLE = "BRIDLE_COMMAND"
 _ROUNDS = 8  # of looking and killing, for those who multiply meanwhile
+_STOP_ROUNDS = 30  # of stopping everybody; one round takes some milliseconds
 _PROC = Path("/proc")
 
 
 class _Stat(NamedTuple):
+    state: str
     parent: int
+    group: int
     session: int
     start: str
 
@@ -30,12 +37,13 @@ class _Stat(NamedTuple):
 class Family:
     """The processes of one command."""
 
-    __slots__ = ("_known", "_leader", "_mark")
+    __slots__ = ("_known", "_leader", "_mark", "_stopped_shells")
 
     def __init__(self) -> None:
         self._mark = secrets.token_hex(8)
         self._leader = 0
         self._known: dict[int, str] = {}  # when each of them started: numbers are used again
+        self._stopped_shells: set[int] = set()
 
     def marked(self, environment: Mapping[str, str]) -> dict[str, str]:
         """That environment with the mark. A command within a command carries both."""
@@ -50,6 +58,52 @@ class Family:
         """Signal everybody but the leader, and remember them: their parents may go first."""
         for pid in self._look(oldest=0):
             _kill(pid, number)
+
+    def ask_to_end(self) -> None:
+        """Send TERM to everybody but shells, for a leader that is bubblewrap.
+
+        When the program that it waits for ends, a shell would go on to the next command of its
+        line. So all of them are stopped first. Shells stay stopped, or are killed: the kernel
+        continues a stopped process whose group loses its parent.
+        """
+        others = []
+        for pid, stat in self._stop_all().items():
+            if not is_shell(pid, SHELLS):
+                others.append(pid)
+            elif stat.group == self._leader:
+                self._stopped_shells.add(pid)
+            else:
+                _kill(pid, signal.SIGKILL)
+        for number in (signal.SIGTERM, signal.SIGCONT):
+            for pid in others:
+                _kill(pid, number)
+
+    def has_work(self) -> bool:
+        """Is anybody left of those who were asked to end, but stopped shells?"""
+        left = self._known.keys() - self._stopped_shells
+        there = ((pid, _stat(pid)) for pid in left)
+        return any(
+            stat is not None and stat.start == self._known[pid] and stat.parent != self._leader
+            for pid, stat in there
+        )
+
+    def _stop_all(self) -> dict[int, _Stat]:
+        """Stop everybody but bubblewrap itself, also those who are started meanwhile."""
+        found: dict[int, _Stat] = {}
+        for _ in range(_STOP_ROUNDS):
+            before, there = found, {pid: _stat(pid) for pid in self._look(oldest=0)}
+            found = {
+                pid: stat
+                for pid, stat in there.items()
+                if stat is not None and pid != self._leader and stat.parent != self._leader
+            }
+            running = [pid for pid, stat in found.items() if stat.state not in "Tt"]
+            if not running and found.keys() <= before.keys():
+                break
+            for pid in running:
+                _kill(pid, signal.SIGSTOP)
+            time.sleep(0.001)
+        return found
 
     def end(self, *, thorough: bool) -> None:
         """Kill everybody but the leader.
@@ -108,7 +162,8 @@ def _stat(pid: int) -> _Stat | None:
         return None
     if len(fields) < 20 or fields[0] in (b"Z", b"X"):
         return None
-    return _Stat(int(fields[1]), int(fields[3]), fields[19].decode())
+    parent, group, session = map(int, fields[1:4])
+    return _Stat(fields[0].decode(), parent, group, session, fields[19].decode())
 
 
 def _kill(pid: int, number: signal.Signals) -> None:

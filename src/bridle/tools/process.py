@@ -1,7 +1,8 @@
 """A program in a group of its own, watched until it and its children are gone.
 
 Output is handed on as it comes. Whatever ends the run (the program itself, the time, a cancel, the
-reader who has had enough), everybody is ended: TERM, a short grace, KILL. How depends on who stands
+reader who has had enough), everybody is ended: TERM, a short grace, KILL. A shell gets no TERM: it
+is stopped, so that nothing more of its line runs, and killed at the end. How depends on who stands
 over them. A command has a supervisor (workspace/supervise.py), which is told through its lifeline
 and sees to it also when bridle is killed; or it lies in a space of processes of its own, which ends
 with its first. A plain program (a search) has neither: its group is signalled, before its leader is
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from bridle.workspace.sandbox import Start
 
 GRACE = 0.5  # seconds between TERM and KILL
+_GLANCE = 0.02  # seconds between two looks at who is left
 _DRAIN = 0.2  # seconds for what a program wrote last
 _FAREWELL = 3.0  # seconds that a supervisor has for ending everybody
 _CHUNK = 1 << 16
@@ -181,13 +183,23 @@ class Program:
     async def _stop(self, process: Process, exited: "asyncio.Future[None]") -> None:
         """Ask, wait a little, and have everybody ended by whoever stands over them."""
         self._warn(process)
-        await asyncio.wait((exited,), timeout=GRACE)
+        await self._grace(exited)
         if self._kind == "supervised":
             self._let_go()
             await asyncio.wait((exited,), timeout=_FAREWELL)
         elif self._kind == "own space":  # its first process is gone before its last
             _signal(process, signal.SIGKILL)
             await self._drained(GRACE)
+
+    async def _grace(self, exited: "asyncio.Future[None]") -> None:
+        """Wait until those who were asked to end have done so, but not long."""
+        if self._kind != "own space":  # others end by themselves, or their supervisor sees to it
+            await asyncio.wait((exited,), timeout=GRACE)
+            return
+        for _ in range(round(GRACE / _GLANCE)):
+            if exited.done() or not self._family.has_work():
+                return
+            await asyncio.wait((exited,), timeout=_GLANCE)
 
     async def _end_group(self, process: Process) -> bool:
         """End what the leader left in its group. Does anybody still hold the output?"""
@@ -203,9 +215,11 @@ class Program:
             with suppress(OSError):  # it has ended
                 os.write(self._lifeline, b"T")
             return
+        if self._kind == "own space":  # its first process takes all others with it
+            self._family.ask_to_end()
+            return
         self._family.tell(signal.SIGTERM)  # first: who started whom is still to be seen
-        if self._kind == "plain":  # in a space of its own the first one takes all others with it
-            _signal(process, signal.SIGTERM)
+        _signal(process, signal.SIGTERM)
 
     def _kill(self, process: Process, *, thorough: bool) -> None:
         if process.returncode is None:

@@ -9,6 +9,11 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+# programs that run one command of a line or a script after the other
+SHELLS = (
+    *("bash", "sh", "dash", "ash", "rbash", "ksh", "ksh93", "mksh", "zsh", "fish", "csh", "tcsh"),
+    *("yash", "elvish", "nu", "pwsh", "xonsh"),
+)
 _USUAL = "/usr/local/bin:/usr/bin:/bin"
 
 

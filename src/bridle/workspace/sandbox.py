@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple, cast, get_args
 from bridle.errors import ConfigError
 from bridle.workspace import bubblewrap, landlock, readable, seccomp
 from bridle.workspace.elsewhere import OF_WORKTREE, Elsewhere, elsewhere
+from bridle.workspace.lookup import SHELLS
 from bridle.workspace.temporary import private_folder
 
 Level = Literal["bubblewrap", "landlock", "none"]
@@ -274,6 +275,7 @@ def supervised(argv: Sequence[str], lifeline: int, confinement: Confinement | No
         "attributes": attributes,
         "rules": rules,
         "program": program,
+        "shells": SHELLS,
     }
     python = cast("str", getattr(sys, "_base_executable", "") or sys.executable)
     written = marshal.dumps(spec).hex()

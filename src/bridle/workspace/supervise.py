@@ -8,6 +8,10 @@ which the command did.
 
 The lifeline is a pipe whose other end bridle holds: `T` asks everybody to end, and its end, also
 that of a bridle that was killed, kills everybody.
+
+Who is asked to end gets TERM and may clean up, with one exception: a shell. When the program that
+it waits for ends, a shell would go on to the next command of its line. So all processes are stopped
+first, shells stay stopped (or are killed), and only then the others get TERM and go on.
 """
 
 import marshal
@@ -26,13 +30,18 @@ from ctypes import (
     get_errno,
 )
 
-_TERM, _KILL, _STOP = 15, 9, 19
+_TERM, _KILL, _STOP, _CONT = 15, 9, 19, 18
 _DRAIN, _GRACE = 200, 500  # milliseconds for those who stay behind: by themselves, and after TERM
 _STEP = 5
 _USUAL, _IGNORE = 0, 1
 _IGNORED_BY_PYTHON = (13, 25)  # PIPE, XFSZ
 _ASKED_TO_END = (1, 2, 15)  # HUP, INT, TERM: it ends when the command has
 _ROUNDS = 400  # of killing, for those who multiply meanwhile
+_STOP_ROUNDS = 30  # of stopping everybody; one round takes some milliseconds
+_GLANCE = 20  # milliseconds between two looks at who is left after they were asked to end
+_STOPPED = b"Tt"  # states of a process in /proc
+_UNKNOWN = 0  # the group of a process whose entry in /proc cannot be read
+_MANY_PROGRAMS = ("busybox", "toybox")  # one file that is a shell or another program, by its name
 _PDEATHSIG, _DUMPABLE, _SECCOMP, _DROP, _SUBREAPER, _NO_NEW_PRIVS = 1, 4, 22, 24, 36, 38
 _ADD_RULE, _CREATE, _RESTRICT = 445, 444, 446
 _CAPABILITIES = 64
@@ -111,30 +120,45 @@ def _begin(spec: dict[str, object], argv: list[str], above: int) -> None:
     os.execv(argv[0], argv)
 
 
-def _below(processes: int) -> list[int]:
-    """Everybody who descends from this process, and is not dead yet.
+def _below(processes: int) -> dict[int, tuple[bytes, int]]:
+    """Everybody who descends from this process, and is not dead yet: their state and group.
 
     `processes` is a handle on /proc. Where no file can be opened any more (a limit was set on this
     process), those who are right below it: who they leave behind is right below it next time.
     """
     parents: dict[int, int] = {}
+    states: dict[int, tuple[bytes, int]] = {}
     numbers = _numbers(processes)
     for number in numbers:
         try:
             handle = os.open(f"{number}/stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=processes)
         except OSError as error:
             if error.errno in _NO_MORE_FILES:
-                return [pid for pid in numbers if _is_child(pid)]
+                return {pid: (_STOPPED, _UNKNOWN) for pid in numbers if _is_child(pid)}
             continue
         fields = _read(handle).rpartition(b")")[2].split()
         if fields and fields[0] not in b"ZX":
             parents[number] = int(fields[1])
-    found: list[int] = []
+            states[number] = (fields[0], int(fields[2]))
+    found: dict[int, tuple[bytes, int]] = {}
     wanted = {os.getpid()}
     while wanted:
         wanted = {pid for pid, parent in parents.items() if parent in wanted}
-        found += wanted
+        found |= {pid: states[pid] for pid in wanted}
     return found
+
+
+def is_shell(pid: int, shells: tuple[str, ...]) -> bool:
+    """Does the process run a shell? By its program: a script has a name of its own."""
+    try:
+        name = os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115 - pathlib would take time to import
+        name = name.removesuffix(" (deleted)")
+        if name.rpartition("/")[2] in _MANY_PROGRAMS:
+            words = os.open(f"/proc/{pid}/cmdline", os.O_RDONLY | os.O_CLOEXEC)
+            name = os.fsdecode(_read(words).partition(b"\0")[0])
+    except OSError:
+        return False
+    return name.rpartition("/")[2].lstrip("-") in shells
 
 
 def _numbers(processes: int) -> list[int]:
@@ -181,20 +205,27 @@ def _is_child(pid: int) -> bool:
 def _tell(number: int, leader: int, processes: int) -> None:
     """Signal everybody; elsewhere than on Linux, the group of the command."""
     for pid in _below(processes) if processes >= 0 else (-leader,):
-        try:
-            os.kill(pid, number)
-        except OSError:
-            continue
+        _signal(pid, number)
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except OSError:
+        return  # it is gone, or somebody else's
 
 
 class _Watch:
     """The command, and those who came after it."""
 
-    def __init__(self, leader: int, lifeline: int, processes: int) -> None:
+    def __init__(self, leader: int, lifeline: int, processes: int, shells: tuple[str, ...]) -> None:
         self.leader = leader
         self._processes = processes
+        self._shells = shells
+        self._stopped_shells: set[int] = set()
         self.status: int | None = None
         self.is_cut = False
+        self.is_asked = False
         self._lifeline = lifeline
         self._poll = select.poll()
         self._poll.register(lifeline, select.POLLIN)
@@ -232,7 +263,7 @@ class _Watch:
         except BlockingIOError:
             return
         if said:
-            self.tell(_TERM)
+            self.ask_to_end()
         else:
             self._poll.unregister(self._lifeline)
             self.is_cut = True
@@ -240,6 +271,46 @@ class _Watch:
     def tell(self, number: int) -> None:
         """Signal everybody."""
         _tell(number, self.leader, self._processes)
+
+    def ask_to_end(self) -> None:
+        """Send TERM to everybody but shells, which run nothing from here on."""
+        self.is_asked = True
+        if self._processes < 0:  # not Linux: of the shells only the command's own is known
+            _signal(self.leader, _STOP)
+            self._stopped_shells.add(self.leader)
+            self.tell(_TERM)
+            return
+        others = []
+        for pid, (_, group) in self._stop_all().items():
+            if not is_shell(pid, self._shells):
+                others.append(pid)
+            elif group in (self.leader, _UNKNOWN):
+                _signal(pid, _STOP)
+                self._stopped_shells.add(pid)
+            else:  # stopped in a group that loses its parent, it would be continued by the kernel
+                _signal(pid, _KILL)
+        for number in (_TERM, _CONT):
+            for pid in others:
+                _signal(pid, number)
+
+    def _stop_all(self) -> dict[int, tuple[bytes, int]]:
+        """Stop everybody, also those who are started meanwhile: who they are."""
+        found: dict[int, tuple[bytes, int]] = {}
+        for _ in range(_STOP_ROUNDS):
+            before, found = found, _below(self._processes)
+            running = [pid for pid, (state, _) in found.items() if state not in _STOPPED]
+            if not running and found.keys() <= before.keys():
+                break
+            for pid in running:
+                _signal(pid, _STOP)
+            time.sleep(0.001)
+        return found
+
+    def has_work(self) -> bool:
+        """Is there anybody left but stopped shells, who were asked to end?"""
+        if self._processes < 0:
+            return True
+        return not _below(self._processes).keys() <= self._stopped_shells
 
     def _reap(self) -> bool:
         while True:
@@ -265,13 +336,16 @@ class _Watch:
 def _follow(watch: _Watch) -> None:
     """Until nobody is left."""
     left = watch.look(0)
-    while left and watch.status is None and not watch.is_cut:
+    while left and watch.status is None and not watch.is_cut and not watch.is_asked:
         left = watch.look(None)
-    if left and not watch.is_cut:
+    if left and not watch.is_cut and not watch.is_asked:
         left = watch.last(_DRAIN)
-    if left and not watch.is_cut:
-        watch.tell(_TERM)
-        left = watch.last(_GRACE)
+    if left and not watch.is_cut and not watch.is_asked:
+        watch.ask_to_end()
+    waited = 0  # since the command has ended; before that, bridle says how long
+    while left and not watch.is_cut and waited < _GRACE and watch.has_work():
+        left = watch.look(_GLANCE)
+        waited += _GLANCE if watch.status is not None else 0
     for _ in range(_ROUNDS if left else 0):
         watch.tell(_STOP)  # who stands still does not multiply
         watch.tell(_KILL)
@@ -321,7 +395,7 @@ def main() -> None:
     for handle in (0, 1, 2):
         os.dup2(quiet, handle)
     _hold_only(lifeline := spec["lifeline"], processes)
-    _follow(watch := _Watch(leader, lifeline, processes))
+    _follow(watch := _Watch(leader, lifeline, processes, spec["shells"]))
     if sys.platform != "linux":
         watch.tell(_KILL)  # orphans were not given to this process
     _end_as(watch.status)
