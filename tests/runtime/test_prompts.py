@@ -19,6 +19,7 @@ from bridle.runtime.prompts import (
     Project,
     as_instructions,
     git_branch,
+    neutral_prompt,
     project_instructions,
     system_prompt,
 )
@@ -65,6 +66,7 @@ def test_it_speaks_of_everything_that_a_coding_assistant_has_to_know():
 def test_every_piece_is_used_and_none_claims_to_be_somebody_else():
     """S8: in our own words, as ourselves."""
     whole = system_prompt("/w", (*ALL, "skill"), skills={"notes": "How notes are written."})
+    whole += neutral_prompt()
     pieces = {path.stem: path.read_text("utf-8").strip() for path in PIECES.glob("*.md")}
     assert [name for name, text in pieces.items() if text not in whole] == []
     assert not re.search(r"claude|anthropic|openai|gpt|codex|cursor|copilot|gemini", whole, re.I)
@@ -205,3 +207,32 @@ def test_whatever_they_hold_they_stay_in_their_block(data):
 def test_what_is_said_twice_to_save_an_import_is_the_same():
     assert prompts.FILES == trust.INSTRUCTIONS
     assert project._HOOKS == trust.HOOKS
+
+
+def test_tools_of_a_program_without_a_workspace_come_with_a_neutral_prompt(tmp_path):
+    """No coding assistant, no folder, no tools for files, unless somebody asks for them."""
+    model = Scripted(["ok"])
+
+    async def story():
+        engine = build_engine(model, tools=[], store=MemoryStore(), instructions="Speak French.")
+        async with engine:
+            await engine.run("go")
+
+    run(story())
+    (request,) = model.requests
+    assert request.tools == ()
+    assert request.system.startswith("You are a helpful assistant.")
+    assert request.system.endswith("Speak French.\n")
+    assert "coding" not in request.system
+    assert str(Path.cwd()) not in request.system
+
+
+@pytest.mark.parametrize(
+    "options", [{"tools": []}, {"tools": None}, {"tools": None, "workspace": None}]
+)
+def test_a_workspace_or_the_built_in_tools_come_with_the_prompt_of_a_coding_assistant(
+    tmp_path, monkeypatch, options
+):
+    """S8"""
+    monkeypatch.chdir(tmp_path)
+    assert "Working with code" in headings(told(tmp_path, **options))

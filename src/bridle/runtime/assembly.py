@@ -113,7 +113,9 @@ def build_engine(
     """An engine, ready for sessions.
 
     Without a provider it is found as the command line finds it. Without tools there are the
-    built-in ones. The workspace is the folder that they work on (default: the current one).
+    built-in ones, which work on the files of the workspace (default: the current folder). With
+    tools of your own and no workspace, the model is told nothing of files: it has your tools, and a
+    short neutral system prompt instead of a coding assistant's.
     """
     _check(options)
     agent = resolved(options.get("agent"))
@@ -123,6 +125,7 @@ def build_engine(
     folder = _folder(workspace, options.get("also", ()))
     around = surroundings(folder, options.get("state"), options.get("sandbox", "auto"))
     named = _tools(around, tools, agent, options)
+    coding = tools is None or workspace is not None or "also" in options
     parts = Parts(
         model,
         named,
@@ -134,7 +137,7 @@ def build_engine(
         sandbox=around.sandbox if tools is None and around.sandbox is not None else "",
         keeper=_keeper(around, named, options, elsewhere=store is not None),
         hooks=_hooks(_watching(around, options), folder.root),
-        system=_told(agent, folder.root, named, options),
+        system=_told(agent, folder.root, named, options, coding=coding),
         agent=agent,
         agents=agent_of,
         translate=translated,
@@ -225,12 +228,19 @@ def _rules(given: Iterable[Rule | str]) -> tuple[Rule, ...]:
     return tuple(read_rule(one, "rules") if isinstance(one, str) else one for one in words)
 
 
-def default_system(root: str, tools: Iterable[str], options: EngineOptions) -> str:
-    """What the model is told of its work: as it was said, or the usual."""
+def default_system(
+    root: str, tools: Iterable[str], options: EngineOptions, *, coding: bool = True
+) -> str:
+    """What the model is told of its work: what was passed in, or a prompt of ours.
+
+    `coding`: that of a coding assistant, which names the folder. Otherwise it is a neutral one.
+    """
     if "system" in options:
         return options["system"]
-    from bridle.runtime.prompts import system_prompt
+    from bridle.runtime.prompts import neutral_prompt, system_prompt
 
+    if not coding:
+        return neutral_prompt(options.get("instructions", ""))
     skills = {one.name: one.description for one in options.get("skills", ())}
     return system_prompt(root, tools, options.get("instructions", ""), skills)
 
@@ -257,11 +267,16 @@ def _hooks(given: Any, root: str) -> "Hooks | None":
 
 
 def _told(
-    agent: "BaseAgent | None", root: str, tools: Iterable[str], options: EngineOptions
+    agent: "BaseAgent | None",
+    root: str,
+    tools: Iterable[str],
+    options: EngineOptions,
+    *,
+    coding: bool,
 ) -> str:
     """What the model is told. Another agent knows its own work, and is told what is special."""
     if agent is None:
-        return default_system(root, tools, options)
+        return default_system(root, tools, options, coding=coding)
     return options.get("system", options.get("instructions", ""))
 
 

@@ -1,4 +1,4 @@
-"""The system prompt of a coding assistant, put together from `prompts/*.md` (S8).
+"""The system prompt of a coding assistant, put together from `prompts/*.md` (S8); a neutral one.
 
 What is said depends on the tools that are offered: nobody is told to keep a list without a tool for
 it. Behind it stand facts (folder, platform, date, branch), and the project's own instructions where
@@ -64,6 +64,11 @@ def system_prompt(
     if instructions.strip():
         said.append(instructions.strip())
     return "\n\n".join(said) + "\n"
+
+
+def neutral_prompt(instructions: str = "") -> str:
+    """The text for an engine that has tools of a program and no folder to work on."""
+    return "\n\n".join(filter(None, (_piece("neutral"), instructions.strip()))) + "\n"
 
 
 def _listed(skills: Mapping[str, str]) -> Iterable[str]:

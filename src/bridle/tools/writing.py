@@ -24,7 +24,7 @@ def write(context: ToolContext[Any], path: str, content: str) -> ToolResult:
     files.write(path, data)
     seen.remember(path, mark_on_disk(files, path, data))
     lines = content.count("\n") + (not content.endswith("\n") and content != "")
-    notes = [f"{'new, ' if old is None else ''}{lines:,} lines"]
+    notes = [f"{'new, ' if old is None else ''}{lines:,} line{'' if lines == 1 else 's'}"]
     before = ""
     if old is not None:
         before, changes = _before(where, old, content)
