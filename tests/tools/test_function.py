@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import subprocess
 import sys
 import threading
@@ -309,3 +310,27 @@ def test_a_typed_function_is_taken_as_a_tool() -> None:
 def test_what_is_no_tool_is_refused_with_what_is_missing(thing: Any, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         as_tool(thing)
+
+
+def test_a_partial_is_a_tool_with_the_name_of_its_function_and_without_what_is_bound() -> None:
+    def fetch(database: str, user_id: int, title: str) -> str:
+        """Fetch a note."""
+        return f"{database} {user_id} {title}"
+
+    made = bridle.tool(functools.partial(fetch, "db", user_id=7))
+    assert (made.name, made.description) == ("fetch", "Fetch a note.")
+    assert list(made.parameters["properties"]) == ["title"]
+    assert run(made, {"title": "x"}).text == "db 7 x"
+
+
+def test_a_method_before_its_object_is_refused_with_what_to_write() -> None:
+    class Desk:
+        def look(self, place: str) -> str:
+            """Look."""
+            return f"nothing in {place}"
+
+    with pytest.raises(ConfigError, match="look is a method") as refused:
+        bridle.tool(Desk.look)
+    assert refused.value.hint == ("Make a tool of the bound method: `bridle.tool(an_object.look)`.")
+    made = bridle.tool(Desk().look)
+    assert run(made, {"place": "a box"}).text == "nothing in a box"

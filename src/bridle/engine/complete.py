@@ -10,9 +10,10 @@ from typing import Any, TypeVar, overload
 import msgspec
 from msgspec.structs import replace
 
-from bridle.errors import BadReply
+from bridle.errors import BadReply, ConfigError
 from bridle.messages import Message, Text, Transcript, user
 from bridle.promises.provider import Provider, Request, Response, drain
+from bridle.promises.pydantic_types import PydanticType, uses_pydantic
 from bridle.promises.schema import can_be_closed
 
 T = TypeVar("T")
@@ -44,13 +45,29 @@ async def complete(provider: Provider, request: Request, *, output: Any = None) 
 
 def to_schema(output: Any) -> dict[str, Any]:
     """The JSON Schema of a type, without a reference at its root."""
-    (schema,), parts = msgspec.json.schema_components([output], ref_template="#/$defs/{name}")
+    if uses_pydantic(output):
+        schema = PydanticType(output).schema()
+        parts = schema.pop("$defs", {})
+    else:
+        schema, parts = _components(output)
     if set(schema) == {"$ref"}:
         name = schema["$ref"].removeprefix("#/$defs/")
         schema = parts[name]
         if not _names(parts, f"#/$defs/{name}"):
             del parts[name]
     return {**schema, "$defs": parts} if parts else schema
+
+
+def _components(output: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    try:
+        (schema,), parts = msgspec.json.schema_components([output], ref_template="#/$defs/{name}")
+    except TypeError as error:
+        raise ConfigError(
+            f"an answer of type {getattr(output, '__name__', output)} cannot be described: {error}",
+            error,
+            hint="Use plain types, dataclasses, TypedDicts, msgspec Structs or pydantic models.",
+        ) from error
+    return schema, parts
 
 
 def _names(value: Any, ref: str) -> bool:
@@ -69,9 +86,12 @@ def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _unwrap(text: str, output: Any) -> Any:
     """The value in an object that holds it; models that ignore the schema send it bare."""
-    holder = msgspec.defstruct("Value", [("value", output)], forbid_unknown_fields=True)
+    pydantic = uses_pydantic(output)  # only its own parser knows its types
+    kind = msgspec.Raw if pydantic else output
+    holder = msgspec.defstruct("Value", [("value", kind)], forbid_unknown_fields=True)
     try:
-        return parse(text, holder).value
+        value = parse(text, holder).value
+        return parse(bytes(value).decode(), output) if pydantic else value
     except BadReply as problem:
         try:
             return parse(text, output)
@@ -83,8 +103,10 @@ def parse(text: str, output: Any) -> Any:
     """The value in a reply: JSON alone, or in a fence. Raise `BadReply`."""
     found = unfenced(text)
     try:
+        if uses_pydantic(output):
+            return PydanticType(output).parse(found)
         return msgspec.json.decode(found, type=output)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError) as error:
         raise BadReply(
             f"the reply does not fit what was asked for: {error}",
             error,

@@ -3,6 +3,7 @@
 A tool knows its arguments and its context. It does not know the engine, the session or the face.
 """
 
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -56,8 +57,24 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def success(cls, data: Any = None, *, text: str | None = None) -> "ToolResult":
-        """It worked. Without `text` the model reads the data: as it is, or as JSON."""
-        return cls(True, _readable(data) if text is None else text, data)
+        """It worked. Without `text` the model reads the data: as it is, or as JSON.
+
+        Models of pydantic become plain JSON values, in the text and in the data.
+        """
+        if data is None or isinstance(data, str):
+            return cls(True, text if text is not None else "done" if data is None else data, data)
+        if text is not None and "pydantic" not in sys.modules:
+            return cls(True, text, data)
+        hook = _JsonHook()
+        try:
+            written = msgspec.json.encode(data, enc_hook=hook)
+        except (TypeError, ValueError, RecursionError):
+            if text is None:
+                raise
+            return cls(True, text, data)
+        if hook.met_model:
+            data = msgspec.json.decode(written)
+        return cls(True, written.decode() if text is None else text, data)
 
     @classmethod
     def failure(cls, message: str, diagnostics: Any = None) -> "ToolResult":
@@ -65,12 +82,17 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
         return cls(False, message, diagnostics=diagnostics)
 
 
-def _readable(data: Any) -> str:
-    if data is None:
-        return "done"
-    if isinstance(data, str):
-        return data
-    return msgspec.json.encode(data, enc_hook=str).decode()
+class _JsonHook:
+    """Says what msgspec cannot: a model of pydantic as its fields, anything else as text."""
+
+    def __init__(self) -> None:
+        self.met_model = False
+
+    def __call__(self, value: Any) -> Any:
+        if hasattr(type(value), "model_dump"):
+            self.met_model = True
+            return value.model_dump(mode="json")
+        return str(value)
 
 
 class ToolContext(Struct, Generic[Deps]):

@@ -45,7 +45,8 @@ class FunctionTool(Generic[P, R]):
         update_wrapper(self, function)
         self._function = function
         self._signature: Signature = read_signature(function)
-        self.name = checked_name(options.get("name") or getattr(function, "__name__", ""))
+        whole = function.func if isinstance(function, partial) else function
+        self.name = checked_name(options.get("name") or getattr(whole, "__name__", ""))
         self.description = options.get("description", self._signature.description)
         self.parameters: dict[str, Any] = self._signature.parameters
         self.policy = _policy(options)

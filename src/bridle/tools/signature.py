@@ -1,12 +1,14 @@
 """What a function's signature and docstring say: JSON Schema, descriptions, how to call it.
 
-Pure, but for the function's own annotations. msgspec knows the types; this knows parameters.
+Pure, but for the function's own annotations. msgspec knows the types, and pydantic those that are
+its own; this knows parameters.
 """
 
 import copy
 import inspect
 import re
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Annotated, Any, get_origin, get_type_hints
 
@@ -14,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from bridle.errors import ConfigError, ToolError
+from bridle.promises.pydantic_types import PydanticType, json_schemas, uses_pydantic
 from bridle.promises.tool import ToolContext, ToolResult
 
 _Parameter = inspect.Parameter
@@ -30,6 +33,7 @@ class Signature(Struct, frozen=True):
     positional: tuple[str, ...]
     takes_context: bool
     is_async: bool
+    pydantic: dict[str, PydanticType] = {}  # the parameters whose types are pydantic's
 
     def bind(
         self, arguments: dict[str, Any], context: ToolContext[Any]
@@ -40,6 +44,14 @@ class Signature(Struct, frozen=True):
         except msgspec.ValidationError as error:
             raise ToolError(f"The arguments do not fit: {error}.", error) from error
         named = {name: getattr(found, name) for name in arguments}
+        problems: list[str] = []
+        for name in self.pydantic.keys() & named.keys():
+            try:
+                named[name] = self.pydantic[name].parse(msgspec.json.encode(named[name]))
+            except ValueError as error:
+                problems.append(f"`{name}`: {error}")
+        if problems:
+            raise ToolError(f"The arguments do not fit: {'; '.join(sorted(problems))}.")
         first: list[Any] = [context] if self.takes_context else []
         first += [named.pop(name) for name in self.positional if name in named]
         return first, named
@@ -47,28 +59,36 @@ class Signature(Struct, frozen=True):
 
 def read_signature(function: Callable[..., Any]) -> Signature:
     """Read a function once. Raise `ConfigError` where a parameter cannot be described."""
-    parameters = list(inspect.signature(function).parameters.values())
+    bound = function.keywords if isinstance(function, partial) else {}  # a model cannot change them
+    parameters = [
+        one for one in inspect.signature(function).parameters.values() if one.name not in bound
+    ]
     hints = _hints(function)
     takes_context = bool(parameters) and _is_context(hints.get(parameters[0].name))
     if takes_context:
         parameters = parameters[1:]
-    description, entries = split_docstring(inspect.getdoc(function) or "")
+    description, entries = split_docstring(inspect.getdoc(_bare(function)) or "")
     for parameter in parameters:
         _refuse_unclear(function, parameter, hints)
-    shape = _shape(function, parameters, hints, entries)
+    described = {name: words for name in hints if (words := _words(hints[name], entries.get(name)))}
+    theirs = {
+        one.name: PydanticType(hints[one.name]) for one in parameters if _is_pydantic(one, hints)
+    }
+    shape = _shape(function, parameters, hints | dict.fromkeys(theirs, Any), described)
     return Signature(
         description=description,
-        parameters=_schema(function, shape),
+        parameters=_with_pydantic(_schema(function, shape), theirs, described),
         shape=shape,
         positional=tuple(p.name for p in parameters if p.kind is _Parameter.POSITIONAL_ONLY),
         takes_context=takes_context,
         is_async=inspect.iscoroutinefunction(function),
+        pydantic=theirs,
     )
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotations of the parameters, also where they are postponed."""
-    bare = inspect.unwrap(getattr(function, "func", function))  # func: a partial's
+    bare = inspect.unwrap(_bare(function))
     annotations = dict(getattr(bare, "__annotations__", {}))
     annotations.pop("return", None)  # it may name what exists for type checkers only
     known = {"ToolContext": ToolContext, "ToolResult": ToolResult}
@@ -84,6 +104,11 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
         ) from error
 
 
+def _bare(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function itself, where it is part of a `functools.partial`."""
+    return function.func if isinstance(function, partial) else function
+
+
 def _is_context(hint: Any) -> bool:
     return hint is ToolContext or get_origin(hint) is ToolContext
 
@@ -96,6 +121,11 @@ def _refuse_unclear(
         raise ConfigError(
             f"{where} takes any number of values, which a model cannot be told.",
             hint="Name each parameter, or take one of type list[…] or dict[str, …].",
+        )
+    if parameter.name not in hints and parameter.name in ("self", "cls"):
+        raise ConfigError(
+            f"{_name(function)} is a method, and @tool cannot know its object.",
+            hint=f"Make a tool of the bound method: `bridle.tool(an_object.{_name(function)})`.",
         )
     if parameter.name not in hints:
         raise ConfigError(
@@ -111,13 +141,13 @@ def _shape(
     function: Callable[..., Any],
     parameters: list[_Parameter],
     hints: dict[str, Any],
-    entries: dict[str, str],
+    described: dict[str, str],
 ) -> type[Struct]:
     """A Struct with a field for each parameter."""
     fields: list[Any] = []
     for parameter in parameters:
         hint = hints[parameter.name]
-        if (words := entries.get(parameter.name)) and not _described(hint):
+        if words := described.get(parameter.name):
             hint = Annotated[hint, msgspec.Meta(description=words)]
         if parameter.default is _Parameter.empty:
             fields.append((parameter.name, hint))
@@ -128,9 +158,40 @@ def _shape(
     )
 
 
-def _described(hint: Any) -> bool:
+def _words(hint: Any, entry: str | None) -> str:
+    """What describes a parameter beside its type: `Annotated[int, "…"]`, or the docstring."""
     metadata = getattr(hint, "__metadata__", ())
-    return any(isinstance(meta, msgspec.Meta) and meta.description for meta in metadata)
+    if any(isinstance(meta, msgspec.Meta) and meta.description for meta in metadata):
+        return ""
+    return next((meta for meta in metadata if isinstance(meta, str)), entry or "")
+
+
+def _is_pydantic(parameter: _Parameter, hints: dict[str, Any]) -> bool:
+    if type(parameter.default).__module__ == "pydantic.fields":
+        raise ConfigError(
+            f"The default of parameter `{parameter.name}` is a Field of pydantic.",
+            hint=f"Write `{parameter.name}: Annotated[…, Field(…)] = default`.",
+        )
+    return uses_pydantic(hints[parameter.name])
+
+
+def _with_pydantic(
+    schema: dict[str, Any], types: dict[str, PydanticType], described: dict[str, str]
+) -> dict[str, Any]:
+    """The schema of the parameters, with what pydantic says of its own."""
+    if not types:
+        return schema
+    schemas, shared = json_schemas(types)
+    parts = schema.get("$defs", {})
+    if twice := [name for name in shared if parts.get(name, shared[name]) != shared[name]]:
+        raise ConfigError(f"two types are named {twice[0]}", hint="Give one of them another name.")
+    for name, found in schemas.items():
+        before = schema["properties"][name]
+        schema["properties"][name] = before | found
+        if name in described and "description" not in found:
+            whole = {"allOf": [found]} if "$ref" in found else found
+            schema["properties"][name] = before | whole | {"description": described[name]}
+    return {**schema, "$defs": parts | shared} if parts or shared else schema
 
 
 def _default(value: Any) -> Any:
@@ -151,7 +212,7 @@ def _schema(function: Callable[..., Any], shape: type[Struct]) -> dict[str, Any]
         raise ConfigError(
             f"The parameters of {_name(function)} cannot be described: {error}.",
             error,
-            hint="Use plain types, Literal, dataclasses, TypedDicts or msgspec Structs.",
+            hint="Use plain types, dataclasses, TypedDicts, msgspec Structs or pydantic models.",
         ) from error
     shared = schema.pop("$defs")
     own: dict[str, Any] = shared.pop(schema["$ref"].rpartition("/")[2])
@@ -182,4 +243,4 @@ def split_docstring(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    return getattr(function, "__name__", None) or type(function).__name__
+    return getattr(_bare(function), "__name__", None) or type(function).__name__
