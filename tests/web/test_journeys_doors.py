@@ -129,9 +129,9 @@ def test_the_first_prompt_has_history_and_files_too(serve, window):
     me.page.get_by_role("option", name=name).click()
     expect(field).to_have_value(f"@{name} ")
     me.page.get_by_role("main").focus()
-    me.page.keyboard.press("?")
+    me.page.keyboard.press("Control+/")
     keys = me.page.get_by_role("dialog")
-    expect(keys).to_contain_text("the question that waits longest")
+    expect(keys).to_contain_text("the approval that has waited longest")
     expect(keys).to_contain_text("Ctrl+F")
 
 

@@ -24,7 +24,7 @@ def test_an_accessibility_checker_finds_nothing_serious(serve, window, scheme):
     me.begin(PROMPT)
     expect(me.question("edit")).to_be_visible()
     found["a question"] = me.axe()
-    me.page.keyboard.press("a")
+    me.page.keyboard.press("Alt+a")
     expect(me.page.get_by_role("dialog", name="What waits for you")).to_be_visible()
     found["the tray"] = me.axe()
     me.page.keyboard.press("Escape")

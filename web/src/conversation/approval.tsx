@@ -2,7 +2,7 @@
 // The first answer counts, whoever gives it; afterwards the card says whose it was.
 
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Approval, ApprovalCardProps } from "../state/model.ts";
 import { oneLine } from "../text/neutral.ts";
 import { useKeys } from "./armed.ts";
@@ -19,12 +19,9 @@ type Form = "" | "rule" | "word";
 
 /** The question, or who answered it. */
 export function ApprovalCard(props: ApprovalCardProps): JSX.Element {
-  const { approval, actions, role, compact = false, autoFocus = false } = props;
+  const { approval, actions, role, compact = false } = props;
   const [sending, setSending] = useState(false);
   const box = useRef<HTMLElement>(null);
-  useEffect(() => {
-    if (autoFocus || document.activeElement === document.body) box.current?.focus({ preventScroll: true });
-  }, []);
   if (approval.state !== "open") return <Answered approval={approval} />;
   const over = (left(approval.expires) ?? 1) <= 0;
   const blocked = sending || role === "watch" || over;

@@ -1,11 +1,12 @@
-// Keys that answer a question. A key that was meant for something else, typed ahead or held down,
-// answers nothing: a question must have had the focus for a moment before a key counts.
+// Keys that answer an approval. They count only while it has the focus and its heading and all its
+// buttons can be seen, and not in the first moment: a key that was meant for something else, typed
+// ahead or held down, answers nothing.
 
 import { useEffect, useRef } from "preact/hooks";
 
 export const MOMENT = 500; // milliseconds
 
-/** May this key answer now? `since` is when the question got the focus. */
+/** May this key answer now? `since` is when the approval got the focus. */
 export function counts(event: KeyboardEvent, since: number, now: number): boolean {
   if (event.repeat || event.isComposing) return false;
   return since > 0 && now - since >= MOMENT;
@@ -16,29 +17,74 @@ export interface Box {
   readonly current: HTMLElement | null;
 }
 
-/** The keys of a question, while it has the focus: `keys` says what each of them does now. */
+let unasked: Element | null = null; // the approval that got the focus without anybody's doing
+
+/** Focus an approval that has just arrived. What is typed in the first moment still goes to the composer. */
+export function focusUnasked(node: HTMLElement): void {
+  node.focus({ preventScroll: true });
+  unasked = node;
+}
+
+/** The keys of an approval, while it has the focus: `keys` says what each of them does now. */
 export function useKeys(box: Box, keys: Keys): void {
   const known = useRef(keys);
   known.current = keys;
   useEffect(() => (box.current ? listen(box.current, known) : undefined), []);
 }
 
+/** Can these be seen whole: not scrolled away, and nothing in front of them? */
+function areShown(nodes: Iterable<Element>): boolean {
+  return [...nodes].every((node) => {
+    const { left, right, top, bottom } = node.getBoundingClientRect();
+    const corners = [left + 3, right - 3].flatMap((x) => [top + 3, bottom - 3].map((y) => [x, y] as const));
+    return corners.every(([x, y]) => {
+      const seen = document.elementFromPoint(x, y);
+      return seen !== null && node.contains(seen);
+    });
+  });
+}
+
+/** Can the heading and all buttons that have keys be seen? */
+function isShown(box: HTMLElement): boolean {
+  return areShown(box.querySelectorAll(".question-head, [aria-keyshortcuts]"));
+}
+
 function listen(node: HTMLElement, keys: { readonly current: Keys }): () => void {
   let since = node.contains(document.activeElement) ? performance.now() : 0;
-  const came = () => {
-    if (since === 0) since = performance.now();
+  const came = (event: FocusEvent) => {
+    if (since !== 0) return;
+    since = performance.now();
+    unasked = null;
+    const byKey = (event.target as Element).matches(":focus-visible"); // under the mouse nothing may move
+    if (byKey && !isShown(node)) node.scrollIntoView({ block: "nearest" });
   };
   const went = (event: FocusEvent) => {
     if (!node.contains(event.relatedTarget as Node | null)) since = 0;
   };
-  const pressed = (event: KeyboardEvent) => {
-    const act = keys.current[event.key.toLowerCase()];
-    if (!act || (event.target as Element).closest("input, textarea")) return;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault(); // whether it counts or not, here it means nothing else
+  const show = (event: KeyboardEvent) => {
+    take(event, () => node.scrollIntoView({ block: "nearest" }));
+    since = performance.now();
+  };
+  /** Whether it answers or not, the key means nothing else here. */
+  const take = (event: KeyboardEvent, act: (() => void) | false | undefined) => {
+    event.preventDefault();
     event.stopPropagation();
-    if (counts(event, since, performance.now())) act();
-    else since = performance.now(); // somebody is still typing: the moment begins anew
+    if (act) act();
+  };
+  const pressed = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const target = event.target as Element;
+    const button = target.closest("button");
+    if (button && (event.key === "Enter" || event.key === " ") && !areShown([button])) return show(event);
+    const name = event.key.toLowerCase();
+    const act = keys.current[name];
+    if (!(name in keys.current) || target.closest("input, textarea")) return;
+    if (name === "escape") return act ? take(event, act) : undefined; // closes a form, answers nothing
+    const inTime = counts(event, since, performance.now());
+    if (!inTime && !event.repeat && unasked === node) return; // it is text: the composer gets it
+    if (!isShown(node)) return show(event);
+    take(event, inTime && act);
+    if (!inTime) since = performance.now(); // somebody is still typing: the moment begins anew
   };
   node.addEventListener("focusin", came);
   node.addEventListener("focusout", went);

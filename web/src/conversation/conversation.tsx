@@ -3,8 +3,10 @@
 import type { JSX } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ConversationProps, View } from "../state/model.ts";
+import { commandOf } from "../text/keyboard.ts";
 import { Announcer } from "./announcer.tsx";
-import { entriesOf, entryAt, estimate, type Entries } from "./entries.ts";
+import { focusUnasked } from "./armed.ts";
+import { entriesOf, entryAt, estimate, type Entries, type Entry } from "./entries.ts";
 import { EntryView } from "./entry.tsx";
 import { Feed } from "./feed.tsx";
 import { Find } from "./find.tsx";
@@ -25,7 +27,7 @@ function Talk(props: ConversationProps): JSX.Element {
   const [finding, setFinding] = useState(false);
   const marked = useTarget(target, entries, feed);
   useFindKey(() => setFinding(true), finding);
-  useQuestionKey(entries, feed);
+  useApprovalFocus(entries, past, feed);
   const more = view.first > 1;
   const older = () => {
     if (more && !loadingOlder) void actions.loadOlder();
@@ -109,21 +111,72 @@ function useFindKey(open: () => void, isOpen: boolean): void {
   }, [isOpen]);
 }
 
-/** `q` goes to the question that waits longest. */
-function useQuestionKey(entries: Entries, feed: { readonly current: Feed | null }): void {
-  const known = useRef(entries);
-  known.current = entries;
-  useLayoutEffect(() => {
-    const pressed = (event: KeyboardEvent) => {
-      if (event.key !== "q" || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
-      if ((event.target as Element).closest?.("input, textarea, select, dialog, [role=dialog]")) return;
-      const asking = known.current.list.find((entry) => entry.kind === "call" && entry.call.approval?.state === "open");
-      if (!asking) return;
-      event.preventDefault();
-      feed.current?.show(asking.key, false);
-      requestAnimationFrame(() => feed.current?.node(asking.key)?.querySelector<HTMLElement>("section.question")?.focus({ preventScroll: true }));
-    };
-    document.addEventListener("keydown", pressed);
-    return () => document.removeEventListener("keydown", pressed);
+const QUIET = 2000; // milliseconds without a key press, after which nobody is typing
+
+function approvalsIn(entries: Entries): readonly Entry[] {
+  return entries.list.filter((entry) => entry.kind === "call" && entry.call.approval?.state === "open");
+}
+
+/** Is the focus nowhere, or in a composer in which nothing is written? */
+function isFocusFree(): boolean {
+  const active = document.activeElement;
+  return !active || active.matches("body, #main") || (active instanceof HTMLTextAreaElement && active.id === "composer" && !active.value);
+}
+
+/** Whoever answers an approval is led to the next one, and after the last back to the composer. An
+ *  approval that arrives gets the focus by itself if its place is shown, the composer is empty and
+ *  nobody is typing. */
+function useApprovalFocus(entries: Entries, past: boolean, feed: { readonly current: Feed | null }): void {
+  const keys = past ? [] : approvalsIn(entries).map((entry) => entry.key);
+  const waiting = useRef(keys);
+  const typing = useRef(0); // the timer that runs while somebody types
+  const offered = useRef(new Set<string>());
+  const answering = useRef(false); // the focus was in an approval last
+  const led = useRef(false); // the end was followed before an approval was shown
+  waiting.current = keys;
+  const show = useCallback((focus: (node: HTMLElement) => void) => {
+    const key = waiting.current[0];
+    if (!key || !feed.current) return;
+    led.current ||= feed.current.follows;
+    offered.current.add(key);
+    feed.current.reveal(key, () => {
+      const node = feed.current?.node(key)?.querySelector<HTMLElement>("section.question");
+      if (node) focus(node);
+    });
   }, []);
+  const offer = useCallback(() => {
+    const isNew = !offered.current.has(waiting.current[0] ?? "");
+    if (isNew && !typing.current && isFocusFree() && (feed.current?.follows || led.current)) show(focusUnasked);
+  }, []);
+  useEffect(() => {
+    const focused = (event: FocusEvent) => {
+      answering.current = (event.target as Element).closest("section.question") !== null;
+    };
+    const pressed = (event: KeyboardEvent) => {
+      clearTimeout(typing.current);
+      typing.current = window.setTimeout(() => {
+        typing.current = 0;
+        offer();
+      }, QUIET);
+      if (commandOf(event) !== "q" || waiting.current.length === 0) return;
+      event.preventDefault();
+      show((node) => node.focus({ preventScroll: true }));
+    };
+    document.addEventListener("focusin", focused);
+    document.addEventListener("keydown", pressed, true);
+    return () => {
+      clearTimeout(typing.current);
+      document.removeEventListener("focusin", focused);
+      document.removeEventListener("keydown", pressed, true);
+    };
+  }, []);
+  useEffect(() => {
+    const answered = answering.current && document.activeElement === document.body;
+    if (keys.length === 0) {
+      if (led.current) feed.current?.toEnd();
+      if (answered) document.getElementById("composer")?.focus();
+      led.current = false;
+    } else if (answered) show((node) => node.focus({ preventScroll: true }));
+    else offer();
+  }, [keys.join(" ")]);
 }

@@ -74,6 +74,30 @@ export class Feed extends Component<FeedProps> {
     });
   }
 
+  /** Scroll as little as needed to show a whole entry; of one that is too tall, its beginning. */
+  reveal(key: string, done: () => void): void {
+    const view = this.scroller.current;
+    const place = this.heights.place(key);
+    if (place < 0 || !view) return;
+    this.catchUp();
+    const top = this.heights.top(place) - view.scrollTop;
+    if (!this.nodes.has(key) || top < 0 || top + this.heights.height(place) > view.clientHeight) {
+      this.unstick();
+      this.anchor = { key, offset: 0 };
+    }
+    this.held = key;
+    this.settle();
+    this.forceUpdate(() => {
+      this.settle();
+      done();
+    });
+  }
+
+  /** Is the end followed? */
+  get follows(): boolean {
+    return this.stuck;
+  }
+
   /** To the end, and stay there. */
   toEnd(): void {
     this.stuck = true;
@@ -253,7 +277,7 @@ export class Feed extends Component<FeedProps> {
               <article
                 key={key} ref={this.ref(key)} data-key={key} class="entry" tabIndex={place === keys.length - 1 ? 0 : -1}
                 aria-posinset={place + 1} aria-setsize={keys.length} aria-labelledby={`who-${key}`}
-                style={{ transform: `translateY(${this.heights.top(place)}px)` }}
+                style={{ top: `${this.heights.top(place)}px` }} // not by a transform: what is sticky inside would ignore it
               >
                 {entry(key, place)}
               </article>
@@ -265,4 +289,4 @@ export class Feed extends Component<FeedProps> {
   }
 }
 
-const STEPS: Record<string, number> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, Home: -1e9, End: 1e9, PageDown: 1, PageUp: -1 };
+const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, Home: -1e9, End: 1e9, PageDown: 1, PageUp: -1 };

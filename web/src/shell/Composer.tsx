@@ -4,6 +4,7 @@ import { stop, withdraw } from "../state/actions.ts";
 import type { Queued, View } from "../state/model.ts";
 import { may } from "../state/store.ts";
 import { oneLine } from "../text/neutral.ts";
+import { focusComposer } from "./focus.ts";
 import { Send, Stop } from "./icons.tsx";
 import { useSending } from "./sending.ts";
 import { Writing } from "./Writing.tsx";
@@ -14,7 +15,10 @@ export function Composer({ view, sessionId }: { view: View | null; sessionId: st
   const running = Boolean(view?.running);
   if (!may("drive")) return <p class="composer-none faint">You watch this session: your token does not let you send prompts.</p>;
 
-  const say = (steer: boolean): void => submit(running ? (steer ? "next_step" : "queue") : "idle");
+  const say = (steer: boolean): void => {
+    submit(running ? (steer ? "next_step" : "queue") : "idle");
+    focusComposer(); // the button that was pressed is off now
+  };
   return (
     <section class="composer" aria-label="Your prompt">
       {view && view.queued.length > 0 && <Waiting sessionId={sessionId} queued={view.queued} running={running} />}

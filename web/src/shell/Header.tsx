@@ -8,7 +8,9 @@ import { leave } from "../state/living.ts";
 import type { Mode, SessionLine, View } from "../state/model.ts";
 import type { Opened } from "../state/opened.ts";
 import { choices, may, pendings } from "../state/store.ts";
+import { COMMAND } from "../text/keyboard.ts";
 import { oneLine } from "../text/neutral.ts";
+import { focusComposer } from "./focus.ts";
 import { Bell, Clock, List, More, Panel, Pen } from "./icons.tsx";
 import { type Entry, Menu } from "./Menu.tsx";
 import { listOpen, timelineOpen, toggleDetails, toggleTimeline, trayOpen } from "./rooms.ts";
@@ -30,10 +32,10 @@ export function Header({ line, view, opened }: Props) {
         <span class={`state-pill ${line.state}`}>{stateWords(line)}</span>
         <span class="space" />
         <div class="only-wide">{meters}</div>
-        <button type="button" class="button plain square only-wide" aria-label="Timeline" title="Timeline (t)" aria-pressed={timelineOpen.value} onClick={toggleTimeline}>
+        <button type="button" class="button plain square only-wide" aria-label="Timeline" title={`Timeline (${COMMAND}T)`} aria-pressed={timelineOpen.value} onClick={toggleTimeline}>
           <Clock />
         </button>
-        <button type="button" class="button plain square only-wide" aria-label="Details" title="Details: todo list, files, children (d)" onClick={toggleDetails}>
+        <button type="button" class="button plain square only-wide" aria-label="Details" title={`Details: todo list, files, child sessions, turns (${COMMAND}D)`} onClick={toggleDetails}>
           <Panel />
         </button>
         <Menu label="More to do with this session" entries={entries(line, view)}>
@@ -176,6 +178,7 @@ function Pickers({ line }: { line: SessionLine }) {
           onChange={(event) => {
             const wanted = event.currentTarget.value as Mode;
             event.currentTarget.value = line.mode || "ask"; // it is another once the server says so
+            leavePicker(event.currentTarget);
             void change(line.id, { mode: wanted });
           }}
         >
@@ -202,6 +205,11 @@ function Option({ choice }: { choice: Choice }) {
   );
 }
 
+/** After a choice with the mouse the next keys are for the prompt. With the keyboard more choices may follow. */
+function leavePicker(select: HTMLSelectElement): void {
+  if (!select.matches(":focus-visible")) focusComposer();
+}
+
 interface PickerProps {
   readonly label: string;
   readonly value: string;
@@ -217,7 +225,10 @@ export function Picker({ label, value, choices: found, off, pick }: PickerProps)
   return (
     <label class="picker">
       <span>{label}</span>
-      <select value={chosen} disabled={off} onChange={(event) => pick(event.currentTarget.value)}>
+      <select value={chosen} disabled={off} onChange={(event) => {
+          leavePicker(event.currentTarget);
+          pick(event.currentTarget.value);
+        }}>
         {!known && <option value={value}>{oneLine(value, 80) || "as the server has it"}</option>}
         {found.map((one) => one.whyNot === "" && <Option key={one.name} choice={one} />)}
         {found.some((one) => one.whyNot) && (

@@ -5,6 +5,7 @@ import { loadLines } from "../state/living.ts";
 import type { SessionLine } from "../state/model.ts";
 import { goTo, toFragment } from "../state/route.ts";
 import { current, cursor, listed, may, pendings, sessions } from "../state/store.ts";
+import { COMMAND, CONTROL } from "../text/keyboard.ts";
 import { focus } from "./focus.ts";
 import { Bell, Close, Down, Half, Moon, Plus, Right, Search, Sun } from "./icons.tsx";
 import { Hits } from "./Hits.tsx";
@@ -74,7 +75,7 @@ function Top() {
         type="button"
         class={`button plain square${waiting ? " asks" : ""}`}
         aria-label={waiting ? `${waiting} waiting for you` : "Nothing waits for you"}
-        title="What waits for you (a)"
+        title={`What waits for you (${COMMAND}A)`}
         aria-expanded={trayOpen.value}
         onClick={() => (trayOpen.value = !trayOpen.value)}
       >
@@ -85,7 +86,7 @@ function Top() {
         {theme.value === "auto" ? <Half /> : theme.value === "light" ? <Sun /> : <Moon />}
       </button>
       {may("drive") && (
-        <a class="button primary square" href="#/" aria-label="New session" title="New session (n)" onClick={begin}>
+        <a class="button primary square" href="#/" aria-label="New session" title={`New session (${COMMAND}N)`} onClick={begin}>
           <Plus />
         </a>
       )}
@@ -105,7 +106,7 @@ function SearchField() {
         type="search"
         placeholder="Search all sessions"
         aria-label="Search all sessions"
-        title="Search (/)"
+        title={`Search (${CONTROL}K)`}
         value={words.value}
         onInput={(event) => (words.value = event.currentTarget.value)}
         onKeyDown={(event) => {

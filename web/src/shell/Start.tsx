@@ -7,6 +7,7 @@ import { saySorry } from "../state/living.ts";
 import type { Mode } from "../state/model.ts";
 import { goTo } from "../state/route.ts";
 import { choices, me, may, putLines } from "../state/store.ts";
+import { CONTROL } from "../text/keyboard.ts";
 import { oneLine } from "../text/neutral.ts";
 import { ListButton, MODES, Picker } from "./Header.tsx";
 import { Send } from "./icons.tsx";
@@ -59,7 +60,7 @@ export function Start() {
           <p>Choose a session at the left. Your token lets you watch{may("answer") ? " and answer questions" : ""}.</p>
         )}
         <p class="faint">
-          Signed in as {oneLine(me.value?.name ?? "", 64)}. Press <kbd>?</kbd> for all keys.
+          Signed in as {oneLine(me.value?.name ?? "", 64)}. <kbd>{CONTROL}/</kbd> shows all keys.
         </p>
       </div>
     </main>

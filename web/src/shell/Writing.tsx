@@ -2,6 +2,8 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { composing } from "../state/actions.ts";
+import { target } from "../state/store.ts";
+import { offerComposer } from "./focus.ts";
 import { draftOf, keep, kept } from "./keeping.ts";
 import { mentionAt, withPath } from "./mention.ts";
 import { Mentions, usePaths } from "./Mentions.tsx";
@@ -46,6 +48,7 @@ export function Writing({ sessionId, workspace = "", placeholder, prompts, text,
   const open = mention !== null && paths.length > 0;
 
   useComposing(field, text, setText);
+  useEffect(() => (target.peek() ? undefined : offerComposer()), []);
   useLayoutEffect(() => {
     fit(field.current);
     if (cursor.current !== null) field.current?.setSelectionRange(cursor.current, cursor.current);

@@ -1,107 +1,116 @@
-// The keyboard: everything that can be done can be done with it.
+// The keyboard: everything that can be done can be done with it, and typing is never a command.
+//
+// A letter goes to the composer, wherever the focus is. Only an approval that has the focus takes
+// letters itself (conversation/armed.ts).
 
 import { actions, stop } from "../state/actions.ts";
 import { dialog, show } from "../state/dialogs.ts";
 import { opened } from "../state/living.ts";
 import { goTo } from "../state/route.ts";
 import { gate, may } from "../state/store.ts";
+import { COMMAND, CONTROL, commandOf, isText } from "../text/keyboard.ts";
 import { focus } from "./focus.ts";
-import { closeTopmost, listOpen, toggleDetails, toggleTimeline, trayOpen } from "./rooms.ts";
+import { closeTopmost, detailsDrawer, listOpen, openList, toggleDetails, toggleTimeline, trayOpen } from "./rooms.ts";
 import { step } from "./Sessions.tsx";
-import { nextTheme } from "./theme.ts";
 
 type Key = readonly [string, string];
 
 export const KEYS: readonly (readonly [string, readonly Key[]])[] = [
   ["Go to", [
-    ["j", "the next session"],
-    ["k", "the session before"],
-    ["/", "search"],
-    ["a", "what waits for you"],
-    ["q", "the question that waits longest"],
-    ["Ctrl+F", "a search in the conversation; again: the browser's"],
-    ["g i", "the composer"],
-    ["g l", "the list of sessions"],
-    ["g c", "the conversation"],
-    ["n", "a new session"],
+    [`${COMMAND}↓`, "the next session"],
+    [`${COMMAND}↑`, "the previous session"],
+    [`${CONTROL}K`, "search all sessions"],
+    [`${CONTROL}F`, "search this conversation; again: the browser's search"],
+    [`${COMMAND}Q`, "the approval that has waited longest"],
+    [`${COMMAND}A`, "the approvals of all sessions"],
+    [`${COMMAND}C`, "the conversation; there ↑ and ↓ move"],
+    [`${COMMAND}L`, "the list of sessions"],
+    ["a letter", "the prompt, from anywhere"],
   ]],
   ["Do", [
-    ["Esc", "close what lies on top; stop the turn, after a question; leave a field"],
-    ["u", "undo, with a preview"],
-    ["f", "fork from the end"],
-    ["m", "the mode"],
-    ["t", "the timeline"],
-    ["d", "the details"],
-    [".", "light, dark or as the system"],
-    ["?", "these keys"],
+    ["Esc", "close what is on top; stop the turn, after a question; back to the prompt"],
+    [`${COMMAND}N`, "new session"],
+    [`${COMMAND}U`, "undo, with a preview"],
+    [`${COMMAND}M`, "change the mode"],
+    [`${COMMAND}T`, "timeline"],
+    [`${COMMAND}D`, "details"],
+    [`${CONTROL}/`, "these keys"],
   ]],
-  ["Answer a question", [
-    ["y", "yes, once"],
-    ["s", "yes, for this session"],
-    ["r", "yes, as a rule"],
-    ["n", "no"],
-    ["w", "no, with a word"],
+  ["Answer an approval that has the focus", [
+    ["y", "allow it once"],
+    ["s", "allow it for this session"],
+    ["r", "allow it with a rule"],
+    ["n", "deny it"],
+    ["w", "deny it and say why"],
   ]],
   ["Write", [
-    ["Enter", "sends; queues while a turn runs"],
-    ["Ctrl+Enter", "sends into the running turn"],
-    ["Shift+Enter", "a new line"],
-    ["↑ ↓", "what you sent before"],
+    ["Enter", "send; queue while a turn runs"],
+    ["Ctrl+Enter", "send into the running turn"],
+    ["Shift+Enter", "new line"],
+    ["↑ ↓", "your earlier prompts"],
     ["@", "a file of the workspace"],
   ]],
 ];
 
-const PLAIN: Readonly<Record<string, () => void>> = {
-  j: () => step(1),
-  k: () => step(-1),
-  "/": () => {
-    listOpen.value = true;
-    focus("search");
-  },
+const COMMANDS: Readonly<Record<string, () => void>> = {
+  ArrowDown: () => step(1),
+  ArrowUp: () => step(-1),
   a: () => (trayOpen.value = !trayOpen.value),
+  c: () => (document.querySelector<HTMLElement>(".feed article[tabindex='0']") ?? document.getElementById("main"))?.focus(),
+  d: toggleDetails,
+  l: () => {
+    openList();
+    document.querySelector<HTMLElement>(".session[aria-current], .session")?.focus();
+  },
+  m: () => focus("mode"),
   n: () => {
     goTo("");
     focus("composer", () => !document.getElementById("main")?.matches(".session-page"));
   },
-  u: () => may("drive") && actions.undo(0),
-  f: () => may("drive") && void forkEnd(),
-  m: () => focus("mode"),
   t: toggleTimeline,
-  d: toggleDetails,
-  ".": nextTheme,
-  "?": () => void show({ kind: "help" }),
+  u: () => may("drive") && actions.undo(0),
 };
 
-const AFTER_G: Readonly<Record<string, () => void>> = {
-  i: () => focus("composer"),
-  l: () => document.querySelector<HTMLElement>(".session[aria-current], .session")?.focus(),
-  c: () => focus("main"),
+const SHORTCUTS: Readonly<Record<string, () => void>> = {
+  k: () => {
+    openList();
+    focus("search");
+  },
+  "/": () => void show({ kind: "help" }),
 };
 
-async function forkEnd(): Promise<void> {
-  const last = opened.value?.view.value?.last;
-  if (last) await actions.fork(last);
+function isField(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA)$/.test(target.tagName));
 }
 
-function writes(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+/** May what is typed there go to the composer? A menu, a panel over the page and an open list of choices keep their keys. */
+function isLoose(target: EventTarget | null): boolean {
+  if (isField(target) || trayOpen.value || detailsDrawer.value || listOpen.value) return false;
+  if (!(target instanceof Element)) return true;
+  return !target.closest("[role=menu], dialog") && !(target.matches("select") && isOpenList(target));
+}
+
+function isOpenList(select: Element): boolean {
+  return CSS.supports("selector(:open)") && select.matches(":open");
 }
 
 export function listenToKeys(): void {
-  let afterG = false;
   addEventListener("keydown", (event) => {
     if (event.defaultPrevented || gate.value.at !== "in" || dialog.value) return;
-    if (event.key === "Escape") {
-      if (closeTopmost()) return;
-      if (opened.value?.view.value?.running) void stop(true);
-      else if (writes(event.target)) (event.target as HTMLElement).blur(); // the keys mean something again
-      return;
+    if (event.key === "Escape") return escape();
+    const control = event.ctrlKey !== event.metaKey && !event.altKey;
+    const act = control ? SHORTCUTS[event.key.toLowerCase()] : COMMANDS[commandOf(event)];
+    if (act) {
+      event.preventDefault();
+      act();
+    } else if (isLoose(event.target) && (control ? event.key === "v" : isText(event) && event.key !== " ")) {
+      document.getElementById("composer")?.focus(); // the browser then writes it there
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || writes(event.target)) return;
-    const act = afterG ? AFTER_G[event.key] : PLAIN[event.key];
-    afterG = !afterG && event.key === "g";
-    if (!act) return;
-    event.preventDefault();
-    act();
   });
+}
+
+function escape(): void {
+  if (closeTopmost()) return;
+  if (opened.value?.view.value?.running) void stop(true);
+  else document.getElementById("composer")?.focus();
 }

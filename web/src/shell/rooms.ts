@@ -11,6 +11,7 @@ export const timelineOpen = signal(kept("timeline") === "open");
 export const now = signal(Date.now());
 
 const WIDE = matchMedia("(min-width: 1180px)");
+const NARROW = matchMedia("(max-width: 760px)");
 
 export function toggleDetails(): void {
   if (!WIDE.matches) {
@@ -19,6 +20,11 @@ export function toggleDetails(): void {
   }
   detailsOpen.value = !detailsOpen.value;
   keep("details", detailsOpen.value ? "" : "closed");
+}
+
+/** Show the list; it always shows unless the page is narrow. */
+export function openList(): void {
+  listOpen.value = NARROW.matches;
 }
 
 export function toggleTimeline(): void {

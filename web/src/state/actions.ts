@@ -5,9 +5,9 @@ import { type SessionChange, api } from "../api/client.ts";
 import { Problem } from "../api/problem.ts";
 import { confirm, show } from "./dialogs.ts";
 import { forget, loadPendings, opened, saySorry } from "./living.ts";
-import type { Actions, AnswerWords, Approval, When } from "./model.ts";
+import type { Actions, AnswerWords, Approval, Mode, When } from "./model.ts";
 import { goTo } from "./route.ts";
-import { current, may, putLines, say } from "./store.ts";
+import { current, may, putLines, say, sessions } from "./store.ts";
 
 /** Words for the composer: it takes them and clears this. */
 export const composing = signal<string | null>(null);
@@ -107,12 +107,19 @@ export const actions: Actions = {
   seek: (seq) => void opened.value?.seek(seq),
 };
 
+const MODES: readonly Mode[] = ["plan", "ask", "edits", "auto"]; // each allows more than the ones before it
+
+/** Modes in which it does something without asking, and what is said before it may. */
+const WIDER: Readonly<Record<string, { readonly title: string; readonly text: string; readonly yes: string }>> = {
+  edits: { title: "Edit files without asking?", text: "Files of this folder will be changed without an approval. Everything else still asks.", yes: "Mode Edits" },
+  auto: { title: "Let it work without asking?", text: "Whatever would ask is allowed by itself. What is denied stays denied.", yes: "Mode Auto" },
+};
+
 export async function change(id: string, what: SessionChange): Promise<boolean> {
-  if (what.mode === "auto") {
-    if (!may("admin")) return saySorry(new Problem(403, "forbidden_role", "Mode auto needs the role admin."));
-    const text = "Questions will be answered with yes by themselves. What is denied stays denied.";
-    if (!(await confirm("Let it work without asking?", text, "Mode auto", true))) return false;
-  }
+  if (what.mode === "auto" && !may("admin")) return saySorry(new Problem(403, "forbidden_role", "Mode auto needs the role admin."));
+  const wider = WIDER[what.mode ?? ""];
+  const before = (sessions.value.get(id)?.mode || "ask") as Mode;
+  if (wider && MODES.indexOf(what.mode!) > MODES.indexOf(before) && !(await confirm(wider.title, wider.text, wider.yes, true))) return false;
   return attempt(async () => putLines([await api.change(id, what)]));
 }
 

@@ -342,7 +342,6 @@ export interface ApprovalCardProps {
   readonly actions: Actions;
   readonly role: Role;
   readonly compact?: boolean; // in the tray: says which session, shows less
-  readonly autoFocus?: boolean;
 }
 
 export interface DiffProps {
