@@ -59,7 +59,7 @@ def test_a_friendly_sentence_is_no_advice_while_it_is_tried_again():
     """(P6)"""
     said = "The AI service is temporarily unavailable. Please try again in a moment."
     retry = TraceEvent("retry", {"error": said, "seconds": 2.0})
-    wanted = "  ↻ The AI service is temporarily unavailable; trying again in 2.0 s"
+    wanted = "  ↻ The AI service is temporarily unavailable. Retrying in 2.0 s…"
     assert trace_line(retry, PLAIN, 99) == wanted
 
 

@@ -105,7 +105,8 @@ def test_a_host_that_cannot_be_reached_is_said(bridle: Program):
     with socket.socket() as nobody:  # bound, and not listening
         nobody.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-        done = bridle.run("run", "x", "-m", "anthropic/y", "--base-url", url, BRIDLE_API_KEY="k")
+        flags = ("--base-url", url, "--retries", "0")
+        done = bridle.run("run", "x", "-m", "anthropic/y", *flags, BRIDLE_API_KEY="k")
     assert (done.returncode, done.stdout) == (1, "")
     assert "bridle: " in done.stderr and "Traceback" not in done.stderr
     assert "Check the network, the proxy settings and the base URL." in done.stderr

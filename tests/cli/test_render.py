@@ -98,9 +98,9 @@ def test_an_unknown_price_is_said_to_be_unknown(metrics: ExecutionMetrics, line:
 
 
 def test_another_try_and_another_model_are_said():
-    retry = TraceEvent("retry", {"attempt": 1, "of": 3, "seconds": 0.512, "error": "busy"})
+    retry = TraceEvent("retry", {"attempt": 2, "seconds": 0.512, "error": "busy"})
     moved = TraceEvent("fallback", {"from": "a/b", "to": "c/d", "error": "busy"})
-    assert trace_line(retry, PLAIN, 99) == "  ↻ busy; trying again in 0.5 s"
+    assert trace_line(retry, PLAIN, 99) == "  ↻ busy. Retrying in 0.5 s, attempt 2…"
     assert trace_line(moved, PLAIN, 99) == "  ↻ busy; asking c/d"
     assert trace_line(TraceEvent("parse_error", "x"), PLAIN, 99) == ""
     changed = TraceEvent("guarded_change", {"message": "the command changed .env"})

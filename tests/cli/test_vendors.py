@@ -107,7 +107,22 @@ def test_an_overloaded_model_is_tried_again_and_then_another_is_asked(bridle: Pr
     )
     assert (done.returncode, done.stdout) == (0, "I am b.\n"), done.stderr
     assert [request.body["model"] for request in requests][-1] == "b"
-    assert "trying again" in done.stderr and "asking anthropic/b" in done.stderr
+    assert "overloaded. Retrying in " in done.stderr and "asking anthropic/b" in done.stderr
+
+
+def test_what_fails_for_a_while_is_tried_again_as_long_as_wanted(bridle: Program):
+    """Before a reply and in the middle of one: the half is discarded, and every wait is shown."""
+    busy = {"error": {"status": 529, "message": "overloaded"}}
+    server = FakeAnthropic([busy, {"text": "Half a sen", "cut": True}, "A whole one."])
+    flags = ("run", "hi", "-m", "anthropic/x")
+    done, requests = against(bridle, server, *flags, ANTHROPIC_API_KEY=KEY)
+    assert (done.returncode, done.stdout, len(requests)) == (0, "A whole one.\n", 3), done.stderr
+    assert "overloaded. Retrying in " in done.stderr and ", attempt 2…" in done.stderr
+    assert "the reply above broke off and is discarded" in done.stderr
+    for flag in (("--retries", "0"), ("--retry-seconds", "0")):
+        server = FakeAnthropic([busy, "never"])
+        done, requests = against(bridle, server, *flags, *flag, ANTHROPIC_API_KEY=KEY)
+        assert (done.returncode, len(requests), "Retrying" in done.stderr) == (1, 1, False)
 
 
 def test_the_conversation_before_is_sent_along_when_it_is_taken_up_again(bridle: Program):

@@ -20,7 +20,7 @@ from bridle.events import ResponseCompleted, TextDelta, TraceEvent, UsageReporte
 from bridle.messages import Message, Text
 from bridle.promises.provider import ProviderInfo
 from bridle.providers.fallback import Fallback
-from bridle.providers.retry import Retrying
+from bridle.providers.retry import Retrying, RetryPolicy
 from bridle.stores.memory import MemoryStore
 from bridle.usage import Price, Usage
 
@@ -65,7 +65,7 @@ def test_when_the_second_fails_too_its_error_is_raised() -> None:
 
 
 def test_the_first_is_tried_again_before_the_second_is_asked() -> None:
-    first = Retrying(Rehearsed([Overloaded("1")], [Overloaded("2")]), attempts=2, base=0.001)
+    first = Retrying(Rehearsed([Overloaded("1")], [Overloaded("2")]), RetryPolicy(1, base=0.001))
     seen, error = run(Fallback(first, Second([*GOOD])))
     assert (kinds(seen), error) == (["retry", "fallback", *GOOD], None)
 

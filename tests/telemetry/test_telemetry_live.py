@@ -20,7 +20,7 @@ from bridle.engine.tracing import trace
 from bridle.events import ApprovalAsked, ChildStarted, ToolOutputDelta
 from bridle.promises.provider import ProviderInfo
 from bridle.promises.tool import ToolResult
-from bridle.providers.retry import Retrying
+from bridle.providers.retry import Retrying, RetryPolicy
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.task import TaskTool
@@ -117,7 +117,9 @@ def test_an_error_of_the_model_is_recorded_with_its_kind():
 
 def test_retries_are_counted_on_the_call_that_they_belong_to():
     collected = Collected()
-    model = Retrying(Scripted([{"error": {"status": 529}}, "fine"], info=INFO), base=0.001)
+    model = Retrying(
+        Scripted([{"error": {"status": 529}}, "fine"], info=INFO), RetryPolicy(base=0.001)
+    )
     run(one_turn(model, collected=collected))
     (chat,) = collected.named("chat tiny")
     assert (chat.attributes["bridle.retries"], chat.attributes["bridle.status"]) == (1, "ok")

@@ -18,6 +18,7 @@ from bridle.events import (
     CallIntended,
     Event,
     Reason,
+    ReplyDiscarded,
     TextDelta,
     ThinkingDelta,
     Todo,
@@ -251,6 +252,11 @@ def update_of(event: Event) -> BaseModel | None:
         case TextDelta():
             return schema.AgentMessageChunk(
                 session_update="agent_message_chunk", content=_text(event.text)
+            )
+        case ReplyDiscarded():
+            words = "\n\n[The reply above broke off and is discarded. It is asked for again.]\n\n"
+            return schema.AgentMessageChunk(
+                session_update="agent_message_chunk", content=_text(words)
             )
         case ThinkingDelta():
             return schema.AgentThoughtChunk(

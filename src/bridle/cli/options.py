@@ -21,6 +21,8 @@ _KEYS = {
     "max_tokens": "max_tokens",
     "temperature": "temperature",
     "effort": "effort",
+    "retries": "retries",
+    "retry_seconds": "retry_seconds",
     "max_steps": "limits.steps",
     "max_tool_calls": "limits.tool_calls",
     "max_seconds": "limits.seconds",
@@ -82,6 +84,12 @@ _OPTIONS = [
     click.option("--effort", metavar="LEVEL", help="How long to think, for models that can."),
     click.option("--temperature", type=float, metavar="N", help="Between 0 and 2."),
     click.option("--max-tokens", type=int, metavar="N", help="Length of one reply."),
+    click.option(
+        "--retries", type=int, metavar="N", help="Tries after a failed model request; 0: none."
+    ),
+    click.option(
+        "--retry-seconds", type=float, metavar="N", help="How long to try again. Default: 300."
+    ),
     click.option("--max-steps", type=int, metavar="N", help="Model requests in a turn."),
     click.option("--max-tool-calls", type=int, metavar="N", help="Tool calls in a turn."),
     click.option("--max-seconds", type=float, metavar="N", help="Time for a turn."),

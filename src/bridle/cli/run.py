@@ -48,7 +48,8 @@ def command(prompt: tuple[str, ...], **flags: Any) -> int:
     With --resume or --continue and no PROMPT, a turn that waits for answers goes on. A session that
     another process holds is sent the prompt, and what happens there is shown.
 
-    Exit codes: 0 done, 1 failed, 2 usage, 3 permission needed, 4 a limit reached, 130 interrupted.
+    Exit codes: 0 done, 1 failed, 2 usage, 3 permission needed, 4 a limit reached, 6 the answer cut
+    off, 130 interrupted.
     """
     text = _words(prompt, again=flags["go_on"] or flags["resume"] is not None)
     if flags["detach"]:

@@ -21,6 +21,7 @@ from bridle.events import (
     ApprovalAsked,
     Event,
     PromptReceived,
+    ReplyDiscarded,
     ResponseCompleted,
     TextDelta,
     ThinkingDelta,
@@ -94,11 +95,17 @@ class Screen:
                     self._whisper(text)
             case ResponseCompleted():
                 self._reply_over(event)
+            case ReplyDiscarded():
+                self._held = []
+                self._tell(event)
             case _:
                 if isinstance(event, TurnEnded):
                     self._write_held()
-                for line in self._lines(event):
-                    self.line(line)
+                self._tell(event)
+
+    def _tell(self, event: Event) -> None:
+        for line in self._lines(event):
+            self.line(line)
 
     def line(self, text: str) -> None:
         """A line beside the answer."""

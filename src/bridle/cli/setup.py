@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from bridle.promises.agent import BaseAgent
 
 _PROJECT_RULES = ".bridle/policy.yaml"
-_LOOP_ONLY = ("provider", "base_url", "fallback_model", "max_tokens", "temperature", "effort")
+_LOOP_ONLY = (
+    *("provider", "base_url", "fallback_model", "max_tokens", "temperature", "effort"),
+    *("retries", "retry_seconds"),
+)
 _UNHEARD = (
     "{} takes up a session that it did not carry: "
     "it knows nothing of what was said before, which the log still has"
@@ -186,6 +189,8 @@ class Setup:
         """Another model: of the same vendor with the same key, else with what fits its own."""
         same = vendor_of(name) == self.settings.vendor
         settings = load_settings({"model": name}).settings
+        retries, seconds = self.settings.retries, self.settings.retry_seconds
+        settings = replace(settings, retries=retries, retry_seconds=seconds)
         if same:
             key, url = self.settings.api_key, self.settings.base_url
             settings = replace(settings, api_key=key, base_url=url)

@@ -61,7 +61,9 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     program of an ACP agent may have. `telemetry` says whether OpenTelemetry spans are sent (None:
     where the environment says so), `telemetry_content` whether they carry what was said. `theme`
     and `notify` are the terminal's: its colours, and how it calls a person who looks elsewhere.
-    `diagnostics` are command lines that look at files which a turn has changed.
+    `diagnostics` are command lines that look at files which a turn has changed. A request to the
+    model that fails is tried again for `retry_seconds`, at most `retries` times (None: as often as
+    there is time).
     """
 
     provider: str = ""
@@ -73,6 +75,8 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     effort: str = ""
     request_timeout: Positive = 600.0
     idle_timeout: Positive = 120.0
+    retries: Annotated[int, Meta(ge=0)] | None = None
+    retry_seconds: Annotated[float, Meta(ge=0)] = 300.0
     fallback_model: str = ""
     small_model: str = ""
     agent: str = ""

@@ -157,13 +157,16 @@ class Budget:
         """Another turn on what is left: its first estimate covers the whole conversation."""
         self._context = self._reading = 0
 
-    def reserve(self, config: RequestConfig, news: int) -> RequestConfig:
+    def reserve(self, config: RequestConfig, news: int, *, again: bool = False) -> RequestConfig:
         """Room for one model call: its settings, cut to what is left. Raise `BudgetReached`.
+
+        `again`: the step has been counted, and its request is sent once more.
 
         `news` is an estimate of the tokens that are new since the last call. What the day has
         left is another matter (`hold`).
         """
-        self._take_step()
+        if not again:
+            self._take_step()
         if not self.limits.counts:
             return config
         reading = self._reading = self._context + news

@@ -15,6 +15,7 @@ from msgspec import Struct
 from bridle.errors import AgentError, BudgetReached
 from bridle.events import (
     MessageAdded,
+    ReplyDiscarded,
     TextDelta,
     ToolCallReady,
     ToolResultEvent,
@@ -32,6 +33,9 @@ log = logging.getLogger(__name__)
 class StreamCallbacks(Struct, frozen=True):
     """Who is called: for each piece of text, each call, each result; then for the end, once.
 
+    `on_reply_discarded`: a reply broke off, and what came of it since the last result counts no
+    more; it is asked for again.
+
     The end is `on_complete`, or `on_error` for a turn that ended in any other way. What they give
     back is awaited where that can be done, and is of no consequence.
     """
@@ -41,6 +45,7 @@ class StreamCallbacks(Struct, frozen=True):
     on_tool_result: Callable[[ToolOutput], Any] | None = None
     on_complete: Callable[[], Any] | None = None
     on_error: Callable[[AgentError], Any] | None = None
+    on_reply_discarded: Callable[[], Any] | None = None
 
     async def stream(self, event: Any) -> None:
         """Something was said while the turn ran."""
@@ -51,6 +56,8 @@ class StreamCallbacks(Struct, frozen=True):
             await _call(self.on_tool_call, event.call)
         elif kind is ToolResultEvent:
             await _call(self.on_tool_result, event.output)
+        elif kind is ReplyDiscarded:
+            await _call(self.on_reply_discarded)
 
     async def end(self, result: TurnResult) -> AgentError | None:
         """The turn is over: the error, where there is one. A parked turn is not over."""

@@ -31,6 +31,7 @@ from bridle.errors import (
 from bridle.events import (
     MessageAdded,
     Reason,
+    ReplyDiscarded,
     ResponseCompleted,
     Streamed,
     TextDelta,
@@ -39,7 +40,13 @@ from bridle.events import (
 )
 from bridle.messages import Message, Part, Text, ToolCall, Transcript
 from bridle.promises.codec import scrubbed
-from bridle.promises.provider import Request, RequestConfig, known_limit
+from bridle.promises.provider import (
+    Request,
+    RequestConfig,
+    Tries,
+    known_limit,
+    retry_policy_of,
+)
 from bridle.usage import Usage
 
 if TYPE_CHECKING:
@@ -90,16 +97,9 @@ async def _steps(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending:
         history = await turn.window.fit(turn.budget)
         turn.budget.go_on()  # what is measured is all of it, not only what is new
         try:
-            config = turn.budget.reserve(turn.config, turn.window.size)
-            if turn.budget.day is not None:
-                config = await turn.budget.hold(config)
+            reply, config = await _answer(turn, history)
         except BudgetReached as limit:
             return Ending("budget", limit.message, limit.hint)
-        try:
-            reply = await _answer(turn, _request(turn, history, config))
-        finally:
-            if turn.budget.day is not None:
-                await turn.budget.settle(turn.settled)
         calls = reply.message.tool_calls if reply.message is not None else ()
         if reply.stop_reason == "max_tokens":
             calls = _without_cut(turn, reply, config)
@@ -227,18 +227,37 @@ def _goes_on(turn: Turn, reply: ResponseCompleted, cuts: int) -> bool:
     return True
 
 
-async def _answer(turn: Turn, request: Request) -> ResponseCompleted:
-    """A reply. A provider that finds the conversation too long is asked again with less of it."""
+async def _answer(turn: Turn, history: Transcript) -> tuple[ResponseCompleted, RequestConfig]:
+    """A reply, and the settings that it was asked for with. Raise `BudgetReached`.
+
+    A provider that finds the conversation too long is asked again with less of it; one whose reply
+    breaks off is asked again as its policy says.
+    """
+    policy = retry_policy_of(turn.provider)
+    tries = None if policy is None else policy.begin()
+    again = False
     while True:
+        config = turn.budget.reserve(turn.config, turn.window.size, again=again)
+        if turn.budget.day is not None:
+            config = await turn.budget.hold(config)
         try:
-            return await _ask(turn, request)
+            reply = await _ask(turn, _request(turn, history, config), tries)
         except ContextTooLong as refused:
             history = await turn.window.give_way(turn.budget, refused)
-        request = replace(request, messages=history)
+        else:
+            if reply is not None:
+                return reply, config
+        finally:
+            if turn.budget.day is not None:
+                await turn.budget.settle(turn.settled)
+        again = True
 
 
-async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
-    """One request. Every event is said aloud as it comes; the reply is returned."""
+async def _ask(turn: Turn, request: Request, tries: Tries | None) -> ResponseCompleted | None:
+    """One request. Every event is said aloud as it comes; the reply is returned.
+
+    None: the reply broke off, was discarded, and it is time to ask again.
+    """
     heard = _Heard()
     try:
         reply = await _listen(turn, request, heard)
@@ -248,8 +267,15 @@ async def _ask(turn: Turn, request: Request) -> ResponseCompleted:
             turn.emit(ResponseCompleted("interrupted", Message("assistant", (Text(text),))))
         raise
     except AgentError as error:
-        _failed(turn, error, heard.so_far(), _cut(turn, request, heard))
-        raise
+        used, guess = heard.so_far(), _cut(turn, request, heard)
+        if not heard.began or tries is None or (retry := tries.after(error)) is None:
+            _failed(turn, error, used, guess)
+            raise
+        _report(turn, used, guess)
+        turn.emit(ReplyDiscarded(error.message))
+        turn.emit(retry.trace)
+        await retry.wait()
+        return None
     except Exception as broken:  # somebody's provider raised what it should not
         typed = ProviderError(f"the provider broke: {broken!r}", broken)
         _failed(turn, typed, heard.so_far(), _cut(turn, request, heard))

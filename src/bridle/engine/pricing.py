@@ -64,6 +64,11 @@ class Heard:
         return self.usage
 
     @property
+    def began(self) -> bool:
+        """Has the model begun to speak?"""
+        return self._began
+
+    @property
     def written(self) -> int:
         """About how many tokens have come."""
         return self._size // _BYTES

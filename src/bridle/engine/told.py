@@ -27,6 +27,7 @@ from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallIntended,
+    ReplyDiscarded,
     ResponseCompleted,
     TextDelta,
     ThinkingDelta,
@@ -169,6 +170,10 @@ class Ear:
         name = _STREAMED.get(type(event))
         return () if name is None else (self._agent(name, self._draft, record),)
 
+    def _discarded(self, record: Record, event: ReplyDiscarded) -> tuple[Told, ...]:
+        draft, self._draft = self._draft, ""
+        return (self._agent("reply_discarded", draft, record),)
+
     def _used(self, record: Record, event: UsageReported) -> tuple[Told, ...]:
         if event.purpose != "turn":  # a title, a summary: no message of the conversation
             return (self._agent("usage", "", record),)
@@ -229,6 +234,7 @@ _NAMES: dict[type, Callable[[Ear, Record, Any], tuple[Told, ...]]] = {
     ToolCallStarted: Ear._streamed,
     ToolCallArgsDelta: Ear._streamed,
     ToolCallReady: Ear._streamed,
+    ReplyDiscarded: Ear._discarded,
     UsageReported: Ear._used,
     ResponseCompleted: Ear._whole,
     CallIntended: Ear._begun,

@@ -69,6 +69,15 @@ class ToolOutputDelta(Streamed, frozen=True):
     text: str
 
 
+class ReplyDiscarded(Streamed, frozen=True):
+    """A reply broke off before any of its calls ran; what came of it counts no more.
+
+    The model is asked again, and a new reply follows.
+    """
+
+    reason: str = ""
+
+
 class TraceEvent(Streamed, frozen=True):
     """Something for those who look closely: an unknown event, a parse_error, an error."""
 

@@ -1,12 +1,12 @@
 """The promise every model API's adapter keeps, and what goes in and comes out."""
 
-from collections.abc import AsyncGenerator, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from bridle.errors import StreamCutShort
-from bridle.events import ModelEvent, ResponseCompleted, StopReason
+from bridle.errors import AgentError, StreamCutShort
+from bridle.events import ModelEvent, ResponseCompleted, StopReason, TraceEvent
 from bridle.messages import Message, ToolCall
 from bridle.usage import Price, Usage
 
@@ -98,8 +98,40 @@ def known_limit(config: RequestConfig, info: ProviderInfo) -> int:
     return reply_limit(config, info) if config.max_tokens or info.max_output else 0
 
 
+class Retry(NamedTuple):
+    """Another try of a request that failed: what is said of it, and how long it is waited for."""
+
+    trace: TraceEvent
+    seconds: float
+    pause: Callable[[float], Awaitable[object]]
+
+    async def wait(self) -> None:
+        """Wait until its time has come."""
+        await self.pause(self.seconds)
+
+
+class Tries(Protocol):
+    """The tries of one request."""
+
+    def after(self, error: AgentError) -> Retry | None:
+        """How to go on after this failure; None: there are no more tries."""
+        ...
+
+
+class RetryPolicy(Protocol):
+    """How often, and how long, a failed request is tried again."""
+
+    def begin(self) -> Tries: ...
+
+
+def retry_policy_of(provider: "Provider") -> RetryPolicy | None:
+    """The policy of a provider that has one: whoever reads a reply that broke off goes by it."""
+    found: RetryPolicy | None = getattr(provider, "retry_policy", None)
+    return found
+
+
 class Provider(Protocol):
-    """An adapter to a model API."""
+    """An adapter to a model API. One that tries again has a `retry_policy`."""
 
     @property
     def info(self) -> ProviderInfo: ...

@@ -11,16 +11,20 @@ from msgspec.structs import replace
 
 from bridle.errors import AgentError, Overloaded, RateLimited, Unreachable
 from bridle.events import TraceEvent, UsageReported
-from bridle.promises.provider import Provider, ProviderInfo, Request
+from bridle.promises.provider import Provider, ProviderInfo, Request, Retry, retry_policy_of
 from bridle.providers.opening import Detour, Opening, Stream
+from bridle.providers.retry import Retrying, RetryPolicy
+
+_TRIES = 2  # of the first, beyond the one that failed, unless somebody has said how many
 
 
 class Fallback:
     """A provider made of two. What is known of it is known of the first."""
 
     def __init__(self, first: Provider, second: Provider) -> None:
-        self.first = first
+        self.first = _brief(first)
         self.second = second
+        self.retry_policy = retry_policy_of(first)
 
     def __repr__(self) -> str:
         return f"Fallback({self.first!r}, {self.second!r})"
@@ -69,10 +73,23 @@ class _Fall(Opening):
         if self._fallen or not isinstance(error, Overloaded | RateLimited | Unreachable):
             return None
         self._fallen = True
-        return Detour(self._fallback._told(error), 0.0, self._second)
+        return Detour(Retry(self._fallback._told(error), 0.0, _at_once), self._second)
 
     def _second(self) -> Stream:
         return _priced(self._fallback.second, self._request)
+
+
+def _brief(first: Provider) -> Provider:
+    """The first, tried again no more often than is worth a moment: the second is there."""
+    if not isinstance(first, Retrying):
+        return first
+    policy = first.retry_policy
+    retries = _TRIES if policy.retries is None else policy.retries
+    return Retrying(first.provider, RetryPolicy(retries, policy.seconds, base=policy.base))
+
+
+async def _at_once(seconds: float) -> None:
+    """There is nothing to wait for."""
 
 
 async def _priced(second: Provider, request: Request) -> Stream:

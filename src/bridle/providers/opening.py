@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from bridle.errors import AgentError
 from bridle.events import ModelEvent, TraceEvent, UsageReported
+from bridle.promises.provider import Retry
 
 Stream = AsyncGenerator[ModelEvent, None]
 Begin = Callable[[], Stream]
@@ -19,8 +20,7 @@ _QUIET = frozenset({TraceEvent, UsageReported})  # these carry nothing of the re
 class Detour(NamedTuple):
     """What to do about a failure: say so, wait, begin anew."""
 
-    trace: TraceEvent
-    seconds: float
+    retry: Retry
     begin: Begin
 
 
@@ -41,6 +41,9 @@ class Opening(AsyncGenerator[ModelEvent, None]):
         """How to go on after this failure; None: it is raised."""
         raise NotImplementedError
 
+    def heard(self, event: ModelEvent) -> None:
+        """An event came, at most one of them of the reply itself."""
+
     def __anext__(self) -> Any:
         # Hands out the provider's own awaitable, so a delta costs one plain call more.
         return self._next()
@@ -54,16 +57,14 @@ class Opening(AsyncGenerator[ModelEvent, None]):
             self._detour = self.mend(error)
             if self._detour is None:
                 raise
-            return self._detour.trace
+            return self._detour.retry.trace
+        self.heard(event)
         if type(event) not in _QUIET:
             self._next = self._events.__anext__
         return event
 
     async def _begin_anew(self, detour: Detour) -> None:
-        from asyncio import sleep
-
-        if detour.seconds > 0:
-            await sleep(detour.seconds)
+        await detour.retry.wait()
         self._detour = None
         self._events = detour.begin()
 

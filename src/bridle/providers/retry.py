@@ -1,39 +1,131 @@
 """Retrying: the same provider, asked again when another try may work.
 
-Only before the first delta: nobody sees a sentence twice. Knows errors by their `retryable` and
-`retry_after`, and no vendor.
+`Retrying` asks again by itself only before the first delta, so that nobody sees a sentence twice.
+A reply that broke off later is for its reader to discard and to ask for again: its `retry_policy`
+says how long. Knows errors by their `retryable` and `retry_after`, and no vendor.
 """
 
-from bridle.errors import AgentError
-from bridle.events import TraceEvent
-from bridle.promises.provider import Provider, ProviderInfo, Request
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
+from bridle.errors import AgentError, Unreachable
+from bridle.events import ModelEvent, TraceEvent
+from bridle.promises.provider import Provider, ProviderInfo, Request, Retry
 from bridle.providers.opening import Detour, Opening, Stream
 
+SECONDS = 300.0  # how long a failed request is tried again
+NEVER_REACHED = 10.0  # ... if no connection was ever made: its address may be wrong
+Pause = Callable[[float], Awaitable[object]]
 
-class Retrying:
-    """A provider that waits and asks again: each wait up to twice the one before, with jitter.
 
-    A vendor's `retry_after` is honoured; where it asks for more than `patience` seconds the error
-    is raised at once, so that a person can decide.
+class RetryPolicy:
+    """How often, and how long, a failed request is tried again.
+
+    Each wait is up to twice the one before, with jitter, and at most `longest` seconds. What a
+    vendor asks for (`retry_after`) is honoured; if it is more than is left, the error is raised at
+    once, so that a person can decide. `retries` None is as often as `seconds` allow. `pause` and
+    `clock` are there for tests.
     """
 
     def __init__(
         self,
-        provider: Provider,
+        retries: int | None = None,
+        seconds: float = SECONDS,
         *,
-        attempts: int = 3,
         base: float = 0.5,
-        longest: float = 8.0,
-        patience: float = 120.0,
+        longest: float = 30.0,
+        pause: Pause | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
-        self.provider = provider
-        self.attempts = attempts
+        self.retries = retries
+        self.seconds = seconds
         self.base = base
         self.longest = longest
-        self.patience = patience
+        self.clock = clock
+        self.answered = False  # has the server answered in this process?
+        self._pause = pause
+
+    def begin(self) -> "Tries":
+        """The tries of one request."""
+        return Tries(self)
+
+    async def pause(self, seconds: float) -> None:
+        """Wait until the next try."""
+        if self._pause is not None:
+            await self._pause(seconds)
+        elif seconds > 0:
+            from asyncio import sleep
+
+            await sleep(seconds)
+
+    def wait(self, failures: int, waited: float, error: AgentError) -> float | None:
+        """Seconds until the next try; None: there is none."""
+        from random import uniform
+
+        if not error.retryable or (self.retries is not None and failures > self.retries):
+            return None
+        most = self.seconds
+        if isinstance(error, Unreachable) and not self.answered:
+            most = min(most, NEVER_REACHED)
+        left = most - waited
+        if left <= 0:
+            return None
+        if (asked := error.retry_after) is not None:
+            return None if asked > left else asked * uniform(1.0, 1.1)
+        longest = min(self.longest, self.base * 2.0 ** min(failures - 1, 30))
+        return min(uniform(longest / 2, longest), left)
+
+
+class Tries:
+    """How often one request has failed, and since when."""
+
+    __slots__ = ("_failures", "_policy", "_since")
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
+        self._failures = 0
+        self._since = 0.0
+
+    def after(self, error: AgentError) -> Retry | None:
+        """How to go on after this failure; None: it is raised, and its hint says what was done."""
+        policy, now = self._policy, self._policy.clock()
+        if not isinstance(error, Unreachable):
+            policy.answered = True
+        if not self._failures:
+            self._since = now
+        self._failures += 1
+        waited = now - self._since
+        seconds = policy.wait(self._failures, waited, error)
+        if seconds is not None:
+            return Retry(self._trace(error, seconds), seconds, policy.pause)
+        if error.retryable and error.retry_after is not None and policy.retries != 0:
+            asked = f"The server asks to wait {_spoken(error.retry_after)}."
+            error.hint = f"{asked} {error.hint}".rstrip()
+        elif error.retryable and self._failures > 1:
+            tried = f"It was tried {self._failures} times in {_spoken(waited)}."
+            error.hint = f"{tried} {error.hint}".rstrip()
+        return None
+
+    def _trace(self, error: AgentError, seconds: float) -> TraceEvent:
+        detail = {
+            "attempt": self._failures + 1,
+            "seconds": round(seconds, 3),
+            "error": error.message,
+            "kind": error.kind,
+            "status": error.status,
+        }
+        return TraceEvent("retry", detail)
+
+
+class Retrying:
+    """A provider that waits and asks again, as its policy says."""
+
+    def __init__(self, provider: Provider, policy: RetryPolicy | None = None) -> None:
+        self.provider = provider
+        self.retry_policy = policy or RetryPolicy()
 
     def __repr__(self) -> str:
-        return f"Retrying({self.provider!r}, attempts={self.attempts})"
+        return f"Retrying({self.provider!r})"
 
     @property
     def info(self) -> ProviderInfo:
@@ -44,61 +136,42 @@ class Retrying:
         """The provider's events; a `retry` trace before each wait."""
         return _Attempts(self, request)
 
-    def _wait(self, failures: int, asked: float | None) -> float | None:
-        """Seconds until the next attempt; None: longer than anybody should wait unasked."""
-        from random import uniform
-
-        if asked is not None:
-            return None if asked > self.patience else asked * uniform(1.0, 1.1)
-        longest = min(self.longest, self.base * 2.0 ** (failures - 1))
-        return uniform(longest / 2, longest)
-
-    def _told(self, error: AgentError, failures: int, seconds: float) -> TraceEvent:
-        detail = {
-            "attempt": failures,
-            "of": self.attempts,
-            "seconds": round(seconds, 3),
-            "error": error.message,
-            "kind": error.kind,
-            "status": error.status,
-        }
-        return TraceEvent("retry", detail)
-
     async def close(self) -> None:
         """Close the provider inside."""
         await self.provider.close()
 
 
 class _Attempts(Opening):
-    """One request, and how often it failed."""
+    """One request, and its tries."""
 
-    __slots__ = ("_failures", "_request", "_retrying")
+    __slots__ = ("_request", "_retrying", "_tries")
 
     def __init__(self, retrying: Retrying, request: Request) -> None:
         super().__init__(retrying.provider.stream(request))
         self._retrying = retrying
         self._request = request
-        self._failures = 0
+        self._tries: Tries | None = None
+
+    def heard(self, event: ModelEvent) -> None:
+        """The server has answered."""
+        self._retrying.retry_policy.answered = True
 
     def mend(self, error: AgentError) -> Detour | None:
-        """Wait and ask again, where another try may work."""
-        self._failures += 1
-        retrying, failures = self._retrying, self._failures
-        if not error.retryable or failures >= retrying.attempts:
-            return None
-        seconds = retrying._wait(failures, error.retry_after)
-        if seconds is None:
-            error.hint = f"The server asks to wait {_spoken(error.retry_after)}. {error.hint}"
-            return None
-        return Detour(retrying._told(error, failures, seconds), seconds, self._begin)
+        """Wait and ask again, if another try may work."""
+        if self._tries is None:
+            self._tries = self._retrying.retry_policy.begin()
+        retry = self._tries.after(error)
+        return None if retry is None else Detour(retry, self._begin)
 
     def _begin(self) -> Stream:
         return self._retrying.provider.stream(self._request)
 
 
-def _spoken(seconds: float | None) -> str:
-    """A long wait as a person says it."""
-    minutes = round((seconds or 0) / 60)
+def _spoken(seconds: float) -> str:
+    """A wait as a person says it."""
+    if seconds < 100:
+        return f"{round(seconds)} seconds"
+    minutes = round(seconds / 60)
     if minutes < 120:
         return f"{minutes} minutes"
     return f"{minutes // 60} hours and {minutes % 60} minutes"

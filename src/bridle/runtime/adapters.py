@@ -31,14 +31,15 @@ _USUAL = {**LOCAL, **REMOTE}
 class ProviderOptions(TypedDict, total=False):
     """What else can be said of a provider.
 
-    `retries`: how often a request is tried again before its first delta (0: never). `sdk`: use the
-    vendor's own SDK as the transport: True, or an async client of your own, which signs in by
-    itself and needs no key here (Bedrock, Vertex, Azure). `calls_in_text`: take a call
-    that a model wrote as JSON text for a call (the default for local servers). `price`: what the
-    model costs, where the catalogue does not know it.
+    `retries`: how often a failed request is tried again (0: never; None: as often as there is
+    time), `retry_seconds`: for how long (300). `sdk`: use the vendor's own SDK as the transport:
+    True, or an async client of your own, which signs in by itself and needs no key here (Bedrock,
+    Vertex, Azure). `calls_in_text`: take a call that a model wrote as JSON text for a call (the
+    default for local servers). `price`: what the model costs, where the catalogue does not know it.
     """
 
-    retries: int
+    retries: int | None
+    retry_seconds: float
     connect_timeout: float
     idle_timeout: float
     request_timeout: float | None
@@ -226,10 +227,12 @@ def _sdk_transport(wanted: _Wanted) -> "Transport":
 
 
 def _retrying(made: Provider, wanted: _Wanted) -> Provider:
-    from bridle.providers.retry import Retrying
+    from bridle.providers.retry import SECONDS, Retrying, RetryPolicy
 
-    retries = wanted.options.get("retries", 2)
-    return Retrying(made, attempts=retries + 1) if retries else made
+    retries, seconds = wanted.options.get("retries"), wanted.options.get("retry_seconds", SECONDS)
+    if retries == 0 or seconds == 0:
+        return made
+    return Retrying(made, RetryPolicy(retries, seconds))
 
 
 def _is_local(url: str) -> bool:

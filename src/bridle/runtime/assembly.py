@@ -43,6 +43,9 @@ class EngineOptions(TypedDict, total=False):
     `approver` answers the gate's questions; without one they are denied, or wait for
     `session.answer` with on_ask="wait"; with "park" the turn rests in the log until then. `small`
     is a cheap model for titles and summaries, `fallback` is asked when the first is overloaded.
+    A request that fails is tried again for `retry_seconds` (300; 0: not at all), at most `retries`
+    times (None: as often as there is time); a provider of your own is tried again only if one of
+    them is given.
     `state` is the folder of the sessions, `day` who keeps the account for the limits of a day.
     `redact` are regular expressions of what nobody is to read; `redact_tokens=False` lets pass
     what looks like a token of a well-known service. Known keys never pass.
@@ -89,6 +92,8 @@ class EngineOptions(TypedDict, total=False):
     deps: Any
     small: Provider | str
     fallback: Provider | str
+    retries: int | None
+    retry_seconds: float
     state: str | os.PathLike[str]
     durability: Durability
     day: Day
@@ -285,7 +290,8 @@ def _model(
 ) -> Provider:
     """The model's side; where another agent carries the turns it is left out, unless named."""
     if agent is None or provider is not None:
-        return _with_fallback(_resolved(provider), options.get("fallback"))
+        found = _with_retries(_resolved(provider), options)
+        return _with_fallback(found, options.get("fallback"))
     from bridle.engine.no_model import NoModel
 
     return NoModel(agent)
@@ -318,6 +324,19 @@ def _resolved(provider: Provider | str | None) -> Provider:
     from bridle.runtime.choosing import find_provider
 
     return find_provider(load_settings({}, os.environ).settings).provider()
+
+
+def _with_retries(found: Provider, options: EngineOptions) -> Provider:
+    """The provider with the retries that were asked for here; else it keeps its own."""
+    if not ("retries" in options or "retry_seconds" in options):
+        return found
+    from bridle.providers.retry import SECONDS, Retrying, RetryPolicy
+
+    inner = found.provider if isinstance(found, Retrying) else found
+    retries, seconds = options.get("retries"), options.get("retry_seconds", SECONDS)
+    if retries == 0 or seconds == 0:
+        return inner
+    return Retrying(inner, RetryPolicy(retries, seconds))
 
 
 def _with_fallback(first: Provider, second: Provider | str | None) -> Provider:

@@ -45,6 +45,8 @@ class Choice(Struct, frozen=True):
             base_url=self.base_url or settings.base_url or None,
             idle_timeout=settings.idle_timeout,
             request_timeout=settings.request_timeout,
+            retries=settings.retries,
+            retry_seconds=settings.retry_seconds,
         )
 
 

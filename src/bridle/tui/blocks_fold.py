@@ -18,6 +18,7 @@ from bridle.events import (
     ModeChanged,
     PromptReceived,
     PromptWithdrawn,
+    ReplyDiscarded,
     ResponseCompleted,
     Rewound,
     TextDelta,
@@ -65,6 +66,7 @@ class Fold:
             MessageAdded: self._entered,
             UsageReported: self._used,
             TodosChanged: self._todos,
+            ReplyDiscarded: self._discarded,
             TurnEnded: self._ended,
             FilesChanged: self._files,
             AgentActivity: self._doing,
@@ -174,6 +176,11 @@ class Fold:
             known = self._reply.known(one.id)  # of one that came whole nothing was heard before
             if known is not None and known[1].is_open:
                 self.state.calls[one.id] = known[1]
+
+    def _discarded(self, event: ReplyDiscarded, record: Record) -> None:
+        self._reply.discard()
+        self._calls.settle()
+        self._rest(event)
 
     def _used(self, event: UsageReported, record: Record) -> None:
         state = self.state

@@ -18,6 +18,7 @@ from bridle.events import (
     ModeChanged,
     PromptWithdrawn,
     Repaired,
+    ReplyDiscarded,
     Rewound,
     TraceEvent,
     TurnParked,
@@ -87,6 +88,9 @@ def _done_by_hand(event: Event, by: str) -> Notice | None:
             return Notice(f"a record of a kind that this version does not know: {kind}")
         case TraceEvent():
             return _trace(event)
+        case ReplyDiscarded(reason=reason):
+            why = f": {reason}" if reason else ""
+            return Notice(f"the reply above broke off and is discarded{why}", "✗", "warn")
         case _:
             return None
 
@@ -121,9 +125,10 @@ def _trace(event: TraceEvent) -> Notice | None:
     detail: dict[str, Any] = event.detail if isinstance(event.detail, dict) else {}
     why = str(detail.get("error", "")).partition(". ")[0].removesuffix(".")
     if event.kind == "retry":
-        seconds = detail.get("seconds")
-        wait = f" in {seconds:.1f} s" if isinstance(seconds, int | float) else ""
-        return Notice(f"{why}; trying again{wait}", "↻", "warn")
+        seconds, attempt = detail.get("seconds"), detail.get("attempt")
+        wait = f" in {seconds_words(seconds)}" if isinstance(seconds, int | float) else ""
+        which = f", attempt {attempt}" if isinstance(attempt, int) else ""
+        return Notice(f"{f'{why}. ' if why else ''}Retrying{wait}{which}…", "↻", "warn")
     if event.kind == "fallback":
         return Notice(f"{why}; asking {detail.get('to', 'another model')}", "↻", "warn")
     if event.kind == "hook":
@@ -133,6 +138,11 @@ def _trace(event: TraceEvent) -> Notice | None:
     if event.kind in _TOLD and detail.get("message"):
         return Notice(str(detail["message"]), "!", "warn")
     return None
+
+
+def seconds_words(seconds: float) -> str:
+    """A wait, as short as it can be said."""
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
 
 
 def _hook(detail: dict[str, Any]) -> Notice | None:

@@ -81,6 +81,11 @@ class Reply:
             self._reconcile(event.message)
         self._said, self._thought = [], []
 
+    def discard(self) -> None:
+        """The reply broke off: what stands there is nothing that the next one goes on with."""
+        self.pause()
+        self._said, self._thought, self._calls = [], [], {}
+
     def _reconcile(self, message: Message) -> None:
         texts = [
             part.text for part in message.parts if isinstance(part, Text) and part.text.strip()

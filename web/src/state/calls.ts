@@ -175,7 +175,7 @@ function ended(call: Call, ok: boolean, text: string): CallStatus {
   if (ok) return "done";
   if (call.approval?.state === "denied" || call.approval?.state === "expired" || call.status === "denied") return "denied";
   if (text.startsWith("no result was recorded")) return "unknown";
-  if (text.startsWith("not run")) return "skipped";
+  if (/^not run/i.test(text)) return "skipped";
   return call.startedAt || !/^denied|not allowed|refused/i.test(text) ? "failed" : "denied";
 }
 

@@ -288,6 +288,11 @@ const STREAMED: Readonly<Record<string, Apply>> = {
   ToolCallReady: calls.ready,
   ToolOutputDelta: calls.spoke,
   ResponseCompleted: interrupted,
+  ReplyDiscarded: (draft, record) => {
+    interrupted(draft);
+    calls.closeCalls(draft);
+    notices.discarded(draft, record);
+  },
   AgentActivity: (draft, record) => {
     draft.activity = words(record.data["description"]) || words(record.data["toolName"]);
   },

@@ -111,7 +111,6 @@ export function repaired(draft: Draft, record: LogRecord): void {
 
 /** Only what a person may want to know without looking for it. */
 const TOLD: Readonly<Record<string, string>> = {
-  retry: "The model's service did not answer; it is tried again.",
   fallback: "Another model goes on.",
   shortening: "The conversation is being shortened.",
   not_stopped: "The agent did not stop when it was told to.",
@@ -125,9 +124,28 @@ const TOLD: Readonly<Record<string, string>> = {
 export function traced(draft: Draft, record: LogRecord): void {
   const kind = words(record.data["kind"]);
   const detail: Fields = fields(record.data["detail"]);
+  if (kind === "retry") {
+    notice(draft, record, "trace", retryText(detail), { tone: "warn", hint: "Stop ends it." });
+    return;
+  }
   const said = words(detail["message"]) || words(detail["why"]);
   const text = TOLD[kind];
-  if (text) notice(draft, record, "trace", said && kind !== "retry" ? `${text} ${said}` : text, { hint: kind === "retry" ? said : "" });
+  if (text) notice(draft, record, "trace", said ? `${text} ${said}` : text);
+}
+
+function retryText(detail: Fields): string {
+  const why = words(detail["error"]).split(". ", 1)[0]!.replace(/\.$/, "");
+  const seconds = count(detail["seconds"]);
+  const wait = `Retrying in ${seconds < 10 ? Math.round(seconds * 10) / 10 : Math.round(seconds)} s`;
+  const attempt = count(detail["attempt"]);
+  return `${why ? `${why}. ` : ""}${wait}${attempt ? `, attempt ${attempt}` : ""}…`;
+}
+
+/** What came of a reply that broke off counts no more; the model is asked again. */
+export function discarded(draft: Draft, record: LogRecord): void {
+  const reason = words(record.data["reason"]);
+  const text = `The reply above broke off and is discarded${reason ? `: ${reason}` : ""}.`;
+  notice(draft, record, "trace", text, { tone: "warn", hint: "The model is asked again." });
 }
 
 /** Who did it, where that is not the owner: who reads this may be anybody. */

@@ -13,6 +13,7 @@ from bridle.agents.acp_map import update_of
 from bridle.events import (
     Event,
     MessageAdded,
+    ReplyDiscarded,
     ResponseCompleted,
     Rewound,
     TextDelta,
@@ -40,6 +41,8 @@ class Past:
             case MessageAdded(message=message, by=by):
                 if by != "bridle":  # then the model was asked to go on with a reply
                     self.messages.append(message)
+            case ReplyDiscarded():
+                self._writing.clear()
             case ResponseCompleted(message=message):
                 self._writing.clear()
                 if message is not None:

@@ -19,6 +19,7 @@ from bridle.events import (
     Event,
     FilesChanged,
     ModeChanged,
+    ReplyDiscarded,
     ResponseCompleted,
     TextDelta,
     ThinkingDelta,
@@ -65,6 +66,9 @@ class Told:
                 return [*self._say_no_more(), *self._thought_of(text, name)]
             case ToolCallStarted() | ToolCallArgsDelta() | ToolCallReady():
                 return self._call(event)
+            case ReplyDiscarded(reason=reason):  # what was said of it is ended; another follows
+                ends, self._parent, self._spoke = self.close(), "", False
+                return [*ends, core.CustomEvent(name="reply_discarded", value={"reason": reason})]
             case ResponseCompleted(message=message):
                 return self._replied(message, name)
             case ToolResultEvent(output=output):
