@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.usage import ExecutionMetrics, Price, Usage
+from bridle.usage import ExecutionMetrics, Price, Usage, format_cost
 
 
 def test_vendors_that_count_the_cache_in_and_those_that_do_not_mean_the_same():
@@ -52,3 +52,40 @@ def test_sums_and_differences_fit(first, second):
     assert now.total_tokens == now.total_input_tokens + now.total_output_tokens
     newest = [usage for usage, _ in [*first, *second]][-1:]
     assert now.context_tokens == (newest[0].context_tokens if newest else 0)
+
+
+@pytest.mark.parametrize(
+    ("cost", "words"),
+    [
+        (None, "cost unknown"),
+        (0, "$0.00"),
+        (1e-6, "under $0.0001"),
+        (0.0001, "$0.0001"),
+        (0.00031, "$0.00031"),
+        (0.0042, "$0.0042"),
+        (0.00999, "$0.01"),
+        (0.0123, "$0.012"),
+        (0.05, "$0.05"),
+        (0.0996, "$0.10"),
+        (0.14, "$0.14"),
+        (0.5, "$0.50"),
+        (12.346, "$12.35"),
+        (1234.5, "$1,234.50"),
+    ],
+)
+def test_money_is_written_in_one_way(cost, words):
+    assert format_cost(cost) == words
+
+
+def test_what_has_no_known_price_is_said_and_never_shown_as_nothing():
+    assert format_cost(0.0, unpriced=1) == "cost unknown"
+    assert format_cost(0.5, unpriced=1) == "$0.50 + unknown"
+
+
+@given(st.floats(0, 1e6))
+def test_an_amount_of_money_is_never_off_by_more_than_half_of_what_is_shown(cost):
+    text = format_cost(cost)
+    if not text.startswith("under"):
+        shown = float(text.removeprefix("$").replace(",", ""))
+        assert abs(shown - cost) <= max(0.005, cost * 0.05) + 1e-9
+        assert len(text.partition(".")[2]) >= 2

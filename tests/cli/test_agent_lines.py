@@ -96,6 +96,6 @@ def test_the_steps_of_an_agent_are_its_replies_and_the_cost_is_what_it_said():
             assert steps.count == 2
             steps.clear()
             assert steps.count == 0
-    wanted = "2 steps · 1,000 tokens in · 42 out · $0.5000"
+    wanted = "2 steps · 1,000 tokens in · 42 out · $0.50"
     assert [line for line in lines if "steps" in line] == [f"  {wanted} · #6", f"  {wanted} · #12"]
     assert list(story.total())[-1] == "in all  4 steps · 2,000 tokens in · 84 out · $1.00"

@@ -37,7 +37,7 @@ def test_a_task_is_a_line_when_it_begins_and_one_when_it_ends():
     for event, line in (
         (begun, "  ▸ task count the \\x1b[31mtests (session s2)"),
         (other, f"  ▸ task {'x' * 59}… by claude-code (session s2)"),
-        (ChildEnded("1", "s2", "done", used), "  ✓ task done · $0.0120 (session s2)"),
+        (ChildEnded("1", "s2", "done", used), "  ✓ task done · $0.012 (session s2)"),
         (ChildEnded("1", "s2", "budget"), "  ✗ task budget · $0.00 (session s2)"),
         (ChildOf("s1", "1"), "  ↳ a task of session s1"),
     ):

@@ -28,7 +28,7 @@ def test_what_a_repaired_answer_cost_is_counted_with_it(bridle: Program, second:
     model = bridle.script(reply("five"), reply(second), **PRICE)
     done = bridle.run("run", "how many?", "-m", model, *schema_of(bridle))
     assert done.returncode == code
-    assert "2 steps · 200 tokens in · 20 out · $0.2200" in done.stderr
+    assert "2 steps · 200 tokens in · 20 out · $0.22" in done.stderr
     assert done.stderr.count("steps ·") == 1
 
 
@@ -37,7 +37,7 @@ def test_what_a_repaired_answer_cost_is_counted_with_it(bridle: Program, second:
     [
         (["--max-steps", "1"], "the limit of 1 steps is reached"),
         (["--max-tokens-total", "9000"], "the limit of 9000 tokens leaves no room"),
-        (["--max-cost", "9"], "the limit of $9 leaves no room"),
+        (["--max-cost", "9"], "the limit of $9.00 leaves no room"),
     ],
 )
 def test_a_repair_gets_what_the_limits_leave(bridle: Program, flags: list[str], said: str):

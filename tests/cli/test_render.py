@@ -80,7 +80,7 @@ def test_a_result_is_the_line_that_says_most(output: ToolOutput, line: str):
 @pytest.mark.parametrize(
     ("metrics", "line"),
     [
-        (ExecutionMetrics(1200, 30, 1, cost=0.0312), "1 step · 1,200 tokens in · 30 out · $0.0312"),
+        (ExecutionMetrics(1200, 30, 1, cost=0.0312), "1 step · 1,200 tokens in · 30 out · $0.031"),
         (
             ExecutionMetrics(10, 3, 2, 4, tool_calls=1, cost=12.5),
             "2 steps · 1 call · 10 tokens in · 4 cached · 3 out · $12.50",
@@ -88,7 +88,7 @@ def test_a_result_is_the_line_that_says_most(output: ToolOutput, line: str):
         (ExecutionMetrics(10, 3, 2, unpriced=2), "2 steps · 10 tokens in · 3 out · cost unknown"),
         (
             ExecutionMetrics(10, 3, 2, cost=0.5, unpriced=1),
-            "2 steps · 10 tokens in · 3 out · $0.5000 and an unknown part",
+            "2 steps · 10 tokens in · 3 out · $0.50 + unknown",
         ),
         (ExecutionMetrics(10, 3, 1), "1 step · 10 tokens in · 3 out · $0.00"),
     ],

@@ -106,7 +106,7 @@ def test_rules_and_grants_are_told(bridle: Program):
 
 def test_a_lower_budget_holds_and_a_higher_one_is_refused(bridle: Program):
     said = told(bridle, "go", "/budget 2.50", "/budget 3", "/budget x", "/theme x", "/theme plain")
-    assert "of $2.50" in said
+    assert "at most $2.50" in said
     assert "can only become narrower" in said
     assert "/budget takes a sum of money, and not x" in said
     assert "there is no theme x" in said and "no colours" in said

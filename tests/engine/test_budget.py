@@ -80,7 +80,7 @@ def test_money():
     limits = Limits(money=0.013)
     model, result, _ = run(limited(script, limits, PRICED))
     assert result.reason == "budget"
-    said = "the limit of $0.013 leaves no room for another step: $0.0120 are spent"
+    said = "the limit of $0.013 leaves no room for another step: $0.012 are spent"
     assert result.detail == said
     assert result.metrics.cost <= 0.013
     assert len(model.requests) == 2
@@ -90,7 +90,7 @@ def test_money_without_a_price_is_refused_with_what_to_do():
     info = ProviderInfo("scripted", "unheard-of")
     model, result, _ = run(limited(["ok"], Limits(money=1.0), info))
     assert result.reason == "budget"
-    said = "the price of unheard-of is unknown, so a limit of $1 cannot be kept"
+    said = "the price of unheard-of is unknown, so a limit of $1.00 cannot be kept"
     assert result.detail == said
     assert model.requests == []
 

@@ -143,7 +143,7 @@ def test_arguments_bound_a_child_and_how_it_ended_is_told():
     assert run(story(max_steps=2)) == (True, ended, 2)
     failed, text, steps = run(story(max_cost=0.000001))
     assert (failed, steps) == (True, 0)
-    assert text.startswith("The task reached a limit before it was done: the limit of $1e-06")
+    assert text.startswith("The task reached a limit before it was done: the limit of under $0")
 
 
 def test_a_task_that_nothing_is_left_for_is_refused():

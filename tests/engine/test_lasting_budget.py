@@ -74,7 +74,7 @@ def test_a_session_with_a_reply_of_unknown_cost_cannot_keep_a_money_limit():
     used = ExecutionMetrics(unpriced=1)
     with pytest.raises(BudgetReached) as caught:
         Budget(Limits(session_money=1.0), PRICED, used).reserve(PLAIN, 1)
-    said = "what an earlier reply of this session cost is unknown, so a limit of $1 a session"
+    said = "what an earlier reply of this session cost is unknown, so a limit of $1.00 a session"
     assert caught.value.message == f"{said} cannot be kept"
     Budget(Limits(money=1.0), PRICED, used).reserve(PLAIN, 1)  # the turn's own is another matter
 
@@ -86,7 +86,7 @@ def test_a_lasting_money_limit_needs_a_price(limits):
     async def work():
         await budget.hold(budget.reserve(PLAIN, 1))
 
-    with pytest.raises(BudgetReached, match=r"the price of m is unknown, so a limit of \$1 a "):
+    with pytest.raises(BudgetReached, match=r"the price of m is unknown, so a limit of \$1.00 a "):
         run(work())
 
 

@@ -50,7 +50,7 @@ def test_an_unpriced_fallback_ends_a_turn_that_has_a_money_limit():
     asked = {**call("look"), "usage": {"inputTokens": 9_000_000, "outputTokens": 5}}
     second = Scripted([asked], info=ProviderInfo("scripted", "unheard-of"), loop=True)
     _, _, result = run(one_turn(Fallback(Away(), second), look, limits=Limits(money=1.0)))
-    said = "what unheard-of cost is unknown, so a limit of $1 cannot be kept"
+    said = "what unheard-of cost is unknown, so a limit of $1.00 cannot be kept"
     assert (result.reason, result.detail) == ("budget", said)
     assert (result.metrics.invocations, result.metrics.unpriced) == (1, 1)
     assert len(second.requests) == 1

@@ -173,7 +173,7 @@ def test_money_is_kept_to_the_cent(state):
     day = Day(state)
     for number in range(10):
         reserve(day, f"n{number}", money=0.1, limit_money=1.0)
-    with pytest.raises(BudgetReached, match=r"the limit of \$1 a day leaves no room"):
+    with pytest.raises(BudgetReached, match=r"the limit of \$1.00 a day leaves no room"):
         reserve(day, "more", money=0.01, limit_money=1.0)
 
 
@@ -183,7 +183,7 @@ def test_use_without_a_price_makes_a_limit_on_money_impossible(state):
     with pytest.raises(BudgetReached) as caught:
         reserve(day, "a", money=0.01, limit_money=5.0)
     assert str(caught.value) == (
-        "what one reply cost today is unknown, so a limit of $5 a day cannot be kept"
+        "what one reply cost today is unknown, so a limit of $5.00 a day cannot be kept"
     )
     reserve(day, "a", 10, limit_tokens=100)
 

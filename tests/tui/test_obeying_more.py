@@ -36,11 +36,11 @@ def test_a_budget_is_set_and_nonsense_is_refused(tmp_path):
         await obey(pilot, "/budget 2,50")
         await shows(pilot, "may spend $2.50 in all")
         assert ("money, this session", "$0.00", "$2.50") in [
-            (name, used.replace("an unknown sum", "$0.00"), most)
+            (name, used.replace("cost unknown", "$0.00"), most)
             for name, used, most in await house.budget()
         ]
         await obey(pilot, "/budget lots")
-        await shows(pilot, "lots is no sum of money")
+        await shows(pilot, "lots is not an amount of money")
 
     play(tmp_path, story, "Hello.")
 

@@ -24,6 +24,7 @@ from bridle.chat.toolbox_server import ToolServer
 from bridle.chat.tools import ToolSource
 from bridle.chat.warm import warm_up
 from bridle.errors import ConfigError, ToolError
+from bridle.usage import format_cost
 
 if TYPE_CHECKING:
     from bridle.chat.data import Owned
@@ -117,7 +118,8 @@ class ChatApp:
         if limited and model is not None and model.price is None:
             of_what = "a day" if most else "a message"
             raise ConfigError(
-                f"the price of {model.label} is unknown, so ${limited:g} {of_what} cannot be kept",
+                f"the price of {model.label} is unknown, "
+                f"so {format_cost(limited)} {of_what} cannot be kept",
                 hint="Use a model with a known price, or drop the limit of money.",
             )
 

@@ -13,6 +13,7 @@ import click
 
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.cli.told import tell, tell_json
+from bridle.usage import format_cost
 
 if TYPE_CHECKING:
     from bridle.engine.history import History
@@ -78,7 +79,7 @@ def _line(one: Seen, paint: Paint, width: int) -> str:
     colours = {"running": paint.green, "waiting": paint.yellow, "cut off": paint.red}
     state = f"asks {one.waiting}" if one.waiting else one.state
     queued = f"+{one.queued} " if one.queued else ""
-    cost = f"${one.cost:.2f}" if one.cost else "–"
+    cost = format_cost(one.cost) if one.cost else "–"
     where = "" if one.background else f" ({one.holder})" if one.holder else ""
     fixed = f"{one.id}  {state:8}  {age(one.since):>4}  {cost:>7}  "
     title = cut(plain(queued + (one.title or "(no prompt)")), max(10, width - len(fixed)))

@@ -52,7 +52,9 @@ def budget_of(session: Conversation, usual: Limits) -> tuple[tuple[str, str, str
 async def narrow(session: Conversation, money: float) -> None:
     """A lower limit for the session's money, from the next turn on."""
     if not 0 < money < 1e9:
-        raise SessionError("that is no sum of money", hint="For example: /budget 2.50")
+        raise SessionError(
+            "that is not an amount of money", hint="Enter an amount in dollars, for example 2.50."
+        )
     if isinstance(session, Session):
         await session.narrow(replace(session.limits, session_money=money), by=person())
         return

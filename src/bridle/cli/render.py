@@ -20,7 +20,7 @@ from bridle.events import (
 from bridle.messages import ToolCall, ToolOutput
 from bridle.promises.codec import encode_data
 from bridle.promises.store import Record
-from bridle.usage import ExecutionMetrics
+from bridle.usage import ExecutionMetrics, format_cost
 from bridle.workspace.wording import answered_words, as_json, ended_words, flat
 
 _SUBJECTS = (
@@ -167,21 +167,13 @@ def usage_line(metrics: ExecutionMetrics, steps: int = 0) -> str:
         figures.append(f"{metrics.cache_read_tokens:,} cached")
     figures.append(f"{metrics.total_output_tokens:,} out")
     unsaid = steps and not metrics.invocations  # there were replies, and nobody said what they cost
-    figures.append("cost unknown" if unsaid else cost_of(metrics))
+    figures.append(format_cost(None) if unsaid else cost_of(metrics))
     return " · ".join(figures)
 
 
 def cost_of(metrics: ExecutionMetrics) -> str:
     """Dollars; what has no known price is said to be unknown, never left out."""
-    if metrics.unpriced and metrics.unpriced == metrics.invocations:
-        return "cost unknown"
-    sum_ = money(metrics.cost)
-    return f"{sum_} and an unknown part" if metrics.unpriced else sum_
-
-
-def money(dollars: float) -> str:
-    """Cents and more with two digits, less with as many as it takes to see something."""
-    return f"${dollars:.2f}" if dollars >= 1 or not dollars else f"${dollars:.4f}"
+    return format_cost(metrics.cost, unpriced=metrics.unpriced)
 
 
 def counted(number: int, noun: str) -> str:

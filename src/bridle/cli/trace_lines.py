@@ -2,11 +2,11 @@
 
 from msgspec import Struct
 
-from bridle.cli.render import counted, money, one_line
+from bridle.cli.render import counted, one_line
 from bridle.cli.style import Paint, cells, cut
 from bridle.cli.trace_reading import Branch, Totals
 from bridle.engine.traced import Span
-from bridle.usage import ExecutionMetrics
+from bridle.usage import ExecutionMetrics, format_cost
 
 _BAR = 24  # columns
 _WIDE = 100  # columns from which on there is room for it
@@ -134,7 +134,7 @@ def _cost(used: ExecutionMetrics) -> str:
     """An unknown price is unknown, never zero."""
     if used.unpriced == used.invocations:
         return "?"
-    return money(used.cost) + ("+?" if used.unpriced else "")
+    return format_cost(used.cost) + ("+?" if used.unpriced else "")
 
 
 def short(count: int) -> str:

@@ -13,7 +13,7 @@ from msgspec.structs import astuple, replace
 from bridle.engine.budget import Budget
 from bridle.events import UsageReported
 from bridle.promises.agent import Room
-from bridle.usage import ExecutionMetrics, Usage
+from bridle.usage import ExecutionMetrics, Usage, format_cost
 
 _CANNOT = "cannot be kept"
 _UNPRICED = "Use an agent that says what it costs, or a limit of tokens instead of money."
@@ -46,14 +46,17 @@ def reached(budget: Budget, before: ExecutionMetrics, ahead: int = 0) -> tuple[s
     if limits.tokens and tokens >= limits.tokens:
         return f"the limit of {limits.tokens} tokens is reached: {tokens} are used", ""
     if limits.money and money >= limits.money:
-        return f"the limit of ${limits.money:g} is reached: ${money:.4f} are spent", ""
+        return (
+            f"the limit of {format_cost(limits.money)} is reached: {format_cost(money)} are spent",
+            "",
+        )
     whole, spent = before.tokens + tokens, before.cost + money
     if limits.session_tokens and whole >= limits.session_tokens:
         said = f"the limit of {limits.session_tokens} tokens a session is reached"
         return f"{said}: {whole} are used", _later("tokens")
     if limits.session_money and spent >= limits.session_money:
-        said = f"the limit of ${limits.session_money:g} a session is reached"
-        return f"{said}: ${spent:.4f} are spent", _later("money")
+        said = f"the limit of {format_cost(limits.session_money)} a session is reached"
+        return f"{said}: {format_cost(spent)} are spent", _later("money")
     if said := _unkept(budget, before):
         return said, _UNPRICED
     if budget.above is not None:  # what others below the same parent have used counts as well
@@ -65,10 +68,11 @@ def _unkept(budget: Budget, before: ExecutionMetrics) -> str:
     """The limit of money that cannot be kept, because nobody knows what was spent."""
     limits = budget.limits
     if limits.money and budget.unknown:
-        return f"what {budget.unknown} cost is unknown, so a limit of ${limits.money:g} {_CANNOT}"
+        limit = f"a limit of {format_cost(limits.money)}"
+        return f"what {budget.unknown} cost is unknown, so {limit} {_CANNOT}"
     if limits.session_money and (budget.unknown or before.unpriced):
         what = budget.unknown or "an earlier reply of this session"
-        limit = f"a limit of ${limits.session_money:g} a session"
+        limit = f"a limit of {format_cost(limits.session_money)} a session"
         return f"what {what} cost is unknown, so {limit} {_CANNOT}"
     return ""
 

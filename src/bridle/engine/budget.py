@@ -18,7 +18,7 @@ from bridle.errors import BudgetReached
 from bridle.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.day import Day
 from bridle.promises.provider import ProviderInfo, RequestConfig, reply_limit
-from bridle.usage import ExecutionMetrics, Price, Usage
+from bridle.usage import ExecutionMetrics, Price, Usage, format_cost
 
 _ENDLESS = 1 << 62
 _NEW = ExecutionMetrics()
@@ -315,8 +315,8 @@ class Budget:
             some = int(left * 1_000_000 / price.output) if price.output else _ENDLESS
             if left < 0 or some < 1:
                 raise BudgetReached(
-                    f"the limit of ${limit:g}{words} leaves no room for another step: "
-                    f"${used:.4f} are spent",
+                    f"the limit of {format_cost(limit)}{words} leaves no room for another step: "
+                    f"{format_cost(used)} are spent",
                     hint=hint,
                 )
             room = min(room, some)
@@ -328,14 +328,15 @@ class Budget:
         if price is None:
             raise BudgetReached(
                 f"the price of {info.model or info.name} is unknown, "
-                f"so a limit of ${limit:g}{words} cannot be kept",
+                f"so a limit of {format_cost(limit)}{words} cannot be kept",
                 hint="Give the model a price in the configuration, or drop the money limit.",
             )
         earlier = words == " a session" and ledger.before.unpriced
         if ledger.unknown or earlier:
             what = ledger.unknown or "an earlier reply of this session"
             raise BudgetReached(
-                f"what {what} cost is unknown, so a limit of ${limit:g}{words} cannot be kept",
+                f"what {what} cost is unknown, "
+                f"so a limit of {format_cost(limit)}{words} cannot be kept",
                 hint="Use a model with a known price and a server that counts, or drop the limit.",
             )
         return price

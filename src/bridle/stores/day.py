@@ -20,6 +20,7 @@ import msgspec
 from bridle.errors import BudgetReached, StoreFailed
 from bridle.stores.ledger import Entry, Ledger, Spent
 from bridle.stores.placing import entered, found, place
+from bridle.usage import format_cost
 
 __all__ = ["Day", "Spent"]
 
@@ -207,13 +208,14 @@ def _check_money(spent: Spent, reserved: float, money: float, limit: float) -> N
     if spent.unpriced:
         replies = "one reply" if spent.unpriced == 1 else f"{spent.unpriced} replies"
         raise BudgetReached(
-            f"what {replies} cost today is unknown, so a limit of ${limit:g} a day cannot be kept",
+            f"what {replies} cost today is unknown, "
+            f"so a limit of {format_cost(limit)} a day cannot be kept",
             hint="Use a model with a known price and a server that counts, or drop the limit.",
         )
     if spent.money + reserved + money > limit + _TINY:
         raise BudgetReached(
-            f"the limit of ${limit:g} a day leaves no room for another step: ${spent.money:.4f} "
-            f"are spent and ${reserved:.4f} set aside",
+            f"the limit of {format_cost(limit)} a day leaves no room for another step: "
+            f"{format_cost(spent.money)} are spent and {format_cost(reserved)} set aside",
             hint="A new day begins at 00:00 UTC; or raise the limit.",
         )
 

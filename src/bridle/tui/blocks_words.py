@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from bridle.messages import ToolCall, ToolOutput
-from bridle.usage import ExecutionMetrics
+from bridle.usage import ExecutionMetrics, format_cost
 from bridle.workspace.wording import as_json
 
 _SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question", "description")
@@ -87,19 +87,9 @@ def changed_lines(diff: str) -> tuple[int, int]:
     return added, taken
 
 
-def money(dollars: float) -> str:
-    """Cents and more with two digits, less with as many as it takes to see something."""
-    if not dollars or dollars >= 0.1:
-        return f"${dollars:.2f}"
-    return f"${dollars:.4f}" if dollars >= 0.0001 else "< $0.0001"
-
-
 def cost_of(metrics: ExecutionMetrics) -> str:
     """Dollars; what has no known price is said to be unknown, never left out."""
-    if metrics.unpriced and metrics.unpriced >= metrics.invocations:
-        return "cost unknown"
-    said = money(metrics.cost)
-    return f"{said} + unknown" if metrics.unpriced else said
+    return format_cost(metrics.cost, unpriced=metrics.unpriced)
 
 
 def short_number(count: int) -> str:

@@ -234,7 +234,10 @@ class FarHouse:
     async def set_budget(self, money: float) -> None:
         """A lower limit for the session's money, from the next turn on."""
         if not 0 < money < 1e9:
-            raise SessionError("that is no sum of money", hint="For example: /budget 2.50")
+            raise SessionError(
+                "that is not an amount of money",
+                hint="Enter an amount in dollars, for example 2.50.",
+            )
         await self._there.set_budget(session_money=money)
 
     async def doctor(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from bridle.tui.house import Named
 from bridle.tui.house_budget import budget_words
 from bridle.tui.obeying_stage import Act, Stage
 from bridle.tui.themes import MEANINGS, config_place, save_choice
+from bridle.usage import format_cost
 from bridle.workspace.text import one_line
 
 MODE_MEANINGS: dict[Mode, str] = {
@@ -83,7 +84,9 @@ async def _budget(stage: Stage, rest: str) -> None:
         (f"{name:22} {budget_words(used, most)}", "") for name, used, most in await house.budget()
     ]
     if rest:
-        stage.tell(f"From the next turn on this session may spend ${_money(rest):.2f} in all.")
+        stage.tell(
+            f"From the next turn on this session may spend {format_cost(_money(rest))} in all."
+        )
     else:
         await stage.ask(TextPage("Budget", rows))
 
@@ -94,8 +97,8 @@ def _money(text: str) -> float:
     except ValueError:
         found = math.nan
     if not math.isfinite(found) or found <= 0:
-        said = f"{one_line(text, 40)} is no sum of money"
-        raise SessionError(said, hint="For example: /budget 2.50")
+        said = f"{one_line(text, 40)} is not an amount of money"
+        raise SessionError(said, hint="Enter an amount in dollars, for example 2.50.")
     return found
 
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from bridle.tui.blocks_words import money
 from bridle.tui.house import Listed
+from bridle.usage import format_cost
 from bridle.workspace.text import one_line
 
 _SIGNS = {"running": "●", "asks": "?", "parked": "?", "done": "✓", "idle": "·"}
@@ -48,13 +48,12 @@ def _state(one: Listed, state: str) -> str:
 
 def about(one: Listed, now: datetime) -> list[tuple[str, str]]:
     """The head of the preview: everything that the line has no room for."""
-    cost = money(one.cost) if one.cost or not one.unpriced else "unknown"
     rows = [
         ("id", one.id),
         ("folder", one.workspace),
         ("model", one.model),
         ("agent", one.agent if one.agent != "loop" else ""),
-        ("cost", f"{cost} + unknown" if one.unpriced and one.cost else cost),
+        ("cost", format_cost(one.cost, unpriced=one.unpriced).removeprefix("cost ")),
         ("changed", age(one.updated_at, now)),
         ("open in", one.holder if one.holder != "here" else "this window"),
         ("part of", one.parent),

@@ -19,6 +19,7 @@ from bridle.server.mcp.tasks import Outcome
 from bridle.server.mcp.words import subject
 from bridle.stores.asking import Pending, pending
 from bridle.stores.reading import SessionFolder
+from bridle.usage import format_cost
 from bridle.workspace.text import neutral, one_line, shorten
 
 FACE = "mcp"  # in a log's first record: who began the session
@@ -185,7 +186,7 @@ def told_outcome(facts: dict[str, Any]) -> str:
     """The same in lines, for those who read text alone."""
     lines = [f"session: {facts['session']}", f"reason: {facts['reason']}"]
     lines += [f"{key}: {facts[key]}" for key in ("detail", "hint") if facts[key]]
-    lines += [f"cost: ${facts['cost']:.4f}"] if facts["cost"] else []
+    lines += [f"cost: {format_cost(facts['cost'])}"] if facts["cost"] else []
     lines += [f"{one['how']}: {one['path']}" for one in facts["files_changed"]]
     for one in facts["pending_approvals"]:
         about = one_line(f"{one['tool']} {_text(one['arguments'])}", 300)
