@@ -26,6 +26,7 @@ from bridle.server.refusals import (
     BadRequest,
     NotFound,
     OtherWorkspace,
+    UndoClash,
     UnknownWorkspace,
 )
 from bridle.server.sessions import Sessions
@@ -197,8 +198,12 @@ def test_an_undo_does_what_was_shown_or_nothing(tmp_path):
         assert file.read_text() == "new\n"
         file.write_text("somebody else's\n")
         clash = await sessions.undo_preview(name)
-        assert (clash.clashes, clash.files) == (("a.txt",), ())
-        await refused(sessions.undo(name, Undo(token=clash.token), "ann"), SessionBusy)
+        assert ([one.path for one in clash.clashes], clash.files) == (["a.txt"], ())
+        assert "+somebody else's" in clash.clashes[0].diff
+        await refused(sessions.undo(name, Undo(token=clash.token), "ann"), UndoClash)
+        skipped = await sessions.undo(name, Undo(token=clash.token, clashes="skip"), "ann")
+        assert (skipped.files, skipped.skipped) == ((), ("a.txt",))
+        assert file.read_text() == "somebody else's\n"
         file.write_text("new\n")
         done = await sessions.undo(name, Undo(preview.turn, preview.token), "bob")
         assert (file.read_text(), done.files) == ("old\n", ("a.txt",))

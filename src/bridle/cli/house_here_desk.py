@@ -125,22 +125,26 @@ class Desk:
             turn=seen.turn,
             files=files,
             uncovered=seen.uncovered,
-            clashes=seen.clashes,
+            clashes=tuple(one.path for one in seen.clashes),
             token=seen.token,
         )
 
     async def undo(self, session: Conversation, shown: Undone) -> None:
-        """Do exactly that, and say so in the session's log. Raise `ApprovalChanged`."""
+        """Do exactly that, also to what changed since, and say so in the session's log.
+
+        Raise `ApprovalChanged`.
+        """
         from bridle.server.views import Undo
 
-        wanted = Undo(shown.turn, shown.token)
+        wanted = Undo(shown.turn, shown.token, "overwrite")
         if isinstance(session, Session):
             await self.sessions_of_all.undo_in(session, wanted, person())
             return
         from bridle.client import RemoteSession, Undoing  # it takes long to load
 
         if isinstance(session, RemoteSession):
-            await session.undo(Undoing(turn=shown.turn, token=shown.token))
+            undoing = Undoing(turn=shown.turn, token=shown.token)
+            await session.undo(undoing, clashes="overwrite")
         else:
             await self.sessions_of_all.undo(session.id, wanted, person())
 

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import AsyncGenerator, Callable, Iterable
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from msgspec.structs import fields
 
@@ -233,9 +233,15 @@ class RemoteSession:
         query = f"undo?turn={turn}" if turn else "undo"
         return await self._ask("GET", query, of=Undoing)
 
-    async def undo(self, shown: Undoing) -> None:
-        """Put back what was shown."""
-        await self._do("POST", "undo", {"turn": shown.turn, "token": shown.token})
+    async def undo(
+        self, shown: Undoing, *, clashes: Literal["refuse", "skip", "overwrite"] = "refuse"
+    ) -> None:
+        """Put back what was shown. `clashes`: what to do with files that changed after the turn.
+
+        With "refuse" nothing is put back if there is one; raise `SessionError` then.
+        """
+        body = {"turn": shown.turn, "token": shown.token, "clashes": clashes}
+        await self._do("POST", "undo", body)
 
     async def budget(self) -> Budget:
         """What it may use, and what it has used."""

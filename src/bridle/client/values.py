@@ -151,13 +151,23 @@ class Restored(Struct, frozen=True, rename="camel", kw_only=True):
     diff: str = ""
 
 
+class Clash(Struct, frozen=True, rename="camel", kw_only=True):
+    """A file that changed after the turn: why, and in `diff` what an overwrite would lose."""
+
+    path: str
+    why: str = ""
+    diff: str = ""
+    turn: int = 0
+    session_id: str = ""
+
+
 class Undoing(Struct, frozen=True, rename="camel", kw_only=True):
-    """What an undo would do, or did. `token` names what was shown."""
+    """What an undo would do. `token` names what was shown; `clashes` are not put back by itself."""
 
     turn: int = 0
     files: tuple[Restored, ...] = ()
     uncovered: tuple[str, ...] = ()
-    clashes: tuple[str, ...] = ()
+    clashes: tuple[Clash, ...] = ()
     token: str = ""
 
 

@@ -38,6 +38,7 @@ CODES: dict[str, tuple[int, str]] = {
     "other_workspace": (409, "The session belongs to another folder"),
     "other_name": (409, "The code is somebody else's"),
     "prompt_begun": (409, "The prompt waits no more"),
+    "undo_clash": (409, "A file changed after the turn"),
     "approval_answered": (409, "Somebody has answered already"),
     "approval_changed": (409, "That is not what is asked now"),
     "idempotency_conflict": (409, "The key was used for something else"),

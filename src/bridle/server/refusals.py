@@ -9,6 +9,7 @@ SessionError
     ├── OtherWorkspace         409  other_workspace
     ├── QueueFull              429  queue_full
     ├── PromptBegun            409  prompt_begun
+    ├── UndoClash              409  undo_clash
     ├── BadRequest             400  invalid_request
     ├── ApprovalTaken          409  approval_answered    `more` has who won: by, allowed
     ├── ApprovalChanged        409  approval_changed
@@ -88,6 +89,13 @@ class PromptBegun(Refusal):
     status_code = 409
     code = "prompt_begun"
     hint = "Interrupt the turn, if it is still running."
+
+
+class UndoClash(Refusal):
+    """A file changed after the turn that is to be undone."""
+
+    status_code = 409
+    code = "undo_clash"
 
 
 class BadRequest(Refusal):

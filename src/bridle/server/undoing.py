@@ -14,8 +14,8 @@ from bridle.errors import SessionBusy, SessionError
 from bridle.events import Undone
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
-from bridle.server.refusals import ApprovalChanged, NotFound
-from bridle.server.views import ChangedFile, Undo, UndoOutcome, UndoPreview
+from bridle.server.refusals import ApprovalChanged, NotFound, UndoClash
+from bridle.server.views import ChangedFile, Clash, Undo, UndoOutcome, UndoPreview
 from bridle.workspace.undo import Outcome
 from bridle.workspace.undo import Undo as Keeper
 
@@ -40,7 +40,10 @@ class Undoing:
         return _view(seen, told)
 
     async def undo(self, session_id: str, undo: Undo, by: str) -> UndoOutcome:
-        """Do it, and say so in the session's log. Raise `ApprovalChanged`, `SessionBusy`."""
+        """Do it, and say so in the session's log.
+
+        Raise `ApprovalChanged`, `UndoClash` or `SessionBusy`; then nothing was changed.
+        """
         self._holding.check_taking()
         async with self._holding.use(session_id) as session:
             return await self.undo_in(session, undo, by)
@@ -54,12 +57,13 @@ class Undoing:
                 "what an undo would do has changed since it was shown; nothing was changed",
                 hint="Look at the preview again.",
             )
-        if seen.conflicts:
-            raise SessionBusy(
-                f"nothing was changed: {_some(seen)} changed since",
-                hint="Undo the later turns first, or put those files back by hand.",
-            )
-        done = await asyncio.to_thread(self._do, session.id, seen.turn)
+        if seen.conflicts and undo.clashes == "refuse":
+            raise _clash(seen)
+        if undo.clashes == "skip" and not seen.files:  # the turn stays one that can be undone
+            return UndoOutcome(turn=seen.turn, skipped=tuple(one.path for one in seen.conflicts))
+        done = await asyncio.to_thread(self._do, session.id, seen.turn, undo.clashes)
+        if not done.done:  # a file changed while this was going on
+            raise _clash(done)
         files = tuple(one.path for one in done.files)
         await session.note(Undone(done.turn, by, files, done.undo))
         skipped = tuple(one.path for one in done.conflicts) + done.left
@@ -82,14 +86,19 @@ class Undoing:
     def _differences(self, session_id: str, turn: int) -> dict[str, str]:
         return self._keeper(session_id).differences(session_id, turn)
 
-    def _do(self, session_id: str, turn: int) -> Outcome:
-        return self._keeper(session_id).undo(session_id, turn)
+    def _do(self, session_id: str, turn: int, clashes: str) -> Outcome:
+        return self._keeper(session_id).undo(
+            session_id, turn, force=clashes == "overwrite", keep_going=clashes == "skip"
+        )
 
 
-def _some(seen: Outcome) -> str:
+def _clash(seen: Outcome) -> UndoClash:
     files = ", ".join(one.path for one in seen.conflicts[:3])
     more = len(seen.conflicts) - 3
-    return f"{files} and {more} more" if more > 0 else files
+    return UndoClash(
+        f"nothing was changed: {files}{f' and {more} more' if more > 0 else ''} changed since",
+        hint="Skip those files, overwrite them, or undo the later turns first.",
+    )
 
 
 def _token(seen: Outcome) -> str:
@@ -100,7 +109,10 @@ def _view(seen: Outcome, told: dict[str, str]) -> UndoPreview:
     files = tuple(
         ChangedFile(one.path, _HOW[one.how], told.get(one.path, "")) for one in seen.files
     )
-    clashes = tuple(one.path for one in seen.conflicts)
+    clashes = tuple(
+        Clash(path=one.path, why=one.why, diff=one.diff, turn=one.turn, session_id=one.session)
+        for one in seen.conflicts
+    )
     return UndoPreview(
         turn=seen.turn, files=files, uncovered=seen.uncovered, clashes=clashes, token=_token(seen)
     )

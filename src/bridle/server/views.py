@@ -236,21 +236,41 @@ class ChangedFile(FileChange, frozen=True, rename="camel"):
     diff: str = ""
 
 
+class Clash(Struct, frozen=True, rename="camel", kw_only=True):
+    """A file that an undo cannot simply put back, because it changed after the turn.
+
+    `why` says so in words, and `diff` shows what an overwrite would lose. `turn` and `session_id`
+    name the later turn that changed it, if it was one.
+    """
+
+    path: str
+    why: str = ""
+    diff: str = ""
+    turn: int = 0
+    session_id: str = ""
+
+
 class UndoPreview(Struct, frozen=True, rename="camel", kw_only=True):
-    """What an undo would do. `token` names what was shown; `clashes` are files changed since."""
+    """What an undo would do. `token` names this preview. Nothing in `clashes` is put back unless
+    the undo says so."""
 
     turn: int
     files: tuple[ChangedFile, ...] = ()
     uncovered: tuple[str, ...] = ()
-    clashes: tuple[str, ...] = ()
+    clashes: tuple[Clash, ...] = ()
     token: str = ""
 
 
 class Undo(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Which turn to take back (0: the newest that changed something), as it was previewed."""
+    """Which turn to take back (0: the newest that changed something), as it was previewed.
+
+    `clashes` says what happens if a file changed after the turn: with `refuse` nothing is put back,
+    with `skip` everything else is, and with `overwrite` that file, too.
+    """
 
     turn: int = 0
     token: str = ""
+    clashes: Literal["refuse", "skip", "overwrite"] = "refuse"
 
 
 class UndoOutcome(Struct, frozen=True, rename="camel", kw_only=True):

@@ -198,13 +198,13 @@ class FarHouse:
             turn=seen.turn,
             files=tuple((one.path, _HOW.get(one.how, one.how), one.diff) for one in seen.files),
             uncovered=seen.uncovered,
-            clashes=seen.clashes,
+            clashes=tuple(one.path for one in seen.clashes),
             token=seen.token,
         )
 
     async def undo(self, shown: Undone) -> None:
-        """Put back what was shown."""
-        await self._there.undo(Undoing(turn=shown.turn, token=shown.token))
+        """Put back what was shown, also what changed since."""
+        await self._there.undo(Undoing(turn=shown.turn, token=shown.token), clashes="overwrite")
 
     async def models(self) -> tuple[Named, ...]:
         """The models that the server offers."""

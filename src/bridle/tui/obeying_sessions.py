@@ -72,10 +72,10 @@ def _number(text: str, command: str) -> int:
 async def _undo(stage: Stage, rest: str) -> None:
     house = stage.lodging
     shown = await house.undo_preview(_number(rest, "/undo") if rest else 0)
-    if not shown.files:
+    if not shown.files and not shown.clashes:
         stage.tell(f"There is nothing to put back.{_uncovered(shown)}")
         return
-    files = counted(len(shown.files), "file")
+    files = counted(len(shown.files) + len(shown.clashes), "file")
     said = f"Put {files} back as before turn {shown.turn}?"
     if shown.clashes:
         said += f"\n{counted(len(shown.clashes), 'file')} changed since: that is lost, too."

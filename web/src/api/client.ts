@@ -53,11 +53,21 @@ export interface RecordPage {
   readonly last: number;
 }
 
+/** A file that changed after the turn; `diff` is what an overwrite would lose. */
+export interface Clash {
+  readonly path: string;
+  readonly why: string;
+  readonly diff: string;
+}
+
+/** What becomes of clashes. */
+export type Clashes = "refuse" | "skip" | "overwrite";
+
 export interface UndoPreview {
   readonly turn: number;
   readonly files: readonly { readonly path: string; readonly how?: FileChange["how"]; readonly diff?: string }[];
   readonly uncovered: readonly string[];
-  readonly clashes: readonly string[];
+  readonly clashes: readonly Clash[];
   readonly token: string;
 }
 
@@ -159,7 +169,8 @@ export const api = {
   compact: (id: string) => json<SessionDetail>(of(id, "/compact"), { method: "POST" }),
   undoPreview: (id: string, turn: number) =>
     json<UndoPreview>(of(id, "/undo"), { query: { turn: turn || undefined } }),
-  undo: (id: string, turn: number, token: string) => ask(of(id, "/undo"), { method: "POST", body: { turn, token } }),
+  undo: (id: string, turn: number, token: string, clashes: Clashes) =>
+    json<{ files: readonly string[] }>(of(id, "/undo"), { method: "POST", body: { turn, token, clashes } }),
   grants: (id: string) => json<unknown>(of(id, "/grants")),
   revoke: (id: string, grant: string) => ask(of(id, `/grants/${encodeURIComponent(grant)}`), { method: "DELETE" }),
   files: (id: string, query: string, signal: AbortSignal) =>

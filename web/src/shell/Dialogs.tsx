@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { type UndoPreview, api } from "../api/client.ts";
 import { Diff } from "../conversation/index.ts";
-import { closeDialog, dialog } from "../state/dialogs.ts";
+import { type Pressed, closeDialog, dialog } from "../state/dialogs.ts";
 import { opened, saySorry } from "../state/living.ts";
 import type { Children } from "../state/model.ts";
 import { neutral, oneLine } from "../text/neutral.ts";
@@ -15,7 +15,7 @@ export function Dialogs() {
   if (!open) return null;
   if (open.kind === "confirm") {
     return (
-      <Frame title={open.title} yes={open.yes} bad={open.bad}>
+      <Frame title={open.title} buttons={[{ label: open.yes, pressed: "yes", bad: open.bad }]}>
         <p>{neutral(open.text)}</p>
       </Frame>
     );
@@ -25,15 +25,21 @@ export function Dialogs() {
   return <HelpDialog />;
 }
 
+interface Button {
+  readonly label: string;
+  readonly pressed: Pressed;
+  readonly bad?: boolean;
+}
+
 interface FrameProps {
   readonly title: string;
-  readonly yes?: string;
-  readonly bad?: boolean;
+  readonly buttons?: readonly Button[]; // beside Cancel; the last is the main one
   readonly wide?: boolean;
   readonly children: Children;
 }
 
-function Frame({ title, yes, bad, wide, children }: FrameProps) {
+function Frame({ title, buttons = [], wide, children }: FrameProps) {
+  const bad = buttons.some((one) => one.bad); // then nothing happens by Enter
   const room = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const before = document.activeElement;
@@ -57,14 +63,20 @@ function Frame({ title, yes, bad, wide, children }: FrameProps) {
         <h2 id="dialog-title">{title}</h2>
         <div class="dialog-body">{children}</div>
         <div class="dialog-row">
-          <button type="button" class="button" data-first={bad || !yes ? "" : undefined} onClick={() => closeDialog()}>
-            {yes ? "Cancel" : "Close"}
+          <button type="button" class="button" data-first={bad || buttons.length === 0 ? "" : undefined} onClick={() => closeDialog()}>
+            {buttons.length > 0 ? "Cancel" : "Close"}
           </button>
-          {yes && (
-            <button type="button" class={`button ${bad ? "danger" : "primary"}`} data-first={bad ? undefined : ""} onClick={() => closeDialog(true)}>
-              {yes}
+          {buttons.map((one, at) => (
+            <button
+              key={one.pressed}
+              type="button"
+              class={`button ${one.bad ? "danger" : at === buttons.length - 1 ? "primary" : ""}`}
+              data-first={!bad && at === buttons.length - 1 ? "" : undefined}
+              onClick={() => closeDialog(one.pressed)}
+            >
+              {one.label}
             </button>
-          )}
+          ))}
         </div>
       </div>
     </dialog>
@@ -74,13 +86,23 @@ function Frame({ title, yes, bad, wide, children }: FrameProps) {
 function UndoDialog({ preview }: { preview: UndoPreview }) {
   const { files, clashes, uncovered } = preview;
   return (
-    <Frame title={`Undo turn ${preview.turn}?`} yes={`Undo ${count(files.length, "file")}`} wide>
-      <p>This puts {files.length === 1 ? "the file" : "these files"} back as before that turn. The conversation stays.</p>
+    <Frame title={`Undo turn ${preview.turn}?`} buttons={undoButtons(preview)} wide>
+      {files.length > 0 && <p>This puts {files.length === 1 ? "the file" : "these files"} back as before that turn. The conversation stays.</p>}
       {clashes.length > 0 && (
         <div class="callout bad">
-          <strong>Changed since, by somebody else:</strong> {neutral(clashes.join(", "))}
+          <strong>{count(clashes.length, "file")} changed after that turn.</strong> If you overwrite {clashes.length === 1 ? "it" : "them"}, what
+          was changed since is lost; <code>bridle undo --redo</code> brings it back.
         </div>
       )}
+      {clashes.map((clash) => (
+        <section key={clash.path} class="undo-file">
+          <h3>
+            <span class="file-how deleted">clash</span> {oneLine(clash.path, 400)}
+          </h3>
+          <p class="faint">{oneLine(clash.why, 400)}</p>
+          {clash.diff && <pre class="undo-clash" tabIndex={0} role="group" aria-label={`What an overwrite of ${clash.path} would lose`}>{neutral(clash.diff)}</pre>}
+        </section>
+      ))}
       {uncovered.length > 0 && (
         <div class="callout warn">
           <strong>Not covered by undo:</strong> {neutral(uncovered.join("; "))}
@@ -96,6 +118,12 @@ function UndoDialog({ preview }: { preview: UndoPreview }) {
       ))}
     </Frame>
   );
+}
+
+function undoButtons({ files, clashes }: UndoPreview): readonly Button[] {
+  if (clashes.length === 0) return files.length > 0 ? [{ label: `Undo ${count(files.length, "file")}`, pressed: "yes" }] : [];
+  const overwrite: Button = { label: `Overwrite ${count(clashes.length, "file")}`, pressed: "overwrite", bad: true };
+  return files.length > 0 ? [overwrite, { label: `Skip, undo ${count(files.length, "other file")}`, pressed: "skip" }] : [overwrite];
 }
 
 function HelpDialog() {

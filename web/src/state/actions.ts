@@ -72,10 +72,13 @@ async function undo(turn: number): Promise<void> {
   const id = current.value;
   try {
     const preview = await api.undoPreview(id, turn);
-    if (preview.files.length === 0) return say("There is nothing to undo: no file was changed that could be put back.");
-    if (!(await show({ kind: "undo", preview }))) return;
-    await api.undo(id, preview.turn, preview.token);
-    say(`Turn ${preview.turn} is undone: ${preview.files.length} ${preview.files.length === 1 ? "file is" : "files are"} as before.`);
+    if (preview.files.length + preview.clashes.length + preview.uncovered.length === 0) {
+      return say(`Nothing to undo: the files are already as they were before turn ${preview.turn}.`);
+    }
+    const pressed = await show({ kind: "undo", preview });
+    if (!pressed) return;
+    const done = await api.undo(id, preview.turn, preview.token, pressed === "yes" ? "refuse" : pressed);
+    say(`Turn ${preview.turn} is undone: ${done.files.length} ${done.files.length === 1 ? "file is" : "files are"} as before.`);
   } catch (error) {
     saySorry(error);
   }

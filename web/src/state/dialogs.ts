@@ -10,23 +10,25 @@ export type Dialog =
   | { readonly kind: "grants" };
 
 export const dialog = signal<Dialog | null>(null);
-let settle: ((yes: boolean) => void) | null = null;
+/** The button that was pressed; "" is no. */
+export type Pressed = "" | "yes" | "skip" | "overwrite";
+let settle: ((pressed: Pressed) => void) | null = null;
 
-/** True: the person said yes. One dialog at a time: a second one is a no to the first. */
-export function show(next: Dialog): Promise<boolean> {
-  settle?.(false);
+/** What the person answers. One dialog at a time: a second one is a no to the first. */
+export function show(next: Dialog): Promise<Pressed> {
+  settle?.("");
   dialog.value = next;
   return new Promise((resolve) => {
     settle = resolve;
   });
 }
 
-export function closeDialog(yes = false): void {
+export function closeDialog(pressed: Pressed = ""): void {
   dialog.value = null;
-  settle?.(yes);
+  settle?.(pressed);
   settle = null;
 }
 
-export function confirm(title: string, text: string, yes: string, bad = false): Promise<boolean> {
-  return show({ kind: "confirm", title, text, yes, bad });
+export async function confirm(title: string, text: string, yes: string, bad = false): Promise<boolean> {
+  return (await show({ kind: "confirm", title, text, yes, bad })) === "yes";
 }

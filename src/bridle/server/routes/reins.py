@@ -46,14 +46,14 @@ async def revoke(session_id: Id, grant: Id, request: Asking, room: Here) -> None
 
 @get("/api/sessions/{session_id:str}/undo", opt=needs("watch", "not_found", "unavailable"))
 async def undo_preview(session_id: Id, room: Here, turn: Seq = 0) -> UndoPreview:
-    """What taking back a turn would do."""
+    """What an undo of a turn would do."""
     return await room.sessions.undo_preview(session_id, turn)
 
 
 @post(
     "/api/sessions/{session_id:str}/undo",
     status_code=200,
-    opt=needs("drive", "not_found", "approval_changed", *_VERB),
+    opt=needs("drive", "not_found", "approval_changed", "undo_clash", *_VERB),
 )
 async def undo(
     session_id: Id,
@@ -61,7 +61,7 @@ async def undo(
     room: Here,
     data: JSONBody[Undo] = _NEWEST,
 ) -> UndoOutcome:
-    """Take back what a turn changed, as it was previewed."""
+    """Undo what a turn changed, as it was previewed."""
     return await room.sessions.undo(session_id, data, request.user.name)
 
 

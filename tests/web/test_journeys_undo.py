@@ -1,0 +1,85 @@
+"""Undo when files changed after the turn: the page and the Python client show it and can go on."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from playwright.sync_api import expect
+
+from bridle.client import Client
+from bridle.errors import SessionError
+from web.stories import say
+
+READ = say("", *(("read", {"path": f"{one}.txt"}) for one in "ab"))
+TWO = say("", *(("write", {"path": f"{one}.txt", "content": "new\n"}) for one in "ab"))
+
+
+@pytest.fixture
+def clash(serve, window):
+    """A turn has written a.txt and b.txt, and somebody has changed a.txt since."""
+    served = serve(
+        [READ, TWO, say("Done.")], {"a.txt": "old\n", "b.txt": "old\n"}, "--mode", "edits"
+    )
+    me = window(served)
+    me.begin("write two files")
+    me.has_ended()
+    (served.workspace / "a.txt").write_text("mine\n")
+    return served, me
+
+
+def contents(served):
+    return [(served.workspace / f"{one}.txt").read_text() for one in "ab"]
+
+
+def test_a_file_that_changed_since_is_shown_and_can_be_skipped(clash):
+    served, me = clash
+    me.page.keyboard.press("Alt+u")
+    dialog = me.page.get_by_role("dialog")
+    expect(dialog).to_contain_text("1 file changed after that turn")
+    expect(dialog.locator(".undo-clash")).to_contain_text("+mine")
+    expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
+    assert contents(served) == ["mine\n", "new\n"]
+    dialog.get_by_role("button", name="Skip, undo 1 other file").click()
+    expect(me.feed).to_contain_text("taken back")
+    assert contents(served) == ["mine\n", "old\n"]
+    me.is_well()
+
+
+def test_a_file_that_changed_since_can_be_overwritten_also_if_it_is_the_only_one(clash):
+    served, me = clash
+    (served.workspace / "b.txt").write_text("old\n")
+    me.page.keyboard.press("Alt+u")
+    dialog = me.page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="Skip")).to_have_count(0)
+    dialog.get_by_role("button", name="Overwrite 1 file").click()
+    expect(me.feed).to_contain_text("taken back")
+    assert contents(served) == ["old\n", "old\n"]
+
+
+def test_files_that_are_already_as_before_are_said_to_be_so(clash):
+    served, me = clash
+    for one in "ab":
+        (served.workspace / f"{one}.txt").write_text("old\n")
+    me.page.keyboard.press("Alt+u")
+    expect(me.page.locator(".toasts")).to_contain_text("already as they were before turn 1")
+
+
+def test_the_python_client_refuses_clashes_unless_it_is_told_what_to_do(clash):
+    served, me = clash
+    token = served.token("ann", "drive")
+
+    async def work():
+        async with Client(served.url, token) as client:
+            session = await client.session(me.session)
+            shown = await session.undo_preview()
+            assert [(one.path, one.why) for one in shown.clashes] == [
+                ("a.txt", "it was changed since")
+            ]
+            with pytest.raises(SessionError, match=r"a\.txt changed since"):
+                await session.undo(shown)
+            assert contents(served) == ["mine\n", "new\n"]
+            await session.undo(shown, clashes="overwrite")
+
+    with ThreadPoolExecutor() as pool:  # this thread has the loop of the browser
+        pool.submit(asyncio.run, work()).result()
+    assert contents(served) == ["old\n", "old\n"]
