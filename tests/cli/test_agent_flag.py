@@ -60,7 +60,7 @@ def without(bridle: Program, module: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("name", "said", "hint"),
     [
-        ("gpt", "there is no agent 'gpt'", "It is loop, claude-code, or acp:COMMAND"),
+        ("gpt", "there is no agent 'gpt'", "Use loop, claude-code, acp:COMMAND"),
         ("acp:", "acp: needs a command", "such as acp:"),
         ("acp:'", "cannot be read", "such as acp:"),
         ("acp:no-such-program --acp", "the program 'no-such-program'", "`bridle doctor` lists"),

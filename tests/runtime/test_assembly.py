@@ -1,5 +1,6 @@
 """Building an engine: what is put together, what is refused, and which model is found."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 import bridle
 from bridle.config import Settings
 from bridle.engine.budget import Limits
-from bridle.errors import ConfigError, MissingKey, RateLimited
+from bridle.errors import ConfigError, MissingExtra, MissingKey, RateLimited
 from bridle.events import SessionStarted, TraceEvent
 from bridle.policy import Rule
 from bridle.providers.offline import Offline
@@ -273,3 +274,13 @@ def test_an_option_of_another_type_is_refused_with_what_would_do(tmp_path, optio
 def test_what_is_no_provider_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="dict is not a provider: it has no info, stream, close"):
         build_engine({"model": "x"}, tools=[], state=tmp_path)
+
+
+def test_an_agent_whose_library_is_missing_is_refused_with_the_line_that_installs_it(
+    tmp_path, monkeypatch
+):
+    """When the engine is built, and not in the middle of a run."""
+    monkeypatch.setitem(sys.modules, "claude_agent_sdk", None)
+    with pytest.raises(MissingExtra) as refused:
+        build_engine(agent="claude-code", workspace=tmp_path, state=tmp_path)
+    assert "pip install 'bridle-agent[claude]'" in str(refused.value)

@@ -57,7 +57,12 @@ class Menu:
             known = {name: known.get(name) or Usable(name, "as named", True) for name in offered}
         for one in known.values():
             why = "" if one.good else f"{one.found}. {one.lacks}".strip()
-            yield Named(one.name, one.found, one.name == (self._settings.agent or "loop"), why)
+            yield Named(one.name, one.found, one.name == self._usual_agent, why)
+
+    @property
+    def _usual_agent(self) -> str:
+        usual = self._settings.agent or "loop"
+        return usual if self._offer.free or usual in self._offer.agents else self._offer.agents[0]
 
     def _lacks(self, vendor: str) -> str:
         """Why a vendor's models cannot be used; empty where nothing is known to be missing."""

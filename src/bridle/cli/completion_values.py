@@ -82,6 +82,9 @@ def _named(param: click.Parameter, start: str) -> Iterator[Candidate]:
         yield from (Candidate(one) for one in (*_catalogue(), "openai-chat", "ollama"))
     elif "agent" in name:
         yield from (Candidate(one, about) for one, about in _AGENTS.items())
+        from bridle.runtime.custom_agents import installed
+
+        yield from (Candidate(one, f"from {point.value}") for one, point in installed().items())
     elif name == "topic":
         yield from topics()
     elif name == "tag":

@@ -56,7 +56,7 @@ async def _detach(parts: tuple[Part, ...], flags: dict[str, Any], setup: Setup) 
             workspace=str(setup.workspace.resolve()),
             provider=flags["provider"] or "",
             model=flags["model"] or "",
-            agent=flags["agent"] or "",
+            agent=setup.agent if flags["agent"] else "",
             mode=_mode(flags),
         )
         await session.send(parts, when="queue")

@@ -6,6 +6,7 @@ one address is for everything, it is the server's own vendor's: no other host ge
 
 import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.cli.setup import Setup
@@ -25,7 +26,9 @@ def offer_of(setup: Setup, agents: Iterable[str], face: str) -> "Offer":
 
     settings = setup.settings
     there = [one.name for one in usable_agents() if one.name == CLAUDE and one.good]
-    named = dict.fromkeys((setup.agent, LOOP, *there, *map(check_agent, agents)))
+    named = dict.fromkeys(
+        (setup.agent, LOOP, *there, *(check_agent(one, str(Path.cwd())) for one in agents))
+    )
     vendors = frozenset(_vendors(settings, os.environ))
     return Offer(False, tuple(named), vendors, settings.name, settings.mode, face)
 

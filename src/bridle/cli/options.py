@@ -38,7 +38,9 @@ _OPTIONS = [
     click.option("--model", "-m", metavar="NAME", help="anthropic/…, openai/…, ollama/…, offline."),
     click.option("--provider", metavar="NAME", help="anthropic, openai, …; its usual model."),
     click.option(
-        "--agent", metavar="NAME", help='Who carries the turns: loop, claude-code, acp:"COMMAND".'
+        "--agent",
+        metavar="NAME",
+        help='Agent to use: loop (built in), claude-code, acp:"COMMAND", MODULE:CLASS, FILE:CLASS.',
     ),
     click.option("--mode", type=click.Choice(MODES), help="What may run without asking."),
     click.option("--yes", "-y", is_flag=True, help="The same as --mode auto."),

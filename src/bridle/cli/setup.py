@@ -80,16 +80,24 @@ class Setup:
     def _whose(self) -> str:
         """Who carries the turns: the flag's, else who carried the session's, else the setting's."""
         from bridle.runtime.agents import check_agent, is_agent
+        from bridle.runtime.custom_agents import names_file
 
-        if self.log is not None and not self._by_flag("agent"):
+        wanted, by_flag = self.settings.agent, self._by_flag("agent")
+        if self.log is not None and not by_flag:
             agent, model = carriers(self.log)
             before = agent or model
             if is_agent(before) and not self.imported:  # whose log may name any program
+                if names_file(before) and before != check_agent(wanted):
+                    raise ConfigError(
+                        f"the session was carried by the agent {before}, and a file of code is "
+                        "imported only if you name it",
+                        hint=f"Name it again, with --agent {before}, or another with --agent loop.",
+                    )
                 return check_agent(before)
             self._stranger = before if is_agent(before) else agent
             if before:
                 return "loop"
-        return check_agent(self.settings.agent)
+        return check_agent(wanted, str(Path.cwd()) if by_flag else "")
 
     def _by_flag(self, key: str) -> bool:
         return self.loaded.origins[key].startswith("flag ")

@@ -57,13 +57,13 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     `redact_tokens` says whether what looks like a key or a token is kept out as well. `sandbox` is
     what commands run in, `hosts` are those that `web_fetch` may ask (none: there is no such tool),
     `undo` says whether what a turn changes is kept to be taken back. `agent` carries the turns:
-    `loop` (our own), `claude-code` or `acp:COMMAND`; `agent_env` names the variables that the
-    program of an ACP agent may have. `telemetry` says whether OpenTelemetry spans are sent (None:
-    where the environment says so), `telemetry_content` whether they carry what was said. `theme`
-    and `notify` are the terminal's: its colours, and how it calls a person who looks elsewhere.
-    `diagnostics` are command lines that look at files which a turn has changed. A request to the
-    model that fails is tried again for `retry_seconds`, at most `retries` times (None: as often as
-    there is time).
+    `loop` (our own), `claude-code`, `acp:COMMAND` or one of the person's own; `agent_env` names the
+    variables that an ACP program may have. `telemetry` says whether OpenTelemetry spans are sent
+    (None: where the environment says so), `telemetry_content` whether they carry what was said.
+    `theme` and `notify` are the terminal's: its colours, and how it calls a person who looks
+    elsewhere. `diagnostics` are command lines that look at files which a turn has changed. A
+    request to the model that fails is tried again for `retry_seconds`, at most `retries` times
+    (None: as often as there is time).
     """
 
     provider: str = ""

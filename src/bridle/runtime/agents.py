@@ -1,12 +1,14 @@
 """Which agent carries the turns: by its name, and whether it could, here.
 
 `loop` is our own and needs nobody. The others are made when they are asked for; what they need is
-looked for only then, and `bridle doctor` asks without starting anything.
+looked for only then, and `bridle doctor` asks without starting anything. What names a class of
+somebody's own is in custom_agents.py.
 """
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -15,12 +17,24 @@ from bridle.config.settings import PROVIDERS, vendor_of
 from bridle.distribution import install_hint
 from bridle.errors import ConfigError, MissingExtra
 from bridle.promises.agent import BaseAgent
+from bridle.runtime.custom_agents import (
+    checked_custom,
+    checked_object,
+    found,
+    installed,
+    is_custom,
+    made,
+    names_code,
+)
 from bridle.workspace.lookup import find_program, here
 
 LOOP = "loop"
 CLAUDE = "claude-code"
 ACP = "acp:"
-_CHOICES = 'It is loop, claude-code, or acp:COMMAND, such as acp:"gemini --acp".'
+_CHOICES = (
+    'Use loop, claude-code, acp:COMMAND (such as acp:"gemini --acp"), MODULE:CLASS of an '
+    "installed package, or PATH.py:CLASS."
+)
 _OF_A_COMMAND = {"description", "dangerouslyDisableSandbox", "timeout", "run_in_background"}
 _CLAUDE_EXTRA = install_hint("claude")
 _ACP_EXTRA = install_hint("acp")
@@ -41,14 +55,19 @@ class Usable(Struct, frozen=True):
 
 def is_agent(name: str) -> bool:
     """Is it the name of an agent other than our loop, as the log has it?"""
-    return name == CLAUDE or name.startswith(ACP)
+    return name == CLAUDE or name.startswith(ACP) or is_custom(name)
 
 
-def check_agent(name: str) -> str:
-    """The name as it is meant; empty is our loop. Raise `ConfigError`."""
+def check_agent(name: str, folder: str = "") -> str:
+    """The name as it is meant; empty is our loop. Raise `ConfigError`.
+
+    A path of a file is taken from that folder; without one it has to be the whole path.
+    """
     name = name.strip()
     if name in ("", LOOP, CLAUDE):
         return name or LOOP
+    if is_custom(name):
+        return checked_custom(name, folder)
     if not name.startswith(ACP):
         raise ConfigError(f"there is no agent {name!r}", hint=_CHOICES)
     _words(name)
@@ -63,6 +82,8 @@ def check_ready(name: str, *roots: str) -> None:
             "nothing was started",
             hint=_CLAUDE_EXTRA,
         )
+    if is_custom(name):
+        found(name)
     if not name.startswith(ACP):
         return
     if find_spec("acp") is None:
@@ -97,7 +118,7 @@ def check_model(name: str, model: str, *, asked: bool) -> str:
         )
     raise ConfigError(
         f"{name} chooses its model itself, and cannot be told {model}",
-        hint="Name the model in that program's own settings or in its command.",
+        hint="Name the model in the agent's own settings.",
     )
 
 
@@ -109,6 +130,8 @@ def agent_of(name: str, *, model: str = "", inherit: Sequence[str] = ()) -> Base
     name = check_agent(name)
     if name == LOOP:
         return None
+    if is_custom(name):
+        return made(name)
     if name == CLAUDE:
         from bridle.agents.claude_code import ClaudeCodeAgent
         from bridle.agents.claude_options import ClaudeCodeConfig
@@ -119,22 +142,28 @@ def agent_of(name: str, *, model: str = "", inherit: Sequence[str] = ()) -> Base
     return AcpAgent(_words(name), inherit=inherit)
 
 
+def child_agent_of(name: str) -> BaseAgent | None:
+    """The agent of a child session, whose name a model wrote: it may name no code to import."""
+    if names_code(name.strip()):
+        raise ConfigError(
+            f"a task cannot be given to {name}: only a person may name code to import",
+            hint="Leave the agent out, or name `same` for the agent of this session.",
+        )
+    return agent_of(name)
+
+
 def resolved(agent: BaseAgent | str | None) -> BaseAgent | None:
     """An agent as it was handed in, or by its name. Raise `ConfigError`."""
     if agent is None or isinstance(agent, str):
-        return agent_of(agent or LOOP)
+        name = check_agent(agent or LOOP, str(Path.cwd()))
+        check_ready(name, *here())
+        return agent_of(name)
     if isinstance(agent, type):
         raise ConfigError(
             f"{agent.__name__} is the class of an agent, and not an agent",
             hint=f"Hand in one of it: agent={agent.__name__}(…).",
         )
-    lacking = [one for one in ("execute", "cancel", "shutdown") if not hasattr(agent, one)]
-    if lacking:
-        raise ConfigError(
-            f"{type(agent).__name__} is no agent: it has no {', '.join(lacking)}",
-            hint="An agent has execute, cancel and shutdown, as in bridle.agents.base.",
-        )
-    return agent
+    return checked_object(agent, type(agent).__name__)
 
 
 def translated(
@@ -157,6 +186,8 @@ def usable_agents() -> Iterator[Usable]:
     yield Usable(LOOP, "bridle's own", True)
     yield _claude()
     yield from _acp()
+    for name, point in installed().items():
+        yield Usable(name, f"from {point.value}", True)
 
 
 def _claude() -> Usable:

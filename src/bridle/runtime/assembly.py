@@ -18,7 +18,7 @@ from bridle.promises.store import Durability, Store
 from bridle.promises.tool import Files, Tool, ToolSource
 from bridle.runtime.adapters import known_secrets
 from bridle.runtime.adapters import provider as provider_of
-from bridle.runtime.agents import agent_of, resolved, translated
+from bridle.runtime.agents import child_agent_of, resolved, translated
 from bridle.runtime.grounding import Folder, Surroundings, surroundings, undo_of
 from bridle.runtime.telemetry import watched
 from bridle.stores.jsonl import JsonlStore
@@ -144,7 +144,7 @@ def build_engine(
         hooks=_hooks(_watching(around, options), folder.root),
         system=_told(agent, folder.root, named, options, coding=coding),
         agent=agent,
-        agents=agent_of,
+        agents=child_agent_of,
         translate=translated,
         small=provider_of(small) if isinstance(small, str) else small,
         sources=tuple(options.get("sources", ())),

@@ -197,7 +197,7 @@ class Holding:
         """What fits how a session was carried last; why not, where that cannot be had."""
         usual = Wanted(before.workspace)
         wanted = before.wanted(await self._engines.engine(usual))
-        self.offer.check_agent(wanted.agent)  # whoever began it, over HTTP no other is started
+        self.offer.check_resumed(wanted.agent)  # whoever began it, over HTTP no other is started
         try:
             self.offer.check_model(wanted.provider, wanted.model, wanted.agent)
             await self._engines.engine(wanted)

@@ -12,6 +12,7 @@ from msgspec import Struct
 from bridle.policy import MODES, Mode
 from bridle.runtime.adapters import split
 from bridle.runtime.agents import CLAUDE, LOOP
+from bridle.runtime.custom_agents import names_file
 from bridle.server.caller import Caller, may
 from bridle.server.problems import refused
 from bridle.server.refusals import ForbiddenChoice
@@ -47,6 +48,16 @@ class Offer(Struct, frozen=True):
                 f"the agent {agent[:100]!r} is none that this server was started with",
                 hint=f"It is {', '.join(self.agents)}; others are for who starts the server "
                 "(--agent, --offer-agent).",
+            )
+
+    def check_resumed(self, agent: str) -> None:
+        """Raise `ForbiddenChoice` for one that a log names, and that this server may not start."""
+        self.check_agent(agent)
+        if names_file(agent) and agent not in self.agents:
+            raise ForbiddenChoice(
+                f"the session was carried by the agent {agent[:200]!r}, and a file of code is "
+                "imported only if a person names it",
+                hint="Name it when you resume the session (--agent) or start the server.",
             )
 
     def check_model(self, provider: str, model: str, agent: str = "") -> None:
