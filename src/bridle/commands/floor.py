@@ -93,6 +93,21 @@ def look(name: str, args: list[Arg], reach: Reach) -> None:
         special([arg.text for arg in args], reach)
 
 
+def look_unknown(args: list[Arg], home: str, notes: Notes) -> None:
+    """`$X -rf /`: a program whose name is not known, told to do what `rm` does to everything."""
+    texts = [(arg.pattern or arg.text).translate(_QUOTES) for arg in args]
+    flags = [text for text in texts if text.startswith("-")]
+    short = "".join(flag for flag in flags if not flag.startswith("--")).lower()
+    deep = "r" in short or "--recursive" in flags
+    forced = "f" in short or "--force" in flags
+    whole = {*_ROOTS, home, f"{home}/", f"{home}/*"}
+    if deep and forced and any(text in whole or _TOP(text) for text in texts):
+        notes.forbid("may delete everything there is: which program it runs cannot be known")
+
+
+_TOP = re.compile(r"/+[\w.-]*(?:/+\**)?").fullmatch  # a folder of the root itself
+
+
 def look_elsewhere(name: str, args: list[Arg], notes: Notes) -> None:
     """The same for a command on another machine, of whose paths nothing is known."""
     texts = [arg.text.translate(_QUOTES) for arg in args]
@@ -293,6 +308,37 @@ def _python(texts: list[str], reach: Reach) -> None:
         _bridle(texts, reach)
 
 
+def _other_rights(texts: list[str], reach: Reach) -> None:
+    reach.notes.guarded("runs as another user")
+
+
+_SETS_ID = re.compile(r"[+=][rwxXt]*s|(?:^|[+=,])0*[2-7][0-7]{3}$")
+
+
+_CHMOD_FLAG = re.compile(r"--.*|-[RvcfhHLP]+").fullmatch
+
+
+def _chmod(texts: list[str], reach: Reach) -> None:
+    _chattr(texts, reach)
+    words = [text for text in texts if not _CHMOD_FLAG(text) and "$" not in text]
+    _look_mode(words[:1], reach)
+
+
+def _install(texts: list[str], reach: Reach) -> None:
+    """`install -m 4755`: the mode is a value of a flag, in the same word or in the next."""
+    modes = [one.partition("=")[2] for one in texts if one.startswith("--mode=")]
+    pairs = zip(texts, [*texts[1:], ""], strict=True)
+    for word, after in pairs:
+        if found := re.fullmatch(r"--mode|-[A-Za-z]*?m(.*)", word):
+            modes.append(found[1] or after)
+    _look_mode(modes, reach)
+
+
+def _look_mode(modes: list[str], reach: Reach) -> None:
+    if any(_SETS_ID.search(mode.translate(_QUOTES)) for mode in modes):
+        reach.notes.guarded("has a file run with its owner's rights")
+
+
 _SPECIAL: dict[str, Callable[[list[str], Reach], None]] = {
     "rm": _rm,
     "bridle": _bridle,
@@ -327,7 +373,13 @@ _SPECIAL: dict[str, Callable[[list[str], Reach], None]] = {
     "zpool": _disk_tool,
     "diskutil": _disk_tool,
     "shred": _shred,
-    "chmod": _chattr,
+    "chmod": _chmod,
+    "install": _install,
+    **dict.fromkeys(
+        ("sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "setpriv", "gosu")
+        + ("su-exec", "newgrp", "sg", "setcap"),
+        _other_rights,
+    ),
     "chown": _chattr,
     "chgrp": _chattr,
     "chattr": _chattr,

@@ -214,6 +214,7 @@ class _Judging:
         if not first.known or first.pattern:
             self._notes.unclear("which program it runs cannot be known")
             self._notes.act(Act(SHELL, text, reason="which program it runs cannot be known"))
+            floor.look_unknown(rest, self._ground.home, self._notes)
             return
         name, least = program_of(first.text, reach)
         self._look(name, rest, reach)
