@@ -58,7 +58,10 @@ def test_other_words_to_bridle_are_only_asked_about(tmp_path, line):
 def test_other_rights_take_a_person_also_in_the_mode_auto(line):
     assert decided(line).lasting, "no rule and no grant may answer it"
     found = decided(line, "allow: shell", mode="auto")
-    assert (found.verdict, found.reason.endswith("; only a person may allow that")) == ("deny", True)
+    assert (found.verdict, found.reason.endswith("; only a person may allow that")) == (
+        "deny",
+        True,
+    )
 
 
 @pytest.mark.parametrize(

@@ -376,8 +376,10 @@ _SPECIAL: dict[str, Callable[[list[str], Reach], None]] = {
     "chmod": _chmod,
     "install": _install,
     **dict.fromkeys(
-        ("sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "setpriv", "gosu")
-        + ("su-exec", "newgrp", "sg", "setcap"),
+        [
+            *("sudo", "sudoedit", "su", "doas", "pkexec", "run0", "runuser", "setpriv", "gosu"),
+            *("su-exec", "newgrp", "sg", "setcap"),
+        ],
         _other_rights,
     ),
     "chown": _chattr,

@@ -16,6 +16,7 @@ from bridle.tools.jobs import Job, Jobs
 from bridle.tools.process import clean_environment
 from bridle.tools.threads import in_thread
 from bridle.workspace.elsewhere import OF_WORKTREE, elsewhere
+from bridle.workspace.git_paths import GitConfiguration
 from bridle.workspace.keepsake import Keepsake
 from bridle.workspace.sandbox import Sandbox
 from bridle.workspace.taming import Tamed
@@ -33,14 +34,17 @@ class Room:
 
     def __init__(self, roots: Sequence[str], sandbox: Sandbox | None) -> None:
         state = sandbox.state if sandbox is not None else ""
-        places: list[tuple[str, Sequence[str]]] = [(root, NAMES) for root in roots]
+        home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
+        self._git = [GitConfiguration(os.path.realpath(root), home) for root in roots]
+        places: list[tuple[str, Sequence[str]]] = [
+            (root, _protected(git, root)) for root, git in zip(roots, self._git, strict=True)
+        ]
         places += [(own, OF_WORKTREE) for root in roots if (own := elsewhere(root).own)]
         self._watched = [
             Watched(place, names, keepsake=Keepsake(state, place) if state else None)
             for place, names in places
         ]
         self._is_new = True
-        home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
         self._tamed = [Tamed(os.path.realpath(root), home) for root in roots]
         self.jobs = Jobs()
         self.temp = sandbox.temp if sandbox is not None else private_folder(self)
@@ -52,6 +56,10 @@ class Room:
     def _look(self) -> Mended:
         found = self._recover() if self._is_new else Mended()
         self._is_new = False
+        for watched, git in zip(
+            self._watched, self._git, strict=False
+        ):  # the worktrees' come after
+            watched.names = _protected(git, watched.root)
         for watched in self._watched:
             watched.look()
         for tamed in self._tamed:
@@ -99,6 +107,11 @@ class Room:
         if confined:
             found |= {"GOCACHE": f"{self.temp}/go-build", "npm_config_cache": f"{self.temp}/npm"}
         return found
+
+
+def _protected(git: GitConfiguration, root: str) -> tuple[str, ...]:
+    """The names in a root that no command may change, and what git's configuration leads to."""
+    return (*NAMES, *git.paths.inside(os.path.realpath(root)))
 
 
 def room_of(context: ToolContext[Any], sandbox: Sandbox | None) -> Room:

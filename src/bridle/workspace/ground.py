@@ -1,8 +1,8 @@
 """What has to be known of the machine to judge a call, for a real folder: places, patterns, git.
 
 Keeps the promise `promises.ground.Ground`. Looks at things as they stand at the moment of the
-question, remembers nothing but whether a repository is tame, and never raises. What is opened later
-is enforced by `paths.py`, not by what was said here.
+question, remembers nothing but what git's configuration says, and never raises. What is opened
+later is enforced by `paths.py`, not by what was said here.
 """
 
 import os
@@ -14,6 +14,7 @@ from pathlib import Path
 from bridle.promises.ground import Place
 from bridle.workspace.delicate import delicate_below
 from bridle.workspace.expansion import expand
+from bridle.workspace.git_paths import GitConfiguration
 from bridle.workspace.links import DEVICES, Found, follow
 from bridle.workspace.lookup import is_local
 from bridle.workspace.paths import Workspace
@@ -55,6 +56,7 @@ class Ground:
         spelled = {os.path.abspath(one) for one in own}  # noqa: PTH100 - as given, links and all
         self._own = tuple(map(folded, spelled | {os.path.realpath(one) for one in spelled}))
         self._repositories = Repositories(self._home)
+        self._git = {root: GitConfiguration(root, self._home) for root in self._roots}
         self._named = lru_cache(1024)(self._care_of_name)  # words alone: it cannot grow stale
 
     @property
@@ -130,6 +132,10 @@ class Ground:
             care = stricter(care, Protection("ask", "ask", found.doubt))
         if root is None:
             return care
+        git = self._git[root].paths
+        care = stricter(care, git.care(found.path, root))
+        for name in (os.path.normpath(whole), *found.passed) if found.passed else ():
+            care = stricter(care, git.care(name, root))
         if found.status is not None and _has_other_names(found.status):
             care = stricter(care, is_planted(found.path, found.status, self._homes, root))
         return stricter(care, _in_bare(found.path, root))

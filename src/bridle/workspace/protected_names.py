@@ -54,7 +54,7 @@ INSIDE = (
         ".config/gcloud/** .s3cfg .boto credentials* .credentials* secrets.yml secrets.yaml "
         "secrets.json secrets.toml secrets.env .secrets .secrets.* *.tfvars terraform.tfstate "
         "terraform.tfstate.backup .terraformrc .authinfo .authinfo.gpg client_secret*.json "
-        "service-account*.json service_account*.json *.agekey age.key",
+        "service-account*.json service_account*.json gha-creds-*.json *.agekey age.key",
     ),
     Group(
         "it runs in continuous integration",
@@ -87,7 +87,7 @@ INSIDE = (
         "usercustomize.py site-packages/*.pth .bashrc .bash_profile .bash_login "
         ".bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout "
         ".config/fish/** .config/git/** "
-        ".config/autostart/** .config/systemd/** .inputrc .screenrc .tmux.conf",
+        ".config/autostart/** .config/systemd/** .ripgreprc .inputrc .screenrc .tmux.conf",
     ),
 )
 

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple, cast, get_args
 from bridle.errors import ConfigError
 from bridle.workspace import bubblewrap, landlock, readable, seccomp
 from bridle.workspace.elsewhere import OF_WORKTREE, Elsewhere, elsewhere
+from bridle.workspace.git_paths import GitConfiguration
 from bridle.workspace.lookup import SHELLS
 from bridle.workspace.temporary import private_folder
 
@@ -126,6 +127,8 @@ class Sandbox:
         self._hidden = tuple(os.path.realpath(one) for one in hidden)
         self.state = ""
         self._known: dict[str, Elsewhere] = {}
+        home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
+        self._git = {root: GitConfiguration(root, home) for root in self._roots}
         self._network = network
         self._confinements: dict[bool, Confinement] = {}  # by whether it has the network
         wanted = level or self._environment.get(VARIABLE, "")
@@ -214,6 +217,8 @@ class Sandbox:
     @property
     def _closed(self) -> list[str]:
         found = [f"{root}/{name}" for root in self._roots for name in _CLOSED]
+        for root, git in self._git.items():
+            found += [f"{root}/{name}" for name in git.paths.inside(root)]
         owns = [own for root in self._roots if (own := self._elsewhere(root).own)]
         return found + [f"{own}/{name}" for own in owns for name in OF_WORKTREE]
 

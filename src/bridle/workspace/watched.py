@@ -56,7 +56,7 @@ class Watched:
     ) -> None:
         self.root = self._root = root
         self._keepsake = keepsake
-        self._names = names
+        self.names = names
         self._most = most
         self._before: dict[str, Entry] = {}
         self._held = 0
@@ -125,11 +125,11 @@ class Watched:
     @property
     def _tops(self) -> tuple[str, ...]:
         """The names, and what a worktree has instead of the folder that they are in."""
-        return (".git", *self._names)
+        return (".git", *self.names)
 
     def _sweep(self) -> None:
         """An empty folder does nothing: a sandbox makes one to cover what is not there."""
-        for name in self._names:
+        for name in self.names:
             if name not in self._before:
                 with suppress(OSError), Parent(self._root, name) as (handle, last):
                     os.rmdir(last, dir_fd=handle)

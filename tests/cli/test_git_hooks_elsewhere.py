@@ -1,0 +1,73 @@
+"""Hooks that git finds by its configuration cannot be written by a command or unasked."""
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+from cli_program import Program
+
+from bridle.errors import ConfigError
+from bridle.workspace.sandbox import probe
+
+HOOK = "#!/bin/sh\necho kept\n"
+
+
+@pytest.fixture
+def repository(bridle: Program) -> Program:
+    """A repository whose hooks lie in `githooks`, and whose configuration includes a file."""
+    hooks = bridle.workspace / "githooks"
+    hooks.mkdir()
+    (hooks / "pre-commit").write_text(HOOK)
+    (bridle.workspace / "team.ini").write_text("[user]\n\tname = team\n")
+    for words in (
+        ["init", "-q"],
+        ["config", "core.hooksPath", "githooks"],
+        ["config", "include.path", "../team.ini"],
+    ):
+        subprocess.run(["git", *words], cwd=bridle.workspace, check=True, env=bridle.environ)
+    return bridle
+
+
+def results(bridle: Program) -> list[dict[str, Any]]:
+    lines = [json.loads(line)["data"] for line in bridle.logs()[-1].read_text().splitlines()]
+    return [one["result"] for one in lines if one["type"] == "message" and one["role"] == "tool"]
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"calls": [{"name": name, "arguments": arguments}]}
+
+
+def test_no_tool_writes_them_unasked_in_the_mode_auto(repository: Program):
+    model = repository.script(
+        call("write", path="githooks/pre-push", content="evil"),
+        call("shell", command="echo evil > githooks/pre-commit"),
+        call("write", path="team.ini", content="evil"),
+        call("write", path=".ripgreprc", content="--pre=evil"),
+        call("read", path="gha-creds-1.json"),
+        "Done.",
+    )
+    (repository.workspace / "gha-creds-1.json").write_text('{"secret": "s3cr3t"}')
+    repository.run("run", "go", "--yes", "-m", model)
+    texts = [one["text"] for one in results(repository)]
+    assert len(texts) == 5
+    assert all(text.startswith("not permitted: ") for text in texts), texts
+    assert "core.hooksPath leads there" in texts[0]
+    assert (repository.workspace / "githooks/pre-commit").read_text() == HOOK
+    assert not (repository.workspace / "githooks/pre-push").exists()
+
+
+@pytest.mark.parametrize("level", ["bubblewrap", "landlock", "none"])
+def test_a_script_that_changes_them_leaves_nothing_behind(repository: Program, level: str):
+    try:
+        probe(level)
+    except ConfigError as error:
+        pytest.skip(error.message)
+    repository.environ["BRIDLE_SANDBOX"] = level
+    script = repository.workspace / "tool.sh"
+    script.write_text("for f in githooks/pre-commit githooks/new team.ini; do echo evil > $f; done")
+    model = repository.script(call("shell", command="bash tool.sh"), "Done.")
+    repository.run("run", "go", "--yes", "-m", model)
+    assert (repository.workspace / "githooks/pre-commit").read_text() == HOOK
+    assert not (repository.workspace / "githooks/new").exists()
+    assert "team" in (repository.workspace / "team.ini").read_text()
