@@ -31,8 +31,11 @@ def waiting(database, user="ana"):
 
 @pytest.mark.parametrize(
     "words",
-    ["yes delete", "Yes delete", "YES DELETE", " yes  delete. ", "'yes delete'", "yes delete!"],
-)
+    [
+        "yes delete", "Yes delete", "YES DELETE", " yes  delete. ", "'yes delete'", "yes delete!",
+        "yes, delete", "Yes, delete!", "Yes… delete.",
+    ],
+)  # fmt: skip
 def test_the_phrase_confirms_however_it_is_typed(words):
     """T5."""
     assert confirms(words, "yes delete")
@@ -41,13 +44,29 @@ def test_the_phrase_confirms_however_it_is_typed(words):
 @pytest.mark.parametrize(
     "words",
     [
-        "yes", "delete", "yes delete it", "yes, delete", "yes delete 4 tasks", "please yes delete",
+        "yes", "delete", "yes delete it", "yes delete?", "yes delete 4 tasks", "please yes delete",
         "yes deleted", "yesdelete", "no", "yes dеlete", "y", "yes delete\u200b x", "no yes delete",
     ],
 )  # fmt: skip
 def test_nothing_else_does(words):
     """T5: also not a letter that only looks the same."""
     assert not confirms(words, "yes delete")
+
+
+@pytest.mark.parametrize(
+    ("words", "right"),
+    [
+        ("Yes, delete 4 tasks!", True),
+        ("yes delete 4, tasks", True),
+        ("yes, delete", False),
+        ("yes delete 5 tasks", False),
+        ("yes delete 4", False),
+        ("yes delete four tasks", False),
+    ],
+)
+def test_a_phrase_with_a_count_is_exact_in_its_words(words, right):
+    """T5."""
+    assert confirms(words, "yes delete 4 tasks") is right
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ _YES = frozenset(
 _NO = frozenset(
     ("no", "nope", "cancel", "stop", "never mind", "nevermind", "don't", "do not", "no thanks")
 ) | {"forget it", "keep it", "no, cancel", "no, don't", "cancelar", "no gracias", "لا", "إلغاء"}
+_POINTS = re.compile(r"[.,!;:…،؛\"“”‘’'«»]+")
 _AROUND = " \t\n\r.!'\"“”‘’«»`"
 
 
@@ -87,8 +88,12 @@ def what_is_said(message: str, openings: re.Pattern[str]) -> Said:
 
 
 def confirms(message: str, phrase: str) -> bool:
-    """Is it that phrase, word for word? Case, quotes around it and a full stop do not matter."""
-    return bare(message) == bare(phrase)
+    """Is it that phrase, word for word? Case and punctuation do not matter; a "?" does."""
+    return _unpointed(message) == _unpointed(phrase)
+
+
+def _unpointed(message: str) -> str:
+    return " ".join(_POINTS.sub(" ", bare(message)).split())
 
 
 def bare(message: str) -> str:
