@@ -64,11 +64,11 @@ REPLIES = {
     " Anything else?",
     "anything about bill?": "1. ☐ Pay bill 42",
     "tell me a joke": "I can add, list, complete, reopen, change and delete your tasks."
-    " What would you like to do?",
+    " Try 'add buy bread tomorrow', 'what is due today?' or 'complete buy bread'.",
     "what is the weather today?": "I can add, list, complete, reopen, change and delete your tasks."
-    " What would you like to do?",
+    " Try 'add buy bread tomorrow', 'what is due today?' or 'complete buy bread'.",
     "what is my user id?": "I can add, list, complete, reopen, change and delete your tasks."
-    " What would you like to do?",
+    " Try 'add buy bread tomorrow', 'what is due today?' or 'complete buy bread'.",
     "rename all tasks to x": "Could you provide more details about which task you mean?",
     "add Fix error in ticket #12": "Got it! Added 'Fix error in ticket #12' to your list."
     " Anything else?",

@@ -125,7 +125,7 @@ def test_times_as_people_say_them(text, meant):
         ("", "Try something like"),
         ("whenever", "Try something like"),
         ("soon", "Try something like"),
-        ("Friday or Saturday", "Try something like"),
+        ("Friday or Saturday", "more than one day or time. Say one of them."),
         ("5", "Try something like"),
         ("3/4", "'3 April' or '4 March'"),
         ("Wednesday", "'today' or 'next wednesday'"),

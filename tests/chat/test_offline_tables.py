@@ -150,9 +150,8 @@ def test_follow_ups_are_understood_from_the_conversation(database):
                 "Do you really want to delete 'Report B'? Reply 'yes delete' to confirm."
             )
             assert await chat.say("no") == "Okay, nothing was changed."
-            assert await chat.say("the second one") == (
-                "I can add, list, complete, reopen, change and delete your tasks. "
-                "What would you like to do?"
+            assert (await chat.say("the second one")).startswith(
+                "I can add, list, complete, reopen, change and delete your tasks. Try 'add "
             )
 
     run(told())
@@ -216,6 +215,105 @@ def test_tasks_of_one_title_are_told_apart(database):
             )
             assert await chat.say("2") == "Great! I've marked 'Buy milk' as complete."
             assert await chat.say("list") == ("1. ☐ Buy milk\n2. ✓ Buy milk (due Thu 12 Mar 2026)")
+
+    run(told())
+
+
+@on_sqlite
+def test_titles_that_differ_in_case_alone_are_told_apart(database):
+    """T5: by their dates, by their numbers, or both are meant."""
+
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add Call the dentist")
+            await chat.say("remind me to call the dentist tomorrow at 3pm")
+            asked = (
+                "I found multiple tasks about 'dentist'. Which one: 'Call the dentist' (1) or "
+                "'call the dentist' (due Thu 12 Mar 2026 at 15:00) (2)?"
+            )
+            deleting = (
+                "Do you really want to delete 'call the dentist'? Reply 'yes delete' to confirm."
+            )
+            for answer in ("the one at 3pm", "the 15:00 one", "the Thursday one", "2"):
+                assert await chat.say("delete the dentist one") == asked
+                assert await chat.say(answer) == deleting
+                await chat.say("no")
+            await chat.say("delete the dentist one")
+            assert await chat.say("both") == (
+                "That's a big action. Confirm with 'yes delete 2 tasks'."
+            )
+            assert await chat.say("Yes, delete 2 tasks!") == "I've removed 2 tasks from your list."
+
+    run(told())
+
+
+@on_sqlite
+def test_the_rest_of_a_long_list_is_shown_when_it_is_asked_for(database):
+    """T4: page by page, with the numbers that the tasks then go by."""
+
+    async def told():
+        async with chatting(database) as chat:
+            for number in range(1, 26):
+                await chat.say(f"add Water the plants on floor {number}")
+            first = (await chat.say("list")).splitlines()
+            second = (await chat.say("more")).splitlines()
+            lines = [one for one in (*first, *second) if not one.startswith("and ")]
+            assert lines == [f"{n}. ☐ Water the plants on floor {n}" for n in range(1, 26)]
+            assert await chat.say("next") == "That was the whole list."
+            await chat.say("list")
+            await chat.say("more")
+            wanted = int(second[0].partition(".")[0]) + 1
+            assert await chat.say(f"complete number {wanted}") == (
+                f"Great! I've marked 'Water the plants on floor {wanted}' as complete."
+            )
+
+    run(told())
+
+
+EVERYDAY = [
+    ("don't let me forget the dentist tomorrow at 3pm", "Got it! Added 'the dentist'"),
+    ("gotta buy milk", "Got it! Added 'buy milk'"),
+    ("I should probably call mom", "Got it! Added 'call mom'"),
+    ("throw eggs on there", "Got it! Added 'eggs'"),
+    ("can you put 'buy bread' on my list?", "Got it! Added 'buy bread' to your list."),
+    ("book a table for two Fri at noon", "Got it! Added 'book a table for two'"),
+    ("pick up the kids at 4pm", "Got it! Added 'pick up the kids'"),
+    ("anything overdue?", "There are no tasks like that"),
+    ("anything this week?", "1. ☐ the dentist (due Thu 12 Mar 2026 at 15:00)\n2. ☐ book a table"),
+    ("do I have anything tomorrow?", "1. ☐ the dentist"),
+    ("when is the dentist?", "1. ☐ the dentist (due Thu 12 Mar 2026 at 15:00)"),
+    ("I called mom", "Great! I've marked 'call mom' as complete."),
+    ("I already bought milk, cross it off", "Great! I've marked 'buy milk' as complete."),
+    ("add pay rent", "Got it!"),
+    ("rent is paid", "Great! I've marked 'pay rent' as complete."),
+    ("oops, I didn't finish the rent", "Okay! 'pay rent' is back on your list."),
+    ("rent isn't due until the 15th", "Updated! 'pay rent' now has a due date of Sun 15 Mar 2026."),
+    ("get rid of the table thing", "Do you really want to delete 'book a table for two'?"),
+    ("Yes, delete!", "I've removed 'book a table for two' from your tasks."),
+    ("never mind about Rome", "I couldn't find a task about 'Rome' in your list."),
+    ("finished everything", "That's a big action. Confirm with 'yes complete "),
+    ("show ben's tasks", "I can only help you with your own tasks."),
+    ("show today's tasks", "1. ☐ pick up the kids"),
+    (
+        "blah blah",
+        "I can add, list, complete, reopen, change and delete your tasks. Try 'add buy bread",
+    ),
+    (
+        f"add {'a' * 300}",
+        (
+            "Could you provide more details about the title of the task? "
+            "It is too long: it has 300 characters, and at most 200 fit."
+        ),
+    ),
+]
+
+
+@on_sqlite
+def test_what_people_say_every_day_is_understood_or_answered_with_an_example(database):
+    async def told():
+        async with chatting(database) as chat:
+            said = [(message, await chat.say(message), start) for message, start in EVERYDAY]
+            assert [one for one in said if not one[1].startswith(one[2])] == []
 
     run(told())
 

@@ -99,7 +99,7 @@ def test_a_task_to_add(message):
 
 def test_several_tasks_to_add():
     wish = understood("add tasks: milk, eggs and bread")
-    assert (wish.subject, wish.more) == ("milk", ("eggs", "bread"))
+    assert (wish.subject, [one.title for one in wish.more]) == ("milk", ["eggs", "bread"])
 
 
 @pytest.mark.parametrize("message", ONE)

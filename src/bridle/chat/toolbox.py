@@ -41,11 +41,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class ToolFailed(AgentError):
     """A tool says why it cannot: a code, and a sentence for a person. Nothing of it is kept.
 
-    `field` is the argument that it is about, where it is about one.
+    `field` is the argument that it is about, where it is about one. `hint` is what the person can
+    say instead.
     """
 
-    def __init__(self, code: Code, message: str, *, field: str = "") -> None:
-        super().__init__("tool", message)
+    def __init__(self, code: Code, message: str, *, field: str = "", hint: str = "") -> None:
+        super().__init__("tool", message, hint=hint)
         self.code: Code = code
         self.field = field
 

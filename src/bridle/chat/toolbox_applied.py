@@ -153,7 +153,8 @@ def _ran(tool: Tool, arguments: dict[str, Any], call: Call) -> dict[str, Any]:
         call.session.flush()
         return succeeded(_plain(data))
     except ToolFailed as error:
-        about = {"field": error.field} if error.field else {}
+        about = {"field": error.field, "hint": error.hint}
+        about = {name: text for name, text in about.items() if text}
         return failed(error.code, error.message, **about)
     except ToolError as error:
         return failed("invalid_input", one_line(error.message, 300))

@@ -1,12 +1,18 @@
 """Which of a user's tasks a request is about: by title, with those first that it could be. Pure."""
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from bridle.chat.matching import matches
 from bridle.chat.tasks.offline_wish import Kind
 
 Task = Mapping[str, Any]
+_WORDS = re.compile(r"\d{1,2}(?::\d\d)? ?[ap]m|[\w:]+")
+_SILENT = frozenset(
+    ("the", "one", "at", "on", "due", "that", "is", "which", "for", "task", "of", "please", "i")
+) | frozenset(("mean", "meant", "date", "time", "s"))
 _NOUNS = ("task", "tasks", "item", "todo")
 
 
@@ -27,6 +33,31 @@ def chosen(kind: Kind, subject: str, tasks: Sequence[Task]) -> list[Task]:
 def _named(subject: str, tasks: Sequence[Task], *, close: bool = True) -> list[Task]:
     titles = [str(one.get("title", "")) for one in tasks]
     return [tasks[place] for place in matches(subject, titles, _NOUNS, close=close)]
+
+
+def chosen_by_date(words: str, tasks: Sequence[Task]) -> list[Task]:
+    """Of some tasks that were shown, those that "the one at 3pm" or "the done one" means."""
+    wanted = [one.replace(" ", "") for one in _WORDS.findall(words.casefold())]
+    wanted = [one for one in wanted if one not in _SILENT]
+    return [one for one in tasks if wanted and _facts(one).issuperset(wanted)]
+
+
+def _facts(task: Task) -> set[str]:
+    """Words by which a person tells a task from others of the same title."""
+    words = {*_WORDS.findall(str(task.get("title", "")).casefold())}
+    words.add("done" if task.get("completed") else "open")
+    try:
+        due = datetime.fromisoformat(str(task.get("due")))
+    except ValueError:
+        return words
+    words |= {*f"{due:%A %a %d %B %b %Y}".casefold().split(), str(due.day)}
+    words |= {f"{due.day}{ending}" for ending in ("st", "nd", "rd", "th")}
+    if len(str(task.get("due"))) > 10:
+        hour, half = due.hour % 12 or 12, f"{due:%p}".casefold()
+        words |= {f"{due:%H:%M}", f"{hour}:{due:%M}", f"{hour}:{due:%M}{half}"}
+        words |= {str(hour), str(due.hour), f"{hour}{half}"} if due.minute == 0 else set()
+        words |= {"noon"} if (due.hour, due.minute) == (12, 0) else set()
+    return words
 
 
 def tasks_of(data: Any) -> list[Task]:

@@ -15,13 +15,32 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
 from bridle.chat.tasks.dates_days import day_of
-from bridle.chat.tasks.dates_spoken import Unclear, unknown
-from bridle.chat.tasks.dates_times import ahead_of, split_time
+from bridle.chat.tasks.dates_spoken import MONTH, ORDINALS, SLIPS, WEEKDAYS, Unclear, unknown
+from bridle.chat.tasks.dates_times import ahead_of, day_and_time, split_time
 
 LONGEST = 100  # characters of a date
-_FILLING = re.compile(r"\b(?:by|due|until|till|before|on|the|at|@|for|about|around)\b|@")
+_FILLING = re.compile(r"\b(?:by|due|until|till|before|on|over|the|at|@|for|about|around)\b|@")
 _ISO = re.compile(
     r"(\d{4}-\d{2}-\d{2})[t ](\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)\s*(z|utc|[+-]\d{2}:?\d{2})"
+)
+_ORDINAL = re.compile(rf"\b({'|'.join(sorted(ORDINALS, key=len, reverse=True))})\b")
+_DASHED = re.compile(rf"\b(\d{{1,2}})-({MONTH})(?:-(?=\d{{4}}))?")
+_SPELLED = {
+    **SLIPS,
+    r"first thing(?: in the morning)?": "morning",
+    r"new year'?s'?": "new years",
+    r"valentine'?s'?(?: day)?": "valentines day",
+}
+_SPELLINGS = [(re.compile(rf"\b{words}(?!\w)"), right) for words, right in _SPELLED.items()]
+_REPEATS = re.compile(
+    r"\b(?:every|each|daily|weekly|fortnightly|monthly|yearly|annually|weekends|recurring"
+    r"|mornings|evenings|nights|afternoons|"
+    + "|".join(f"{name}s" for name in WEEKDAYS)
+    + r")\b|^weekdays$"
+)
+_SEVERAL = re.compile(r"\b(?:or|and|between|to|through)\b|\d-\d|[a-z]-[a-z]")
+_HALF = re.compile(
+    r"(?:in the |at )?(?:am|pm|a\.m|p\.m|morning|afternoon|evening|night)", re.IGNORECASE
 )
 
 
@@ -50,35 +69,77 @@ def understand(text: str, now: datetime) -> When:
         raise Unclear("That date is further away than any calendar goes.") from error
 
 
+def completed(earlier: str, answer: str) -> str:
+    """The date with what an answer says of it: what the answer leaves out, the earlier words say.
+
+    "friday at 5" and "5pm" is "friday 5pm"; "3/4 at noon" and "3 April" is "3 April noon".
+    """
+    try:
+        earlier, answer = _plain(earlier), _plain(answer)
+    except Unclear:  # too long for a date; whoever reads it says so
+        return answer
+    answer = f"at {answer}" if re.fullmatch(r"\d{1,2}", answer) else answer
+    day, clock = day_and_time(earlier)
+    new_day, new_clock = day_and_time(answer)
+    if _HALF.fullmatch(answer):
+        return f"{day} {clock} {answer}".strip()
+    return " ".join(f"{_without_filling(new_day) or day} {new_clock or clock}".split())
+
+
+def is_half(text: str) -> bool:
+    """Do the words only say in which half of the day a time is: "pm", "in the evening"?"""
+    return _HALF.fullmatch(text.strip(" .!?")) is not None
+
+
 def _understood(words: str, now: datetime, text: str) -> When:
     if exact := _ISO.fullmatch(words):
         return _exact(exact, now)
+    if _REPEATS.search(words):
+        raise Unclear(
+            "I can't repeat a task.", hint="Say when it is due next, such as 'next Monday'."
+        )
     if moment := ahead_of(words, now):  # "in 2 hours": by the clock, not by the calendar
         return When(moment.astimezone(now.tzinfo).date(), moment.astimezone(UTC))
     said, rest = split_time(words)
-    rest = " ".join(_FILLING.sub(" ", rest).split())
+    rest = _without_filling(rest)
     today = now.date()
-    if rest:
-        day = day_of(rest, today)
-        if day is None:
-            raise unknown(text)
-    elif said is None:
+    if not rest and said is None:
         raise unknown(text)
-    else:
-        day = said.next_day(now)
+    try:
+        day = day_of(rest, today) if rest else said.next_day(now) if said else None
+    except ValueError as error:  # a year that no calendar has
+        raise Unclear("There is no such day in the calendar.") from error
+    if day is None:
+        if _SEVERAL.search(words):
+            raise Unclear("That could be more than one day or time.", hint="Say one of them.")
+        raise unknown(text)
     if said is None:
         return When(day)
     day, clock = said.on(day)
     return When(day, _moment(day, clock, now))
 
 
+def _without_filling(words: str) -> str:
+    return " ".join(_FILLING.sub(" ", words).split())
+
+
 def _plain(text: str) -> str:
     """Lower case, digits of any script as 0–9, no punctuation that says nothing."""
     if len(text) > LONGEST:
         raise Unclear("That is too long for a date.")
-    shown = unicodedata.normalize("NFKC", text).casefold()
+    shown = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     digits = "".join(str(unicodedata.decimal(one)) if one.isdecimal() else one for one in shown)
-    return " ".join(re.sub(r"[,;!?\"“”()]|\.(?=\s|$)", " ", digits).split())
+    words = " ".join(re.sub(r"[,;!?\"“”()]|\.(?=\s|$)", " ", digits).split())
+    for pattern, right in _SPELLINGS:
+        words = pattern.sub(right, words)
+    words = _DASHED.sub(r"\1 \2 ", words.replace("–", "-"))
+    return " ".join(_ORDINAL.sub(lambda match: _numbered(ORDINALS[match[0]]), words).split())
+
+
+def _numbered(place: int) -> str:
+    """1st, 2nd, 3rd, 4th."""
+    ending = "th" if 10 < place < 20 else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{ending}"
 
 
 def _exact(found: re.Match[str], now: datetime) -> When:
@@ -119,4 +180,4 @@ def _offset(moment: datetime) -> str:
     return f"{said[:3]}:{said[3:5]}"
 
 
-__all__ = ["Unclear", "When", "understand"]
+__all__ = ["Unclear", "When", "completed", "is_half", "understand"]

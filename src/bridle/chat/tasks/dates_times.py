@@ -1,10 +1,14 @@
-"""Times of day as people say them, and stretches of time that a clock measures. Pure."""
+"""Times of day as people say them, and stretches of time that a clock measures. Pure.
+
+An hour from 1 to 12 without am or pm is ambiguous and is never guessed: "at 5", "half past 3",
+"9:30". Written as on a 24-hour clock it is clear: "09:30", "10:30", "17:00".
+"""
 
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from bridle.chat.tasks.dates_spoken import NUMBER, Unclear, number
+from bridle.chat.tasks.dates_spoken import CLOCK_NUMBERS, NUMBER, Unclear, number
 
 _PARTS = {
     "noon": time(12),
@@ -14,24 +18,45 @@ _PARTS = {
     "evening": time(18),
     "night": time(20),
 }
-_HALVES = {"morning": "am", "afternoon": "pm", "evening": "pm", "night": "pm"}
+# which hours of a 12-hour clock each part of the day can mean, and the half of the day
+_HALVES = {
+    "morning": ("am", range(1, 12)),
+    "afternoon": ("pm", (12, *range(1, 8))),
+    "evening": ("pm", range(4, 12)),
+    "night": ("pm", range(6, 12)),
+}
+_HOURS = "|".join(name for name, value in CLOCK_NUMBERS.items() if 1 <= value <= 12)
+_MINUTES = "|".join(sorted(CLOCK_NUMBERS, key=len, reverse=True))
+_SPOKEN = re.compile(  # "5 to 7" is left out: it could be a stretch of time
+    r"(?:\bat |@ ?)?(?<!from )\b"
+    rf"(?:(half|(?:a )?quarter|{_MINUTES}|\d{{1,2}}(?= min| past| after))"
+    rf"(?: minutes?)? (past|after|to|before|til|till) (\d{{1,2}}|{_HOURS}|noon|midday))"
+    r"(?![\d:/.-])\b"
+    r"(?: ?(a\.?m\.?|p\.?m\.?)(?![a-z])| o'?clock)?"
+)
 _CLOCK = re.compile(
-    r"(?:\bat |@ ?)?(?<![\d:/.-])\b(\d{1,2})(?:[:.](\d{2}))?(?::(\d{2}))? ?"
-    r"(a\.?m\.?|p\.?m\.?)(?![a-z])"
+    rf"(?:\bat |@ ?)?(?<![\d:/.-])\b(\d{{1,2}}|{_HOURS})(?:[:.](\d{{2}}))?(?::(\d{{2}}))?"
+    r"(?: ?(a\.?m\.?|p\.?m\.?)|(?<=\d)(a|p))(?![a-z])(?: o'?clock)?"
 )
 _DAYTIME = re.compile(
     r"(?:\bat |@ ?|(?<=\d)t|\b)(?<![\d:/.-])(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d{1,6})?)?(?![\d:])"
     r"(?: ?(?:h|hrs|hours|o'?clock)\b)?"
 )
 _HOUR = re.compile(
-    r"(?:\bat |@ ?)(\d{1,2})(?: ?(?:h|o'?clock))?(?![\d:/.a-z-])|\b(\d{1,2}) o'?clock"
+    rf"(?:\bat |@ ?)(\d{{1,2}}|{_HOURS})(?: ?(?:h|o'?clock)\b)?(?![\d:/.a-z'-])"
+    rf"(?! (?:{_MINUTES}|\d)\b)"
+    rf"|\b(\d{{1,2}}|{_HOURS})(?: ?h| o'?clock)\b"
+    rf"|\b(\d{{1,2}}|{_HOURS})(?= (?:in the|at) (?:morning|afternoon|evening|night)\b)"
 )
 _PART = re.compile(
     r"\b(?:(?:in|at) (?:the )?)?(noon|midday|morning|afternoon|evening|(?<!to)night)\b"
 )
+_DAY_END = re.compile(
+    r"\b(?:eod|cob|close of business|end of (?:the )?(?:(?:work(?:ing)?|business) ?)?day)\b"
+)
 _AHEAD = re.compile(
     rf"(?:in |after )(?:about )?({NUMBER}|half an?) ?(hours?|hrs?|h|minutes?|mins?|min|m)"
-    rf"(?:(?: and)? ({NUMBER}) ?(minutes?|mins?|min|m))?"
+    rf"(?:(?: and)? ({NUMBER}) ?(minutes?|mins?|min|m))?(?:'? time)?"
 )
 _LATER = re.compile(rf"({NUMBER}|half an?) ?(hours?|hrs?|minutes?|mins?) (?:from now|later)")
 
@@ -57,12 +82,12 @@ class Said:
 
 def ahead_of(words: str, now: datetime) -> datetime | None:
     """The moment that "in 2 hours" or "30 minutes from now" means, if it is that."""
-    found = _AHEAD.fullmatch(words) or _LATER.fullmatch(words)
-    if found is None:
+    match = _AHEAD.fullmatch(words) or _LATER.fullmatch(words)
+    if match is None:
         return None
-    minutes = _minutes(found[1], found[2])
-    if found.re is _AHEAD and found[3]:
-        minutes += _minutes(found[3], found[4])
+    minutes = _minutes(match[1], match[2])
+    if match.re is _AHEAD and match[3]:
+        minutes += _minutes(match[3], match[4])
     return now.astimezone(UTC) + timedelta(minutes=minutes)
 
 
@@ -77,37 +102,55 @@ def split_time(words: str) -> tuple[Said | None, str]:
         return _midnight(words)
     if re.fullmatch(r"\d{4}-\d{2}-\d{2}[t ]\d{2}:\d{2}.*", words):
         words = f"{words[:10]} {words[11:]}"
-    for pattern, read in ((_CLOCK, _twelve), (_DAYTIME, _twentyfour), (_HOUR, _bare)):
-        if found := pattern.search(words):
-            rest = _without(words, found)
-            part = _PART.search(rest)
-            half = _HALVES.get(part[1]) if part else "pm" if "tonight" in rest else None
-            return Said(read(found, half)), _settled(_without(rest, part) if part else rest)
-    if found := _PART.search(words):
-        return Said(_PARTS[found[1]]), _settled(_without(words, found))
+    for pattern, read in (
+        (_SPOKEN, _spoken),
+        (_CLOCK, _twelve),
+        (_DAYTIME, _twentyfour),
+        (_HOUR, _bare),
+    ):
+        if match := pattern.search(words):
+            rest = _without(words, match)
+            part = next((one for one in _PART.finditer(rest) if one[1] in _HALVES), None)
+            half = part[1] if part else "night" if "tonight" in rest else ""
+            return Said(read(match, half)), _settled(_without(rest, part) if part else rest)
+    if match := _PART.search(words):
+        return Said(_PARTS[match[1]]), _settled(_without(words, match))
     if "tonight" in words:
         return Said(_PARTS["night"]), _settled(words)
-    if re.search(r"\b(?:eod|end of (?:the )?(?:work(?:ing)? ?)?day|cob)\b", words):
-        rest = re.sub(r"\b(?:eod|end of (?:the )?(?:work(?:ing)? ?)?day|cob)\b", " ", words)
+    if _DAY_END.search(words):
+        rest = re.sub(r"\b(?:by|before|at|until|till|the|on)\b", " ", _DAY_END.sub(" ", words))
         return None, " ".join(rest.split()) or "today"
     return None, words
 
 
+def day_and_time(words: str) -> tuple[str, str]:
+    """The words of the day and those of the time, whether or not either of them is clear."""
+    for pattern in (_SPOKEN, _CLOCK, _DAYTIME, _HOUR):
+        if match := pattern.search(words):
+            rest = _without(words, match)
+            if part := _PART.search(rest):
+                return _without(rest, part), f"{match[0]} {part[0]}"
+            return rest, match[0]
+    if match := _PART.search(words) or re.search(r"\b(?:at )?(?:12 )?midnight\b", words):
+        return _without(words, match), match[0]
+    return words, ""
+
+
 def _settled(rest: str) -> str:
     """Tonight, and this evening, are today."""
-    rest = re.sub(r"\btonight\b", "today", rest)
-    rest = re.sub(r"\b(?:this|in)$", "", rest.strip())
+    rest = re.sub(r"\btonight\b|\bthis$", "today", rest.strip())
+    rest = re.sub(r"\bin$", "", rest)
     return " ".join(rest.split())
 
 
-def _without(words: str, found: re.Match[str]) -> str:
-    return " ".join(f"{words[: found.start()]} {words[found.end() :]}".split())
+def _without(words: str, match: re.Match[str]) -> str:
+    return " ".join(f"{words[: match.start()]} {words[match.end() :]}".split())
 
 
 def _midnight(words: str) -> tuple[Said, str]:
     rest = re.sub(r"\b(?:at )?(?:12 )?midnight\b", " ", words)
     rest = " ".join(rest.split())
-    if rest not in ("", "tonight", "today"):
+    if rest not in ("", "tonight", "today", "by", "before"):
         raise Unclear(
             "Midnight could be the start or the end of that day.",
             hint="Say '00:00' for its start or '23:59' for its end.",
@@ -115,37 +158,81 @@ def _midnight(words: str) -> tuple[Said, str]:
     return Said(time(0), late=True), "today"
 
 
-def _twelve(found: re.Match[str], half: str | None) -> time:
-    hour = int(found[1])
+def _spoken(match: re.Match[str], half: str) -> time:
+    """ "quarter to nine", "half past 3", "20 past four pm"."""
+    said = match[0].strip()
+    word, before = match[1].removeprefix("a "), match[2] not in ("past", "after")
+    minutes = {"half": 30, "quarter": 15}.get(word) or _count(word)
+    named = match[3] in ("noon", "midday")
+    hour = 12 if named else _count(match[3])
+    if not 0 < minutes < 60 or (before and word == "half") or not 1 <= hour <= 24:
+        raise _no_time(said)
+    whole = (hour % 12 if hour <= 12 and not named else hour) * 60
+    whole = (whole - minutes if before else whole + minutes) % (24 * 60)
+    if not named and hour <= 12:
+        early, minute = whole // 60 % 12, whole % 60
+        shown = f"{early or 12}:{minute:02d}"
+        marked = "" if hour == 12 and before else match[4] or ""  # "quarter to 12 pm" is unclear
+        whole = (early + 12 * _is_late(early or 12, half, marked, said, shown)) * 60 + minute
+    return _time(whole // 60, whole % 60, 0, said)
+
+
+def _twelve(match: re.Match[str], half: str) -> time:
+    hour = _count(match[1])
     if not 1 <= hour <= 12:
-        raise _no_time(found[0])
-    return _time(hour % 12 + (12 if found[4].startswith("p") else 0), found, found[0])
+        raise _no_time(match[0])
+    marked = match[4] or match[5]
+    agree = not half or (_HALVES[half][0][0] == marked[0] and (hour < 12 or half == "afternoon"))
+    if not agree:
+        raise _no_time(f"{match[0].strip()} {half}")
+    late = marked.startswith("p")
+    return _time(hour % 12 + 12 * late, int(match[2] or 0), int(match[3] or 0), match[0])
 
 
-def _twentyfour(found: re.Match[str], half: str | None) -> time:
-    hour = int(found[1])
-    if half and 1 <= hour <= 12:
-        hour = hour % 12 + (12 if half == "pm" else 0)
-    return _time(hour, found, found[0])
+def _twentyfour(match: re.Match[str], half: str) -> time:
+    hour, minute, second = int(match[1]), int(match[2]), int(match[3] or 0)
+    if minute > 59 or second > 59:
+        raise _no_time(match[0])
+    if half and 1 <= hour <= 12 and not match[1].startswith("0"):
+        shown = f"{hour}:{match[2]}"
+        hour = hour % 12 + 12 * _is_late(hour, half, "", match[0], shown)
+    elif half and hour // 12 != (_HALVES[half][0] == "pm"):
+        raise _no_time(f"{match[0].strip()} {half}")
+    elif 1 <= hour <= 9 and len(match[1]) == 1:
+        _is_late(hour, "", "", match[0], f"{hour}:{match[2]}")
+    return _time(hour, minute, second, match[0])
 
 
-def _bare(found: re.Match[str], half: str | None) -> time:
-    hour = int(found[1] or found[2])
-    if half and 1 <= hour <= 12:
-        return time(hour % 12 + (12 if half == "pm" else 0))
+def _bare(match: re.Match[str], half: str) -> time:
+    hour = _count(match[1] or match[2] or match[3])
     if hour > 24:
-        raise _no_time(found[0])
-    if hour <= 12:
-        raise Unclear(
-            f"'{found[0].strip()}' could be morning or evening.",
-            hint=f"Say '{hour or 12}am' or '{hour or 12}pm'.",
-        )
-    return _time(hour, None, found[0])
+        raise _no_time(match[0])
+    if 1 <= hour <= 12:
+        return time(hour % 12 + 12 * _is_late(hour, half, "", match[0], str(hour)))
+    if hour == 0:
+        _is_late(12, "", "", match[0], "12")
+    return _time(hour, 0, 0, match[0])
 
 
-def _time(hour: int, found: re.Match[str] | None, said: str) -> time:
-    minute = int(found[2] or 0) if found else 0
-    second = int(found[3] or 0) if found else 0
+def _is_late(hour: int, half: str, marked: str, said: str, shown: str) -> bool:
+    """Is an hour of a 12-hour clock in the second half of the day? Raise `Unclear`."""
+    if marked:
+        return marked.startswith("p")
+    if half and hour in _HALVES[half][1]:
+        return _HALVES[half][0] == "pm"
+    if half:
+        raise _no_time(f"{said.strip()} {'at' if half == 'night' else 'in the'} {half}")
+    raise Unclear(
+        f"'{said.strip()}' could be morning or evening.",
+        hint=f"Say '{shown}am' or '{shown}pm'.",
+    )
+
+
+def _count(word: str) -> int:
+    return int(word) if word.isdecimal() else CLOCK_NUMBERS[word]
+
+
+def _time(hour: int, minute: int, second: int, said: str) -> time:
     try:
         return time(hour, minute, second)
     except ValueError:

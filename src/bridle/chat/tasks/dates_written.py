@@ -7,7 +7,7 @@ import re
 from calendar import monthrange
 from datetime import date
 
-from bridle.chat.tasks.dates_spoken import MONTH, MONTHS, WEEKDAY, Unclear, month, weekday
+from bridle.chat.tasks.dates_spoken import MONTH, MONTHS, WEEKDAY, WEEKDAYS, Unclear, month, weekday
 
 _TH = r"(?:st|nd|rd|th)?"
 _NAMED = rf"(?:(?P<name>{WEEKDAY}) )?"
@@ -19,7 +19,7 @@ _MONTH_DAY = re.compile(rf"{_NAMED}(?P<m>{MONTH}) (?P<d>\d{{1,2}}){_TH}(?: (?P<y
 _DOTS = re.compile(r"(\d{1,2})\.(\d{1,2})(?:\.(\d{4}))?")
 _SLASHES = re.compile(r"(\d{1,2})[/-](\d{1,2})(?:[/-](\d{4}|\d{2}))?")
 _ORDINAL = re.compile(
-    rf"{_NAMED}(?P<d>\d{{1,2}})(?:st|nd|rd|th)(?: of (?:this|(?P<n>next)) month)?"
+    rf"{_NAMED}(?P<d>\d{{1,2}})(?:st|nd|rd|th)(?P<month> of (?:this |(?P<n>next) )?month)?"
 )
 
 
@@ -35,7 +35,10 @@ def written_day(words: str, today: date) -> date | None:
     if found := _SLASHES.fullmatch(words):
         return _swapped(found, today)
     if found := _ORDINAL.fullmatch(words):
-        return _checked(_ordinal(int(found["d"]), bool(found["n"]), today), found["name"])
+        day = _ordinal(int(found["d"]), bool(found["n"]), today)
+        if found["month"] and not found["n"] and day.month != today.month:
+            raise Unclear("That day of this month is over.", hint="Say which day you mean.")
+        return _checked(day, found["name"])
     return None
 
 
@@ -90,7 +93,8 @@ def _no_day(year: int = 0, at: int = 0, day: int = 0) -> Unclear:
 def _checked(day: date, name: str | None) -> date:
     """Where a weekday stands beside it, the two have to agree."""
     if name and weekday(name) != day.weekday():
+        known = WEEKDAYS[weekday(name)].title()
         raise Unclear(
-            f"{day.isoformat()} is a {day:%A}, not a {name}.", hint="Say one or the other."
+            f"{day.isoformat()} is a {day:%A}, not a {known}.", hint="Say one or the other."
         )
     return day

@@ -82,6 +82,7 @@ _PATTERNS: tuple[tuple[str, Callable[[re.Match[str]], Found | None]], ...] = (
     (rf"{_MOVE}(?: back)? {_W} (?:to|until|till|for|by) {_V}", _dated),
     (rf"{_SET} {_W} (?:to be )?due (?:on |by |at )?{_V}", _dated),
     (rf"(?!what|which|show|list|any|add|remind|create){_W} is due (?:on |by |at )?{_V}", _dated),
+    (rf"{_W} (?:isn't|is not|are not|aren't) due (?:until|till|before) {_V}", _dated),
     (rf"(?:add|put) (?:the )?tags? {_V} (?:to|on) {_W}", _tagged),
     (rf"tag {_W} (?:with|as) {_V}", _tagged),
     (rf"(?:add|put) (?:a )?notes? (?:to|on) {_W}(?::| saying| that) {_V}", _noted),

@@ -1,14 +1,12 @@
 """Dates, priorities, tags and notes in what a person says of a task, taken out of its words.
 
-What stands in quotes is left alone. A date is what `dates` understands at the end of the words;
-whether it is right is the tool's to say.
+What stands in quotes is left alone. Where a date is said is `date_phrases`; whether it is clear is
+the tool's to say.
 """
 
 import re
-from datetime import UTC, datetime
 
-from bridle.chat.tasks.dates import understand
-from bridle.chat.tasks.dates_spoken import Unclear
+from bridle.chat.tasks.date_phrases import split_dates
 from bridle.chat.tasks.offline_wish import Fields
 
 _LEVEL = r"(?:high|low|medium|normal|top|urgent|highest|lowest)"
@@ -29,17 +27,9 @@ _MARKED = re.compile(
     r"(?:\s*(?:is|by|on|at|:))?\s+([^()]{1,60}?)\)?$",
     re.IGNORECASE,
 )
-_STARTS = re.compile(
-    r"(?:due|by|on|at|before|until|till|for|this|next|in|end|today|tonight|tomorrow|tmrw"
-    r"|(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
-    r"|jan\w*|feb\w*|march|mar|apr\w*|may|june?|july?|aug\w*|sep\w*|oct\w*|nov\w*|dec\w*"
-    r"|\d{4}-\d\d-\d\d\S*|\d{1,2}[./]\d{1,2}\S*|\d{1,2}(?:st|nd|rd|th)|noon|midnight)[,.]?",
-    re.IGNORECASE,
-)
-_TOKENS = 7
 
 
-def read_fields(words: str, now: datetime | None = None) -> tuple[str, Fields]:
+def read_fields(words: str) -> tuple[str, Fields]:
     """The words without what was said beside the title, and that."""
     words, notes = _taken(_NOTES, words)
     tags: list[str] = []
@@ -52,33 +42,18 @@ def read_fields(words: str, now: datetime | None = None) -> tuple[str, Fields]:
     if match := _PRIORITY.search(words):
         priority = _level(match[1] or match[2])
         words = _without(words, match)
-    words, due = read_due(" ".join(words.split()), now)
+    words, due = read_due(" ".join(words.split()))
     named = tuple(tag.strip("#").lower() for tag in tags if tag.strip("#"))
     return words.strip(" ,;"), Fields(None, notes, priority, due, named or None)
 
 
-def read_due(words: str, now: datetime | None = None) -> tuple[str, str | None]:
-    """The words without the date at their end, and the date, as it was said."""
-    now = now or datetime.now(UTC)
+def read_due(words: str) -> tuple[str, str | None]:
+    """The words without the dates in them, and the dates as they were said."""
     if match := _MARKED.search(words):
-        said = match[1].strip()
-        if _means_a_day(said, now) or not _STARTS.match(match[0].strip(" ,;(")):
-            return words[: match.start()].strip(), said
-        return words[: match.start()].strip(), said
-    tokens = words.split()
-    for start in range(max(1, len(tokens) - _TOKENS), len(tokens)):
-        said = " ".join(tokens[start:]).strip(".,;!")
-        if _STARTS.fullmatch(tokens[start]) and _means_a_day(said, now):
-            return " ".join(tokens[:start]).strip(" ,;"), said
-    return words, None
-
-
-def _means_a_day(words: str, now: datetime) -> bool:
-    try:
-        understand(words, now)
-    except (Unclear, ValueError):
-        return False
-    return True
+        dated = split_dates(words[: match.start()])
+        return dated.rest, " ".join([*dated.phrases, match[1].strip(" .,;!?")])
+    dated = split_dates(words)
+    return dated.rest, dated.due
 
 
 def _level(word: str) -> str:

@@ -6,11 +6,14 @@ sentences named. What they stand for is looked up in the user's list again.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 from bridle.chat.guard_titles import shown
 from bridle.chat.replies import FALLBACK
 from bridle.chat.tasks.choosing import Task
+from bridle.chat.tasks.date_phrases import is_dated
+from bridle.chat.tasks.dates import completed, is_half
 from bridle.chat.tasks.offline_wish import Wish
 from bridle.chat.tasks.offline_words import understood
 from bridle.chat.tasks.sentences import task_replies
@@ -24,7 +27,13 @@ _NAMING = (
     "task_updated",
     "confirm_delete",
 )
-_LINE = re.compile(r"^\d{1,3}\. ([☐✓]) (.+)$", re.MULTILINE)
+_LINE = re.compile(r"^(\d{1,5})\. ([☐✓]) (.+)$", re.MULTILINE)
+_MORE = re.compile(
+    r"(?:(?:show|list|see|give)(?: me)? )?(?:(?:the |some )?(?:more|next|rest|others)"
+    r"|(?:the )?(?:next|other|remaining) (?:ones|tasks|page)|more tasks|what else(?: is there)?)"
+    r"|go on|continue|and the rest",
+    re.IGNORECASE,
+)
 _DUE = re.compile(r" \([^()]*\)$")
 
 
@@ -40,12 +49,66 @@ def was_asked(before: Past) -> tuple[Wish, str] | None:
     return (wish, match["query"]) if wish.is_action else None
 
 
-def was_listed(before: Past, tasks: Sequence[Task]) -> list[Task]:
-    """The tasks of the newest list that we showed, in its order."""
+def answered_date(message: str, before: Past) -> Wish | None:
+    """What the user wanted when we asked for the date, with the date that this message makes clear.
+
+    Tasks that were added all the same are left out of it.
+    """
+    answer = message.strip(" .!?")
+    if not (is_dated(answer) or is_half(answer) or re.fullmatch(r"\d{1,2}", answer)):
+        return None
+    answers, place = [answer], len(before)
+    while place >= 2 and before[place - 1][0] == "assistant" and before[place - 2][0] == "user":
+        reply, said = before[place - 1][1], before[place - 2][1]
+        if not _asks_when(reply):
+            return None
+        wish = understood(said)
+        wanted = [one for one in (wish.fields, *wish.more) if one.due]
+        left = [one for one in wanted if f"'{one.title}'" not in reply]
+        if wish.kind in ("add", "update") and left:
+            due = left[0].due or ""
+            for answer in reversed(answers):
+                due = completed(due, answer)
+            first = replace(left[0], due=due)
+            subject = first.title or "" if wish.kind == "add" else wish.subject
+            return replace(wish, subject=subject, fields=first, more=())
+        answers.append(said)
+        place -= 2
+    return None
+
+
+def _asks_when(reply: str) -> bool:
+    """Is that our question for the date, in any language?"""
+    replies = task_replies()
+    asked = (
+        replies.say(name, "invalid", missing=replies.say(name, "missing_date"))
+        for name in replies.languages
+    )
+    return any(one in reply for one in asked)
+
+
+def was_listed(before: Past, tasks: Sequence[Task]) -> dict[int, Task]:
+    """The tasks of the newest list that we showed, by their numbers in it."""
     for role, words in reversed(before):
         if role == "assistant" and (lines := _LINE.findall(words)):
             return _again(lines, list(tasks))
-    return []
+    return {}
+
+
+def more_of_the_list(message: str, before: Past) -> tuple[Wish, int] | None:
+    """Which list "more" goes on with, and how many of it were shown."""
+    if not _MORE.fullmatch(message.strip(" .!?")):
+        return None
+    shown = 0
+    for (_, said), (role, reply) in zip(before[-2::-2], before[::-2], strict=False):
+        lines = _LINE.findall(reply)
+        if role != "assistant" or not lines:
+            return None
+        shown = shown or int(lines[-1][0])
+        if not _MORE.fullmatch(said.strip(" .!?")):
+            wish = understood(said)
+            return (wish, shown) if wish.kind == "list" else None
+    return None
 
 
 def last_title(before: Past) -> str:
@@ -66,14 +129,14 @@ def undone(before: Past) -> str:
     return match["title"] if match else ""
 
 
-def _again(lines: Sequence[tuple[str, str]], tasks: list[Task]) -> list[Task]:
+def _again(lines: Sequence[tuple[str, str, str]], tasks: list[Task]) -> dict[int, Task]:
     """Each line's task; of several with one title, each once."""
-    found: list[Task] = []
-    for _, words in lines:
+    found: dict[int, Task] = {}
+    for number, _, words in lines:
         for task in tasks:
             name = shown(task.get("title", ""), 90)
             if name in (words, _DUE.sub("", words)):
-                found.append(task)
+                found[int(number)] = task
                 tasks.remove(task)
                 break
     return found

@@ -6,8 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bridle.chat.profile import Telling
-from bridle.chat.tasks.choosing import Task, chosen, tasks_of
-from bridle.chat.tasks.offline_past import last_title, undone, was_asked, was_listed
+from bridle.chat.tasks.choosing import Task, chosen, chosen_by_date, tasks_of
+from bridle.chat.tasks.offline_adding import read_bare_task
+from bridle.chat.tasks.offline_past import (
+    answered_date,
+    last_title,
+    more_of_the_list,
+    undone,
+    was_asked,
+    was_listed,
+)
 from bridle.chat.tasks.offline_wish import Narrowing, Wish
 from bridle.chat.tasks.offline_words import place, understood
 from bridle.chat.tasks.sentences import task_replies
@@ -28,6 +36,11 @@ _MANY = {
 }
 _TOGETHER = 8  # tasks that one message names by their titles
 _UNDO = re.compile(r"\W*(?:please |now )?undo\b", re.IGNORECASE)
+_EACH = re.compile(
+    r"(?:(both)|all(?: (?:two|three|four|five|six))?)(?: of (?:them|those))?"
+    r"|every one|each(?: one)?",
+    re.IGNORECASE,
+)
 _IT = ("it", "that", "this", "that one", "this one", "them")
 
 
@@ -71,12 +84,19 @@ Plan = Sequence[Step] | str  # calls; or a sentence, where an empty one is what 
 
 def plan(turn: Turn) -> Plan:
     """The next step."""
-    wish = understood(turn.message)
+    wish = answered_date(turn.message, turn.before) or understood(turn.message)
+    if wish.kind == "unknown" and was_asked(turn.before) is None:
+        wish = read_bare_task(turn.message) or wish
     acted = [one for one in turn.records if one.tool_name not in ("list_tasks", "search_tasks")]
     if acted or (turn.records and not turn.records[-1].ok):
         return ""
     if wish.kind == "add":
         return _add(wish)
+    if not turn.records and (going_on := more_of_the_list(turn.message, turn.before)):
+        step = _listing(going_on[0].every or Narrowing())
+        return [replace(step, arguments={**step.arguments, "skip": going_on[1]})]
+    if turn.records and turn.records[-1].parameters.get("skip"):
+        return ""
     if wish.kind == "list":
         return "" if turn.records else [_listing(wish.every or Narrowing())]
     if wish.kind == "search":
@@ -89,15 +109,15 @@ def plan(turn: Turn) -> Plan:
 
 
 def _talk(turn: Turn, wish: Wish) -> Plan:
-    keys = {"greet": "greeting", "thanks": "thanks", "foreign": "cannot"}
-    return turn.say(keys.get(wish.kind, "help"))
+    keys = {"greet": "greeting", "thanks": "thanks", "foreign": "cannot", "help": "help"}
+    return turn.say(keys.get(wish.kind, "not_understood"))
 
 
 def _add(wish: Wish) -> Plan:
     if not wish.subject:
         return ""
     first = Step("add_task", wish.fields.given)
-    return [first, *(Step("add_task", {"title": title}) for title in wish.more)]
+    return [first, *(Step("add_task", more.given) for more in wish.more)]
 
 
 def _listing(every: Narrowing, limit: int = 0) -> Step:
@@ -126,10 +146,12 @@ def _one(wish: Wish, turn: Turn) -> Plan:
     """One task: looked up by its title, or by its place in what was shown before."""
     meant = _meant(wish, turn)
     if meant is None:
-        return turn.say("help") if wish.kind in ("pick", "unknown") else ""
+        return turn.say("not_understood") if wish.kind in ("pick", "unknown") else ""
     read = turn.read()
     if read is None:
         return [_listing(Narrowing(), _ALL)]
+    if each := _each(turn, tasks_of(read.data)):
+        return [Step(_ONE[meant.kind], {"task_id": one, **meant.fields.given}) for one in each]
     found = _found(meant, turn, tasks_of(read.data))
     if not found and (several := _several(meant, turn, tasks_of(read.data))):
         return several
@@ -138,6 +160,17 @@ def _one(wish: Wish, turn: Turn) -> Plan:
     if meant.kind == "update" and not meant.fields.given:
         return turn.say("invalid", missing=turn.say("missing_change", title=found[0]["title"]))
     return [Step(_ONE[meant.kind], {"task_id": found[0].get("id"), **meant.fields.given})]
+
+
+def _each(turn: Turn, tasks: Sequence[Task]) -> list[Any]:
+    """The ids of all that were shown, where the answer to "Which one?" is "both" or "all"."""
+    asked = was_asked(turn.before)
+    match = _EACH.fullmatch(turn.message.strip(" .!?"))
+    if asked is None or match is None:
+        return []
+    shown = chosen(asked[0].kind, asked[1], tasks)
+    fits = len(shown) == 2 if match[1] else len(shown) <= _TOGETHER
+    return [one.get("id") for one in shown] if fits else []
 
 
 def _several(meant: Wish, turn: Turn, tasks: Sequence[Task]) -> Sequence[Step]:
@@ -176,12 +209,15 @@ def _meant(wish: Wish, turn: Turn) -> Wish | None:
 
 def _found(wish: Wish, turn: Turn, tasks: Sequence[Task]) -> list[Task]:
     asked = was_asked(turn.before)
-    shown: list[Task] = []
+    shown: dict[int, Task] = {}
     if asked is not None and (wish.number or understood(turn.message).kind == "unknown"):
-        shown = chosen(asked[0].kind, asked[1], tasks)
+        shown = dict(enumerate(chosen(asked[0].kind, asked[1], tasks), 1))
     elif wish.number:
         shown = was_listed(turn.before, tasks)
     if wish.number:
-        place = wish.number - 1 if wish.number > 0 else len(shown) - 1
-        return [shown[place]] if 0 <= place < len(shown) else []
-    return chosen(wish.kind, wish.subject, shown or tasks)
+        number = wish.number if wish.number > 0 else max(shown, default=0)
+        return [shown[number]] if number in shown else []
+    found = chosen(wish.kind, wish.subject, list(shown.values()) or tasks)
+    if shown and len(found) != 1:
+        return chosen_by_date(turn.message, list(shown.values())) or found
+    return found

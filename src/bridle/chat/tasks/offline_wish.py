@@ -74,8 +74,8 @@ class Narrowing:
 class Wish:
     """What is asked for: of which task, or of which ones (`every`), and with what.
 
-    `number` is a place in what was shown before, from 1; -1 is the last. `more` are the titles of
-    further tasks to add.
+    `number` is a place in what was shown before, from 1; -1 is the last. `more` is what
+    further tasks to add are given.
     """
 
     kind: Kind = "unknown"
@@ -83,7 +83,7 @@ class Wish:
     fields: Fields = field(default_factory=Fields)
     every: Narrowing | None = None
     number: int = 0
-    more: tuple[str, ...] = ()
+    more: tuple[Fields, ...] = ()
 
     @property
     def is_action(self) -> bool:

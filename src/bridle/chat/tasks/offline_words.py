@@ -18,7 +18,7 @@ _LONGEST = 1_000
 _POLITE = re.compile(
     r"^(?:(?:hey|hi|hello|ok|okay|so|please|pls|now|also|and then|then|bridle)[,!. ]+)+"
     r"|^(?:can|could|would|will) you (?:please )?|^i(?:'d| would) like (?:you )?to "
-    r"|^i want (?:you )?to |^let's |^go ahead and ",
+    r"|^i want (?:you )?to |^let's |^go ahead and |^(?:oops|sorry|wait|actually|oh)[,!. ]+",
     re.IGNORECASE,
 )
 _TRAILING = re.compile(r"(?:[,.!?\s]+(?:please|pls|thanks|thank you|for me))+[.!?\s]*$", re.I)
@@ -40,7 +40,7 @@ _ABOUT = re.compile(
 )
 _AFTER = re.compile(
     r"\s+(?:(?:from|off|on|in|of)\s+(?:my|the)\s+(?:task\s+|todo\s+|to-do\s+)?(?:list|tasks)"
-    r"|tasks?|one)$",
+    r"|tasks?|one|thing)$",
     re.IGNORECASE,
 )
 _THEIRS = re.compile(r"\b(?:tasks?|lists?|todos?|data|everything)\b", re.IGNORECASE)
@@ -54,12 +54,29 @@ _FOREIGN = re.compile(
     r"|\ball (?:the )?users\b",
     re.IGNORECASE,
 )
+_SOMEBODYS = re.compile(
+    r"\b(?!(?:today|tomorrow|tonight|yesterday|(?:week|month|year)|\w*day|weekend|it|that|what|who"
+    r"|let|here|there|where|how)['’]s)\w+['’]s (?:\w+ ){0,2}(?:tasks?|lists?|todos?|to-?dos?)\b",
+    re.IGNORECASE,
+)
 
 _REOPEN = (
     r"^(?:re-?open|uncheck|un-?tick|unmark|un-?complete|undo|restore) (?P<what>.*)$"
     r"|^(?:mark|set) (?P<what2>.+?) (?:as |to )?(?:not (?:done|completed?|finished)|undone"
     r"|incomplete|open|unfinished|pending)$"
     r"|^(?P<what3>.+?) (?:is not|isn't) (?:done|complete|finished)(?: yet)?$"
+    r"|^i (?:didn't|did not|haven't|have not) (?:actually |really )?(?:do|done|finish(?:ed)?"
+    r"|complete[d]?) (?P<what4>.+?)(?: yet| after all)?$"
+)
+_PAST = (
+    "called|rang|phoned|texted|emailed|bought|paid|sent|wrote|cleaned|washed|watered|fixed|visited"
+    "|met|picked up|ordered|booked|renewed|submitted|returned|brought|took out|signed"
+)
+_OFF_LIST = re.compile(
+    rf"^(i(?:'ve| have)? (?:already |just )*(?:{_PAST}|done|finished|did) .+?),? (?:so |and )?"
+    r"(?:please )?(?:cross|check|tick|mark|take) (?:it|that|them) (?:off|as done|done)"
+    r"(?: (?:my|the) list)?$",
+    re.IGNORECASE,
 )
 _COMPLETE = (
     r"^(?:mark|set|check|tick) (?P<what>.+?) (?:as |to |off as )?(?:done|completed?|finished|off)$"
@@ -67,17 +84,24 @@ _COMPLETE = (
     r"|^(?:complete|finish|check off|tick off|check|tick|close|done with|done:|i'm done with"
     r"|i am done with|i(?:'ve| have)? (?:just )?(?:finished|completed|did|done))(?: |$)"
     r"(?P<what2>.*)$"
-    r"|^(?P<what3>.+?) (?:is|are) (?:now )?(?:done|completed?|finished)$"
+    r"|^(?P<what3>.+?) (?:is|are) (?:now |already )?(?:done|completed?|finished|paid|bought|sent"
+    r"|booked|ordered|sorted)$"
+    r"|^(?:finished|completed|cross off) (?P<what6>.+)$|^cross (?P<what7>.+?) off(?: .*)?$"
+    rf"|^i(?:'ve| have)? (?:already |just )*(?:{_PAST}) (?P<what8>.+)$"
     r"|^(?:mark) (?P<what4>.*)$"
 )
 _DELETE = (
-    r"^(?:delete|remove|erase|get rid of|drop|trash|discard|cancel|clear|wipe|empty)(?: |$)"
+    r"^(?:delete|remove|erase|get rid of|drop|trash|discard|cancel|clear|wipe|empty|scrap"
+    r"|never ?mind about|forget about)(?: |$)"
     r"(?P<what>.*)$|^take (?P<what2>.+?) off (?:my|the) (?:list|tasks)$"
 )
+_WHEN = r"(?:due|left|overdue|for |on )*(?:today|tomorrow|this |next |due|overdue|left|tonight)"
 _SEARCH = (
     r"^(?:find|search|look)(?: for| up)?(?: |$)(?P<what>.*)$"
-    r"|^(?:do i have|is there|are there) (?:any(?:thing)? |a |some )?(?P<what2>.+?)\??$"
-    r"|^(?:anything|something) (?:about|with|for|on) (?P<what5>(?!today|my|the list).+?)\??$"
+    r"|^(?:do i have|is there|are there) (?:any(?:thing)? |a |some )?"
+    rf"(?P<what2>(?!(?:any(?:thing)? )?{_WHEN}).+?)\??$"
+    rf"|^(?:anything|something) (?:about|with|for|on) (?P<what5>(?!{_WHEN}|my|the list).+?)\??$"
+    r"|^when(?:'s| is| are) (?:the |my )?(?P<what6>.+?)(?: due)?\??$"
     r"|^(?:show|list)(?: me)? (?:my |the |all )*(?:tasks?|anything|everything|items?|things) "
     r"(?:about|with|containing|mentioning|like|for) (?P<what3>(?!today|tomorrow|this |next ).+)$"
     r"|^(?:which|what) tasks? (?:are |do i have )?(?:about|mention\w*|contain\w*) "
@@ -97,7 +121,9 @@ _LIST = re.compile(
     r"|on|up|have|got|open|pending|remaining|done|completed?|finished|overdue|late|urgent|important"
     r"|priority|today|tomorrow|week|month|day|\w+day|plate|agenda|plann?e?d?|tagged|there|new|all)\b)"
     r"|^(?:my )?(?:\w+ ){0,2}(?:tasks?|list|todos?|to-?dos?)\??$"
-    r"|^(?:anything|something|tasks?) (?:due|left|to do)|^how many\b|^everything$",
+    r"|^(?:anything|something|tasks?) (?:due|left|to do|overdue|late)|^how many\b|^everything$"
+    r"|^(?:(?:do i have|is there) )?(?:anything|something|what) (?:on |for |due )?"
+    r"(?:today|tomorrow|this week|next week|overdue|left)\b",
     re.IGNORECASE,
 )
 _TALK: tuple[tuple[Kind, str], ...] = (
@@ -115,6 +141,7 @@ def understood(message: str) -> Wish:
         if re.search(pattern, whole, re.IGNORECASE):
             return Wish(kind)
     text = _TRAILING.sub("", _POLITE.sub("", _POLITE.sub("", whole))).strip()
+    text = _OFF_LIST.sub(r"\1", text.rstrip(" .!"))
     if _is_foreign(_unquoted(text)) and not read_adding(text):
         return Wish("foreign")
     if number := place(text):
@@ -185,6 +212,8 @@ def _changing(text: str) -> Wish | None:
 def _listing(text: str) -> Wish | None:
     if not _LIST.search(text):
         return None
+    if _SOMEBODYS.search(text):
+        return Wish("foreign")
     return Wish("list", every=narrowed(text))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from bridle.chat.data import Task
 from bridle.chat.tasks.dates import Unclear, When, understand
+from bridle.chat.tasks.dates_spoken import Unknown
 from bridle.chat.toolbox import ToolFailed
 from bridle.workspace.text import neutral, one_line
 
@@ -73,7 +74,8 @@ def due_of(text: str, now: datetime) -> When | None:
     try:
         return understand(text, now)
     except Unclear as error:
-        raise ToolFailed("invalid_date", error.sentence, field="due") from error
+        hint = "" if isinstance(error, Unknown) else error.sentence
+        raise ToolFailed("invalid_date", error.sentence, field="due", hint=hint) from error
 
 
 def put_due(task: Task, when: When | None) -> None:
@@ -119,6 +121,6 @@ def _moment(moment: datetime | None, zone: tzinfo) -> str | None:
 
 def _short(text: str, limit: int, field: str) -> str:
     if len(text) > limit:
-        said = f"That is too long: {field} may have {limit} characters, not {len(text)}."
-        raise ToolFailed("invalid_input", said, field=field)
+        said = f"It is too long: it has {len(text)} characters, and at most {limit} fit."
+        raise ToolFailed("invalid_input", said, field=field, hint=said)
     return text

@@ -8,13 +8,16 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from bridle.chat.guard import Facts, leaks
 from bridle.chat.guard_titles import shown
 from bridle.chat.profile import Telling, Wanted
+from bridle.chat.replies import FALLBACK
 from bridle.chat.tasks.choosing import chosen, tasks_of
+from bridle.chat.tasks.date_phrases import looks_dated
 from bridle.chat.tasks.offline_wish import Wish
 from bridle.chat.tasks.offline_words import understood
 from bridle.chat.tasks.telling_claims import claims
-from bridle.chat.tasks.wording import changes, joined, listed, options, title
+from bridle.chat.tasks.wording import changes, dates, joined, listed, options, title
 from bridle.chat.values import ToolCallRecord
 
 _READS = ("list_tasks", "search_tasks")
@@ -30,6 +33,7 @@ _MISSING = {
 }
 _LEVELS = ("low", "medium", "high")
 _QUERY = 80
+_LONGEST = 500
 _ABOUT = re.compile(r"\b(?:most|best|next|first|why|when|how long|should|summar\w+)\b", re.I)
 
 
@@ -40,7 +44,8 @@ def tell(telling: Telling) -> str:
     done = [one for one in changed if one.ok]
     if done:
         said = _done(telling, done)
-        failed = changed[-1] if not changed[-1].ok else None
+        said = f"{said} {_dates(telling, done, _LONGEST - len(said) - 1)}".strip()
+        failed = next((one for one in reversed(changed) if _stays_failed(one, changed)), None)
         return f"{said} {_failure(telling, wish, failed)}".strip() if failed else said
     if changed:
         return _failure(telling, wish, changed[-1])
@@ -105,6 +110,29 @@ def _done(telling: Telling, done: Sequence[ToolCallRecord]) -> str:
     return " ".join(parts)
 
 
+def _dates(telling: Telling, done: Sequence[ToolCallRecord], room: int) -> str:
+    """The dates of the tasks that were added: what was understood is said back."""
+    tasks = [task for one in done if one.tool_name == "add_task" for task in tasks_of(one.data)]
+    words = telling.message
+    quoted = [any(f"{mark}{one.get('title')}" in words for mark in "'\"“‘") for one in tasks]
+    named = [
+        not exact and looks_dated(str(one.get("title")))
+        for one, exact in zip(tasks, quoted, strict=True)
+    ]
+    return dates(telling, list(zip(tasks, named, strict=True)), room)
+
+
+def _stays_failed(record: ToolCallRecord, changed: Sequence[ToolCallRecord]) -> bool:
+    """Did a call fail that no later one made good?"""
+    if record.ok:
+        return False
+    if record is changed[-1]:
+        return True
+    title = record.parameters.get("title")
+    same = (one.ok for one in changed if one.parameters.get("title") == title)
+    return record.tool_name == "add_task" and not any(same)
+
+
 _ONE = {
     "add_task": "task_created",
     "complete_task": "task_completed",
@@ -167,7 +195,10 @@ def _failure(telling: Telling, wish: Wish, record: ToolCallRecord) -> str:
         asked = options(telling, list(error.get("options", ())))
         return telling.say("ambiguous", query=shown(error.get("query", ""), _QUERY), options=asked)
     if code.startswith("invalid"):
-        return telling.say("invalid", missing=_missing(telling, wish, record, error))
+        said = telling.say("invalid", missing=_missing(telling, wish, record, error))
+        english = telling.replies.known(telling.language) == FALLBACK  # as the tools' own words are
+        why = shown(error.get("hint", ""), 300) if english else ""
+        return f"{said} {why}" if why and not leaks(why, Facts()) else said
     return telling.say("system_error")
 
 
@@ -251,9 +282,13 @@ def _looks_like_a_list(said: str, tasks: Sequence[Any]) -> bool:
 
 def _shown_list(telling: Telling, record: ToolCallRecord) -> str:
     tasks = tasks_of(record.data)
+    if not tasks and record.parameters.get("skip"):
+        return telling.say("list_over")
     if not tasks:
         narrowed = any(record.parameters.get(one) for one in ("due", "priority", "tag", "query"))
         narrowed = narrowed or record.parameters.get("status") not in (None, "all")
         return telling.say("list_none_like_that" if narrowed else "list_empty")
     total = record.data.get("total", len(tasks))
-    return listed(telling, tasks, total if isinstance(total, int) else len(tasks))
+    skipped = record.parameters.get("skip")
+    before = skipped if isinstance(skipped, int) else 0
+    return listed(telling, tasks, total if isinstance(total, int) else len(tasks), before)

@@ -69,6 +69,7 @@ def list_tasks(
     priority: str = "",
     tag: str = "",
     limit: Limit = 100,
+    skip: Annotated[int, Meta(ge=0, le=10_000)] = 0,
 ) -> dict[str, Any]:
     """List the person's tasks, the oldest first.
 
@@ -78,13 +79,15 @@ def list_tasks(
         priority: Only those of this priority.
         tag: Only those with this tag.
         limit: How many at most; `total` says how many there are.
+        skip: How many of the oldest to leave out, such as those that were shown before.
     """
     filters = store.filters_of(call, status, due, priority_of(priority) if priority else "")
     if tag.strip():
         wanted = (tags_of([tag]) or [""])[0]
-        tasks, total = store.tagged(call, filters, wanted, limit)
+        tasks, total = store.tagged(call, filters, wanted, limit + skip)
     else:
-        tasks, total = store.listed(call, filters, limit)
+        tasks, total = store.listed(call, filters, limit + skip)
+    tasks = tasks[skip:]
     return {"tasks": [to_wire(one, call.binding.zone) for one in tasks], "total": total}
 
 

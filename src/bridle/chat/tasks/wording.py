@@ -23,8 +23,11 @@ def title(task: Task, longest: int = 200) -> str:
     return shown(task.get("title", ""), longest)
 
 
-def day(telling: Telling, value: object) -> str:
-    """A date as people read it, in the user's language; in the zone that the tool said it in."""
+def day(telling: Telling, value: object, with_time: str = "date_time") -> str:
+    """A date as people read it, in the user's language; in the zone that the tool said it in.
+
+    `with_time` is the sentence for one that has a time.
+    """
     text = str(value)
     try:
         moment = datetime.fromisoformat(text)
@@ -37,19 +40,19 @@ def day(telling: Telling, value: object) -> str:
         "year": moment.year,
         "time": f"{moment:%H:%M}",
     }
-    return telling.say("date_time" if len(text) > 10 else "date", **words)
+    return telling.say(with_time if len(text) > 10 else "date", **words)
 
 
-def listed(telling: Telling, tasks: Sequence[Task], total: int) -> str:
+def listed(telling: Telling, tasks: Sequence[Task], total: int, shown_before: int = 0) -> str:
     """A numbered list with boxes, as long as a reply may be; then how many more there are."""
     lines: list[str] = []
     room = _LONGEST - len(telling.say("list_more", count=total)) - 1
-    for number, task in enumerate(tasks, 1):
+    for number, task in enumerate(tasks, shown_before + 1):
         line = _line(telling, number, task)
         if sum(len(one) + 1 for one in lines) + len(line) > room:
             break
         lines.append(line)
-    rest = max(total, len(tasks)) - len(lines)
+    rest = max(total - shown_before, len(tasks)) - len(lines)
     if rest > 0:
         lines.append(telling.say("list_more", count=rest))
     return "\n".join(lines)
@@ -63,14 +66,36 @@ def _line(telling: Telling, number: int, task: Task) -> str:
     return line
 
 
+def dates(telling: Telling, added: Sequence[tuple[Task, bool]], room: int) -> str:
+    """When the tasks that were added are due, as it was understood; so much as there is room for.
+
+    Each task comes with whether its title still names a day.
+    """
+    sentences: list[str] = []
+    for task, named in added:
+        key = "due_follows" if len(added) == 1 else "due_follows_named"
+        if task.get("due"):
+            when = day(telling, task["due"], "date_and_time")
+            said = telling.say(key, title=title(task, _OPTION), when=when)
+        elif named:
+            said = telling.say(key.replace("follows", "none"), title=title(task, _OPTION))
+        else:
+            continue
+        if sum(len(one) + 1 for one in sentences) + len(said) > room:
+            break
+        sentences.append(said)
+    return " ".join(sentences)
+
+
 def options(telling: Telling, tasks: Sequence[Task]) -> str:
     """What there is to choose from; tasks of the same title are told apart."""
     known = [title(one, _OPTION) for one in tasks]
-    twice = {text for text, count in Counter(known).items() if count > 1}
+    read = [text.casefold() for text in known]  # "Call Bob" and "call Bob" read the same
+    twice = {text for text, count in Counter(read).items() if count > 1}
     words: list[str] = []
     for place, task in enumerate(tasks[:_OPTIONS]):
         text = f"'{known[place]}'"
-        words.append(_apart(telling, task, text, place) if known[place] in twice else text)
+        words.append(_apart(telling, task, text, place) if read[place] in twice else text)
     if len(tasks) > _OPTIONS:
         more = telling.say("list_more", count=len(tasks) - _OPTIONS)
         return f"{', '.join(words)} {more}"
