@@ -211,7 +211,9 @@ class TimedOut(_Named):
 
 
 class BudgetReached(_Named):
-    """A limit that the person set."""
+    """A limit that the person set. `set_aside`: others hold what is missing, and may free it."""
+
+    set_aside: bool = False
 
 
 class ConfigError(_Named):

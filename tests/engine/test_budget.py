@@ -1,18 +1,22 @@
 """Budgets: each limit ends the turn with a reason and a valid history, and none is exceeded."""
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.engine.budget import Budget, Limits, estimate
 from bridle.errors import BudgetReached
+from bridle.events import TraceEvent
 from bridle.messages import File, Image, Message, Text, Thinking, ToolCall, ToolOutput, user
 from bridle.promises.provider import ProviderInfo, RequestConfig
 from bridle.providers.scripted import Scripted
 from bridle.tools.function import tool
 from bridle.usage import Price, Usage
-from rig import call, calls, is_valid, make_engine, results, run
+from rig import call, calls, events, is_valid, make_engine, results, run
 
+PLAIN = RequestConfig()
 PRICED = ProviderInfo("scripted", "m", max_output=1000, price=Price(1.0, 5.0, cache_write=1.25))
 
 
@@ -24,6 +28,11 @@ async def look(n: int = 0) -> int:
 
 def with_use(reply, tokens_in, tokens_out):
     return {**reply, "usage": {"inputTokens": tokens_in, "outputTokens": tokens_out}}
+
+
+def reserved(budget, news, config=PLAIN):
+    """The settings of one call, reserved; nobody else holds anything."""
+    return asyncio.run(budget.reserve(config, news))
 
 
 async def limited(script, limits, info=None):
@@ -60,12 +69,12 @@ def test_exactly_as_many_tool_calls_as_allowed_may_still_be_answered():
 
 def test_tokens():
     script = [with_use(call("look"), 400, 100)]
-    model, result, _ = run(limited(script, Limits(tokens=1200)))
+    model, result, _ = run(limited(script, Limits(tokens=3000)))
     assert result.reason == "budget"
-    said = "the limit of 1200 tokens leaves no room for another step: 1000 are used, and it would"
+    said = "the limit of 3000 tokens leaves no room for another step: 2000 are used, and it would"
     assert result.detail.startswith(f"{said} read about ")
-    assert result.metrics.total_tokens <= 1200
-    assert len(model.requests) == 2
+    assert result.metrics.total_tokens <= 3000
+    assert len(model.requests) == 4
 
 
 def test_tokens_of_a_server_that_does_not_count_are_estimated():
@@ -77,12 +86,12 @@ def test_tokens_of_a_server_that_does_not_count_are_estimated():
 
 def test_money():
     script = [with_use(call("look"), 1000, 1000)]
-    limits = Limits(money=0.013)
+    limits = Limits(money=0.0155)
     model, result, _ = run(limited(script, limits, PRICED))
     assert result.reason == "budget"
-    said = "the limit of $0.013 leaves no room for another step: $0.012 are spent"
+    said = "the limit of $0.015 leaves no room for another step: $0.012 are spent"
     assert result.detail == said
-    assert result.metrics.cost <= 0.013
+    assert result.metrics.cost <= 0.0155
     assert len(model.requests) == 2
 
 
@@ -104,17 +113,48 @@ def test_seconds_is_a_timeout():
 
 
 def test_what_the_model_may_write_is_cut_to_what_is_left():
-    budget = Budget(Limits(tokens=1000), PRICED)
-    assert budget.reserve(RequestConfig(max_tokens=300), 100).max_tokens == 300
-    budget.spend(Usage(100, 300), None)
-    assert budget.reserve(RequestConfig(max_tokens=300), 50).max_tokens == 150
-    budget = Budget(Limits(money=0.001), PRICED)
-    assert budget.reserve(RequestConfig(), 400).max_tokens == 100
+    config = RequestConfig(max_tokens=3000)
+    budget = Budget(Limits(tokens=10_000), PRICED)
+    assert reserved(budget, 1000, config) is config
+    budget.spend(Usage(1000, 3000), None)
+    assert reserved(budget, 500, config).max_tokens == 1500
+    budget.spend(Usage(4500, 500), None)
+    with pytest.raises(BudgetReached, match="9000 are used"):
+        reserved(budget, 0, config)
+    budget = Budget(Limits(money=0.01), PRICED)
+    assert reserved(budget, 2000, config).max_tokens == 1500
+    with pytest.raises(BudgetReached, match=r"\$0.00 are spent"):
+        reserved(Budget(Limits(money=0.01), PRICED), 4000, config)
+
+
+def test_a_limit_that_can_pay_for_a_whole_reply_changes_nothing():
+    """Neither up nor down: what is sent is what is reserved, and not the model's maximum."""
+    info = ProviderInfo("scripted", "m", max_output=128_000, price=Price(1.0, 5.0))
+    budget, config = Budget(Limits(money=2.0), info, who="s"), RequestConfig()
+    assert reserved(budget, 1000, config) is config
+    assert budget.set_aside == (33_000, (1000 * 1.0 + 32_000 * 5.0) / 1_000_000)
+
+
+def test_a_shorter_reply_is_said_once_a_turn():
+    script = [with_use(call("look"), 1, 1), with_use(call("look"), 1, 1), "ok"]
+
+    async def story():
+        model = Scripted(script, info=ProviderInfo("scripted", "m", max_output=9000))
+        async with make_engine(model, look, limits=Limits(tokens=5000)) as engine:
+            session = await engine.session()
+            result = await session.wait(await session.send("go"))
+            return result, events(engine, session.id, TraceEvent), model.requests
+
+    result, traces, requests = run(story())
+    assert result.reason == "done"
+    (said,) = [one.detail for one in traces if one.kind == "reply_limit"]
+    assert said["max_tokens"] == requests[0].config.max_tokens < 5000
+    assert said["message"].endswith("and not 9,000: that is what is left of the limits")
 
 
 def test_without_limits_the_settings_are_left_alone():
     config = RequestConfig(max_tokens=7)
-    assert Budget(Limits(steps=0), PRICED).reserve(config, 10**9) is config
+    assert reserved(Budget(Limits(steps=0), PRICED), 10**9, config) is config
 
 
 class Spending:
@@ -124,7 +164,7 @@ class Spending:
         self.data, self.budget, self.known = data, budget, 0
 
     def step(self, news):
-        config = self.budget.reserve(RequestConfig(), news)
+        config = reserved(self.budget, news)
         read = self.data.draw(st.integers(0, self.known + news))
         cached = self.data.draw(st.integers(0, read))
         most = config.max_tokens or PRICED.max_output

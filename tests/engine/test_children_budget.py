@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from bridle.engine.budget import Budget, Limits, estimate
 from bridle.engine.carving import carved
 from bridle.errors import BudgetReached
-from bridle.events import CallIntended, ResponseCompleted, UsageReported
+from bridle.events import CallIntended, ChildStarted, ResponseCompleted, UsageReported
 from bridle.promises.child import Task
 from bridle.promises.provider import ProviderInfo, RequestConfig
 from bridle.stores.day import Day
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool
 from bridle.usage import Price, Usage
-from rig import SOAK, call, endings, events, results, run
+from rig import SOAK, call, endings, events, results, run, until
 
 PRICED = ProviderInfo("scripted", "m", max_output=1000, price=Price(1.0, 5.0))
 
@@ -68,10 +68,10 @@ limits = st.builds(
     Limits,
     steps=st.sampled_from((0, 3, 7, 20)),
     tool_calls=st.sampled_from((0, 2, 5)),
-    tokens=st.sampled_from((0, 900, 3000, 9000)),
-    money=st.sampled_from((0.0, 0.002, 0.01)),
-    session_tokens=st.sampled_from((0, 4000)),
-    session_money=st.sampled_from((0.0, 0.008)),
+    tokens=st.sampled_from((0, 900, 4000, 9000, 30_000)),
+    money=st.sampled_from((0.0, 0.002, 0.02, 0.06)),
+    session_tokens=st.sampled_from((0, 4000, 12_000)),
+    session_money=st.sampled_from((0.0, 0.008, 0.03)),
 )
 
 
@@ -117,9 +117,79 @@ def test_no_tree_of_sessions_uses_more_than_the_limits_of_its_root(nodes, found,
     assert abs(metrics.cost - money) < 1e-9
 
 
+BIG = ProviderInfo("scripted", "m", max_output=128_000, price=Price(4.0, 20.0))
+
+
+@pytest.mark.parametrize("limits", [Limits(money=2.0), Limits(tokens=40_000), Limits(tokens=9000)])
+def test_children_side_by_side_wait_for_what_others_have_only_set_aside(limits):
+    """A reservation is not spent, and it is what is sent, not what the model can write."""
+
+    async def story():
+        used_up = {"inputTokens": 100, "outputTokens": 20}
+        names = ("a", "b", "c", "d")
+        step = {**call("look"), "usage": used_up}
+        done = {"text": "done", "usage": used_up}
+        cast = Cast(
+            go=[tasks(*((name, {}) for name in names)), done],
+            **{name: [step, done] for name in names},
+        )
+        async with family_engine(cast, look, info=BIG, limits=limits) as engine:
+            session = await engine.session()
+            result = await session.wait(await session.send("go"))
+            below = [endings(engine, one) for one in children_of(engine, session.id)]
+            return result, below, used(engine, session.id)
+
+    result, below, (_, _, tokens, money) = run(story())
+    assert (result.reason, below) == ("done", [["done"]] * 4)
+    assert tokens == result.metrics.tokens <= (limits.tokens or tokens)
+    assert money <= 0.1
+
+
+def test_a_child_that_waits_for_others_can_be_interrupted():
+    async def story():
+        limits = Limits(tokens=9000)
+        slow = {"text": "slow", "delay": 600.0}
+        cast = Cast(go=[tasks(("a", {}), ("b", {}))], a=[slow], b=[slow])
+        async with family_engine(cast, info=BIG, limits=limits) as engine:
+            session = await engine.session()
+            turn = await session.send("go")
+            started = []
+
+            def both_began(event):
+                started.extend([event] if isinstance(event, ChildStarted) else [])
+                return len(started) == 2
+
+            await until(session, both_began)
+            for _ in range(100):  # one asks its model, and the other waits
+                await asyncio.sleep(0)
+            await session.interrupt()
+            result = await asyncio.wait_for(session.wait(turn), 40)
+            return result.reason, [endings(engine, one) for one in children_of(engine, session.id)]
+
+    reason, below = run(story())
+    assert (reason, below) == ("interrupted", [["interrupted"]] * 2)
+
+
+def test_what_an_ancestor_has_set_aside_for_itself_is_not_waited_for():
+    """It is free only when the ancestor has ended, which waits for its child."""
+    root = Budget(Limits(tokens=10_000), PRICED, who="r")
+    agent = Budget(Limits(tokens=10_000), PRICED, who="a")
+    agent.begin_below(root, shares=True)
+    child = Budget(Limits(tokens=10_000), PRICED, who="c")
+    child.begin_below(agent, shares=False)
+    config = run(child.reserve(RequestConfig(), 100))
+    assert config == RequestConfig()
+    child.spend(Usage(100, 1000), None)
+    assert root.set_aside == (8900, 0.0)
+    agent.let_go()
+    root.end_below("a")
+    agent.let_go()
+    assert root.set_aside == (0, 0.0)
+
+
 def test_a_child_has_what_was_asked_for_and_never_more_than_is_left():
     budget = Budget(Limits(steps=10, tokens=1000, money=0.5, tool_calls=4), PRICED)
-    budget.reserve(RequestConfig(50), 100)
+    run(budget.reserve(RequestConfig(50), 100))
     budget.spend(Usage(100, 50), 0.1)
     mine = carved(budget, Task("a", money=9.0, steps=3, seconds=9.0), 5.0, shares=False)
     assert (mine.steps, mine.tool_calls, mine.tokens) == (3, 4, 850)
@@ -176,7 +246,7 @@ def test_an_unknown_price_below_ends_a_tree_that_has_a_limit_of_money():
     child.begin_below(above, shares=False)
     child.spend(Usage(10, 10), None, "strange")
     with pytest.raises(BudgetReached, match="what strange cost is unknown"):
-        above.reserve(RequestConfig(), 1)
+        run(above.reserve(RequestConfig(), 1))
 
 
 def test_the_day_counts_what_a_child_used_once(tmp_path):

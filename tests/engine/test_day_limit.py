@@ -1,5 +1,7 @@
 """The limits of a day with the real account: two sessions, one folder, what is in their logs."""
 
+import asyncio
+
 import pytest
 
 from bridle.engine.budget import Budget, Limits
@@ -24,22 +26,22 @@ def test_what_one_session_holds_or_has_used_another_cannot_use(tmp_path):
         log.append(SessionStarted("a"))
         first = Budget(LIMITS, PRICED, day=Day(tmp_path), who="a")
         second = Budget(LIMITS, PRICED, day=Day(tmp_path), who="b")
-        await first.hold(first.reserve(RequestConfig(), 1500))
-        assert (await second.hold(second.reserve(RequestConfig(), 100))).max_tokens == 250 + 6
-        await second.settle(log.settled)
-        first.spend(Usage(1500, 700), 0.005)
-        log.append(UsageReported(Usage(1500, 700), "m", 0.005))
+        config = RequestConfig()
+        await first.reserve(config, 1500)
+        waiting = asyncio.create_task(second.reserve(config, 100))
+        first.spend(Usage(1500, 100), 0.002)
+        log.append(UsageReported(Usage(1500, 100), "m", 0.002))
         await first.settle(log.settled)
-        assert (await second.hold(second.reserve(RequestConfig(), 100))).max_tokens == 500
-        with pytest.raises(BudgetReached, match="2200 are used and 600 set aside"):
-            await first.hold(first.reserve(RequestConfig(), 700))
+        assert await waiting is config  # a whole reply
+        with pytest.raises(BudgetReached, match="1600 are used and 1100 set aside"):
+            await first.reserve(config, 700)
         await second.settle(log.settled)
         await log.close()
         store.close()
         return Day(tmp_path).spent()
 
     spent = run(story())
-    assert (spent.tokens, spent.money, spent.unpriced) == (2200, 0.005, 0)
+    assert (spent.tokens, spent.money, spent.unpriced) == (1600, 0.002, 0)
 
 
 def test_a_title_is_not_written_where_there_is_no_room_for_it():

@@ -13,7 +13,7 @@ from bridle.promises.provider import ProviderInfo, RequestConfig
 from bridle.usage import ExecutionMetrics, Price, Usage
 from rig import run
 
-PRICED = ProviderInfo("scripted", "m", max_output=1000, price=Price(1.0, 5.0, cache_write=1.25))
+PRICED = ProviderInfo("scripted", "m", max_output=10_000, price=Price(1.0, 5.0, cache_write=1.25))
 SMALL = ProviderInfo("scripted", "s", max_output=100, price=Price(0.1, 0.5))
 PLAIN = RequestConfig()
 
@@ -25,12 +25,17 @@ class Account:
         self.tokens, self.money = 0, 0.0
         self.held = {}
         self.threads = set()
+        self.waits = threading.Event()  # somebody was refused what others have set aside
 
     def reserve(self, who, tokens, money, *, limit_tokens, limit_money):
         self.threads.add(threading.get_ident())
         others = [held for name, held in self.held.items() if name != who]
         if limit_tokens and self.tokens + tokens + sum(one for one, _ in others) > limit_tokens:
-            raise BudgetReached(f"the limit of {limit_tokens} tokens a day is reached")
+            reached = BudgetReached(f"the limit of {limit_tokens} tokens a day is reached")
+            reached.set_aside = self.tokens + tokens <= limit_tokens
+            if reached.set_aside:
+                self.waits.set()
+            raise reached
         if limit_money and self.money + money + sum(one for _, one in others) > limit_money:
             raise BudgetReached(f"the limit of ${limit_money:g} a day is reached")
         self.held[who] = tokens, money
@@ -39,20 +44,51 @@ class Account:
         self.held.pop(who, None)
 
 
+def reserved(budget, news, config=PLAIN):
+    """The settings of one call, reserved."""
+    return asyncio.run(budget.reserve(config, news))
+
+
+async def unless_it_waits(budget, news):
+    """The same; None where others hold what is missing."""
+    work = asyncio.create_task(budget.reserve(PLAIN, news))
+    await asyncio.sleep(0)
+    if not work.done():
+        work.cancel()
+        await asyncio.wait([work])
+        return None
+    return work.result()
+
+
+async def unless_the_day_waits(budget, news, account):
+    """The same with a day's account, which is asked in a thread."""
+    account.waits.clear()
+    work = asyncio.create_task(budget.reserve(PLAIN, news))
+    waits = asyncio.create_task(asyncio.to_thread(account.waits.wait))
+    await asyncio.wait([work, waits], return_when=asyncio.FIRST_COMPLETED)
+    account.waits.set()
+    await waits
+    if not work.done():
+        work.cancel()
+        await asyncio.wait([work])
+        return None
+    return work.result()
+
+
 async def nothing():
     """A log that is settled already."""
 
 
 def test_a_session_remembers_what_its_turns_have_used():
-    used = ExecutionMetrics(tokens=900)
-    budget = Budget(Limits(session_tokens=1500), PRICED, used)
-    assert budget.reserve(PLAIN, 100).max_tokens == 500
-    budget.spend(Usage(100, 400), None)
+    used = ExecutionMetrics(tokens=9000)
+    budget = Budget(Limits(session_tokens=15_000), PRICED, used)
+    assert reserved(budget, 1000).max_tokens == 5000
+    budget.spend(Usage(1000, 4000), None)
     with pytest.raises(BudgetReached) as caught:
-        budget.reserve(PLAIN, 200)
+        reserved(budget, 2000)
     assert caught.value.message == (
-        "the limit of 1500 tokens a session leaves no room for another step: "
-        "1400 are used, and it would read about 700"
+        "the limit of 15000 tokens a session leaves no room for another step: "
+        "14000 are used, and it would read about 7000"
     )
     assert caught.value.hint == (
         "What was done is kept: raise limits.session_tokens (--max-session-tokens), "
@@ -61,55 +97,53 @@ def test_a_session_remembers_what_its_turns_have_used():
 
 
 def test_a_session_remembers_what_its_turns_have_cost():
-    budget = Budget(Limits(session_money=0.01), PRICED, ExecutionMetrics(cost=0.009))
-    assert budget.reserve(PLAIN, 400).max_tokens == 100
-    budget.spend(Usage(400, 100), 0.0009)
+    budget = Budget(Limits(session_money=0.1), PRICED, ExecutionMetrics(cost=0.09))
+    assert reserved(budget, 3000).max_tokens == 1250
+    budget.spend(Usage(3000, 1000), 0.009)
     with pytest.raises(BudgetReached) as caught:
-        budget.reserve(PLAIN, 400)
-    said = "the limit of $0.01 a session leaves no room for another step: $0.0099 are spent"
+        reserved(budget, 400)
+    said = "the limit of $0.10 a session leaves no room for another step: $0.099 are spent"
     assert caught.value.message == said
 
 
 def test_a_session_with_a_reply_of_unknown_cost_cannot_keep_a_money_limit():
     used = ExecutionMetrics(unpriced=1)
     with pytest.raises(BudgetReached) as caught:
-        Budget(Limits(session_money=1.0), PRICED, used).reserve(PLAIN, 1)
+        reserved(Budget(Limits(session_money=1.0), PRICED, used), 1)
     said = "what an earlier reply of this session cost is unknown, so a limit of $1.00 a session"
     assert caught.value.message == f"{said} cannot be kept"
-    Budget(Limits(money=1.0), PRICED, used).reserve(PLAIN, 1)  # the turn's own is another matter
+    reserved(Budget(Limits(money=1.0), PRICED, used), 1)  # the turn's own is another matter
 
 
 @pytest.mark.parametrize("limits", [Limits(session_money=1.0), Limits(day_money=1.0)])
 def test_a_lasting_money_limit_needs_a_price(limits):
     budget = Budget(limits, ProviderInfo("scripted", "m"), day=Account(), who="s")
 
-    async def work():
-        await budget.hold(budget.reserve(PLAIN, 1))
-
     with pytest.raises(BudgetReached, match=r"the price of m is unknown, so a limit of \$1.00 a "):
-        run(work())
+        reserved(budget, 1)
 
 
 def test_what_is_called_beside_a_turn_counts_and_is_no_step():
-    budget = Budget(Limits(steps=1, tokens=1000, session_tokens=5000), PRICED, who="s")
+    budget = Budget(Limits(steps=1, tokens=10_000, session_tokens=50_000), PRICED, who="s")
     title = budget.beside(SMALL, "title")
-    assert title.reserve(RequestConfig(max_tokens=40), 60).max_tokens == 40
-    assert budget.reserve(PLAIN, 300).max_tokens == 600  # what the title may use is left out
+    short = RequestConfig(max_tokens=40)
+    assert reserved(title, 60, short).max_tokens == 40
+    assert reserved(budget, 3000).max_tokens == 6900  # what the title may use is left out
     title.spend(Usage(60, 10), 0.0)
     assert (budget.tokens, budget.steps) == (70, 1)
-    budget.spend(Usage(300, 600), 0.0)
-    with pytest.raises(BudgetReached, match="970 are used"):
-        title.reserve(RequestConfig(max_tokens=40), 60)
+    budget.spend(Usage(3000, 6900), 0.0)
+    with pytest.raises(BudgetReached, match="9970 are used"):
+        reserved(title, 60, short)
     with pytest.raises(BudgetReached, match="the limit of 1 steps is reached"):
-        budget.reserve(PLAIN, 1)
+        reserved(budget, 1)
 
 
 def test_a_call_that_nothing_came_of_gives_its_room_back():
-    budget = Budget(Limits(tokens=1000), PRICED, who="s")
+    budget = Budget(Limits(tokens=10_000), PRICED, who="s")
     title = budget.beside(SMALL, "title")
-    title.reserve(RequestConfig(max_tokens=500), 400)
+    reserved(title, 400, RequestConfig(max_tokens=500))
     title.let_go()
-    assert budget.reserve(PLAIN, 100).max_tokens == 900
+    assert reserved(budget, 100).max_tokens == 9900
 
 
 def test_without_a_limit_of_the_day_its_account_is_never_asked():
@@ -120,21 +154,21 @@ def test_without_a_limit_of_the_day_its_account_is_never_asked():
 def test_a_reply_is_cut_to_what_the_day_has_left_and_the_account_is_kept_elsewhere():
     """Half as much is asked for until there is room; never in the event loop's own thread."""
     account = Account()
-    account.tokens = 9000
-    limits = Limits(day_tokens=10_000)
+    account.tokens = 90_000
+    limits = Limits(day_tokens=100_000)
     first, second = (Budget(limits, PRICED, day=account, who=who) for who in "ab")
 
     async def work():
-        config = await first.hold(first.reserve(PLAIN, 300))
-        assert config.max_tokens == 500
-        assert account.held == {"a": (800, (300 * 1.25 + 500 * 5.0) / 1_000_000)}
-        with pytest.raises(BudgetReached, match="10000 tokens a day"):
-            await second.hold(second.reserve(PLAIN, 10))
+        config = await first.reserve(PLAIN, 300)
+        assert config.max_tokens == 5000
+        assert account.held == {"a": (5300, (300 * 1.25 + 5000 * 5.0) / 1_000_000)}
+        waiting = asyncio.create_task(second.reserve(PLAIN, 10))
+        await asyncio.to_thread(account.waits.wait)
         first.spend(Usage(300, 20), None)
         account.tokens += 320  # as the log says by now
         await first.settle(nothing)
-        assert account.held == {}
-        assert (await second.hold(second.reserve(PLAIN, 10))).max_tokens == 500
+        assert (await waiting).max_tokens == 5000
+        assert list(account.held) == ["b"]
 
     run(work())
     assert threading.get_ident() not in account.threads
@@ -143,13 +177,13 @@ def test_a_reply_is_cut_to_what_the_day_has_left_and_the_account_is_kept_elsewhe
 def test_room_is_given_back_where_the_log_fails_too():
     """Nobody else would: a process that lives on would hold it for ever."""
     account = Account()
-    budget = Budget(Limits(day_tokens=10_000), PRICED, day=account, who="s")
+    budget = Budget(Limits(day_tokens=20_000), PRICED, day=account, who="s")
 
     async def full():
         raise StoreFailed("no space left")
 
     async def work():
-        await budget.hold(budget.reserve(PLAIN, 10))
+        await budget.reserve(PLAIN, 10)
         with pytest.raises(StoreFailed):
             await budget.settle(full)
 
@@ -159,14 +193,14 @@ def test_room_is_given_back_where_the_log_fails_too():
 
 def test_an_interrupt_while_the_use_is_settled_waits_for_it_and_leaves_none_held():
     account, settling, written = Account(), asyncio.Event(), asyncio.Event()
-    budget = Budget(Limits(day_tokens=10_000), PRICED, day=account, who="s")
+    budget = Budget(Limits(day_tokens=20_000), PRICED, day=account, who="s")
 
     async def slow():
         settling.set()
         await written.wait()
 
     async def work():
-        await budget.hold(budget.reserve(PLAIN, 10))
+        await budget.reserve(PLAIN, 10)
         work = asyncio.create_task(budget.settle(slow))
         await settling.wait()
         work.cancel()
@@ -191,10 +225,10 @@ def test_an_interrupt_while_room_is_sought_leaves_none_held():
             super().reserve(*rest, **limits)
 
     account = Slow()
-    budget = Budget(Limits(day_tokens=10_000), PRICED, day=account, who="s")
+    budget = Budget(Limits(day_tokens=20_000), PRICED, day=account, who="s")
 
     async def work():
-        holding = asyncio.create_task(budget.hold(budget.reserve(PLAIN, 10)))
+        holding = asyncio.create_task(budget.reserve(PLAIN, 10))
         await asyncio.to_thread(sought.wait)
         holding.cancel()
         go.set()
@@ -232,8 +266,10 @@ def test_no_sequence_of_turns_passes_a_limit_of_the_session(data, tokens, money)
                 continue  # one call at a time, each
             news = data.draw(st.integers(0, 2000))
             try:
-                config = who.reserve(PLAIN, news)
+                config = asyncio.run(unless_it_waits(who, news))
             except BudgetReached:
+                continue
+            if config is None:
                 continue
             open_calls.append((who, config, info, news))
             if who is title and data.draw(st.booleans()):
@@ -265,9 +301,10 @@ def test_no_interleaving_of_sessions_passes_a_limit_of_the_day(data, tokens, mon
         budget.go_on()
         news = data.draw(st.integers(0, 2000))
         try:
-            config = budget._hold(budget.reserve(PLAIN, news))
+            config = asyncio.run(unless_the_day_waits(budget, news, account))
         except BudgetReached:
             continue
-        running[number] = config, PRICED, news
+        if config is not None:
+            running[number] = config, PRICED, news
     assert account.tokens <= tokens
     assert account.money <= money * (1 + 1e-9)

@@ -56,7 +56,7 @@ def test_an_unpriced_fallback_ends_a_turn_that_has_a_money_limit():
     assert len(second.requests) == 1
 
 
-@pytest.mark.parametrize("limits", [Limits(money=1.0), Limits(session_tokens=1000)])
+@pytest.mark.parametrize("limits", [Limits(money=1.0), Limits(session_tokens=9000)])
 def test_what_a_server_does_not_count_is_estimated_where_a_limit_needs_it(limits):
     async def ask():
         yield ResponseCompleted("tool_use", Message("assistant", (ToolCall("c", "look"),)))
@@ -168,8 +168,8 @@ def test_a_request_that_nothing_came_of_is_not_counted():
 
 def test_what_a_model_without_a_price_cost_is_unknown_to_the_budget():
     budget = Budget(Limits(money=1.0, tokens=10_000), PRICED)
-    budget.reserve(RequestConfig(), 1000)
+    run(budget.reserve(RequestConfig(), 1000))
     budget.spend(Usage(), None, "m")
     assert (budget.tokens, budget.money) == (1000, 1000 * 1.0 / 1_000_000)
     with pytest.raises(BudgetReached, match="what m cost is unknown"):
-        budget.reserve(RequestConfig(), 1)
+        run(budget.reserve(RequestConfig(), 1))

@@ -22,7 +22,8 @@ from bridle.usage import ExecutionMetrics, Price, Usage, format_cost
 
 _ENDLESS = 1 << 62
 _NEW = ExecutionMetrics()
-_LEAST = 256  # tokens of a reply: below that, room that others of this day hold is not sought
+_LEAST = 1024  # tokens of a reply that is worth asking for, unless a whole one has fewer
+_LOOK = 0.25  # seconds between two looks at a day's account that others have filled
 
 
 class _Scope(NamedTuple):
@@ -96,6 +97,12 @@ class Budget:
         """The tokens and the money that are about to be used, here and below."""
         return self._ledger.others("")
 
+    @property
+    def is_held_by_others(self) -> bool:
+        """Is something set aside, here or above, that may be free later?"""
+        kin = frozenset(level._who for level in self.levels() if level.shares)
+        return any(any(level._ledger.others("", kin)) for level in self.levels())
+
     def levels(self) -> "Iterator[Budget]":
         """This one, and all above it."""
         yield self
@@ -135,17 +142,26 @@ class Budget:
     def begin_below(self, above: "Budget", *, shares: bool) -> None:
         """It is a child's. Who spends without being asked has what it may use set aside above."""
         self.above, self.shares = above, shares
-        self._hold_share()
+        if shares:
+            self._hold_share(anew=True)
 
     def end_below(self, who: str) -> None:
         """That child is over: nothing is set aside for it any more."""
         for level in self.levels():
             level._ledger.held.pop(who, None)
+        self._wake()
 
-    def _hold_share(self) -> None:
-        if self.shares:
-            tokens, money = self.limits.tokens - self.tokens, self.limits.money - self.money
-            for level in self._above():
+    def _wake(self) -> None:
+        """Something that was set aside is free: whoever waits for it looks again."""
+        for news in self._root()._ledger.waiting:
+            if not news.done():
+                news.set_result(None)
+
+    def _hold_share(self, *, anew: bool) -> None:
+        """Set aside above what it may still use; not `anew` once it has ended."""
+        tokens, money = self.limits.tokens - self.tokens, self.limits.money - self.money
+        for level in self._above():
+            if anew or self._who in level._ledger.held:
                 level._ledger.held[self._who] = max(0, tokens), max(0.0, money)
 
     def resume(self, used: ExecutionMetrics, steps: int) -> None:
@@ -157,26 +173,71 @@ class Budget:
         """Another turn on what is left: its first estimate covers the whole conversation."""
         self._context = self._reading = 0
 
-    def reserve(self, config: RequestConfig, news: int, *, again: bool = False) -> RequestConfig:
+    async def reserve(
+        self, config: RequestConfig, news: int, *, again: bool = False
+    ) -> RequestConfig:
         """Room for one model call: its settings, cut to what is left. Raise `BudgetReached`.
 
-        `again`: the step has been counted, and its request is sent once more.
-
-        `news` is an estimate of the tokens that are new since the last call. What the day has
-        left is another matter (`hold`).
+        What others have set aside and not used yet is waited for. The reply is cut only if what is
+        left cannot pay for a whole one, and to no less than 1,024 tokens. `news` is an estimate of
+        the tokens that are new since the last call; `again`: the step has been counted, and its
+        request is sent once more.
         """
         if not again:
             self._take_step()
         if not self.limits.counts:
             return config
         reading = self._reading = self._context + news
-        room = wanted = self._wanted(config)
-        for level in self.levels():
-            room = min(self._tokens_left(level, reading), self._money_left(level, reading), room)
+        wanted = reply_limit(config, self._info)
+        while (room := self._room(reading, wanted)) is None:
+            await self.freed()
         most = self._most(room)
         for level in self.levels():
             level._ledger.held[self._who] = most
-        return config if room >= wanted else replace(config, max_tokens=room)
+        config = config if room == wanted else replace(config, max_tokens=room)
+        if self.day is None:
+            return config
+        try:
+            return await self._hold(config)
+        except BaseException:
+            self.let_go()
+            raise
+
+    async def freed(self) -> None:
+        """Wait until something that was set aside anywhere in the tree is free again."""
+        waiting = self._root()._ledger.waiting
+        news = asyncio.get_running_loop().create_future()
+        waiting.append(news)
+        try:
+            await news
+        finally:
+            if news in waiting:
+                waiting.remove(news)
+
+    def _root(self) -> "Budget":
+        *_, root = self.levels()
+        return root
+
+    def _room(self, reading: int, wanted: int) -> int | None:
+        """The tokens that the reply may have; None: others have to let go of theirs first.
+
+        Raise `BudgetReached` if there is too little, also without what others have set aside.
+        """
+        least = min(_LEAST, wanted)
+        kin = frozenset(level._who for level in self._above() if level.shares)
+        free = room = _ENDLESS
+        for level in self.levels():
+            held = level._ledger.others(self._who, kin)
+            free = min(free, self._left(level, reading, least, (0, 0.0)))
+            room = min(room, self._left(level, reading, -_ENDLESS, held))
+        if room >= wanted:
+            return wanted
+        return room if room >= least and free < wanted else None
+
+    def _left(self, level: "Budget", reading: int, least: int, held: tuple[int, float]) -> int:
+        """The tokens of a reply that a level leaves. Raise `BudgetReached` below the `least`."""
+        tokens = self._tokens_left(level, reading, least, held[0])
+        return min(tokens, self._money_left(level, reading, least, held[1]))
 
     def _take_step(self) -> None:
         """One more step, here and above. Raise `BudgetReached`."""
@@ -188,18 +249,6 @@ class Budget:
         if self._refused:
             raise BudgetReached(f"the limit of {self._refused} tool calls is reached")
         self.steps = self._steps + 1
-
-    async def hold(self, config: RequestConfig) -> RequestConfig:
-        """Room in the day's account as well, once `reserve` has found some: cut to what is left.
-
-        Only where there is a day's limit (`day`). Raise `BudgetReached`.
-        """
-        work = asyncio.ensure_future(asyncio.to_thread(self._hold, config))
-        try:
-            return await asyncio.shield(work)
-        except asyncio.CancelledError:
-            await to_its_end(self._take_back(work))
-            raise
 
     async def settle(self, settled: Callable[[], Awaitable[None]]) -> None:
         """The call is over: when its use is on disk, the day's account goes by the log again."""
@@ -220,9 +269,14 @@ class Budget:
 
     def let_go(self) -> None:
         """The call that room was reserved for is over, whatever came of it."""
+        if self.above is None and not self._ledger.held:
+            return
         for level in self.levels():
-            level._ledger.held.pop(self._who, None)
-        self._hold_share()
+            if not self.shares:
+                level._ledger.held.pop(self._who, None)
+            if level.shares:
+                level._hold_share(anew=False)
+        self._wake()
 
     def take_call(self) -> bool:
         """Room for one more tool call, here and above?"""
@@ -234,23 +288,35 @@ class Budget:
         self.tool_calls += 1
         return True
 
-    def _wanted(self, config: RequestConfig) -> int:
-        return reply_limit(config, self._info)
-
     def _most(self, room: int) -> tuple[int, float]:
         """The most that a call can use whose reply is so long."""
         price = self._info.price
         money = (self._reading * _dearest(price) + room * price.output) if price is not None else 0
         return self._reading + room, money / 1_000_000
 
-    def _hold(self, config: RequestConfig) -> RequestConfig:
+    async def _hold(self, config: RequestConfig) -> RequestConfig:
+        """Room in the day's account as well, cut to what is left. Raise `BudgetReached`."""
+        while True:
+            work = asyncio.ensure_future(asyncio.to_thread(self._hold_some, config))
+            try:
+                held = await asyncio.shield(work)
+            except asyncio.CancelledError:
+                await to_its_end(self._take_back(work))
+                raise
+            if held is not None:
+                return held
+            await asyncio.sleep(_LOOK)  # another session, or process, has set it aside
+
+    def _hold_some(self, config: RequestConfig) -> RequestConfig | None:
+        """The same in a thread; None: others have to let go of theirs first."""
         assert self.day is not None  # asked only where there is one
-        limits, wanted = self.limits, self._wanted(config)
-        if limits.day_money:
-            self._check_price(limits.day_money, " a day", self._ledger)
-        room = wanted
+        if self.limits.day_money:
+            self._check_price(self.limits.day_money, " a day", self._ledger)
+        wanted = room = reply_limit(config, self._info)
+        least = min(_LEAST, wanted)
         while True:
             tokens, money = self._most(room)
+            limits = self.limits
             try:
                 self.day.reserve(
                     self._who,
@@ -259,10 +325,12 @@ class Budget:
                     limit_tokens=limits.day_tokens,
                     limit_money=limits.day_money,
                 )
-            except BudgetReached:
-                if room <= _LEAST:
+            except BudgetReached as reached:
+                if reached.set_aside:
+                    return None
+                if room <= least:
                     raise
-                room = max(_LEAST, room // 2)
+                room = max(least, room // 2)
             else:
                 return config if room == wanted else replace(config, max_tokens=room)
 
@@ -272,7 +340,7 @@ class Budget:
         finally:  # also where the log fails: nobody else would ever give the room back
             await self._release()
 
-    async def _take_back(self, work: "asyncio.Future[RequestConfig]") -> None:
+    async def _take_back(self, work: "asyncio.Future[RequestConfig | None]") -> None:
         """A reservation that nobody waits for any more must not stay."""
         await asyncio.wait([work])
         if work.exception() is None:
@@ -282,16 +350,16 @@ class Budget:
         if self.day is not None:
             await asyncio.to_thread(self.day.release, self._who)
 
-    def _tokens_left(self, level: "Budget", reading: int) -> int:
-        ledger, others = level._ledger, level._ledger.others(self._who)[0]
-        here, before = ledger.tokens + others, ledger.before.tokens
+    def _tokens_left(self, level: "Budget", reading: int, least: int, held: int) -> int:
+        ledger = level._ledger
+        here, before = ledger.tokens, ledger.before.tokens
         room = _ENDLESS
         for limit, used, words, hint in (
             _Scope(level.limits.tokens, here, "", ""),
             _Scope(level.limits.session_tokens, before + here, " a session", _later("tokens")),
         ):
-            left = int(limit - used - reading) if limit else _ENDLESS
-            if left < 1:
+            left = int(limit - used - held - reading) if limit else _ENDLESS
+            if left < least:
                 raise BudgetReached(
                     f"the limit of {limit} tokens{words} leaves no room for another step: "
                     f"{used} are used, and it would read about {reading}",
@@ -300,9 +368,9 @@ class Budget:
             room = min(room, left)
         return room
 
-    def _money_left(self, level: "Budget", reading: int) -> int:
-        ledger, others = level._ledger, level._ledger.others(self._who)[1]
-        here, before = ledger.money + others, ledger.before.cost
+    def _money_left(self, level: "Budget", reading: int, least: int, held: float) -> int:
+        ledger = level._ledger
+        here, before = ledger.money, ledger.before.cost
         room = _ENDLESS
         for limit, used, words, hint in (
             _Scope(level.limits.money, here, "", ""),
@@ -311,9 +379,10 @@ class Budget:
             if not limit:
                 continue
             price = self._check_price(limit, words, ledger)
-            left = limit - used - reading * _dearest(price) / 1_000_000
+            left = limit - used - held - reading * _dearest(price) / 1_000_000
             some = int(left * 1_000_000 / price.output) if price.output else _ENDLESS
-            if left < 0 or some < 1:
+            some = some if left >= 0 else -1
+            if some < least:
                 raise BudgetReached(
                     f"the limit of {format_cost(limit)}{words} leaves no room for another step: "
                     f"{format_cost(used)} are spent",

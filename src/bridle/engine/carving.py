@@ -19,10 +19,11 @@ _TINY = 1e-6  # dollars, or seconds: less is nothing
 def carved(budget: Budget, task: Task, seconds: float | None, *, shares: bool) -> Limits:
     """The limits of a child. `seconds` are those that the turn has left; None: no limit.
 
-    `shares`: it spends without asking. Raise `BudgetReached` where nothing is left of one of them.
+    `shares`: it spends without asking, so it can have nothing that others have set aside. Raise
+    `BudgetReached` where nothing is left of one of them.
     """
     part = 2 if shares else 1
-    tokens, money = _tokens(budget), _money(budget)
+    tokens, money = _tokens(budget, shares=shares), _money(budget, shares=shares)
     return replace(
         budget.limits,
         steps=int(_least("steps", task.steps, _steps(budget))),
@@ -59,17 +60,27 @@ def _calls(budget: Budget) -> float | None:
     return min((one.limits.tool_calls - one.tool_calls for one in levels), default=None)
 
 
-def _tokens(budget: Budget) -> float | None:
+def _tokens(budget: Budget, *, shares: bool) -> float | None:
     return _left(
-        (limits.tokens, limits.session_tokens, one.before.tokens, one.tokens + one.set_aside[0])
+        (
+            limits.tokens,
+            limits.session_tokens,
+            one.before.tokens,
+            one.tokens + (one.set_aside[0] if shares else 0),
+        )
         for one in budget.levels()
         for limits in (one.limits,)
     )
 
 
-def _money(budget: Budget) -> float | None:
+def _money(budget: Budget, *, shares: bool) -> float | None:
     return _left(
-        (limits.money, limits.session_money, one.before.cost, one.money + one.set_aside[1])
+        (
+            limits.money,
+            limits.session_money,
+            one.before.cost,
+            one.money + (one.set_aside[1] if shares else 0.0),
+        )
         for one in budget.levels()
         for limits in (one.limits,)
     )

@@ -21,7 +21,7 @@ from bridle.engine.parent import Parent, Tree
 from bridle.engine.parts import Parts
 from bridle.engine.turn import Emit, Turn
 from bridle.engine.unbroken import to_its_end
-from bridle.errors import AgentError, ToolError
+from bridle.errors import AgentError, BudgetReached, ToolError
 from bridle.events import ChildEnded, ChildOf, ChildStarted, ModeChanged, Reason, TitleChanged
 from bridle.promises.child import SAME, Outcome, Task
 from bridle.workspace.text import one_line
@@ -83,7 +83,7 @@ class Children:
     async def _begin(self, call_id: str, task: Task) -> Outcome:
         carrier = self._carrier(task.agent)
         try:
-            child = self._open(call_id, task, carrier)
+            child = await self._opened(call_id, task, carrier)
             return await _Errand(self._turn, self._say, child, call_id).run(task, carrier.name)
         finally:
             if carrier.ours and carrier.agent is not None:
@@ -104,6 +104,17 @@ class Children:
         if agent is None and not has_model:
             raise ToolError(f"there is no model beside {mine.name}: name {SAME!r} as the agent")
         return _Carrier(_name(agent), agent, ours=agent is not None)
+
+    async def _opened(self, call_id: str, task: Task, carrier: _Carrier) -> "Session":
+        """The session, once there is room for it that others have not set aside."""
+        budget = self._turn.budget
+        while True:
+            try:
+                return self._open(call_id, task, carrier)
+            except BudgetReached:
+                if carrier.agent is None or not budget.is_held_by_others:
+                    raise
+            await budget.freed()
 
     def _open(self, call_id: str, task: Task, carrier: _Carrier) -> "Session":
         """The session, of which nothing is recorded yet."""

@@ -180,9 +180,7 @@ class Window:
         request = asking_for(old, writer.info)
         beside = budget.beside(writer.info, "summary")
         try:
-            config = beside.reserve(request.config, sum(map(estimate, request.messages)))
-            if beside.day is not None:
-                config = await beside.hold(config)
+            config = await beside.reserve(request.config, sum(map(estimate, request.messages)))
         except BudgetReached as limit:
             beside.let_go()
             self._emit(TraceEvent("summary", {"message": limit.message}))

@@ -3,6 +3,9 @@
 Who reserves, and who is refused, is the budget's business (budget.py).
 """
 
+import asyncio
+from collections.abc import Set
+
 from msgspec import Struct
 
 from bridle.usage import ExecutionMetrics
@@ -43,7 +46,7 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 class Ledger:
     """What the turn and its session have used; one for all who spend in it."""
 
-    __slots__ = ("before", "held", "money", "tokens", "unknown")
+    __slots__ = ("before", "held", "money", "tokens", "unknown", "waiting")
 
     def __init__(self, before: ExecutionMetrics) -> None:
         self.before = before
@@ -51,10 +54,15 @@ class Ledger:
         self.money = 0.0
         self.unknown = ""  # the model of a reply whose cost nobody knows
         self.held: dict[str, tuple[int, float]] = {}
+        self.waiting: list[asyncio.Future[None]] = []  # for others to let go of what they hold
 
-    def others(self, who: str) -> tuple[int, float]:
-        """What others in this session, and below it, are about to use."""
-        found = [held for name, held in self.held.items() if name != who]
+    def others(self, who: str, kin: Set[str] = frozenset()) -> tuple[int, float]:
+        """What others in this session, and below it, are about to use.
+
+        `kin` are those whose share is ours to use: it is never free while we run.
+        """
+        held = self.held.items()
+        found = [most for name, most in held if name != who and name not in kin]
         return sum(tokens for tokens, _ in found), sum(money for _, money in found)
 
     def add(self, tokens: int, money: float, unknown: str) -> None:

@@ -45,6 +45,7 @@ from bridle.promises.provider import (
     RequestConfig,
     Tries,
     known_limit,
+    reply_limit,
     retry_policy_of,
 )
 from bridle.usage import Usage
@@ -237,9 +238,9 @@ async def _answer(turn: Turn, history: Transcript) -> tuple[ResponseCompleted, R
     tries = None if policy is None else policy.begin()
     again = False
     while True:
-        config = turn.budget.reserve(turn.config, turn.window.size, again=again)
-        if turn.budget.day is not None:
-            config = await turn.budget.hold(config)
+        config = await turn.budget.reserve(turn.config, turn.window.size, again=again)
+        if config is not turn.config:
+            _say_shorter(turn, config)
         try:
             reply = await _ask(turn, _request(turn, history, config), tries)
         except ContextTooLong as refused:
@@ -248,9 +249,22 @@ async def _answer(turn: Turn, history: Transcript) -> tuple[ResponseCompleted, R
             if reply is not None:
                 return reply, config
         finally:
+            if turn.budget.limits.counts:
+                turn.budget.let_go()
             if turn.budget.day is not None:
                 await turn.budget.settle(turn.settled)
         again = True
+
+
+def _say_shorter(turn: Turn, config: RequestConfig) -> None:
+    """What is left of a limit does not pay for a whole reply: say so, once a turn."""
+    if not turn.is_short:
+        turn.is_short = True
+        wanted = reply_limit(turn.config, turn.provider.info)
+        said = f"a reply may have {config.max_tokens:,} tokens and not {wanted:,}"
+        detail = {"max_tokens": config.max_tokens, "wanted": wanted}
+        message = f"{said}: that is what is left of the limits"
+        turn.emit(TraceEvent("reply_limit", {**detail, "message": message}))
 
 
 async def _ask(turn: Turn, request: Request, tries: Tries | None) -> ResponseCompleted | None:

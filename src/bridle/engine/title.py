@@ -68,7 +68,4 @@ def _used(small: Provider, heard: Heard, read: int, budget: Budget | None) -> li
 
 async def _reserved(budget: Budget | None, reading: int) -> RequestConfig:
     config = RequestConfig(max_tokens=40)
-    if budget is None:
-        return config
-    config = budget.reserve(config, reading)
-    return config if budget.day is None else await budget.hold(config)
+    return config if budget is None else await budget.reserve(config, reading)

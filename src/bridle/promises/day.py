@@ -14,6 +14,8 @@ class Day(Protocol):
     ) -> None:
         """Hold room for one call of `who`; zero is no limit. Raise `BudgetReached`.
 
+        Its `set_aside` is true if there is room, but others hold it.
+
         What the day's logs say and what everybody holds never exceeds a limit, exactly, for two
         processes too. Blocks for as long as reading takes: not to be called in an event loop.
         """

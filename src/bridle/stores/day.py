@@ -195,11 +195,13 @@ def _started(pid: int) -> str:
 
 def _check_tokens(spent: Spent, reserved: int, tokens: int, limit: int) -> None:
     if limit and spent.tokens + reserved + tokens > limit:
-        raise BudgetReached(
+        reached = BudgetReached(
             f"the limit of {limit} tokens a day leaves no room for another step: {spent.tokens} "
             f"are used and {reserved} set aside",
             hint="A new day begins at 00:00 UTC; or raise the limit.",
         )
+        reached.set_aside = spent.tokens + tokens <= limit
+        raise reached
 
 
 def _check_money(spent: Spent, reserved: float, money: float, limit: float) -> None:
@@ -213,11 +215,13 @@ def _check_money(spent: Spent, reserved: float, money: float, limit: float) -> N
             hint="Use a model with a known price and a server that counts, or drop the limit.",
         )
     if spent.money + reserved + money > limit + _TINY:
-        raise BudgetReached(
+        reached = BudgetReached(
             f"the limit of {format_cost(limit)} a day leaves no room for another step: "
             f"{format_cost(spent.money)} are spent and {format_cost(reserved)} set aside",
             hint="A new day begins at 00:00 UTC; or raise the limit.",
         )
+        reached.set_aside = spent.money + money <= limit + _TINY
+        raise reached
 
 
 @contextmanager

@@ -35,7 +35,7 @@ _LINES = 3  # damaged lines, and files that undo does not cover, that are told o
 _CHANGED = 300  # characters of what a hook made of something
 _HOW = {"added": " (new)", "deleted": " (deleted)"}
 _TOLD = (  # their message is for a person
-    *("unknown_call", "letter_refused", "guarded_change"),
+    *("unknown_call", "letter_refused", "guarded_change", "reply_limit"),
     *("new_conversation", "stale_resume", "notice", "ungated", "not_stopped"),  # of other agents
 )
 _LOOKING = ("read", "glob", "grep", "list")  # nobody minds where an agent does not ask for these

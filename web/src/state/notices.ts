@@ -113,6 +113,7 @@ export function repaired(draft: Draft, record: LogRecord): void {
 const TOLD: Readonly<Record<string, string>> = {
   fallback: "Another model goes on.",
   shortening: "The conversation is being shortened.",
+  reply_limit: "The budget is nearly used up:",
   not_stopped: "The agent did not stop when it was told to.",
   letter_refused: "A message from another process was refused.",
   unknown_call: "A call's result is not known.",
