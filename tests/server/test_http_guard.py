@@ -229,8 +229,10 @@ def test_names_are_compared_whole():
         b"127.0.0.1:8000": True,
         b"192.168.1.5:8000": True,
         b"[::1]:8000": True,
-        b"127.0.0.1:80000": False,
-        b"127.0.0.1": False,
+        b"127.0.0.1:80000": True,  # of a loopback name any port: a tunnel may forward it
+        b"127.0.0.1": True,
+        b"192.168.1.5:80000": False,
+        b"192.168.1.5": False,
         b"x127.0.0.1:8000": False,
         b"localhost:8000\x00": False,
         b"": False,

@@ -131,7 +131,14 @@ def sealed(answer):
     assert "access-control-allow-origin" not in answer.headers
 
 
-FOREIGN_HOSTS = ("evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", "")
+FOREIGN_HOSTS = (
+    "evil.example",
+    "192.0.2.1:{port}",
+    "127.0.0.1:",
+    "localhost.evil.example:{port}",
+    "",
+)
+PROBES = ("/api/health", "/api/ready")
 FOREIGN_ORIGINS = (
     "http://evil.example",
     "null",
@@ -146,7 +153,7 @@ FOREIGN_ORIGINS = (
 def test_a_foreign_host_is_421_and_a_foreign_origin_403_on_every_route_and_nowhere(tmp_path):
     async def work():
         async with server(tmp_path) as there:
-            asks = [(method, ask) for method, _, ask, _ in walked(there)]
+            asks = [(method, ask) for method, _, ask, _ in walked(there) if ask not in PROBES]
             asks += [("GET", "/nowhere"), ("POST", "/api/nowhere"), ("OPTIONS", "/api/me")]
             for method, ask in asks:
                 for host in FOREIGN_HOSTS[: 5 if ask == "/api/me" else 1]:
@@ -161,6 +168,49 @@ def test_a_foreign_host_is_421_and_a_foreign_origin_403_on_every_route_and_nowhe
             for host in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
                 headers = {"Host": f"{host}:{there.port}", "Origin": f"http://{host}:{there.port}"}
                 assert (await there.get("/api/me", headers=headers)).status == 200, host
+
+    run(work())
+
+
+def test_probes_are_answered_under_any_host_and_loopback_names_at_any_port(tmp_path):
+    """Load balancers ask by address, and a tunnel or a container forwards another port."""
+
+    async def work():
+        async with server(tmp_path) as there:
+            for path in PROBES:
+                answer = await there.get(path, token="", headers={"Host": "10.2.3.4:8420"})
+                assert answer.status == 200, path
+                other = {"Host": "10.2.3.4", "Origin": "http://evil.example"}
+                assert (await there.get(path, token="", headers=other)).status == 403
+            cases = {
+                ("127.0.0.1", ""): 200,
+                ("localhost:9000", "http://localhost:9000"): 200,
+                ("[::1]:9000", "https://[::1]:9000"): 200,
+                ("localhost:9000", "http://localhost:9001"): 403,
+                ("localhost:9000", "http://127.0.0.1:9000"): 403,
+                ("127.0.0.1:{port}", "http://127.0.0.1:9000"): 403,
+                ("127.0.0.1:{port}", "http://127.0.0.1"): 403,
+            }
+            for (host, origin), status in cases.items():
+                headers = {"Host": host.format(port=there.port)}
+                headers |= {"Origin": origin} if origin else {}
+                assert (await there.get("/api/me", headers=headers)).status == status, (
+                    host,
+                    origin,
+                )
+
+    run(work())
+
+
+def test_a_browser_under_a_wrong_host_name_gets_a_page_that_says_what_to_do(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            headers = {"Host": "<b>.example", "Accept": "text/html,*/*"}
+            answer = await there.get("/", token="", headers=headers)
+            assert answer.status == 421
+            assert answer.headers["content-type"].startswith("text/html")
+            assert b"--allow-host &lt;b&gt;.example" in answer.body
+            sealed(answer)
 
     run(work())
 

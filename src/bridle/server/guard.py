@@ -6,6 +6,7 @@ browser cannot pass: it comes with its own Origin or by another Host, and does n
 """
 
 import hmac
+import html
 from collections.abc import Callable, Iterable
 from http.cookies import CookieError, SimpleCookie
 from typing import Protocol
@@ -15,6 +16,7 @@ from bridle.server.caller import Caller, Stay
 from bridle.server.problems import Problem, problem
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+PROBES = ("/api/health", "/api/ready")  # asked by load balancers, under whatever name
 COOKIE = "bridle.cookie"  # in the scope: how our cookie is called
 STAY = "bridle.stay"  # in the scope: how long whoever asked may be answered
 KEY = b"x-bridle-key"  # the half of a sign-in that a page has; browsers send cookies anywhere
@@ -25,8 +27,9 @@ _CHALLENGE = ((b"www-authenticate", b'Bearer realm="bridle"'),)
 class Names:
     """The names under which a server answers, and so the origins of its own pages.
 
-    `port` None is a Unix socket. What was allowed by hand stands for any port where it names none,
-    and may be reached by TLS, because somebody else then ends it in front of us.
+    `port` None is a Unix socket. What was allowed by hand stands for any port if it names none,
+    and may be reached by TLS, because somebody else then ends it in front of us. A loopback name
+    stands for any port, too: a tunnel or a container may forward another one to ours.
     """
 
     def __init__(self, port: int | None, bound: str = "", allowed: Iterable[str] = ()) -> None:
@@ -35,6 +38,7 @@ class Names:
         if port == 80:
             self._hosts |= {name.encode() for name in own}
         self._allowed = {name.lower().encode() for name in allowed}
+        self._loopback = {name.encode() for name in LOOPBACK} if port else set()
         self.cookie = f"bridle_{port}" if port else "bridle"  # ports of a host share their cookies
 
     def host(self, headers: Pairs) -> bool:
@@ -44,17 +48,26 @@ class Names:
 
     def origin(self, headers: Pairs) -> bool:
         """Does it come from no page at all, or from our own?"""
-        return all(self._page(found.lower()) for found in values(headers, b"origin"))
+        host = (only(headers, b"host") or b"").lower()
+        return all(self._page(found.lower(), host) for found in values(headers, b"origin"))
 
     def _ours(self, host: bytes) -> bool:
-        bare = host.rpartition(b":")[0] if _has_port(host) else host
-        return host in self._hosts or host in self._allowed or bare in self._allowed
+        return host in self._hosts or self._allows(host) or _bare(host) in self._loopback
 
-    def _page(self, origin: bytes) -> bool:
+    def _allows(self, host: bytes) -> bool:
+        return host in self._allowed or _bare(host) in self._allowed
+
+    def _page(self, origin: bytes, asked: bytes) -> bool:
+        """Is that a page of ours? `asked` is the host that was asked.
+
+        Another port of a loopback name may be another program's: its page is ours only if the
+        request went to that very port, through a tunnel.
+        """
         scheme, _, host = origin.partition(b"://")
-        if scheme == b"http":
-            return self._ours(host)
-        return scheme == b"https" and host not in self._hosts and self._ours(host)
+        if host in self._hosts:
+            return scheme == b"http"
+        is_asked = host == asked and _bare(host) in self._loopback
+        return scheme in (b"http", b"https") and (is_asked or self._allows(host))
 
 
 class Knows(Protocol):
@@ -87,9 +100,9 @@ class Guard:
         if scope["type"] == "http":
             scope[COOKIE] = self._names.cookie
             headers = scope["headers"]
-            refusal = elsewhere(self._names, headers) or self._unknown(scope, headers)
+            refusal = elsewhere(self._names, scope) or self._unknown(scope, headers)
             if refusal is not None:
-                await say(send, refusal, _CHALLENGE if refusal.status == 401 else ())
+                await refuse(scope, send, refusal, _CHALLENGE if refusal.status == 401 else ())
                 return
         await self._app(scope, receive, send)
 
@@ -126,21 +139,48 @@ class Guard:
         return None
 
 
-def elsewhere(names: Names, headers: Pairs) -> Problem | None:
+def elsewhere(names: Names, scope: Scope) -> Problem | None:
     """The problem with where a request comes from, if there is one."""
-    if not names.host(headers):
+    headers = scope["headers"]
+    if scope["path"] not in PROBES and not names.host(headers):
         return problem(
             "wrong_host",
-            "This server answers under its own names alone.",
+            "This server does not answer under that host name.",
             "Use the address that it printed, or start it with --allow-host NAME.",
         )
     if not names.origin(headers):
         return problem(
             "wrong_origin",
-            "Pages from elsewhere have no business here.",
+            "Requests from pages of other origins are not allowed.",
             "Open the page that this server shows itself.",
         )
     return None
+
+
+async def refuse(scope: Scope, send: Send, refusal: Problem, headers: Pairs = ()) -> None:
+    """Answer with a problem; a browser that opened a page under a wrong host name gets a page."""
+    accepts = (only(scope["headers"], b"accept") or b"").lower()
+    if refusal.code != "wrong_host" or scope["method"] != "GET" or b"text/html" not in accepts:
+        await say(send, refusal, headers)
+        return
+    host = (only(scope["headers"], b"host") or b"").decode("latin-1")
+    name = html.escape(host.rpartition(":")[0] if _has_port(host.encode("latin-1")) else host)
+    body = _WRONG_HOST.format(name=name or "NAME").encode("latin-1", "replace")
+    kind = (b"content-type", b"text/html; charset=iso-8859-1")
+    length = (b"content-length", b"%d" % len(body))
+    start = {"type": "http.response.start", "status": refusal.status}
+    await send(start | {"headers": [kind, length, *headers]})
+    await send({"type": "http.response.body", "body": body})
+
+
+_WRONG_HOST = """<!doctype html>
+<html lang="en"><meta name="viewport" content="width=device-width"><title>bridle: host name</title>
+<h1>bridle does not answer under this host name</h1>
+<p>This keeps foreign pages from reaching it under a name of their own.</p>
+<p>Open the address that <code>bridle serve</code> printed. If this name is yours, for example that
+of a proxy, start the server with <code>--allow-host {name}</code>.</p>
+</html>
+"""
 
 
 def bearer(headers: Pairs) -> str:
@@ -179,6 +219,11 @@ def who() -> Problem:
 
 def _bracketed(name: str) -> str:
     return f"[{name}]" if ":" in name else name.lower()
+
+
+def _bare(host: bytes) -> bytes:
+    """A host without its port."""
+    return host.rpartition(b":")[0] if _has_port(host) else host
 
 
 def _has_port(host: bytes) -> bool:

@@ -6,11 +6,11 @@ Authorization header alone: there are no cookies, so that no foreign page can us
 
 from collections.abc import Callable
 
-from bridle.server.asgi import App, Pairs, Receive, Scope, Send, say, values
+from bridle.server.asgi import App, Pairs, Receive, Scope, Send, values
 from bridle.server.caller import Caller, Stay
 from bridle.server.chatting.bearing import Bearing, Unknown
 from bridle.server.chatting.faults import problem
-from bridle.server.guard import STAY, Names, bearer, elsewhere
+from bridle.server.guard import STAY, Names, bearer, elsewhere, refuse
 from bridle.server.problems import Problem
 
 _CHALLENGE = ((b"www-authenticate", b'Bearer realm="bridle chat"'),)
@@ -32,9 +32,9 @@ class ChatGuard:
             await send({"type": "websocket.close", "code": 1008})
             return
         if scope["type"] == "http":
-            refusal = elsewhere(self._names, scope["headers"]) or self._unknown(scope)
+            refusal = elsewhere(self._names, scope) or self._unknown(scope)
             if refusal is not None:
-                await say(send, refusal, _CHALLENGE if refusal.status == 401 else ())
+                await refuse(scope, send, refusal, _CHALLENGE if refusal.status == 401 else ())
                 return
         await self._app(scope, receive, send)
 
