@@ -31,6 +31,7 @@ SAID = {
     "add_a_provider.py": "HOLD YOUR HORSES \n",
     "cloud_models.py": "usage: cloud_models.py bedrock, vertex or azure\n",
     "own_agent.py": "asked about edit a.txt\nEdited. two\n",
+    "serve_engine.py": "asked about order {'item': 'hay'}\nIt is ordered.\n",
     "telemetry.py": (
         "session: ok\n  invoke_agent bridle: ok\n"
         "    step: ok\n      chat scripted: ok\n      execute_tool weather: ok\n"

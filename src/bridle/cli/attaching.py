@@ -19,7 +19,6 @@ from bridle.cli.render import one_line
 from bridle.cli.room import Room, show
 from bridle.cli.screen import Screen
 from bridle.cli.serve import server_folder
-from bridle.cli.serving import check_installed
 from bridle.cli.talk import Repl
 from bridle.cli.turn import ENDING, on_signals
 from bridle.cli.whereabouts import own_address
@@ -28,6 +27,7 @@ from bridle.client import Client, RemoteSession
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAsked
 from bridle.promises.session import Conversation
+from bridle.server import check_installed
 from bridle.tui.house_there import FarHouse, find_line
 
 VARIABLE = "BRIDLE_TOKEN"

@@ -12,13 +12,13 @@ from typing import Any
 import click
 
 from bridle.cli.images import load_image
-from bridle.cli.serving import check_installed
 from bridle.cli.setup import Setup
 from bridle.cli.style import paint_for
 from bridle.cli.supervising import ensure, note_session, supervisor_for
 from bridle.cli.turn import run
 from bridle.messages import Part, Text
 from bridle.policy import Mode
+from bridle.server import check_installed
 
 _HERE = {  # flags that are about this process
     "as_json": "--json",

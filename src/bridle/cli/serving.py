@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +28,8 @@ from bridle.cli.supervising import identity
 from bridle.cli.turn import ENDING, on_signals, run
 from bridle.cli.whereabouts import recorded
 from bridle.config import Settings, state_folder
-from bridle.distribution import install_hint
-from bridle.errors import ConfigError, MissingExtra
+from bridle.errors import ConfigError
+from bridle.server import check_installed
 from bridle.stores.reading import SessionFolder
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
 _DEADLINE = 10.0  # seconds that an orderly stop may take
 _SHORTEST = 16  # characters of a token
-_NEEDED = ("litestar", "uvicorn", "httptools")
 LOG = "log"
 _REACH = (  # who comes in, and where; what turns do is the same
     *("host", "port", "allowed", "token", "token_file", "show_token", "open_browser"),
@@ -196,15 +194,6 @@ def room_of(
     sessions = Sessions(folder, engines, known, offer=offer)
     streams = Streams(sessions, most=limits.streams)
     return Room(sessions, streams, door, limits, Menu(settings, offer))
-
-
-def check_installed() -> None:
-    """Raise `MissingExtra` where what serves is not there."""
-    if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        raise MissingExtra(
-            f"what serves over HTTP is not installed: {', '.join(missing)}",
-            hint=install_hint("server"),
-        )
 
 
 def announce(setup: Setup, base: str, link: str, model: str, flags: dict[str, Any]) -> None:

@@ -67,8 +67,8 @@ def visit(url: str, session: str, flags: dict[str, Any]) -> Visit:
 
 def visit_here(start: str) -> Visit:
     """A session of this machine, which goes on in the background."""
-    from bridle.cli.serving import check_installed
     from bridle.cli.supervising import supervised
+    from bridle.server import check_installed
 
     check_installed()
     found = find_session(session_folder(), start)
