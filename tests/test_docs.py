@@ -19,6 +19,9 @@ import bridle
 from bridle.agents.base import AgentResponse
 from bridle.cli import COMMANDS, commands
 from bridle.config import load_settings
+from bridle.engine.history import History
+from bridle.runtime import EngineOptions
+from bridle.runtime.adapters import ProviderOptions
 from bridle.testing import KEY, FakeAnthropic
 from bridle.testing.agents import acts_for
 from nursery import begun
@@ -32,6 +35,10 @@ SAID = {
     "cloud_models.py": "usage: cloud_models.py bedrock, vertex or azure\n",
     "own_agent.py": "asked about edit a.txt\nEdited. two\n",
     "serve_engine.py": "asked about order {'item': 'hay'}\nIt is ordered.\n",
+    "streaming.py": (
+        "[weather {'city': 'Lyon'}]\n[weather: fine in Lyon]\nNo umbrella today.\n"
+        "done, 2 requests\n[weather: fine in Paris]\nNone in Paris either.\ndone\n"
+    ),
     "telemetry.py": (
         "session: ok\n  invoke_agent bridle: ok\n"
         "    step: ok\n      chat scripted: ok\n      execute_tool weather: ok\n"
@@ -168,28 +175,37 @@ def served(command, environ, folder):
     return process.returncode, said
 
 
-def test_the_program_of_the_readme_runs_against_a_vendor(tmp_path):
-    """The vendor is a fake that speaks the real wire; the code is the page's, word for word."""
+async def readme_program(state, replies, key=KEY):
+    """What the README's program says to a fake vendor that speaks the real wire; its requests."""
     [code] = [block for kind, block in fenced(ROOT / "README.md") if kind == "python"]
+    async with FakeAnthropic(replies) as server:
+        environ = {
+            **os.environ,
+            "ANTHROPIC_BASE_URL": server.url,
+            "ANTHROPIC_API_KEY": key,
+            "BRIDLE_STATE": str(state),
+        }
+        program = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, env=environ, stdout=PIPE, stderr=PIPE
+        )
+        out, err = await program.communicate()
+        return program.returncode, out.decode(), err.decode(), len(server.requests)
+
+
+def test_the_program_of_the_readme_runs_against_a_vendor(tmp_path):
+    """The code is the page's, word for word."""
     call = {"name": "weather", "arguments": {"city": "Lyon"}}
-
-    async def serve():
-        async with FakeAnthropic([{"calls": [call]}, {"text": "No."}]) as server:
-            environ = {
-                **os.environ,
-                "ANTHROPIC_BASE_URL": server.url,
-                "ANTHROPIC_API_KEY": KEY,
-                "BRIDLE_STATE": str(tmp_path),
-            }
-            program = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", code, env=environ, stdout=PIPE, stderr=PIPE
-            )
-            out, err = await program.communicate()
-            return program.returncode, out.decode(), err.decode(), len(server.requests)
-
-    code_, out, err, requests = asyncio.run(serve())
-    assert (code_, err, requests) == (0, "", 2)
+    replies = [{"calls": [call]}, {"text": "No."}]
+    code, out, err, requests = asyncio.run(readme_program(tmp_path, replies))
+    assert (code, err, requests) == (0, "", 2)
     assert out.startswith("No. ")
+
+
+def test_the_program_of_the_readme_says_why_a_call_failed(tmp_path):
+    refused = {"error": {"kind": "invalid", "status": 401, "message": "invalid x-api-key"}}
+    code, out, err, _ = asyncio.run(readme_program(tmp_path, [refused], key="sk-ant-wrong-key"))
+    assert (code, err) == (0, "")
+    assert "401" in out
 
 
 AGENTS = ROOT / "docs" / "guides" / "agents.md"
@@ -251,3 +267,21 @@ def test_an_agent_of_ones_own_takes_about_fifteen_lines():
     agent = source.partition("class Replacer:")[2].partition("async def yes")[0]
     lines = [line for line in agent.splitlines() if line.strip()]
     assert len(lines) <= 17
+
+
+def test_the_reference_names_what_the_library_has():
+    """Every option of `build_engine` and of `provider`, and names that a session's history has."""
+    page = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    library = page.partition("## The library")[2].partition("```\n")[2].partition("```")[0]
+    for call, options in (("build_engine", EngineOptions), ("provider", ProviderOptions)):
+        listed = re.search(rf"^bridle\.{call}\(.*\n((?:    .*\n)+)", library, re.M)[1]
+        listed = re.sub(r"\([^)]*\)", "", listed)
+        assert set(re.findall(r"\w+", listed)) == set(options.__annotations__)
+    history = re.search(r"^session\.history\.(.*)$", library, re.M)[1].split(" · ")
+    assert [name for name in history if not hasattr(History(), name)] == []
+
+
+def test_the_guides_link_each_page_of_theirs_once_under_next():
+    page = (ROOT / "docs" / "concepts.md").read_text("utf-8").partition("## Next")[2]
+    links = re.findall(r"\]\((guides/[^)#]+)\)", page)
+    assert sorted(links) == sorted(set(links))

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bridle import events as events
     from bridle.engine.callbacks import StreamCallbacks as StreamCallbacks
     from bridle.engine.complete import complete as complete
     from bridle.engine.facade import Assistant as Assistant
@@ -23,8 +24,12 @@ if TYPE_CHECKING:
     from bridle.engine.told import LiveSummary as LiveSummary
     from bridle.engine.told import Told as Told
     from bridle.errors import AgentError as AgentError
+    from bridle.errors import BadReply as BadReply
     from bridle.errors import BudgetReached as BudgetReached
+    from bridle.errors import ConfigError as ConfigError
     from bridle.errors import EmptyPrompt as EmptyPrompt
+    from bridle.errors import ModelRefused as ModelRefused
+    from bridle.errors import ProviderError as ProviderError
     from bridle.errors import SessionBusy as SessionBusy
     from bridle.errors import SessionClosed as SessionClosed
     from bridle.errors import SessionLocked as SessionLocked
@@ -32,22 +37,26 @@ if TYPE_CHECKING:
     from bridle.errors import ToolError as ToolError
     from bridle.errors import UnknownApproval as UnknownApproval
     from bridle.errors import UnknownSession as UnknownSession
+    from bridle.events import ApprovalAsked as ApprovalAsked
     from bridle.messages import File as File
     from bridle.messages import Image as Image
     from bridle.messages import Message as Message
     from bridle.messages import Text as Text
     from bridle.messages import ToolCall as ToolCall
+    from bridle.messages import ToolOutput as ToolOutput
     from bridle.messages import user as user
     from bridle.policy import Rule as Rule
     from bridle.policy import ToolPolicy as ToolPolicy
     from bridle.promises.hooks import Occasion as Occasion
     from bridle.promises.hooks import Remark as Remark
     from bridle.promises.provider import Provider as Provider
+    from bridle.promises.provider import ProviderInfo as ProviderInfo
     from bridle.promises.provider import Request as Request
     from bridle.promises.provider import RequestConfig as RequestConfig
     from bridle.promises.provider import Response as Response
     from bridle.promises.session import Answer as Answer
     from bridle.promises.session import TurnResult as TurnResult
+    from bridle.promises.store import Record as Record
     from bridle.promises.tool import ToolContext as ToolContext
     from bridle.promises.tool import ToolResult as ToolResult
     from bridle.runtime import Engine as Engine
@@ -55,8 +64,10 @@ if TYPE_CHECKING:
     from bridle.runtime import build_engine as build_engine
     from bridle.runtime import provider as provider
     from bridle.runtime.hooks import hook as hook
+    from bridle.stores.memory import MemoryStore as MemoryStore
     from bridle.tools.function import tool as tool
     from bridle.usage import ExecutionMetrics as ExecutionMetrics
+    from bridle.usage import Price as Price
     from bridle.usage import Usage as Usage
 
 __version__ = "0.1.0"
@@ -70,8 +81,12 @@ _HOMES = {
     "engine.told": ("LiveSummary", "Told"),
     "errors": (
         "AgentError",
+        "BadReply",
         "BudgetReached",
+        "ConfigError",
         "EmptyPrompt",
+        "ModelRefused",
+        "ProviderError",
         "SessionBusy",
         "SessionClosed",
         "SessionLocked",
@@ -80,16 +95,19 @@ _HOMES = {
         "UnknownApproval",
         "UnknownSession",
     ),
-    "messages": ("File", "Image", "Message", "Text", "ToolCall", "user"),
+    "events": ("ApprovalAsked",),
+    "messages": ("File", "Image", "Message", "Text", "ToolCall", "ToolOutput", "user"),
     "policy": ("Rule", "ToolPolicy"),
     "promises.hooks": ("Occasion", "Remark"),
-    "promises.provider": ("Provider", "Request", "RequestConfig", "Response"),
+    "promises.provider": ("Provider", "ProviderInfo", "Request", "RequestConfig", "Response"),
     "promises.session": ("Answer", "TurnResult"),
+    "promises.store": ("Record",),
     "promises.tool": ("ToolContext", "ToolResult"),
     "runtime": ("Engine", "Limits", "build_engine", "provider"),
     "runtime.hooks": ("hook",),
+    "stores.memory": ("MemoryStore",),
     "tools.function": ("tool",),
-    "usage": ("ExecutionMetrics", "Usage"),
+    "usage": ("ExecutionMetrics", "Price", "Usage"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -97,6 +115,8 @@ __all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "events":
+        return import_module("bridle.events")
     if (module := _HOME.get(name)) is None:
         raise AttributeError(f"module 'bridle' has no attribute {name!r}")
     value = getattr(import_module(f"bridle.{module}"), name)
