@@ -223,6 +223,12 @@ def _only(call: ToolCall, facts: Facts) -> Act:
     return Act((call.name,), facts.subject, does)
 
 
+def is_named(act: Act, rules: Sequence[Rule]) -> bool:
+    """Does a rule allow this act by a pattern that is about some things and not about all?"""
+    rule = _spoken(act, rules)
+    return rule is not None and rule.verdict == "allow" and bool(rule.pattern.strip("*/"))
+
+
 def _spoken(act: Act, rules: Sequence[Rule]) -> Rule | None:
     """The strictest rule about an act."""
     return _strictest([rule for rule in rules if rule.speaks_of(act)])

@@ -130,6 +130,7 @@ class Changing(Ledger):
     def __init__(self, *paths):
         super().__init__()
         self.paths = paths
+        self.how = "changed"
 
     def keep(self, session_id, turn):
         kept = super().keep(session_id, turn)
@@ -137,7 +138,8 @@ class Changing(Ledger):
         return kept
 
     async def _after(self, call):
-        return FilesChanged(1, call.id, tuple(map(FileChange, self.paths)))
+        files = tuple(FileChange(path, self.how) for path in self.paths)
+        return FilesChanged(1, call.id, files)
 
 
 def running():
@@ -156,14 +158,30 @@ def test_files_that_take_care_and_that_a_command_changed_are_told_to_the_model_a
     work = turn([call("run", command="ls"), "ok"], running(), keeper=keeper, sandbox="landlock")
     engine, found, _ = run(work)
     said = (
-        "the command changed what takes care: "
+        "this command changed files that run by themselves or hold credentials: "
         ".github/workflows/ci.yml (it runs in continuous integration), "
         ".env (it holds credentials), .bridle/x (it is one of bridle's own files)"
     )
     paths = [".github/workflows/ci.yml", ".env", ".bridle/x"]
     detail = {"callId": "call_1", "paths": paths, "message": said}
     assert events(engine, found, TraceEvent) == [TraceEvent("guarded_change", detail)]
-    assert results(engine, found)[0][1] == f"done\n[take care: {said}]"
+    assert results(engine, found)[0][1] == f"done\n[note: {said}]"
+
+
+@pytest.mark.parametrize("how", ["added", "deleted"])
+def test_packages_that_a_command_installs_or_removes_are_not_told_of(how):
+    paths = (
+        ".venv/pyvenv.cfg",
+        ".venv/lib/python3/site-packages/certifi/cacert.pem",
+        ".venv/lib/python3/site-packages/distutils-precedence.pth",
+        "app/node_modules/a/.npmrc",
+    )
+    keeper = Changing(*paths)
+    keeper.how = how
+    work = turn([call("run", command="ls"), "ok"], running(), keeper=keeper, sandbox="landlock")
+    engine, found, _ = run(work)
+    assert events(engine, found, TraceEvent) == []
+    assert results(engine, found)[0][1] == "done"
 
 
 @pytest.mark.parametrize(

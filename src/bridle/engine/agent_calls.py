@@ -300,7 +300,7 @@ class AgentCaller(Caller):
         if changed is not None and not self.is_over:
             self._emit(changed)
             if said := around.guarded(judged, changed):
-                self._add(judged.call, line("take care", said))
+                self._add(judged.call, line("note", said))
 
     def lose(self, call: ToolCall) -> None:
         """Nobody knows what came of it."""

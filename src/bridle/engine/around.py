@@ -105,21 +105,41 @@ class Around:
             return FilesChanged(self._turn, call.id, uncovered=(f"undo broke: {error!r}",))
 
     def guarded(self, judged: "Judged", changed: FilesChanged) -> str:
-        """Say which files that take care a command has changed on its way: it is recorded."""
+        """Say which guarded files a command has changed on its way: it is recorded."""
         if not judged.tool.policy.runs:
             return ""  # a tool for files was judged by their names
+        from bridle.workspace.placing import REFUSED
         from bridle.workspace.protected import care_of
 
-        cares = ((one.path, care_of(one.path)) for one in changed.files)
+        own = _installed(changed)
+        paths = [one.path for one in changed.files if REFUSED not in one.path]
+        cares = ((path, care_of(path)) for path in paths if not path.startswith(own))
         found = [(path, care.why) for path, care in cares if care.writing]
         if not found:
             return ""
         shown = ", ".join(f"{path} ({why})" for path, why in found[:_SHOWN])
         more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        said = f"the command changed what takes care: {shown}{more}"
+        said = (
+            f"this command changed files that run by themselves or hold credentials: {shown}{more}"
+        )
         detail = {"callId": changed.call_id, "paths": [path for path, _ in found]}
         self._emit(TraceEvent("guarded_change", {**detail, "message": said}))
         return said
+
+
+def _installed(changed: FilesChanged) -> tuple[str, ...]:
+    """Folders of packages that the command made or took away: what is in them is no news."""
+    found = []
+    for one in changed.files:
+        if one.how == "changed":
+            continue
+        folder, mark, _ = one.path.partition("node_modules/")
+        if mark and (not folder or folder.endswith("/")):
+            found.append(folder + mark)
+        folder, _, name = one.path.rpartition("/")
+        if name == "pyvenv.cfg" and folder:
+            found.append(f"{folder}/")
+    return tuple(found)
 
 
 _NOTHING = Remark()

@@ -24,7 +24,7 @@ from bridle.engine.remarks import from_hook, line
 from bridle.engine.turn import Turn
 from bridle.events import CallIntended, ToolResultEvent
 from bridle.messages import ToolCall, ToolOutput, sound
-from bridle.promises.tool import Tool, ToolResult
+from bridle.promises.tool import CHANGED, Tool, ToolResult
 from bridle.workspace.text import shorten
 
 if TYPE_CHECKING:
@@ -194,6 +194,10 @@ class Caller(Passage):
         context = self._turn.context(judged.call)
         context.word = judged.decision.word
         context.network = judged.decision.network
+        if judged.tool.policy.runs:
+            context.access = self._gate.access(judged)
+        elif not judged.reads:
+            context.memory.setdefault(CHANGED, set()).update(judged.paths)
         if self._turn.left:
             context.agreed = any(one.id == judged.call.id for one in self._turn.left)
         self._begun.add(judged.call.id)
@@ -227,7 +231,7 @@ class Caller(Passage):
         if changed is not None and not self.is_over:
             self._emit(changed)
             if said := around.guarded(judged, changed):
-                self._add(judged.call, line("take care", said))
+                self._add(judged.call, line("note", said))
 
     async def _remarked(self, around: Around, judged: Judged, result: ToolResult) -> ToolResult:
         """What came of it, with what hooks say of that."""

@@ -19,9 +19,9 @@ from bridle.engine.sweeps import SWEEPS, swept
 from bridle.engine.turn import Parked as Parked
 from bridle.events import Grant
 from bridle.messages import ToolCall
-from bridle.policy import Decision, Mode, Rule, decide
+from bridle.policy import Act, Decision, Mode, Rule, decide, is_named
 from bridle.promises.session import Answer
-from bridle.promises.tool import Tool
+from bridle.promises.tool import Access, Tool
 
 Ask = Callable[[Judged], Awaitable[Answer]]
 
@@ -69,6 +69,29 @@ class Gate:
             if parts.parent is not None:
                 decision = parts.parent.bound(decision, partial(decide, call, facts, rules))
         return Judged(call, tool, facts, decision, cwd)
+
+    def access(self, judged: Judged) -> Access:
+        """The guarded files that this command may use: it was allowed to, or a rule names them."""
+        acts = judged.facts.acts
+        mode = self.mode()
+        git = any(
+            not act.is_path and act.does != "reads" and act.subject.startswith("git ")
+            for act in acts
+        )
+        asked = mode != "auto" or judged.decision.network
+        rules = self._rules
+
+        def may(kind: str) -> Callable[[str], bool]:
+            paths = tuple(act.subject for act in acts if act.is_path and kind in act.names)
+
+            def says(path: str) -> bool:
+                if any(path == one or path.startswith(f"{one}/") for one in paths):
+                    return True
+                return is_named(Act((kind,), path, is_path=True), rules)
+
+            return says
+
+        return Access(may("read"), may("write"), "" if not git else "any" if asked else "known")
 
     def _granted(self) -> tuple[Rule, ...]:
         parts = self._parts

@@ -5,7 +5,7 @@ A tool knows its arguments and its context. It does not know the engine, the ses
 
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,7 @@ from bridle.policy import Mode, ToolPolicy
 
 Deps = TypeVar("Deps")
 CWD = "shell.cwd"  # in a context's memory: where the next command starts (absolute)
+CHANGED = "files.changed"  # in a context's memory: paths that other tools were allowed to change
 
 
 class Files(Protocol):
@@ -95,6 +96,23 @@ class _JsonHook:
         return str(value)
 
 
+def _nothing(path: str) -> bool:
+    return False
+
+
+class Access(Struct, frozen=True):
+    """Files that need a person's permission, and that a command may use all the same.
+
+    `reads` says it of a file that holds credentials, `writes` of one that runs by itself, by its
+    path from the root. `git`: whether the command is one of git's, which may put files of its
+    commits in place: `known` those that were there before the session, `any` also later ones.
+    """
+
+    reads: Callable[[str], bool] = _nothing
+    writes: Callable[[str], bool] = _nothing
+    git: Literal["", "known", "any"] = ""
+
+
 class ToolContext(Struct, Generic[Deps]):
     """What a call is handed: the workspace, the deadline, a way to speak, the caller's own things.
 
@@ -105,6 +123,7 @@ class ToolContext(Struct, Generic[Deps]):
     is the session's. `clean` takes secrets out of text that is kept elsewhere than in the log.
     `agreed`: a person was shown this call, and said yes to it, before the session was taken up.
     `hidden` says which files a search leaves out, because a rule keeps them (None: there is none).
+    `access` says which guarded files a command may use, because a person or a rule allowed it.
     `network`: this call may use the network, because a person allowed it or wrote a rule for it.
     """
 
@@ -124,6 +143,7 @@ class ToolContext(Struct, Generic[Deps]):
     clean: Callable[[str], str] = lambda text: text
     agreed: bool = False
     hidden: Callable[[str], bool] | None = None
+    access: Access = Access()
     network: bool = False
 
     def say(self, text: str) -> None:

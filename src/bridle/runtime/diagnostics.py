@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bridle.engine.parts import PolicyEngine
     from bridle.promises.ground import Ground
     from bridle.tools.process import Ended
-    from bridle.tools.room import Room
+    from bridle.tools.room import Room, Run
     from bridle.workspace.paths import Workspace
     from bridle.workspace.sandbox import Sandbox
 
@@ -131,12 +131,12 @@ class Diagnostics:
 
         root, room = self._workspace.root, self._room
         words = [find_bash(), "--noprofile", "--norc", "-c", line]
-        program = Program(words, root, take, starter=self._starter(root))
-        await room.before()
+        held = await room.begin(level=self._level)
+        program = Program(words, root, take, starter=self._starter(root, held))
         try:
             ended = await program.run(self._seconds, room.environment(self._level != "none"))
         finally:
-            await in_thread(room.mend)
+            await in_thread(room.end, held)
         return ended, heard.decode("utf-8", "replace")
 
     @cached_property
@@ -149,13 +149,15 @@ class Diagnostics:
     def _level(self) -> str:
         return self._sandbox.level if self._sandbox is not None else "none"
 
-    def _starter(self, root: str) -> Callable[[Sequence[str], int], Any]:
+    def _starter(self, root: str, held: "Run") -> Callable[[Sequence[str], int], Any]:
         from bridle.workspace.sandbox import supervised
 
         if self._sandbox is None or self._level == "none":
             return supervised
         sandbox = self._sandbox
-        return lambda argv, lifeline: sandbox.start(argv, root, lifeline)
+        return lambda argv, lifeline: sandbox.start(
+            argv, root, lifeline, unreadable=held.unreadable, unwritable=held.unwritable
+        )
 
 
 def as_checks(given: Iterable[Check | str]) -> tuple[Check, ...]:

@@ -39,13 +39,21 @@ def told(
     return output or "(no output)\n", notes
 
 
-def result(ok: bool, said: tuple[str, list[str]], data: object, mended: Mended) -> ToolResult:
+def result(ok: bool, told: tuple[str, list[str]], data: object, mended: Mended) -> ToolResult:
     """All of it together. Where protected files were changed the turn has to end."""
-    output, notes = said
+    output, notes = told
     stops = ""
     if mended:
         stops = f"a command changed protected files: {_names(mended)}"
         notes = [*notes, _undone(mended)]
+    if mended.undone:
+        shown = [one_line(name, 400) for name in mended.undone[:_SHOWN]]
+        more = f" and {len(mended.undone) - _SHOWN} more" if len(mended.undone) > _SHOWN else ""
+        said = (
+            "only a person may allow changes to files that run by themselves, so the command's "
+            f"were undone: {', '.join(shown)}{more}. Use write or edit; a person is asked"
+        )
+        notes = [*notes, said]
     separator = "" if output.endswith("\n") or not output else "\n"
     text = output + separator + "\n".join(f"[{note}]" for note in notes if note)
     return ToolResult(ok and not mended, text, data, stops=stops)
@@ -87,6 +95,7 @@ def look(job: Job) -> ToolResult:
     said = output, [_state(job)]
     if job.ended:
         said = told(output, job.ended, job.level, job.seconds, network=job.network)
+    said[1].append(job.explain(output, job.ended is not None and job.ended.code != 0))
     ok = job.is_running or (job.ended is not None and job.ended.code == 0)
     data = {
         "job": job.name,

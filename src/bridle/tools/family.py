@@ -63,7 +63,8 @@ class Family:
         """Send TERM to everybody but shells, for a leader that is bubblewrap.
 
         When the program that it waits for ends, a shell would go on to the next command of its
-        line. So all of them are stopped first. Shells stay stopped, or are killed: the kernel
+        line (with job control also when it is stopped). So all of them are stopped first, the
+        shells before their children. Shells stay stopped, or are killed: the kernel
         continues a stopped process whose group loses its parent.
         """
         others = []
@@ -91,12 +92,14 @@ class Family:
         """Stop everybody but bubblewrap itself, also those who are started meanwhile."""
         found: dict[int, _Stat] = {}
         for _ in range(_STOP_ROUNDS):
-            before, there = found, {pid: _stat(pid) for pid in self._look(oldest=0)}
-            found = {
-                pid: stat
-                for pid, stat in there.items()
-                if stat is not None and pid != self._leader and stat.parent != self._leader
-            }
+            before, found = (
+                found,
+                {
+                    pid: stat
+                    for pid, stat in self._look(oldest=0).items()
+                    if pid != self._leader and stat.parent != self._leader
+                },
+            )
             running = [pid for pid, stat in found.items() if stat.state not in "Tt"]
             if not running and found.keys() <= before.keys():
                 break
@@ -116,14 +119,17 @@ class Family:
             found = self._look(oldest=0 if thorough else self._leader)
             for pid in found:
                 _kill(pid, signal.SIGKILL)
-            if found <= killed:
+            if found.keys() <= killed:
                 return
-            killed |= found
+            killed.update(found)
 
-    def _look(self, oldest: int) -> set[int]:
-        """Those who are there now."""
+    def _look(self, oldest: int) -> dict[int, _Stat]:
+        """Those who are there now, parents before their children.
+
+        A shell that learns that its child was stopped or killed may go on before it is itself.
+        """
         if not self._leader:
-            return set()
+            return {}
         there = {pid: stat for pid in _numbers(oldest) if (stat := _stat(pid)) is not None}
         found = {pid for pid, stat in there.items() if self._is_one(pid, stat)}
         grown = True
@@ -133,7 +139,12 @@ class Family:
             found |= more
         found.discard(os.getpid())
         self._known.update({pid: there[pid].start for pid in found})
-        return found
+        ordered: dict[int, _Stat] = {}
+        level = {pid for pid in found if there[pid].parent not in found}
+        while level:
+            ordered |= {pid: there[pid] for pid in level}
+            level = {pid for pid in found - ordered.keys() if there[pid].parent in level}
+        return ordered
 
     def _is_one(self, pid: int, stat: _Stat) -> bool:
         if self._leader in (stat.parent, stat.session) or self._known.get(pid) == stat.start:

@@ -19,12 +19,19 @@ class Job:
     """One command in the background. What it said since somebody looked is `unread`."""
 
     def __init__(
-        self, name: str, kept: Kept, level: str, seconds: float | None, network: bool = False
+        self,
+        name: str,
+        kept: Kept,
+        level: str,
+        seconds: float | None,
+        network: bool = False,
+        explain: Callable[[str, bool], str] = lambda output, failed: "",
     ) -> None:
         self.name = name
         self.kept = kept
         self.level = level
         self.network = network
+        self.explain = explain  # why files could not be read or changed, by output and outcome
         self.seconds = seconds
         self.ended: Ended | None = None
         self.trouble = ""  # why it could not be started

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bridle.errors import ToolError
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.promises.tool import Access, ToolContext, ToolResult
 from bridle.tools.ending import result, told
 from bridle.tools.jobs import Job
 from bridle.tools.output import Kept, Output, kept_path
 from bridle.tools.process import Program
-from bridle.tools.room import Room, Whereabouts, cwd_of, remember, room_of
+from bridle.tools.room import Room, Run, Whereabouts, cwd_of, remember, room_of
 from bridle.tools.shell import LONGEST
 from bridle.tools.threads import in_thread
 from bridle.workspace.sandbox import Sandbox, Start, supervised
@@ -25,18 +25,24 @@ TIMEOUT = 120.0  # seconds, when the model names none
 PLACES = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash")
 
 
-class _Run(NamedTuple):
+class _Command(NamedTuple):
     """One command, about to run."""
 
     command: str
     cwd: str
     room: Room
     sandbox: Sandbox | None
+    access: Access
     network: bool = False
+    is_free: bool = False  # a person let it run outside of the sandbox
 
     @property
     def level(self) -> str:
         return self.sandbox.level if self.sandbox else "none"
+
+    async def begin(self) -> Run:
+        """Have guarded files found and noted."""
+        return await self.room.begin(self.access, level=self.level, free=self.is_free)
 
     @property
     def confinement(self) -> dict[str, Any]:
@@ -51,7 +57,9 @@ async def run_command(
     """Run it to its end or to the end of its time, or start it in the background."""
     room = room_of(context, sandbox)
     confined = sandbox if arguments.get("sandbox", True) else None
-    run = _Run(arguments["command"], cwd_of(context), room, confined, context.network)
+    command, cwd = arguments["command"], cwd_of(context)
+    free = arguments.get("sandbox") is False
+    run = _Command(command, cwd, room, confined, context.access, context.network, free)
     kept = Kept(kept_path(context.folder, context.call_id), context.clean)
     if arguments.get("background", False):
         return await _begun(run, kept, arguments.get("timeout"))
@@ -59,21 +67,22 @@ async def run_command(
 
 
 async def _to_the_end(
-    run: _Run, kept: Kept, context: ToolContext[Any], seconds: float
+    run: _Command, kept: Kept, context: ToolContext[Any], seconds: float
 ) -> ToolResult:
     output = Output(context.say, keep=kept.add)
-    mended = await run.room.before()
+    held = await run.begin()
     try:
         with Whereabouts() as report:
-            ended = await _program(run, output, report).run(seconds, _environment(run))
+            ended = await _program(run, held, output, report).run(seconds, _environment(run))
             moved = remember(context, report.heard())
     except BaseException:
         kept.drop()
-        run.room.mend()
+        run.room.end(held)
         raise
     output.take(b"", final=True)
-    mended = mended.and_then(await in_thread(run.room.mend))
+    mended = held.changed.and_then(await in_thread(run.room.end, held))
     whole, notes = told(output.text, ended, run.level, seconds, network=run.network)
+    notes.append(run.room.explain(held, output.text, ended.code != 0))
     notes += [moved, await _kept_note(output, kept, context.call_id)]
     data = {
         "exit_code": ended.code,
@@ -95,33 +104,46 @@ async def _kept_note(output: Output, kept: Kept, call_id: str) -> str:
     return f"{what} is kept: shell_output with id {call_id!r} and a line number reads it"
 
 
-async def _begun(run: _Run, kept: Kept, seconds: float | None) -> ToolResult:
+async def _begun(run: _Command, kept: Kept, seconds: float | None) -> ToolResult:
     """In the background: its id, at once."""
-    mended = await run.room.before()
+    held = await run.begin()
 
     async def work(job: Job) -> None:
         try:
             with Whereabouts() as report:
-                job.ended = await _program(run, job, report).run(seconds, _environment(run))
+                program = _program(run, held, job, report)
+                job.ended = await program.run(seconds, _environment(run))
         except ToolError as error:
             job.trouble = error.message
         finally:
             job.take(b"", final=True)
             kept.finish()
-            job.mended = run.room.mend(job)
+            job.mended = run.room.end(held, job)
 
-    job = run.room.jobs.begin(lambda name: Job(name, kept, run.level, seconds, run.network), work)
+    def explain(output: str, failed: bool) -> str:
+        return run.room.explain(held, output, failed)
+
+    job = run.room.jobs.begin(
+        lambda name: Job(name, kept, run.level, seconds, run.network, explain), work
+    )
     note = f"{job.name} runs in the background; shell_output reads it, shell_stop ends it"
-    return result(True, ("", [note]), {"job": job.name, **run.confinement}, mended)
+    return result(True, ("", [note]), {"job": job.name, **run.confinement}, held.changed)
 
 
-def _program(run: _Run, output: Output | Job, report: Whereabouts) -> Program:
+def _program(run: _Command, held: Run, output: Output | Job, report: Whereabouts) -> Program:
     words = [find_bash(), *report.words(run.command)]
 
     def start(argv: Sequence[str], lifeline: int) -> Start:
         if run.sandbox is None:
             return supervised(argv, lifeline)
-        return run.sandbox.start(argv, run.cwd, lifeline, network=run.network)
+        return run.sandbox.start(
+            argv,
+            run.cwd,
+            lifeline,
+            network=run.network,
+            unreadable=held.unreadable,
+            unwritable=held.unwritable,
+        )
 
     return Program(words, run.cwd, output.take, starter=start, handles=(report.handle,))
 
@@ -137,7 +159,7 @@ def find_bash(places: Sequence[str] = PLACES) -> str:
     )
 
 
-def _environment(run: _Run) -> dict[str, str]:
+def _environment(run: _Command) -> dict[str, str]:
     return run.room.environment(run.level != "none")
 
 

@@ -153,7 +153,7 @@ class Sandbox:
         return found
 
     def _refusal(self) -> str:
-        return bubblewrap.refusal(self._wrapping((), network=self._network))
+        return bubblewrap.refusal(self._wrapping(self._network))
 
     @cached_property
     def temp(self) -> str:
@@ -166,12 +166,24 @@ class Sandbox:
         return self.probed.level
 
     def start(
-        self, argv: Sequence[str], cwd: str, lifeline: int, *, network: bool = False
+        self,
+        argv: Sequence[str],
+        cwd: str,
+        lifeline: int,
+        *,
+        network: bool = False,
+        unreadable: Sequence[str] = (),
+        unwritable: Sequence[str] = (),
     ) -> Start:
-        """How to start this command, for the level that there is; `network`: with the network."""
+        """How to start this command, for the level that there is; `network`: with the network.
+
+        `unreadable` and `unwritable` are files and folders of the workspace that are there. Only
+        bubblewrap can take them from a command.
+        """
         network = network or self._network
         if self.level == "bubblewrap":
-            return self._in_bubblewrap(argv, cwd, network=network)
+            words = self._wrapping(network, self._absent, unreadable, unwritable)
+            return self._in_bubblewrap(words, argv, cwd, network=network)
         if self.level == "landlock":
             return supervised(argv, lifeline, self._confinement(network))
         return supervised(argv, lifeline)
@@ -192,15 +204,22 @@ class Sandbox:
             self._confinements[network] = attributes, rules, program
         return self._confinements[network]
 
-    def _in_bubblewrap(self, argv: Sequence[str], cwd: str, *, network: bool) -> Start:
+    def _in_bubblewrap(
+        self, words: list[str], argv: Sequence[str], cwd: str, *, network: bool
+    ) -> Start:
         reader, writer = os.pipe()
         with open(writer, "wb") as file:  # noqa: PTH123 - a handle, not a path
             file.write(_filter(network))
         inner = ["--chdir", cwd, "--seccomp", str(reader), "--", *argv]
-        words = self._wrapping(self._absent, network=network)
         return Start([*words, *inner], (reader,), own_end=True)
 
-    def _wrapping(self, absent: Iterable[str], *, network: bool) -> list[str]:
+    def _wrapping(
+        self,
+        network: bool,
+        absent: Iterable[str] = (),
+        unreadable: Iterable[str] = (),
+        unwritable: Iterable[str] = (),
+    ) -> list[str]:
         """The words for bwrap, as things stand now: what is protected may be new.
 
         For what is absent it makes an empty folder in the workspace, and covers it.
@@ -208,8 +227,8 @@ class Sandbox:
         words = bubblewrap.mounts(
             [*readable.system_folders(as_root=False), *self._readable(network)],
             [*self._written, self.temp],
-            [one for one in self._closed if os.access(one, os.F_OK) and not Path(one).is_symlink()],
-            [*self._exposed, *readable.secret_settings()],
+            [one for one in (*self._closed, *unwritable) if _is_there(one)],
+            [*self._exposed, *readable.secret_settings(), *filter(_is_there, unreadable)],
         )
         cover = bubblewrap.empty(absent)
         return [*bubblewrap.beginning(network=network), *words, *cover]
@@ -224,8 +243,8 @@ class Sandbox:
 
     @property
     def _absent(self) -> list[str]:
-        """Folders that a command could make: in a repository, git's, and bridle's own."""
-        found = [f"{root}/.bridle" for root in self._roots]
+        """Folders of git that a command could make in a repository."""
+        found = []
         for root in self._roots:
             if Path(root, ".git/HEAD").is_file() and not Path(root, ".git").is_symlink():
                 found += [f"{root}/.git/hooks", f"{root}/.git/info"]
@@ -265,6 +284,10 @@ class Sandbox:
 
 
 Confinement = tuple[bytes, list[tuple[str, int]], bytes]
+
+
+def _is_there(path: str) -> bool:
+    return os.access(path, os.F_OK) and not Path(path).is_symlink()
 
 
 @cache

@@ -123,6 +123,9 @@ def _begin(spec: dict[str, object], argv: list[str], above: int) -> None:
 def _below(processes: int) -> dict[int, tuple[bytes, int]]:
     """Everybody who descends from this process, and is not dead yet: their state and group.
 
+    Parents come before their children: a shell that learns that its child was stopped or killed may
+    go on before it is itself.
+
     `processes` is a handle on /proc. Where no file can be opened any more (a limit was set on this
     process), those who are right below it: who they leave behind is right below it next time.
     """

@@ -31,17 +31,23 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Mended(NamedTuple):
-    """What a command changed: put back, or (too large, or the repository is gone) only noticed."""
+    """What a command changed: put back, or (too large, or the repository is gone) only noticed.
+
+    `undone` is what was put back of files that run by themselves: it ends no turn.
+    """
 
     restored: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
+    undone: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.restored or self.lost)
 
     def and_then(self, later: "Mended") -> "Mended":
         """Both together."""
-        return Mended(self.restored + later.restored, self.lost + later.lost)
+        return Mended(
+            self.restored + later.restored, self.lost + later.lost, self.undone + later.undone
+        )
 
 
 class Watched:

@@ -1,0 +1,344 @@
+"""Files of a workspace that only a person may have read or changed, while a command runs.
+
+The gate asks about a command that names such a file; a script does not name it. So they are looked
+for before each command: credentials, which the sandbox hides where it can, and files that run by
+themselves, which are put back afterwards if the command had no permission for them.
+
+Only folders that have changed are read again, and installed packages are passed over. No link is
+followed. What a command made or changed is renamed, never deleted.
+"""
+
+import os
+import stat
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from bridle.workspace import protected_names
+from bridle.workspace.git_objects import has_blob
+from bridle.workspace.placing import REFUSED, Entry, Parent, names_in, put, set_aside
+from bridle.workspace.protected import Protection, care_of, fold
+
+MOST_FOLDERS = 20_000  # that are looked at, those nearest to the root first
+_MOST_HELD = 4000  # files whose content is kept
+_BYTES = 16 * 1024 * 1024  # of their content
+_DEEPEST = 40  # names in a path
+_PASSED = frozenset(
+    {".git", ".hg", ".jj", ".svn", ".bzr", ".bridle", "node_modules", "site-packages"}
+)
+_ENVIRONMENT = "pyvenv.cfg"  # marks a folder with a Python environment
+_NOT_OURS = frozenset(
+    {protected_names.GIT_WHY, protected_names.GIT_FILES_WHY}
+    | {group.why for group in protected_names.INSIDE if ".bridle/**" in group.patterns}
+    | {group.why for group in protected_names.INSIDE if ".svn/**" in group.patterns}
+)
+_FRESH = 1_000_000_000  # nanoseconds: a folder that changed so lately may change again unseen
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+Says = Callable[[str], bool]
+
+
+class Guarded(NamedTuple):
+    """What there is, as paths from the root: credentials; files and folders that run by themselves.
+
+    A folder stands for everything in it.
+    """
+
+    credentials: tuple[str, ...] = ()
+    autorun: tuple[str, ...] = ()
+
+
+class _Folder(NamedTuple):
+    """What was found in one folder, which is known by its inode and the time of its last change."""
+
+    inode: int
+    changed: int
+    below: tuple[str, ...] = ()
+    credentials: tuple[str, ...] = ()
+    autorun: tuple[str, ...] = ()
+
+
+class GuardedFiles:
+    """Those of one folder of the workspace. What git has of credentials is not guarded."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self._folders: dict[str, _Folder] = {}
+        self._before: dict[str, dict[str, Entry]] = {}  # by the file or folder that it belongs to
+        self._committed: dict[str, tuple[tuple[int, ...], bool]] = {}
+        self._above: dict[str, int] = {}  # inodes of the folders that they are in
+        self._lock = threading.Lock()  # commands may run side by side, in threads
+
+    def look(self) -> Guarded:
+        """Find them, and keep what the files hold that run by themselves."""
+        with self._lock:
+            found = self._scan()
+            old = {path: entry for held in self._before.values() for path, entry in held.items()}
+            left = [_MOST_HELD, _BYTES]
+            self._before = {top: self._held(top, old, left) for top in found.autorun}
+            self._above = self._inodes(found.autorun)
+            hidden = tuple(path for path in found.credentials if not self._is_committed(path))
+            return found._replace(credentials=hidden)
+
+    def restore(
+        self, allowed: Says, is_mounted: Says, from_git: Callable[[str, bytes], bool]
+    ) -> list[str]:
+        """Put back what runs by itself and has changed since: what was done, for a person.
+
+        `allowed` says which paths may have changed, `is_mounted` which could not be changed by a
+        command, so that a change is somebody else's. `from_git`: the content at this path comes
+        from git.
+        """
+        with self._lock:
+            found = self._scan()
+            inodes = self._inodes(found.autorun)
+            now: dict[str, os.stat_result] = {}
+            before: dict[str, Entry] = {}
+            for top in dict.fromkeys((*self._before, *found.autorun)):
+                same_place = all(self._above.get(one) == inodes.get(one) for one in _above(top))
+                if top in self._before and is_mounted(top) and same_place:
+                    continue
+                now.update(self._entries(top))
+                before.update(self._before.get(top, {}))
+            changed = [
+                path
+                for path in sorted({*now, *before})
+                if self._differs(path, now.get(path), before.get(path))
+                and not allowed(path)
+                and not self._is_from_git(path, now.get(path), before.get(path), from_git)
+            ]
+            return self._put_back(changed, now, before)
+
+    def _is_committed(self, path: str) -> bool:
+        """Does git have this very content? Then it is no secret of this machine.
+
+        Otherwise git, and what reads certificates for tests or settings like `.npmrc`, would fail
+        on files that everybody has who has the repository.
+        """
+        status = self._status(path)
+        if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > _BYTES:
+            return False
+        mark = _mark(status)
+        known = self._committed.get(path)
+        if known is None or known[0] != mark:
+            data = self._content(path, status)
+            known = mark, data is not None and has_blob(self.root, path, data, None)
+            self._committed[path] = known
+        return known[1]
+
+    def _status(self, path: str) -> os.stat_result | None:
+        with suppress(OSError), Parent(self.root, path) as (handle, name):
+            return os.stat(name, dir_fd=handle, follow_symlinks=False)
+        return None
+
+    def _scan(self) -> Guarded:
+        credentials: list[str] = []
+        autorun: list[str] = []
+        folders: dict[str, _Folder] = {}
+        waiting = deque([""])
+        while waiting and len(folders) < MOST_FOLDERS:
+            path = waiting.popleft()
+            found = self._folder(path)
+            if found is not None:
+                folders[path] = found
+                credentials += found.credentials
+                autorun += found.autorun
+                waiting += found.below
+        self._folders = folders
+        return Guarded(tuple(credentials), tuple(autorun))
+
+    def _folder(self, path: str) -> _Folder | None:
+        """A folder as it is remembered, or read anew if it has changed."""
+        whole = f"{self.root}/{path}"
+        try:
+            status = Path(whole).lstat()
+            known = self._folders.get(path)
+            if known is not None and (status.st_ino, status.st_ctime_ns) == known[:2]:
+                return known
+            with os.scandir(whole) as entries:
+                listed = list(entries)
+        except OSError:  # who may not look into it, or finds it gone, reads nothing there
+            return None
+        changed = status.st_ctime_ns
+        is_fresh = abs(time.time_ns() - changed) < _FRESH
+        return _sorted_out(self.root, path, listed)._replace(
+            inode=status.st_ino, changed=-1 if is_fresh else changed
+        )
+
+    def _inodes(self, tops: tuple[str, ...]) -> dict[str, int]:
+        """The folders that those are in, as the last look found them."""
+        named = {above for top in tops for above in _above(top)}
+        return {path: found.inode for path in named if (found := self._folders.get(path))}
+
+    def _held(self, top: str, old: dict[str, Entry], left: list[int]) -> dict[str, Entry]:
+        held: dict[str, Entry] = {}
+        for path, status in self._entries(top):
+            known, mark = old.get(path), _mark(status)
+            if known is None or known.mark != mark or known.data is None:
+                fits = left[0] > 0 and left[1] >= status.st_size
+                data = self._content(path, status) if fits else None
+                known = Entry(status.st_mode, mark, data)
+            left[0] -= 1
+            left[1] -= len(known.data or b"")
+            held[path] = known
+        return held
+
+    def _entries(self, top: str) -> Iterator[tuple[str, os.stat_result]]:
+        """A file, or a folder with all that is in it: everything but what was set aside."""
+        waiting = [top]
+        while waiting:
+            path = waiting.pop()
+            with suppress(OSError), Parent(self.root, path) as (handle, name):
+                status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                if REFUSED not in name:
+                    yield path, status
+                    if stat.S_ISDIR(status.st_mode) and path.count("/") < _DEEPEST:
+                        waiting += [f"{path}/{one}" for one in names_in(handle, name)]
+
+    def _content(self, path: str, status: os.stat_result) -> bytes | None:
+        with suppress(OSError), Parent(self.root, path) as (handle, name):
+            if stat.S_ISLNK(status.st_mode):
+                return os.fsencode(os.readlink(name, dir_fd=handle))
+            if not stat.S_ISREG(status.st_mode):
+                return b""
+            with os.fdopen(os.open(name, _FILE, dir_fd=handle), "rb") as file:
+                return file.read(_BYTES)
+        return None
+
+    def _differs(self, path: str, now: os.stat_result | None, before: Entry | None) -> bool:
+        if now is None or before is None:
+            return True
+        if stat.S_ISDIR(now.st_mode) and stat.S_ISDIR(before.mode):
+            return False
+        if before.mark == _mark(now):
+            return False
+        same = before.mode == now.st_mode and before.data is not None
+        return not (same and self._content(path, now) == before.data)
+
+    def _is_from_git(
+        self,
+        path: str,
+        now: os.stat_result | None,
+        before: Entry | None,
+        from_git: Callable[[str, bytes], bool],
+    ) -> bool:
+        """Did git put it there, or (what git still has) take it away?"""
+        if now is not None and stat.S_ISREG(now.st_mode) and not now.st_mode & 0o6000:
+            data = self._content(path, now)
+        elif now is None and before is not None and stat.S_ISREG(before.mode):
+            data = before.data
+        else:
+            return False
+        return data is not None and from_git(path, data)
+
+    def _put_back(
+        self, changed: list[str], now: dict[str, os.stat_result], before: dict[str, Entry]
+    ) -> list[str]:
+        done: list[str] = []
+        gone: list[str] = []  # folders that were set aside with all that is in them
+        wrong = set(changed)
+        for path in changed:
+            if any(path.startswith(f"{folder}/") for folder in gone):
+                continue
+            status, old = now.get(path), before.get(path)
+            if old is not None and stat.S_ISDIR(old.mode):
+                continue  # made again with what was in it
+            is_folder = status is not None and stat.S_ISDIR(status.st_mode)
+            if is_folder and any(_is_in(one, path) and one not in wrong for one in now):
+                continue  # something in it may be there
+            try:
+                done.append(self._put_back_one(path, status is not None, old))
+            except OSError:
+                done.append(f"{path} (could not be put back)")
+            if is_folder:
+                gone.append(path)
+        return done
+
+    def _put_back_one(self, path: str, is_there: bool, old: Entry | None) -> str:
+        with Parent(self.root, path, make=old is not None) as (handle, name):
+            kept = set_aside(handle, name) if is_there else ""
+            if old is not None and old.data is None:
+                return f"{path} (it is too large to be put back)"
+            if old is not None:
+                put(handle, name, old)
+        folder = path.rpartition("/")[0]
+        where = f"{folder}/{kept}" if folder else kept
+        return f"{path} (the command's version is kept as {where})" if kept else path
+
+
+def _sorted_out(root: str, folder: str, listed: "list[os.DirEntry[str]]") -> _Folder:
+    """What is to be guarded in a folder, and the folders in it."""
+    credentials: list[str] = []
+    autorun: list[str] = []
+    below: list[str] = []
+    if any(entry.name == _ENVIRONMENT for entry in listed):
+        return _Folder(0, 0)
+    inside = _heads().intersection(map(fold, folder.split("/")))
+    within = bool(inside) and _runs(care_of(f"{folder}/x"))
+    for entry in listed:
+        name = entry.name
+        if name in _PASSED or REFUSED in name:
+            continue
+        path = f"{folder}/{name}" if folder else name
+        matters = inside or fold(name) in _heads()
+        care = care_of(path) if matters else _care_of_name(name)
+        if entry.is_dir(follow_symlinks=False):
+            below.append(path)
+            if matters and not within and _runs(care_of(f"{path}/x")):
+                autorun += [] if _has_environment(f"{root}/{path}") else [path]
+        elif care.reading:
+            real = _real(root, path) if entry.is_symlink() else path
+            credentials += [real] if real else []
+        elif _runs(care) and not within:
+            autorun.append(path)
+    return _Folder(0, 0, tuple(below), tuple(credentials), tuple(autorun))
+
+
+def _runs(care: Protection) -> bool:
+    return bool(care.writing) and not care.reading and care.why not in _NOT_OURS
+
+
+@cache
+def _heads() -> frozenset[str]:
+    """The first names of patterns that have several: what lies below depends on its folder."""
+    patterns = (text for group in protected_names.INSIDE for text in group.patterns.split())
+    return frozenset(text.partition("/")[0] for text in patterns if "/" in text)
+
+
+@lru_cache(maxsize=1 << 16)
+def _care_of_name(name: str) -> Protection:
+    return care_of(name)
+
+
+def _has_environment(folder: str) -> bool:
+    """Does a Python environment lie in it, whose packages come and go?"""
+    with suppress(OSError), os.scandir(folder) as entries:
+        return any(os.path.lexists(f"{entry.path}/{_ENVIRONMENT}") for entry in entries)
+    return False
+
+
+def _real(root: str, path: str) -> str:
+    """The file in the workspace that a link leads to; empty if there is none."""
+    real = os.path.realpath(f"{root}/{path}")
+    inside = real.startswith(f"{root}/") and os.path.isfile(real)  # noqa: PTH113 - never raises
+    return real[len(root) + 1 :] if inside else ""
+
+
+def _mark(status: os.stat_result) -> tuple[int, ...]:
+    times = (status.st_mtime_ns, status.st_ctime_ns)
+    return (status.st_mode, status.st_ino, status.st_size, *times)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path.startswith(f"{folder}/")
+
+
+def _above(path: str) -> Iterator[str]:
+    while path:
+        path = path.rpartition("/")[0]
+        yield path

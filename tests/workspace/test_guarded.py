@@ -1,0 +1,323 @@
+"""Files that only a person may have read or changed are out of a script's reach, too."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+import pytest
+from cage import LEVELS, execute, lacks
+
+from bridle.policy import Rule
+from bridle.promises.tool import Access, ToolContext
+from bridle.tools.shell import Shell
+from bridle.tools.shell_output import ShellOutput
+from bridle.tools.shell_stop import ShellStop
+from bridle.workspace.paths import Workspace
+from bridle.workspace.sandbox import Sandbox
+
+GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+ALL_LEVELS = ("none", *LEVELS)
+NOTHING = Access()
+
+
+@pytest.fixture(params=ALL_LEVELS)
+def level(request):
+    if request.param != "none" and (why := lacks("own", request.param)):
+        pytest.skip(why)
+    return request.param
+
+
+@pytest.fixture
+def bubblewrap():
+    if why := lacks("own", "bubblewrap"):
+        pytest.skip(why)
+    return "bubblewrap"
+
+
+class Session:
+    """Commands of one session, with files that they may use."""
+
+    def __init__(self, root, level):
+        self.root, self.memory = root, {}
+        self.shell = Shell(Sandbox(str(root), level=level))
+
+    def context(self, **given):
+        return ToolContext(Workspace(self.root), "1", memory=self.memory, **given)
+
+    async def run(self, command, access=NOTHING, **arguments):
+        context = self.context(access=access)
+        return await self.shell.execute({"command": command, **arguments}, context)
+
+
+def everything(root):
+    return {
+        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }
+
+
+def put(root, *paths):
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(f"the canary of {path}\n")
+
+
+def reader(path):
+    return f"python3 -c \"print(open('{path}').read())\""
+
+
+CREDENTIALS = [".env", "deep/down/.env.local", "certs/server.pem", ".aws/credentials", ".ENV"]
+
+
+@pytest.mark.parametrize("path", CREDENTIALS)
+def test_a_program_cannot_read_credentials_and_is_told_why(tmp_path, bubblewrap, path):
+    put(tmp_path, path, "readme.txt")
+    (tmp_path / ".gitignore").write_text(".env*\n")
+    before = everything(tmp_path)
+    found = execute(tmp_path, bubblewrap, reader(path))
+    assert "canary" not in found.text
+    assert "PermissionError" in found.text
+    assert f"commands cannot read {path}, because it holds credentials" in found.text
+    assert f"`allow: read({path})`" in found.text
+    assert "canary of readme" in execute(tmp_path, bubblewrap, reader("readme.txt")).text
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp .env copy; cat copy",
+        "ln .env copy; cat copy",
+        "mv .env copy; cat copy",
+        "mv sub other; cat other/.env",
+        "cp -r sub other; cat other/.env",
+        "cat link",
+        "tar cf - . | tar xOf - ./.env",
+        "cat /proc/self/cwd/.env",
+    ],
+)
+def test_no_other_way_leads_to_them(tmp_path, bubblewrap, command):
+    put(tmp_path, ".env", "sub/.env")
+    (tmp_path / "link").symlink_to(".env")
+    assert "canary" not in execute(tmp_path, bubblewrap, command).text
+    assert (tmp_path / ".env").read_text() == "the canary of .env\n"
+
+
+def test_the_file_behind_a_link_with_such_a_name_is_hidden(tmp_path, bubblewrap):
+    put(tmp_path, "shared/production")
+    (tmp_path / ".env").symlink_to("shared/production")
+    assert "canary" not in execute(tmp_path, bubblewrap, "cat shared/production").text
+
+
+def test_a_file_that_was_allowed_is_read_and_no_other(tmp_path, bubblewrap):
+    put(tmp_path, ".env", "key.pem")
+    session = Session(tmp_path, bubblewrap)
+    allowed = Access(reads=lambda path: path == ".env")
+    found = asyncio.run(session.run("cat .env key.pem", allowed))
+    assert "canary of .env" in found.text
+    assert "canary of key.pem" not in found.text
+
+
+def test_many_credentials_do_not_keep_a_command_from_running(tmp_path, bubblewrap):
+    put(tmp_path, ".env", *(f"keys/{number}.pem" for number in range(1500)))
+    found = execute(tmp_path, bubblewrap, "cat .env keys/1.pem; echo ran")
+    assert "canary of .env" not in found.text
+    assert "ran\n" in found.text
+
+
+RUN_THEMSELVES = [
+    ".envrc",
+    ".vscode/tasks.json",
+    ".github/workflows/x.yml",
+    ".mcp.json",
+    "package/.husky/pre-commit",
+    ".pre-commit-config.yaml",
+]
+
+
+@pytest.mark.parametrize("path", RUN_THEMSELVES)
+def test_what_runs_by_itself_cannot_be_made_by_a_script(tmp_path, level, path):
+    script = f"mkdir -p {Path(path).parent}; echo evil > {path}"
+    (tmp_path / "tool.sh").write_text(script)
+    found = execute(tmp_path, level, "bash tool.sh")
+    assert not (tmp_path / path).exists()
+    assert (found.ok, found.stops) == (True, "")
+    assert "only a person may allow changes to files that run by themselves" in found.text
+    kept = [data for name, data in everything(tmp_path).items() if ".bridle-refused-" in name]
+    assert kept == [b"evil\n"]
+    again = execute(tmp_path, level, "true")
+    assert again.text == "(no output)\n[exit code 0]"
+
+
+@pytest.mark.parametrize("path", RUN_THEMSELVES)
+@pytest.mark.parametrize(
+    "change",
+    ["echo evil >> {}", "rm {}", "echo x > x; mv x {}", "rm -r {}; mkdir {}", "chmod 7 {}"],
+)
+def test_what_runs_by_itself_stays_as_it_is(tmp_path, level, path, change):
+    put(tmp_path, path)
+    mode = (tmp_path / path).stat().st_mode
+    (tmp_path / "tool.sh").write_text(change.format(path, path))
+    found = execute(tmp_path, level, "bash tool.sh")
+    assert (tmp_path / path).read_text() == f"the canary of {path}\n"
+    assert (tmp_path / path).stat().st_mode == mode
+    assert path.split("/")[0] in found.text
+
+
+def test_the_folder_above_it_cannot_be_exchanged(tmp_path, level):
+    put(tmp_path, ".github/workflows/ci.yml")
+    script = "mv .github away; mkdir -p .github/workflows; echo evil > .github/workflows/ci.yml"
+    execute(tmp_path, level, script)
+    assert (tmp_path / ".github/workflows/ci.yml").read_text().startswith("the canary")
+
+
+def test_a_change_that_was_allowed_stays_and_no_other_does(tmp_path, level):
+    put(tmp_path, ".envrc", ".mcp.json")
+    session = Session(tmp_path, level)
+    allowed = Access(writes=lambda path: path in (".envrc", ".github/workflows/ci.yml"))
+    command = (
+        "echo new > .envrc; echo new > .mcp.json; mkdir -p .github/workflows; "
+        "echo new > .github/workflows/ci.yml; echo new > .github/workflows/other.yml; true"
+    )
+    asyncio.run(session.run(command, allowed))
+    assert (tmp_path / ".envrc").read_text() == "new\n"
+    assert (tmp_path / ".github/workflows/ci.yml").read_text() == "new\n"
+    assert not (tmp_path / ".github/workflows/other.yml").exists()
+    assert (tmp_path / ".mcp.json").read_text().startswith("the canary")
+
+
+def test_a_command_that_a_person_let_out_of_the_sandbox_keeps_its_changes(tmp_path, level):
+    put(tmp_path, ".envrc")
+    session = Session(tmp_path, level)
+    asyncio.run(session.run("echo new > .envrc", sandbox=False))
+    assert (tmp_path / ".envrc").read_text() == "new\n"
+
+
+def test_a_new_environment_and_its_packages_are_let_be(tmp_path, level):
+    command = (
+        "mkdir -p .venv/lib/python3/site-packages node_modules/a/.vscode; touch .venv/pyvenv.cfg; "
+        "echo x > .venv/lib/python3/site-packages/a.pth; echo x > .venv/.envrc; "
+        "echo x > node_modules/a/.vscode/tasks.json; echo x > node_modules/a/cert.pem"
+    )
+    found = execute(tmp_path, level, command)
+    assert found.text == "(no output)\n[exit code 0]"
+    assert len(everything(tmp_path)) == 5
+    assert "x\n" in execute(tmp_path, level, "cat node_modules/a/cert.pem").text
+
+
+@pytest.fixture
+def repo(tmp_path):
+    """Two branches that differ in what runs by itself."""
+
+    def git(*words):
+        subprocess.run([*GIT, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "main")
+    put(tmp_path, ".envrc", "file")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    git("checkout", "-qb", "other")
+    (tmp_path / ".envrc").write_text("of the other branch\n")
+    put(tmp_path, ".github/workflows/ci.yml")
+    git("add", "-A")
+    git("commit", "-qm", "two")
+    git("checkout", "-q", "main")
+    return tmp_path
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
+def test_what_is_committed_is_no_secret_until_it_changes(repo, bubblewrap, packed):
+    """Certificates for tests, and settings such as `.npmrc`; and git goes on to work."""
+    put(repo, "tests/cert.pem", ".npmrc")
+    subprocess.run(["git", "add", "-A"], cwd=repo, check=True)
+    subprocess.run([*GIT, "commit", "-qm", "x"], cwd=repo, check=True)
+    if packed:
+        subprocess.run(["git", "gc", "-q"], cwd=repo, check=True)
+    found = execute(repo, bubblewrap, "cat tests/cert.pem .npmrc; git status --short; git stash")
+    assert "canary of tests/cert.pem\nthe canary of .npmrc" in found.text
+    assert "No local changes to save" in found.text
+    (repo / ".npmrc").write_text("//registry/:_authToken=canary")
+    assert "canary" not in execute(repo, bubblewrap, "cat .npmrc").text
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["loose", "packed"])
+def test_git_puts_what_it_had_before_the_session_in_place(repo, level, packed):
+    if packed:
+        subprocess.run(["git", "gc", "-q"], cwd=repo, check=True)
+    session, allowed = Session(repo, level), Access(git="known")
+
+    async def scenario():
+        found = await session.run("git checkout -q other && git status --short", allowed)
+        assert found.text == "(no output)\n[exit code 0]"
+        assert (repo / ".envrc").read_text() == "of the other branch\n"
+        found = await session.run("git checkout -q main && git status --short", allowed)
+        assert found.text == "(no output)\n[exit code 0]"
+        assert not (repo / ".github/workflows/ci.yml").exists()
+
+    asyncio.run(scenario())
+
+
+def test_git_does_not_put_in_place_what_the_session_has_made(repo, level):
+    words = " ".join(GIT)
+    script = (
+        f"h=$(echo evil | git hash-object -w --stdin); git update-index --cacheinfo "
+        f"100644,$h,.envrc; git update-index --add --cacheinfo 100644,$h,.mcp.json; "
+        f"{words} commit -qm evil"
+    )
+
+    async def scenario():
+        session = Session(repo, level)
+        await session.run(script)
+        found = await session.run("git checkout -f -q main", Access(git="known"))
+        assert (repo / ".envrc").read_text() == "the canary of .envrc\n"
+        assert not (repo / ".mcp.json").exists()
+        assert ".envrc" in found.text
+        found = await session.run("git checkout -f -q main", Access(git="any"))
+        assert (repo / ".envrc").read_text() == "evil\n"
+
+    asyncio.run(scenario())
+
+
+def test_a_job_in_the_background_is_held_as_well(tmp_path, level):
+    put(tmp_path, ".mcp.json")
+
+    async def scenario():
+        session = Session(tmp_path, level)
+        line = "echo evil > .envrc; echo evil > .mcp.json; echo ready; sleep 1000"
+        job = (await session.run(line, background=True)).data["job"]
+        said = ""
+        while "ready" not in said:
+            arguments = {"id": job, "wait": 0.01}
+            said += (await ShellOutput().execute(arguments, session.context())).text
+        found = await session.run("true")
+        assert ".envrc (the command's version is kept" in found.text
+        assert not (tmp_path / ".envrc").exists()
+        assert (tmp_path / ".mcp.json").read_text().startswith("the canary")
+        await ShellStop().execute({"id": job}, session.context())
+
+    asyncio.run(scenario())
+
+
+def test_a_job_in_the_background_leaves_no_trace_of_its_sandbox(tmp_path, level):
+    async def scenario():
+        session = Session(tmp_path, level)
+        started = await session.run("echo ready; sleep 1000", background=True)
+        found = await session.run("ls -A")
+        assert found.text == "(no output)\n[exit code 0]"
+        await ShellStop().execute({"id": started.data["job"]}, session.context())
+
+    asyncio.run(scenario())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rule_has_to_name_what_it_opens():
+    from bridle.policy import Act, is_named
+
+    def opens(*rules):
+        return is_named(Act(("read",), ".env", is_path=True), rules)
+
+    assert opens(Rule("allow", "read", ".env"))
+    assert opens(Rule("allow", "read", ".env*"))
+    assert not opens(Rule("allow", "read"))
+    assert not opens(Rule("allow", "read", "**"))
+    assert not opens(Rule("allow", "read", "*.pem"))
+    assert not opens(Rule("allow", "read", ".env"), Rule("deny", "read", "**/.env"))
