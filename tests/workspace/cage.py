@@ -111,6 +111,21 @@ class Ground:
         return found["text"]
 
 
+def probed_without_bubblewrap(user, wanted=""):
+    """What the probe says to this user where bubblewrap is not installed."""
+    words = _python_of_ordinary() if user == "ordinary" else [sys.executable, "-B"]
+    code = f"from bridle.workspace.sandbox import probe; print(*probe({wanted!r}))"
+    environment = {**_environment("/"), "PATH": "/nowhere"}
+    done = subprocess.run(
+        [shutil.which(words[0]), *words[1:], "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
 def lacks(user, level):
     """Why a test cannot be run for this user at this level here; empty where it can."""
     if user == "ordinary" and _python_of_ordinary() is None:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cage import LEVELS, Ground, execute, lacks, run
+from cage import LEVELS, Ground, execute, lacks, probed_without_bubblewrap, run
 
 from bridle.errors import ConfigError
 from bridle.tools.process import Program
@@ -50,6 +50,23 @@ def test_the_environment_chooses_a_level_and_whoever_builds_it_may_choose_anothe
     assert Sandbox(str(root), environment=none, level="none").level == "none"
     auto = {**os.environ, "BRIDLE_SANDBOX": "auto"}
     assert Sandbox(str(root), environment=auto).probed == Sandbox(str(root), level="auto").probed
+
+
+def test_landlock_alone_holds_an_ordinary_user_and_root_only_if_asked_for():
+    for user in ("own", "ordinary"):
+        if why := lacks(user, "landlock"):
+            pytest.skip(why)
+    unasked = probed_without_bubblewrap("own")
+    if os.geteuid() == 0:
+        assert unasked.startswith("none ")
+        assert "Landlock alone does not hold root" in unasked
+    for said in (
+        probed_without_bubblewrap("own", "landlock"),
+        probed_without_bubblewrap("ordinary"),
+    ):
+        assert said.startswith("landlock ")
+        assert "modes, owners and times of your files elsewhere can be changed" in said
+        assert "credentials in the workspace can be read" in said
 
 
 def test_there_is_no_sandbox_around_the_whole_file_system():

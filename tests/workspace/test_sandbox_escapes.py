@@ -22,8 +22,33 @@ PRIORITY = f"from os import *; setpriority(0, {{neighbour}}, getpriority(0, 0));
 MARK = f"import os; os.setxattr('{{outside}}/a', 'user.bridle', b'x'); {SAY}"
 SHARED = f"import ctypes; ctypes.CDLL(None).shmat({{memory}}, 0, 0) != -1 and {SAY}"
 TRACE = f"import ctypes; ctypes.CDLL(None).ptrace(0,0,0,0)==0 and {SAY}"
+# ways to a file that runs with the rights of its owner; each says so if the bit is there
+LOOK = "import os, ctypes; call = ctypes.CDLL(None, use_errno=True).syscall; "
+SEEN = f"; os.stat('{{name}}').st_mode & {{bit}} and {SAY}"
+MODES = {
+    "by its name": "open('{name}','w'); os.chmod('{name}', 0o755|{bit})",
+    "by a handle": "os.fchmod(os.open('{name}', os.O_CREAT|os.O_RDWR), 0o755|{bit})",
+    "in a folder": "open('{name}','w'); os.chmod('{name}', 0o755|{bit}, dir_fd=os.open('.', 0))",
+    "by a newer call": "open('{name}','w'); call(452, -100, b'{name}', 0o755|{bit}, 0)",
+    "from its beginning": "os.open('{name}', os.O_CREAT|os.O_RDWR, 0o755|{bit})",
+    "as a node": "os.mknod('{name}', 0o100755|{bit})",
+    "through a structure": "call(437, -100, b'{name}', "
+    "(ctypes.c_uint64*3)(0o102, 0o755|{bit}, 0), ctypes.c_size_t(24))",
+}
+
+
+def modes(bit):
+    """Commands that make such a file, by their names."""
+    return {
+        f"set the bit {bit} {name}": '{python} -c "'
+        + (LOOK + words + SEEN).format(name=f"{bit}-{number}", bit=bit)
+        + '"'
+        for number, (name, words) in enumerate(MODES.items())
+    }
+
 
 ATTACKS = {
+    **modes("0o4000"),
     "write a new file outside": "echo x > {outside}/new && echo GOT IN",
     "append to a file outside": "echo x >> {outside}/a && echo GOT IN",
     "empty a file outside": "truncate -s 0 {outside}/b && echo GOT IN",
@@ -200,6 +225,26 @@ def test_a_command_sets_its_own_limits_and_copies_with_all_that_a_file_has(groun
         pytest.skip(why)
     python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
     assert "GO ON" in ground.run("landlock", USUAL.replace("{python}", python))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_group_is_not_lent_where_others_share_the_processes(ground, level, neighbour, listening):
+    """In a space of its own it can be: folders have that bit, and programs copy it."""
+    if why := lacks(ground.user, level):
+        pytest.skip(why)
+    attacks = modes("0o2000")
+    text = ground.run(level, script(attacks.values(), ground, neighbour, listening))
+    assert (got_in(text, attacks, listening) == set()) == (level == "landlock")
+
+
+def test_plain_modes_can_be_set(ground):
+    if why := lacks(ground.user, "landlock"):
+        pytest.skip(why)
+    command = (
+        "touch a && chmod 755 a && chmod u+x,g-w a && chmod 1777 . && mkdir -m 700 d && "
+        "install -m 644 a b && cp -p a c && umask 077 && touch e && stat -c %a a e | tr '\\n' ,"
+    )
+    assert "755,600," in ground.run("landlock", command)
 
 
 def test_nothing_of_system_v_is_made_among_the_processes_of_the_machine(ground):

@@ -2,8 +2,9 @@
 
 Puts together what `supervise.py` hands to the kernel; confines nobody itself. Rights are given for
 folders and hold for everything below: nothing can be taken back for a part. What Landlock does not
-know stays open: the mode, owner and times of a file can be changed by whoever owns it, and on an
-older kernel (before version 6 of Landlock) other processes of the user can be signalled.
+know stays open: the mode, owner and times of a file can be changed by whoever owns it (but see
+seccomp.py on setuid bits), and on an older kernel (before version 6 of Landlock) other processes of
+the user can be signalled.
 """
 
 import struct

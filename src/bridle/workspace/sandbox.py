@@ -67,7 +67,8 @@ def probe(wanted: str = "") -> Probed:
     if wanted == "none":
         return Probed("none", "it was switched off")
     lacks: list[str] = []
-    for level, look in (("bubblewrap", _bubblewrap), ("landlock", _landlock)):
+    own = _landlock if wanted else _landlock_unasked
+    for level, look in (("bubblewrap", _bubblewrap), ("landlock", own)):
         if wanted in ("", level):
             found = look()
             if found.level != "none":
@@ -92,15 +93,33 @@ def _bubblewrap() -> Probed:
     trouble = bubblewrap.trouble()
     if trouble:
         return Probed("none", trouble)
-    return Probed("bubblewrap", "no network, own processes, only the workspace is written")
+    why = "no network, own processes, only the workspace is written, credentials in it are hidden"
+    return Probed("bubblewrap", why)
 
 
 def _landlock() -> Probed:
     abi = landlock.version()
     if abi == 0 or seccomp.machine() is None:
         return Probed("none", "the kernel has no Landlock, or it is off")
-    open_still = "" if abi >= 6 else "; other processes can still be signalled"
-    return Probed("landlock", f"Landlock {abi}, only the workspace is written{open_still}")
+    open_still = "" if abi >= 6 else ", and other processes can be signalled"
+    why = (
+        f"Landlock {abi}, no network, only the content of the workspace is written; but modes, "
+        "owners and times of your files elsewhere can be changed, and credentials in the "
+        f"workspace can be read{open_still}"
+    )
+    return Probed("landlock", why)
+
+
+def _landlock_unasked() -> Probed:
+    """Landlock where nobody asked for it by name. For root it does not do."""
+    found = _landlock()
+    if found.level == "none" or os.geteuid() != 0:
+        return found
+    why = (
+        "Landlock alone does not hold root, who could change modes and owners everywhere; "
+        "to use it all the same choose landlock"
+    )
+    return Probed("none", why)
 
 
 class Sandbox:
@@ -144,7 +163,7 @@ class Sandbox:
             return Probed("none", "the workspace is the whole file system")
         found = probe(self._wanted)
         if found.level == "bubblewrap" and (said := self._refusal()):
-            found = Probed("none", said) if self._wanted else _landlock()
+            found = Probed("none", said) if self._wanted else _landlock_unasked()
         if found.level == "landlock" and (inside := self._exposed):
             why = f"{inside[0]} is inside the workspace, and Landlock cannot hide it"
             found = Probed("none", why)

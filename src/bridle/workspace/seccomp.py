@@ -6,6 +6,11 @@ file handles), keys of the kernel, and what only an administrator does. Of socke
 families can be made; a pair of connected ones (`socketpair`) always can. A program for another
 machine than this one (32 bit) is refused everything: its calls have other numbers.
 
+Files get no setuid bit, however it would be set: whoever runs such a file becomes its owner. Where
+a command shares the processes of this machine they get no setgid bit either; in a space of its own
+that stays possible, because folders inherit the bit and programs copy it. A filter sees the mode,
+and not the path. `openat2`, whose mode it does not see, counts as a call that does not exist.
+
 A command that shares the processes of this machine (under Landlock, which says nothing of all this)
 is refused more. It sets limits and priorities of itself only, by the number 0: a limit of somebody
 else's can kill them. It has no shared memory, semaphores and queues of System V, nor queues of
@@ -34,6 +39,24 @@ _TYPING = (0x5412, 0x541C)  # ioctls that put words into somebody's terminal
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 _CLONE, _CLONE3, _SOCKET, _IOCTL = (56, 220), (435, 435), (41, 198), (16, 29)
 _TRUNCATE = (76, 45)
+_SETUID, _SETGID = 0o4000, 0o2000
+_MAKES_FILE = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE: only with one of them a mode counts
+_OPENAT2 = (437, 437)
+# calls that set the mode of a file, and the argument that has it; None: not on this machine
+_MODES: dict[str, tuple[tuple[int | None, int | None], int]] = {
+    "chmod": ((90, None), 1),
+    "fchmod": ((91, 52), 1),
+    "fchmodat": ((268, 53), 2),
+    "fchmodat2": ((452, 452), 2),
+    "creat": ((85, None), 1),
+    "mknod": ((133, None), 1),
+    "mknodat": ((259, 33), 2),
+}
+# calls that may make a file: which arguments have the flags and the mode
+_OPENS: dict[str, tuple[tuple[int | None, int | None], int, int]] = {
+    "open": ((2, None), 1, 2),
+    "openat": ((257, 56), 2, 3),
+}
 _REFUSED: dict[str, tuple[int, int]] = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -150,6 +173,7 @@ def compile_filter(
     for call in refused:
         lines += _refuse_if(_EQUAL, call)
     lines += _sharing(column) if shared else []
+    lines += _plain_modes(column, _SETUID | _SETGID if shared else _SETUID)
     # its flags lie where no filter can look; without it the C library takes `clone`
     lines += _refuse_if(_EQUAL, _CLONE3[column], _ENOSYS)
     lines += _within(_CLONE[column], 0, _refuse_if(_HAS_BITS, _NEW_USER))
@@ -168,6 +192,19 @@ def _sharing(column: int) -> list[bytes]:
         lines += _within(pair[column], argument, _unless(_EQUAL, 0))
     for pair, everybody in _ON_EVERYBODY:
         lines += _within(pair[column], 0, _refuse_if(_EQUAL, everybody))
+    return lines
+
+
+def _plain_modes(column: int, bits: int) -> list[bytes]:
+    """Refuse modes with any of these bits."""
+    lines = _refuse_if(_EQUAL, _OPENAT2[column], _ENOSYS)
+    for calls, argument in _MODES.values():
+        if (call := calls[column]) is not None:
+            lines += _within(call, argument, _refuse_if(_HAS_BITS, bits))
+    for calls, flags, argument in _OPENS.values():
+        if (call := calls[column]) is not None:
+            mode = [_line(_LOAD, _ARGUMENTS + 8 * argument), *_refuse_if(_HAS_BITS, bits)]
+            lines += _within(call, flags, [_line(_HAS_BITS, _MAKES_FILE, 0, len(mode)), *mode])
     return lines
 
 
