@@ -61,6 +61,9 @@ def test_a_fork_begins_as_the_other_and_goes_its_own_way(tmp_path):
             await spoken(sessions, name, "second")
             copy = await sessions.fork(name, Fork(at), "ann")
             assert await said(sessions, copy.id) == ["first", "one"]
+            assert copy.title == "first (fork)"
+            again = await sessions.fork(copy.id, Fork(), "ann")
+            assert again.title == "first (fork 2)"
             whole = await sessions.fork(name, Fork(), "ann")
             assert await said(sessions, whole.id) == ["first", "one", "second", "two"]
             await spoken(sessions, copy.id, "other")

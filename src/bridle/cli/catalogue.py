@@ -34,7 +34,7 @@ class Menu:
         """What was found on this machine, a line each."""
         from bridle.cli.checkup import report_lines
 
-        return Lines(await asyncio.to_thread(report_lines))
+        return Lines(await asyncio.to_thread(report_lines, self._settings))
 
     def _known(self) -> Iterator[Named]:
         usual = find_provider(self._settings).name

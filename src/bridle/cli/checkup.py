@@ -43,17 +43,18 @@ def shown(finding: Finding, paint: Paint, width: int) -> Iterator[str]:
         yield f"  {'':{width}} → {one_line(finding.advice)}"
 
 
-def report_lines() -> tuple[str, ...]:
+def report_lines(started: Settings | None = None) -> tuple[str, ...]:
     """All of it as plain lines, for who looks from within a session, which may use another model
-    than the one that is found here."""
+    than the one that is found here. `started`: what a server was started with."""
     found = [
-        one._replace(topic="default model") if one.topic == "model" else one for one in examine()
+        one._replace(topic="default model") if one.topic == "model" else one
+        for one in examine(started)
     ]
     width = max(len(one.topic) for one in found)
     return tuple(line for one in found for line in shown(one, Paint(False), width))
 
 
-def examine() -> Iterator[Finding]:
+def examine(started: Settings | None = None) -> Iterator[Finding]:
     """Everything worth knowing, the model last."""
     yield _package()
     yield Finding("python", f"{platform.python_version()} at {sys.executable}", True)
@@ -67,7 +68,7 @@ def examine() -> Iterator[Finding]:
     yield _program("ripgrep", find_ripgrep(here()), "searching works, only slower")
     yield _sandbox()
     yield from _hooks()
-    settings = loaded.settings if loaded else Settings()
+    settings = started or (loaded.settings if loaded else Settings())
     yield from _diagnostics(settings)
     yield from _skills()
     yield from _agents(settings.agent)

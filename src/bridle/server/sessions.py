@@ -24,7 +24,7 @@ from bridle.server.reading import Reading
 from bridle.server.recovering import Recovering
 from bridle.server.sending import Sending
 from bridle.server.undoing import Undoing
-from bridle.server.verbs import Verbs
+from bridle.server.verbs import Verbs, fork_title
 from bridle.server.views import (
     ApprovalAnswer,
     ApprovalOutcome,
@@ -209,7 +209,8 @@ class Sessions:
 
     async def fork(self, session_id: str, fork: Fork, by: str) -> SessionView:
         """A new session with its conversation up to a record."""
-        return await self.view(await self._verbs.fork(session_id, fork.at))
+        title = fork_title((await self.view(session_id)).title)
+        return await self.view(await self._verbs.fork(session_id, fork.at, title))
 
     async def mode_at(self, session_id: str, at: int) -> "Mode | None":
         """The mode that its conversation had at a record, where it had one of its own."""

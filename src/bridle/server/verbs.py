@@ -5,6 +5,7 @@ an interrupt can be handed on; everything else says that the session is in use t
 """
 
 import asyncio
+import re
 from typing import Any
 
 from bridle.engine.engine import new_id
@@ -28,6 +29,16 @@ from bridle.stores.copying import delete, fork
 
 _PATIENCE = 2.0  # seconds that an interrupt is waited for; it goes on all the same
 _LONGEST = 500  # characters of a title or a tag
+_FORK = re.compile(r" \(fork(?: (\d+))?\)$")
+
+
+def fork_title(title: str) -> str:
+    """What a fork of a session with that title is called: `… (fork)`, `… (fork 2)`."""
+    if not title:
+        return ""
+    number = int(found[1] or 1) + 1 if (found := _FORK.search(title)) else 1
+    ending = f" (fork {number})" if number > 1 else " (fork)"
+    return _FORK.sub("", title)[: _LONGEST - len(ending)] + ending
 
 
 class Verbs:
@@ -112,7 +123,7 @@ class Verbs:
         async with self._holding.use(session_id) as session:
             await session.narrow(narrowed(session.limits, limits), by=by)
 
-    async def fork(self, session_id: str, at: int | None) -> str:
+    async def fork(self, session_id: str, at: int | None, title: str) -> str:
         """A new session that begins as this one did; its id."""
         self._holding.check_taking()
         if at is not None and at < 1:
@@ -122,7 +133,7 @@ class Verbs:
             async with self._holding.use(session_id) as session:
                 await session.begin()  # what was said so far is to be in it
         name = new_id()
-        await asyncio.to_thread(fork, self._ground.folder, session_id, at, name)
+        await asyncio.to_thread(fork, self._ground.folder, session_id, at, name, title=title)
         self._tell(name, "changed")
         return name
 

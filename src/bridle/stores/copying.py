@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from bridle.errors import AgentError, SessionError, SessionLocked, StoreFailed, UnknownSession
-from bridle.events import Forked, SessionStarted, UnknownEvent
+from bridle.events import Forked, SessionStarted, TitleChanged, UnknownEvent
 from bridle.promises.codec import encode_data, encode_line
 from bridle.stores.clock import stamp
 from bridle.stores.day import Day
@@ -47,8 +47,13 @@ def fork(
     at: int | None,
     new_id: str,
     progress: Progress | None = None,
+    *,
+    title: str = "",
 ) -> None:
-    """A new session that begins as this one, up to and with record `at` (None: all of it)."""
+    """Make a session that begins as this one, up to and with record `at` (None: all of it).
+
+    It keeps the title that it has there, unless another one is given.
+    """
     target = folder.path(new_id).parent
     with _reading(folder, session_id) as source, _making(folder) as made:
         seq, digest = _copy(source, at, made.log, progress)
@@ -57,8 +62,11 @@ def fork(
                 f"session {session_id} has no record {at or ''}".rstrip() + "; nothing was made",
                 hint=f"The newest record up to there is {seq}." if seq else "",
             )
-        line, _ = encode_line(seq + 1, stamp(), encode_data(Forked(session_id, seq)), digest)
+        line, digest = encode_line(seq + 1, stamp(), encode_data(Forked(session_id, seq)), digest)
         made.log.write(line)
+        if title:
+            line, _ = encode_line(seq + 2, stamp(), encode_data(TitleChanged(title)), digest)
+            made.log.write(line)
         if at is None:
             made.keep_label(folder.path(session_id).parent)
         if is_imported(folder, session_id):

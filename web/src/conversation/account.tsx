@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import type { Actions, FileChange } from "../state/model.ts";
 import { oneLine } from "../text/neutral.ts";
-import { counted, duration, money } from "../text/words.ts";
+import { counted, duration, formatCost } from "../text/words.ts";
 import type { TurnEntry } from "./entries.ts";
 import { Fold } from "./folds.tsx";
 
@@ -26,7 +26,7 @@ export function Account({ entry, actions, canUndo }: { entry: TurnEntry; actions
     seconds >= 1 ? duration(seconds) : "",
     turn.calls > 0 ? counted(turn.calls, "call") : "",
     turn.tokens > 0 ? counted(turn.tokens, "token") : "",
-    turn.cost > 0 ? `${money(turn.cost)}${turn.unpriced ? " and more" : ""}` : "",
+    turn.cost > 0 || turn.unpriced > 0 ? formatCost(turn.cost, turn.unpriced) : "",
   ].filter(Boolean);
   return (
     <div class={`account account-${turn.reason}`} data-turn={turn.number}>

@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import type { Actions, Approval, Call, CallItem, Child, Media, Role } from "../state/model.ts";
 import { rowsIn, changesOf } from "./changes.ts";
 import { neutral, oneLine } from "../text/neutral.ts";
-import { counted, money } from "../text/words.ts";
+import { counted, formatCost } from "../text/words.ts";
 import { ApprovalCard, Answered } from "./approval.tsx";
 import { FileDiffs } from "./diff.tsx";
 import { Facts } from "./facts.tsx";
@@ -117,7 +117,7 @@ function isOther(agent: string): boolean {
 }
 
 function ChildLine({ child, actions }: { child: Child; actions: Actions }): JSX.Element {
-  const used = [child.tokens ? counted(child.tokens, "token") : "", child.cost ? money(child.cost) : ""].filter(Boolean);
+  const used = [child.tokens ? counted(child.tokens, "token") : "", child.cost ? formatCost(child.cost) : ""].filter(Boolean);
   return (
     <button type="button" class={`child child-${child.state}`} onClick={() => actions.openSession(child.sessionId)}>
       <span class="child-mark" aria-hidden="true">↳</span>

@@ -2,8 +2,8 @@
 
 import type { JSX } from "preact";
 import type { Actions, NoticeItem, PromptItem, Role, TextItem, ThinkingItem } from "../state/model.ts";
-import { neutral, oneLine } from "../text/neutral.ts";
-import { clock, counted, size } from "../text/words.ts";
+import { neutral } from "../text/neutral.ts";
+import { clock, counted, shortModel, size } from "../text/words.ts";
 import { Account } from "./account.tsx";
 import { CallCard, MediaNote } from "./call.tsx";
 import type { Entry, TakenEntry } from "./entries.ts";
@@ -89,7 +89,7 @@ function Reply(props: EntryProps & { item: TextItem }): JSX.Element {
   return (
     <div class="reply">
       <header class={led ? "who" : "who who-quiet"}>
-        <strong id={`who-${item.key}`}>{oneLine(item.model || "Assistant", 60)}</strong>
+        <strong id={`who-${item.key}`}>{shortModel(item.model) || "Assistant"}</strong>
         <time dateTime={item.at}>{clock(item.at)}</time>
         {!item.streaming && <Menu label="What to do with this reply" deeds={deedsOf(item, props)} />}
       </header>

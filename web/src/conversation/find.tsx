@@ -52,16 +52,17 @@ export function Find({ entries, more, loadOlder, show, node, close }: FindProps)
     event.stopPropagation();
   };
   const told = words.trim() ? (hits.length > 0 ? `${at + 1} of ${hits.length}` : "not found") : "";
+  const unsearched = told && more ? ", older records not searched" : "";
   return (
     <div class="find" role="search" aria-label="Find in this conversation">
       <input
         ref={field} type="search" aria-label="Find in this conversation" placeholder="Find in this conversation" value={words}
         onInput={(event) => setWords(event.currentTarget.value)} onKeyDown={pressed}
       />
-      <span class="find-told" role="status">{told}</span>
+      <span class="find-told" role="status">{told}{unsearched}</span>
       <button type="button" class="quiet" aria-label="The one before" onClick={() => go(-1)}>↑</button>
       <button type="button" class="quiet" aria-label="The next one" onClick={() => go(1)}>↓</button>
-      {more && <button type="button" class="quiet" onClick={loadOlder}>Load older</button>}
+      {more && <button type="button" class="quiet" onClick={loadOlder}>Search older</button>}
       <button type="button" class="quiet" aria-label="Close the search" onClick={close}>✕</button>
     </div>
   );

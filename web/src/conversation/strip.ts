@@ -1,7 +1,7 @@
 // The arithmetic of the timeline: records as places on a line, and which of them a place means. Pure.
 
 import type { Mark, Turn, View } from "../state/model.ts";
-import { money } from "../text/words.ts";
+import { formatCost } from "../text/words.ts";
 
 export const WIDE = 1000; // the line's own units
 export const TALL = 24;
@@ -73,7 +73,7 @@ export function told(view: View, at: number | null): string {
   const turn = turnAt(view.turns, at);
   const parts = [turn ? `turn ${turn.number}` : "", mark ? `${WORDS[mark.kind]}${mark.label ? ` ${mark.label}` : ""}` : `record ${at}`];
   const spent = view.turns.filter((one) => one.seq <= at).reduce((sum, one) => sum + one.cost, 0);
-  if (spent > 0) parts.push(money(spent));
+  if (spent > 0) parts.push(formatCost(spent));
   return parts.filter(Boolean).join(", ");
 }
 

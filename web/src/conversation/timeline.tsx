@@ -45,9 +45,9 @@ export function Timeline({ view, at, actions }: TimelineProps): JSX.Element | nu
   const shown = hover ?? (at !== null ? view.marks.findLast((mark) => mark.seq <= at) : undefined);
   return (
     <div class={at === null ? "timeline" : "timeline timeline-past"}>
-      {view.first > 1 && <button type="button" class="quiet" onClick={() => void actions.loadOlder()}>Older</button>}
+      {view.first > 1 && <button type="button" class="quiet" onClick={() => void actions.loadOlder()}>Load older</button>}
       <div
-        class="timeline-line" ref={line} role="slider" tabIndex={0} aria-label="Timeline" aria-orientation="horizontal"
+        id="timeline" class="timeline-line" ref={line} role="slider" tabIndex={0} aria-label="Timeline" aria-orientation="horizontal"
         aria-valuemin={view.first} aria-valuemax={view.last} aria-valuenow={at ?? view.last} aria-valuetext={told(view, at)}
         onPointerMove={moved} onPointerDown={pressed} onPointerLeave={() => setHover(null)} onKeyDown={keyed}
       >

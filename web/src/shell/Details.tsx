@@ -7,22 +7,23 @@ import { may, sessions } from "../state/store.ts";
 import { neutral, oneLine } from "../text/neutral.ts";
 import { Check, Close } from "./icons.tsx";
 import { detailsDrawer, detailsOpen } from "./rooms.ts";
-import { count, money, stateWords, thousands, titleOf } from "./words.ts";
+import { count, endWords, spent, stateWords, thousands, titleOf } from "./words.ts";
 
 export function Details({ view, line }: { view: View; line: SessionLine }) {
   if (!detailsOpen.value && !detailsDrawer.value) return null;
   const kids = childrenOf(view, line);
-  const bare = view.todos.length + view.files.length + kids.length + view.turns.length === 0;
+  const partial = view.first > 1; // older records are not loaded
+  const bare = view.todos.length + view.files.length + kids.length + line.turn === 0;
   return (
     <aside class={`details${detailsDrawer.value ? " open" : ""}${detailsOpen.value ? "" : " shut"}`} aria-label="Details of the session">
       <button type="button" class="button plain square only-drawer" aria-label="Close the details" onClick={() => (detailsDrawer.value = false)}>
         <Close />
       </button>
       {view.todos.length > 0 && <Todos todos={view.todos} />}
-      {view.files.length > 0 && <Files view={view} />}
+      {view.files.length > 0 && <Files view={view} partial={partial} />}
       {kids.length > 0 && <Kids kids={kids} />}
-      {view.turns.length > 0 && <Turns view={view} />}
-      {bare && <p class="faint">Its todo list, the files that it changes, its child sessions and its turns will stand here.</p>}
+      {line.turn > 0 && <Turns view={view} total={Math.max(line.turn, view.turns.length)} partial={partial} />}
+      {bare && <p class="faint">The todo list, changed files, child sessions and turns of this session will appear here.</p>}
     </aside>
   );
 }
@@ -51,11 +52,11 @@ function Todos({ todos }: { todos: readonly Todo[] }) {
 
 const HOW = { added: "A", changed: "M", deleted: "D" } as const;
 
-function Files({ view }: { view: View }) {
+function Files({ view, partial }: { view: View; partial: boolean }) {
   return (
     <section aria-label="Files changed">
       <h2>
-        Files <span class="faint">{view.files.length}</span>
+        Files <span class="faint">{view.files.length}{partial && " in the turns below"}</span>
         {may("drive") && (
           <button type="button" class="button plain small push" onClick={() => actions.undo(0)}>
             Undo…
@@ -84,6 +85,8 @@ interface Kid {
   readonly state: SessionLine["state"];
   readonly words: string;
   readonly cost: number;
+  readonly unpriced: number;
+  readonly tokens: number;
 }
 
 /** Children as the log tells of them, with their live state where they are listed. */
@@ -95,7 +98,8 @@ function childrenOf(view: View, line: SessionLine): readonly Kid[] {
     const live = sessions.value.get(id);
     const state = live?.state ?? (child?.state === "running" ? "running" : child?.state === "failed" ? "failed" : "done");
     const title = live?.title || child?.prompt || (live ? titleOf(live) : id);
-    return { id, title, state, words: live ? stateWords(live) : state, cost: live?.cost ?? child?.cost ?? 0 };
+    const used = { cost: live?.cost ?? child?.cost ?? 0, unpriced: live?.unpriced ?? 0, tokens: live?.tokens ?? child?.tokens ?? 0 };
+    return { id, title, state, words: live ? stateWords(live) : state, ...used };
   });
 }
 
@@ -112,7 +116,7 @@ function Kids({ kids }: { kids: readonly Kid[] }) {
               <span class={`dot ${kid.state}`} aria-hidden="true" />
               <span class="kid-title">{oneLine(kid.title, 200)}</span>
               <span class="faint">
-                {kid.words} · {money(kid.cost)}
+                {[kid.words, spent(kid.cost, kid.unpriced, kid.tokens)].filter(Boolean).join(" · ")}
               </span>
             </a>
           </li>
@@ -122,18 +126,19 @@ function Kids({ kids }: { kids: readonly Kid[] }) {
   );
 }
 
-function account(turn: Turn, running: number): string {
-  const how = turn.reason || (running === turn.number ? "running" : "");
-  const words = [how, count(turn.calls, "call"), turn.tokens ? thousands(turn.tokens) : "", money(turn.cost, turn.unpriced), turn.undone ? "undone" : ""];
+function account(turn: Turn, view: View): string {
+  const how = turn.reason ? endWords(turn.reason) : view.running === turn.number ? (view.approvals.length > 0 ? "waits for you" : "running") : "";
+  const tokens = turn.tokens ? `${thousands(turn.tokens)} tokens` : "";
+  const words = [how, count(turn.calls, "call"), tokens, spent(turn.cost, turn.unpriced, turn.tokens), turn.undone ? "undone" : ""];
   return words.filter(Boolean).join(" · ");
 }
 
-function Turns({ view }: { view: View }) {
-  const newest = view.turns.slice(-30).reverse();
+function Turns({ view, total, partial }: { view: View; total: number; partial: boolean }) {
+  const newest = view.turns.slice(-200).reverse();
   return (
     <section aria-label="Turns">
       <h2>
-        Turns <span class="faint">{view.turns.length}</span>
+        Turns <span class="faint">{total}</span>
       </h2>
       <ol class="turns">
         {newest.map((turn) => (
@@ -142,7 +147,7 @@ function Turns({ view }: { view: View }) {
               <span class="turn-number">{turn.number}</span>
               <span class="turn-prompt">{oneLine(turn.prompt, 200) || "…"}</span>
               <span class="faint">
-                {account(turn, view.running)}
+                {account(turn, view)}
               </span>
             </a>
             {may("drive") && turn.files.length > 0 && !turn.undone && (
@@ -153,6 +158,11 @@ function Turns({ view }: { view: View }) {
           </li>
         ))}
       </ol>
+      {partial && (
+        <button type="button" class="button plain small" onClick={() => void actions.loadOlder()}>
+          Load earlier turns
+        </button>
+      )}
     </section>
   );
 }

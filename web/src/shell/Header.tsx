@@ -8,13 +8,14 @@ import { leave } from "../state/living.ts";
 import type { Mode, SessionLine, View } from "../state/model.ts";
 import type { Opened } from "../state/opened.ts";
 import { choices, may, pendings } from "../state/store.ts";
+import { formatCost } from "../text/words.ts";
 import { COMMAND } from "../text/keyboard.ts";
 import { oneLine } from "../text/neutral.ts";
 import { focusComposer } from "./focus.ts";
 import { Bell, Clock, List, More, Panel, Pen } from "./icons.tsx";
 import { type Entry, Menu } from "./Menu.tsx";
 import { listOpen, timelineOpen, toggleDetails, toggleTimeline, trayOpen } from "./rooms.ts";
-import { folderOf, money, priceWords, stateWords, thousands, titleOf } from "./words.ts";
+import { folderOf, spent, stateWords, thousands, titleOf } from "./words.ts";
 
 interface Props {
   readonly line: SessionLine;
@@ -77,7 +78,7 @@ function entries(line: SessionLine, view: View | null): readonly Entry[] {
     drive && { label: "What it may do unasked…", act: () => void show({ kind: "grants" }) },
     drive && Boolean(view?.running) && { label: "Stop the turn", act: () => void stop(true) },
     { label: timelineOpen.value ? "Hide the timeline" : "Show the timeline", act: toggleTimeline },
-    { label: "Todo list, files, children, turns", act: toggleDetails },
+    { label: "Details", act: toggleDetails },
     { label: "Export as Markdown", act: () => void download(line.id, "markdown") },
     { label: "Export the log (JSONL)", act: () => void download(line.id, "jsonl") },
     { label: "Copy the session's id", act: () => void actions.copy(line.id) },
@@ -131,13 +132,15 @@ function Meters({ line, view, detail }: { line: SessionLine; view: View | null; 
   const size = view?.meter.contextWindow || (detail?.context?.window ?? 0);
   const most = detail?.limits?.["sessionMoney"] ?? 0;
   const cost = Math.max(line.cost, view?.meter.cost ?? 0);
+  const unpriced = Math.max(line.unpriced, view?.meter.unpriced ?? 0);
+  const used = Math.max(line.tokens, view?.meter.tokens ?? 0);
   const full = size ? Math.min(1, tokens / size) : 0;
   const said = size ? `${Math.round(full * 100)} % of the model's window of ${thousands(size)} tokens` : `${thousands(tokens)} tokens in the model's window`;
   return (
     <div class="meters">
-      <span class="meter-cost" title={`${thousands(line.tokens)} tokens in all${line.unpriced ? `; ${priceWords(line.unpriced)}` : ""}`}>
-        {money(cost, line.unpriced)}
-        {most > 0 && <span class="faint"> of {money(most)}</span>}
+      <span class="meter-cost" title={`${thousands(used)} tokens used in all`}>
+        {spent(cost, unpriced, used)}
+        {most > 0 && <span class="faint"> of {formatCost(most)}</span>}
       </span>
       {(size > 0 || tokens > 0) && (
         <span class="meter" role="meter" aria-label="Context" aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round(full * 100)} aria-valuetext={said} title={said}>
@@ -146,7 +149,7 @@ function Meters({ line, view, detail }: { line: SessionLine; view: View | null; 
               <span class="meter-fill" style={{ width: `${Math.max(2, full * 100)}%` }} />
             </span>
           )}
-          <span class="meter-text">{size ? `${Math.round(full * 100)}%` : `${thousands(tokens)} tokens`}</span>
+          <span class="meter-text">{size ? `${Math.round(full * 100)}% context` : `${thousands(tokens)} tokens of context`}</span>
         </span>
       )}
     </div>

@@ -12,7 +12,8 @@ import { Hits } from "./Hits.tsx";
 import { type Branch, type Filter, branches, inOrder } from "./listing.ts";
 import { listOpen, now, trayOpen } from "./rooms.ts";
 import { nextTheme, theme } from "./theme.ts";
-import { ago, folderOf, money, shortModel, stateWords, titleOf } from "./words.ts";
+import { shortModel } from "../text/words.ts";
+import { ago, folderOf, spent, stateWords, titleOf } from "./words.ts";
 
 const filter = signal<Filter>("all");
 const words = signal("");
@@ -193,7 +194,7 @@ function Row({ line }: { line: SessionLine }) {
       <span class="session-more">
         <span class={`session-state ${line.state}`}>{stateWords(line)}</span>
         <span>{(line.agent !== "loop" && line.agent) || shortModel(line.model) || folderOf(line.workspace)}</span>
-        <span>{money(line.cost, line.unpriced)}</span>
+        {spent(line.cost, line.unpriced, line.tokens) && <span>{spent(line.cost, line.unpriced, line.tokens)}</span>}
         <span>{ago(line.updatedAt, now.value)}</span>
       </span>
     </a>

@@ -10,7 +10,7 @@ import { goTo } from "../state/route.ts";
 import { gate, may } from "../state/store.ts";
 import { COMMAND, CONTROL, commandOf, isText } from "../text/keyboard.ts";
 import { focus } from "./focus.ts";
-import { closeTopmost, detailsDrawer, listOpen, openList, toggleDetails, toggleTimeline, trayOpen } from "./rooms.ts";
+import { closeTopmost, detailsDrawer, listOpen, openList, timelineOpen, toggleDetails, toggleTimeline, trayOpen } from "./rooms.ts";
 import { step } from "./Sessions.tsx";
 
 type Key = readonly [string, string];
@@ -67,7 +67,10 @@ const COMMANDS: Readonly<Record<string, () => void>> = {
     goTo("");
     focus("composer", () => !document.getElementById("main")?.matches(".session-page"));
   },
-  t: toggleTimeline,
+  t: () => {
+    toggleTimeline();
+    if (timelineOpen.value) focus("timeline");
+  },
   u: () => may("drive") && actions.undo(0),
 };
 

@@ -6,7 +6,7 @@ import type { SessionLine } from "../state/model.ts";
 import { branches, inOrder } from "./listing.ts";
 import { mentionAt, withPath } from "./mention.ts";
 import { Remembered, once } from "./remembered.ts";
-import { ago, money, thousands } from "./words.ts";
+import { ago, spent, thousands } from "./words.ts";
 
 test("an @ at the beginning of a word is a mention, and nowhere else", () => {
   assert.deepEqual(mentionAt("see @src/ma", 11), { from: 4, query: "src/ma" });
@@ -50,7 +50,7 @@ test("a ring of parents, which cannot be, ends", () => {
 });
 
 test("figures are short, and an unknown price is never nothing", () => {
-  assert.deepEqual([money(0), money(0, 2), money(0.001), money(1.5), money(1.5, 1)], ["$0", "$?", "<$0.01", "$1.50", "$1.50+"]);
+  assert.deepEqual([spent(0, 0, 0), spent(0, 2, 9), spent(0, 0, 9), spent(1.5, 1, 9)], ["", "cost unknown", "$0.00", "$1.50 + unknown"]);
   assert.deepEqual([999, 1500, 150_000, 2_500_000].map(thousands), ["999", "1.5k", "150k", "2.5M"]);
   const now = Date.parse("2026-01-02T00:00:00Z");
   assert.deepEqual(["2026-01-01T23:59:50Z", "2026-01-01T23:00:00Z", "2026-01-01T00:00:00Z", "nonsense"].map((one) => ago(one, now)), ["now", "1 h", "1 d", ""]);

@@ -2,18 +2,11 @@
 
 import type { SessionLine, State } from "../state/model.ts";
 import { oneLine } from "../text/neutral.ts";
+import { formatCost } from "../text/words.ts";
 
-export function money(cost: number, unpriced = 0): string {
-  const more = unpriced > 0 ? "+" : "";
-  if (cost === 0) return unpriced > 0 ? "$?" : "$0";
-  if (cost < 0.01) return `<$0.01${more}`;
-  return `$${cost.toFixed(cost < 100 ? 2 : 0)}${more}`;
-}
-
-/** What `money` leaves unsaid. */
-export function priceWords(unpriced: number): string {
-  if (unpriced === 0) return "";
-  return `the price of ${unpriced === 1 ? "one reply" : `${unpriced} replies`} is not known`;
+/** What was spent; nothing before the first reply. */
+export function spent(cost: number, unpriced: number, tokens: number): string {
+  return cost === 0 && unpriced === 0 && tokens === 0 ? "" : formatCost(cost, unpriced);
 }
 
 export function thousands(tokens: number): string {
@@ -48,6 +41,11 @@ const REASONS: Readonly<Record<string, string>> = {
   max_tokens: "cut off",
 };
 
+/** How a turn ended. */
+export function endWords(reason: string): string {
+  return REASONS[reason] ?? reason;
+}
+
 export function stateWords(line: SessionLine): string {
   if (line.state === "failed" || line.state === "done") return REASONS[line.reason] ?? STATES[line.state];
   return STATES[line.state];
@@ -60,11 +58,6 @@ export function titleOf(line: Pick<SessionLine, "title" | "id">): string {
 /** The last names of a path: what tells it from others. */
 export function folderOf(path: string): string {
   return oneLine(path.split("/").filter(Boolean).slice(-1)[0] ?? path, 80);
-}
-
-/** A model's name without its vendor's. */
-export function shortModel(name: string): string {
-  return oneLine(name.slice(name.lastIndexOf("/") + 1), 80);
 }
 
 export function count(number: number, one: string, many = `${one}s`): string {

@@ -61,7 +61,7 @@ export class Opened {
   }
 
   private take(detail: SessionDetail, page: RecordPage): void {
-    this.records = [...page.records];
+    this.records = fromMessage(page.records);
     this.settled = this.records.at(-1)?.seq ?? 0;
     this.refold(detail);
     batch(() => {
@@ -154,7 +154,7 @@ export class Opened {
     const page = await api.records(this.id, { before: first, limit: OLDER }).catch(() => null);
     const found = (page?.records ?? []).filter((record) => record.seq < first);
     if (!this.closed && found.length > 0) {
-      this.records = [...found, ...this.records];
+      this.records = [...fromMessage(found), ...this.records];
       this.refold(detail);
       this.publish();
     }
@@ -175,6 +175,13 @@ export class Opened {
       if (this.at.value === seq) this.past.value = fold(this.id, this.records, this.base, seq);
     }
   }
+}
+
+/** The records from the first message or prompt on: what was cut off in front of it would be calls without a name. */
+function fromMessage(records: readonly LogRecord[]): LogRecord[] {
+  const whole = records[0]?.seq === 1;
+  const begins = ({ data }: LogRecord): boolean => data.type === "user_prompt" || (data.type === "message" && data["role"] !== "tool");
+  return records.slice(whole ? 0 : Math.max(0, records.findIndex(begins)));
 }
 
 /** Where the log is loaded from its first record on, it says everything itself. */

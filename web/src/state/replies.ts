@@ -22,7 +22,7 @@ export function grow(draft: Draft, record: LogRecord, kind: "text" | "thinking")
 function said(draft: Draft, record: LogRecord, kind: "text" | "thinking", text: string, streaming: boolean): Said {
   const common = draft.common(kind, record.seq, record.timestamp);
   return kind === "text"
-    ? { ...common, kind, text, streaming, model: "", forkAt: 0 }
+    ? { ...common, kind, text, streaming, model: draft.model, forkAt: 0 }
     : { ...common, kind, text, streaming };
 }
 

@@ -1,5 +1,7 @@
 // Small facts in words: sizes, money, times and counts. Pure.
 
+import { oneLine } from "./neutral.ts";
+
 const UNITS: [number, string][] = [
   [86_400, "d"],
   [3600, "h"],
@@ -11,11 +13,24 @@ export function counted(count: number, noun: string, plural = `${noun}s`): strin
   return `${count.toLocaleString("en")} ${count === 1 ? noun : plural}`;
 }
 
-/** Dollars, as exactly as they matter. */
-export function money(cost: number): string {
-  if (cost === 0) return "$0";
-  if (cost < 0.01) return `$${cost.toPrecision(2)}`;
-  return `$${cost.toFixed(cost < 1 ? 3 : 2)}`;
+/** Dollars for a person, by the same rules as `format_cost` of bridle.usage. `unpriced` counts replies without a price. */
+export function formatCost(cost: number, unpriced = 0): string {
+  if (unpriced > 0 && cost === 0) return "cost unknown";
+  const text = cost >= 0.1 || cost === 0 ? DOLLARS.format(cost) : cost < 0.0001 ? "under $0.0001" : small(cost);
+  return unpriced > 0 ? `${text} + unknown` : text;
+}
+
+const DOLLARS = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
+
+/** Two significant digits, and never fewer than two decimals. */
+function small(cost: number): string {
+  const [whole = "0", decimals = ""] = String(Number(cost.toPrecision(2))).split(".");
+  return `$${whole}.${decimals.padEnd(2, "0")}`;
+}
+
+/** A model's name without its vendor's. */
+export function shortModel(name: string): string {
+  return oneLine(name.slice(name.lastIndexOf("/") + 1), 80);
 }
 
 /** A duration in its two largest units at most: `1 h 5 min`, `42 s`. */

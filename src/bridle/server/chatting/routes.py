@@ -49,7 +49,7 @@ _SAYING = Declared(
 async def chat(
     user_id: User, data: JSONBody[Message], request: Asking, room: Here, key: Key = ""
 ) -> Response[ChatAnswer]:
-    """Say something; the answer is the reply (T6).
+    """Say something; the answer is the reply.
 
     With `Accept: text/event-stream` it comes as a stream: accepted, text, done. The same
     Idempotency-Key with the same message again is answered with the same reply, and nothing is done

@@ -19,7 +19,7 @@ from bridle.server.mcp.tasks import Outcome
 from bridle.server.mcp.words import subject
 from bridle.stores.asking import Pending, pending
 from bridle.stores.reading import SessionFolder
-from bridle.usage import format_cost
+from bridle.usage import ExecutionMetrics, format_cost
 from bridle.workspace.text import neutral, one_line, shorten
 
 FACE = "mcp"  # in a log's first record: who began the session
@@ -79,7 +79,7 @@ class Views:
             **listed(summary),
             "state": _state(history),
             "turns": history.turn,
-            "cost": history.metrics.cost,
+            "cost": known_cost(history.metrics),
             "todos": msgspec.to_builtins(history.todos),
             "pending_approvals": len(history.pending),
             "messages": _tail(list(history.transcript)[-last:]),
@@ -173,7 +173,7 @@ def outcome(found: Outcome) -> dict[str, Any]:
         "reason": result.reason,
         "detail": result.detail,
         "hint": result.error.hint if result.error is not None else "",
-        "cost": result.metrics.cost,
+        "cost": known_cost(result.metrics),
         "tokens": result.metrics.tokens,
         "tool_calls": result.metrics.tool_calls,
         "files_changed": files,
@@ -182,11 +182,17 @@ def outcome(found: Outcome) -> dict[str, Any]:
     return said
 
 
+def known_cost(used: ExecutionMetrics) -> float | None:
+    """What was spent, in dollars; None if the price of a reply is not known."""
+    return None if used.unpriced else used.cost
+
+
 def told_outcome(facts: dict[str, Any]) -> str:
     """The same in lines, for those who read text alone."""
     lines = [f"session: {facts['session']}", f"reason: {facts['reason']}"]
     lines += [f"{key}: {facts[key]}" for key in ("detail", "hint") if facts[key]]
-    lines += [f"cost: {format_cost(facts['cost'])}"] if facts["cost"] else []
+    lines += [f"cost: {format_cost(facts['cost'])}"] if facts["cost"] is not None else []
+    lines += ["cost unknown"] if facts["cost"] is None else []
     lines += [f"{one['how']}: {one['path']}" for one in facts["files_changed"]]
     for one in facts["pending_approvals"]:
         about = one_line(f"{one['tool']} {_text(one['arguments'])}", 300)

@@ -39,7 +39,7 @@ async def listed(
 
 @post("/api/sessions", opt=needs("drive", "unknown_workspace", "forbidden_choice", "unavailable"))
 async def create(request: Asking, room: Here, data: JSONBody[NewSession] = _AS_EVER) -> SessionView:
-    """Begin a session; its first record is on disk when this answers (A10)."""
+    """Begin a session; its first record is on disk when this answers."""
     _room_for_one(room)
     check_choice(room.sessions.offer, request.user, data)
     return await room.sessions.create(data, request.user.name)
@@ -91,7 +91,7 @@ async def resumed(
     room: Here,
     data: JSONBody[Resume] = _AS_IT_WAS,
 ) -> SessionView:
-    """Take a session up; what was left behind goes on (A10)."""
+    """Take a session up; what was left behind goes on."""
     _room_for_one(room)
     check_choice(room.sessions.offer, request.user, data)
     return await room.sessions.resume(session_id, data, request.user.name)

@@ -49,7 +49,7 @@ async def chat(
     room: Here,
     key: Annotated[str, HeaderParameter(name="Idempotency-Key", max_length=200)] = "",
 ) -> ChatAccepted:
-    """Send a prompt: accepted once it is on disk, with the number of its turn (A10).
+    """Send a prompt: accepted once it is on disk, with the number of its turn.
 
     The same Idempotency-Key with the same prompt again is the same turn, whatever happened
     between.
@@ -89,7 +89,7 @@ async def withdrawn(session_id: Id, prompt: FromPath[int], request: Asking, room
 async def answered(
     session_id: Id, call_id: Id, data: JSONBody[ApprovalAnswer], request: Asking, room: Here
 ) -> ApprovalOutcome:
-    """Answer a question; the first answer wins, and this says whose that was (A10, A11)."""
+    """Answer a question; the first answer wins, and this says whose that was."""
     if data.scope == "rule":
         check_role(request, "drive", "An answer that becomes a rule")
     await check_reach(room, request.user, (session_id, call_id), data)
@@ -115,7 +115,7 @@ async def stream(
         str, HeaderParameter(name="Last-Event-ID", max_length=16, pattern=_NUMBER)
     ] = "",
 ) -> ASGIApp:
-    """A session's records as server-sent events: those after a number, then live (A10)."""
+    """A session's records as server-sent events: those after a number, then live."""
     pieces = room.streams.session(session_id, int(last or after), request.user.name)
     return await Flow.begun(pieces, EVENTS, room.limits.stalled_seconds, lasting(request, room))
 
