@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from loopback import Answerer, Exchange, collected, recording, refusing, saying, served
 
+import bridle
 from bridle.errors import (
     AgentError,
     Overloaded,
@@ -90,3 +91,22 @@ def test_a_cancel_while_the_answer_is_waited_for_is_a_cancel() -> None:
             return task.cancelled(), task.cancelling()
 
     assert asyncio.run(main()) == (True, 1)
+
+
+@pytest.mark.parametrize("sdk", [False, True])
+@pytest.mark.parametrize("name", ["anthropic/m", "openai/m", "openai-chat/m"])
+def test_a_key_that_stands_in_ordinary_words_leaves_them_readable(name: str, sdk: bool) -> None:
+    """A local server's key may be one letter; a real key is taken out."""
+
+    async def main(key: str) -> str:
+        said = b'{"error": {"message": "failed as expected: %b"}}' % key.encode()
+        async with served(refusing(500, said, content_type="application/json")) as place:
+            options: dict[str, Any] = {"api_key": key, "base_url": place.url, "sdk": sdk}
+            provider = bridle.provider(name, retries=0, **options)
+            with pytest.raises(AgentError) as told:
+                await bridle.complete(provider, Request([user("hi")]))
+            await provider.close()
+            return told.value.message
+
+    assert asyncio.run(main("e")).endswith("failed as expected: e")
+    assert asyncio.run(main("sk-very-secret")).endswith("failed as expected: ***")

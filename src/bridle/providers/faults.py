@@ -27,6 +27,7 @@ from bridle.providers.reading import Unreadable
 Headers = Mapping[str, str]
 
 MESSAGE_LIMIT = 2000
+SHORTEST_KEY = 8  # characters: a shorter one stands in ordinary words, and is no secret
 _PAY = "The account has no credit left: check its plan and billing."
 
 # Words that say more than the status they come with.
@@ -73,6 +74,11 @@ _STATUSES: dict[int, type[ProviderError]] = {
     425: Overloaded,
     429: RateLimited,
 }
+
+
+def without_key(body: bytes, key: str) -> bytes:
+    """What a server said, with `***` in the place of the key that it was sent."""
+    return body.replace(key.encode(), b"***") if len(key) >= SHORTEST_KEY else body
 
 
 def by_status(status: int, body: bytes, headers: Headers, host: str) -> ProviderError:

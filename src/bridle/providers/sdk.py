@@ -22,7 +22,7 @@ from bridle.errors import (
     Unreachable,
 )
 from bridle.providers.anthropic import without_version
-from bridle.providers.faults import by_status, request_id_in
+from bridle.providers.faults import by_status, request_id_in, without_key
 from bridle.providers.wire import Headers
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class SdkTransport:
         """The SDK's error as ours; it is not kept as the cause, for it holds the headers."""
         sdk = _import(self._sdk)
         if isinstance(problem, sdk.APIStatusError):
-            body = problem.response.content.replace(self._api_key.encode() or b"\0", b"***")
+            body = without_key(problem.response.content, self._api_key)
             return by_status(problem.status_code, body, problem.response.headers, host)
         if isinstance(problem, sdk.APITimeoutError):
             return StreamStalled(f"{host} did not answer in time")

@@ -26,7 +26,7 @@ from bridle.errors import (
     TimedOut,
     Unreachable,
 )
-from bridle.providers.faults import by_status, names_error, request_id_in
+from bridle.providers.faults import by_status, names_error, request_id_in, without_key
 from bridle.providers.patience import Patience, Wait
 from bridle.providers.wire import Headers, Timeouts
 
@@ -138,7 +138,7 @@ class Pool:
             pass  # the status alone says enough
         finally:
             await answer.close()
-        body = body[:_ERROR_LIMIT].replace(self._secret.encode() or b"\0", b"***")
+        body = without_key(body[:_ERROR_LIMIT], self._secret)
         if response.status == 200 and not names_error(body):
             said = f"{self.host} answered with {response.content_type}, not with a stream of events"
             return BadStream(said)
