@@ -82,10 +82,84 @@ def test_redirections_that_write_nothing_run(line):
         ("FOO=1 ls", "sets FOO, which can change what a program does"),
         ("sudo ls", "runs as another user"),
         ("pytest", "runs the workspace's own code"),
+        (
+            "cd src; pwd; cd ..",
+            "goes outside the workspace if the cd before it fails: join them with &&",
+        ),
+        ("cd ..", "goes outside the workspace"),
+        ("code .", "opens an editor"),
+        ("openssl s_client -connect x:1", "goes out over the network"),
+        ("openssl enc -in x", "openssl enc is not known to be harmless"),
+        ("git apply data.csv", "changes files of the working tree"),
+        ("source .venv/bin/activate && pytest", "runs the workspace's own code"),
+        (". venv/bin/activate; python -m pytest", "runs the workspace's own code"),
     ],
 )
 def test_the_reason_is_for_a_person(line, reason):
     assert decided(line).reason == reason
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "node --check src/app.js",
+        "openssl rand -hex 32",
+        "openssl sha256 README.md",
+        "git apply --check data.csv",
+        "cd src && pwd && cd ..",
+    ],
+)
+def test_what_only_looks_runs_unasked(line):
+    assert verdict(line) == "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "node --check -r ./x src/app.js",
+        "node --check /etc/x.js",
+        "openssl rand -out .env 1",
+        "git apply --check --apply data.csv",
+        "source ~/x/bin/activate",
+        "source ../x/bin/activate",
+        "source src/activate && pytest",
+        "source x/bin/activate more",
+    ],
+)
+def test_what_only_resembles_it_is_asked_about(line):
+    assert verdict(line) == "ask"
+
+
+@pytest.mark.parametrize(
+    ("line", "needs"),
+    [
+        ("curl https://example.com", True),
+        ("git push", True),
+        ("git fetch origin", True),
+        ("git clone https://example.com/x", True),
+        ("git submodule update", True),
+        ("gh pr list", True),
+        ("pip install x", True),
+        ("python3 -m pip install x", True),
+        ("uv sync", True),
+        ("npm ci", True),
+        ("npx cowsay x", True),
+        ("cargo install x", True),
+        ("cargo update", True),
+        ("go get x", True),
+        ("apt-get install x", True),
+        ("ssh host ls", True),
+        ("dig example.com", True),
+        ("sh -c 'curl https://example.com'", True),
+        ("curl --version", False),
+        ("git commit -m x", False),
+        ("pytest", False),
+        ("npm test", False),
+        ("docker ps", False),
+    ],
+)
+def test_which_commands_need_the_network(line, needs):
+    assert any(act.network for act in understood(line).acts) is needs
 
 
 def test_outside_is_the_floor_for_writing_and_a_question_for_reading():

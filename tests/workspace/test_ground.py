@@ -35,6 +35,12 @@ def ground(base: Path) -> Ground:
     )
 
 
+def test_a_name_that_is_too_long_for_a_file_is_nobodys_and_takes_no_care(tmp_path):
+    """Code that is given as one long word is looked at as a path, too."""
+    place = Ground(Workspace(tmp_path)).place("console.log(1);" * 30, str(tmp_path))
+    assert (place.inside, place.reading, place.writing) == (True, "", "")
+
+
 def test_it_keeps_the_promise(ground: Ground, base: Path) -> None:
     promise: promised.Ground = ground
     assert (promise.root, promise.home) == (f"{base}/ws", f"{base}/home")

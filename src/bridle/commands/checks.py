@@ -185,6 +185,12 @@ def _format(name: str, given: Given, reach: Reach) -> list[str]:
     return ["checks signatures with a program" for text in formats if _SIGNED(text)]
 
 
+def _apply(name: str, given: Given, reach: Reach) -> list[str]:
+    """`git apply` only looks with one of these, unless it is told to apply all the same."""
+    looks = given.has("--check --stat --numstat --summary") and not given.has("--apply")
+    return [] if looks else ["changes files of the working tree"]
+
+
 def _symbolic(name: str, given: Given, reach: Reach) -> list[str]:
     return ["changes a reference"] if len(given.operands) > 1 else []
 
@@ -323,6 +329,7 @@ CHECKS: dict[str, Callable[[str, Given, Reach], list[str]]] = {
     "unhidden": searches.unhidden,
     "tame": _tame,
     "format": _format,
+    "apply": _apply,
     "symbolic": _symbolic,
     "config": _config,
     "interpreter": _interpreter,

@@ -85,7 +85,8 @@ def _verb(name: str, known: Known, operands: list[Arg], reach: Reach) -> Effect:
     verb = operands[0].text
     entry = known.verbs.get(verb)
     if entry is None:
-        return Effect("changes", f"{name} {shown(verb)} is not known to be harmless")
+        reason = f"{name} {shown(verb)} is not known to be harmless"
+        return Effect("changes", reason, known.network)
     return effect_of(f"{name} {verb}", entry, operands[1:], reach)
 
 
@@ -177,7 +178,11 @@ def _start(arg: Arg, given: Given, reach: Reach) -> str:
 def _goto(arg: Arg, given: Given, reach: Reach) -> str:
     if arg.text == "-":
         return "goes back to a folder that is not known"
-    return "goes outside the workspace" if reach.reads(arg) else ""
+    if not reach.reads(arg):
+        return ""
+    if reach.several:
+        return "goes outside the workspace if the cd before it fails: join them with &&"
+    return "goes outside the workspace"
 
 
 def _rev(arg: Arg, given: Given, reach: Reach) -> str:

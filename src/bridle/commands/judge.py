@@ -84,7 +84,7 @@ class _Judging:
             at = where.before(simple)
             self._connect(simple, outer)
             for folder in at:
-                self._simple(simple, folder, depth)
+                self._simple(simple, folder, depth, several=len(at) > 1)
             if self._notes.floor and (script.opaque or self._filled):
                 break  # it never runs, and what else stands there is a guess
             self._follow(simple, at, where)
@@ -121,12 +121,12 @@ class _Judging:
             told = [arg for arg in self._last[1:] if not arg.text.startswith("-")]
         self._fed = told
 
-    def _simple(self, simple: Simple, folder: str, depth: int) -> None:
+    def _simple(self, simple: Simple, folder: str, depth: int, *, several: bool) -> None:
         if simple.opaque:
             self._notes.unclear(simple.opaque)
         if folder == UNKNOWN:
             self._notes.unclear("the folder in which it runs cannot be known")
-        reach = Reach(self._ground, folder or self._ground.root, self._notes)
+        reach = Reach(self._ground, folder or self._ground.root, self._notes, several=several)
         for redirect in simple.redirects:
             self._redirect(redirect, reach)
         self._assign(simple.assignments)
@@ -374,7 +374,7 @@ class _Judging:
 def _may_move(words: tuple[str, ...]) -> bool:
     """May that command change the folder, other than as a plain `cd`?"""
     if words[0] in _GOING:
-        return True
+        return not known.is_activation(words[0], words[1:])
     if words[0] == "eval":
         inner = parse(" ".join(words[1:]))
         plain = not (inner.opaque or inner.refused)

@@ -22,7 +22,7 @@ _SED = re.compile(
 
 def look(entry: Known | None, words: Sequence[Arg], reach: Reach) -> None:
     """The words of a command; what its entry says of each of them has been said already."""
-    if entry is not None and not _hands_on(entry):
+    if entry is not None and not (_hands_on(entry) or _is_strange(entry, words)):
         return
     for word in words[:_MOST]:
         for text in _spellings(word):
@@ -32,6 +32,12 @@ def look(entry: Known | None, words: Sequence[Arg], reach: Reach) -> None:
 def _hands_on(entry: Known) -> bool:
     """Does it take words that only the program itself knows the meaning of?"""
     return entry.does != "reads" and not entry.verbs and entry.operands.endswith("text*")
+
+
+def _is_strange(entry: Known, words: Sequence[Arg]) -> bool:
+    """Is what follows no verb that the program is known by (`openssl rsa`)?"""
+    verb = next((word.text for word in words if not word.text.startswith("-")), "")
+    return entry.does != "reads" and bool(entry.verbs) and verb not in entry.verbs
 
 
 def _spellings(word: Arg) -> Iterator[str]:

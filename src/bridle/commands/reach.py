@@ -27,11 +27,15 @@ def shown(path: str) -> str:
 
 
 class Reach:
-    """The paths of one command, in the folder that it runs in."""
+    """The paths of one command, in the folder that it runs in.
 
-    __slots__ = ("_wide", "folder", "ground", "notes")
+    `several`: that is one of several folders, because a `cd` before it may fail.
+    """
 
-    def __init__(self, ground: Ground, folder: str, notes: Notes) -> None:
+    __slots__ = ("_wide", "folder", "ground", "notes", "several")
+
+    def __init__(self, ground: Ground, folder: str, notes: Notes, *, several: bool = False) -> None:
+        self.several = several
         self.ground = ground
         self.folder = folder
         self.notes = notes

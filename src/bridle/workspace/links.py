@@ -4,11 +4,13 @@ What is found is how things stand now; `handles.py` enforces it when something i
 raises. Knows nothing of workspaces or of what may be touched.
 """
 
+import errno
 import os
 import stat
 from pathlib import Path
 from typing import NamedTuple
 
+_LONGEST = 4096  # bytes of a path that the kernel takes
 MOST_HOPS = 40  # links followed for one path; the kernel's own limit
 # They swallow what is written, or are the command's own input and output.
 _SWALLOWING = ("null", "zero", "full", "random", "urandom")
@@ -66,6 +68,8 @@ def _look(path: str) -> tuple[os.stat_result | None, str | None, str]:
         target = str(Path(path).readlink()) if stat.S_ISLNK(status.st_mode) else None
     except (FileNotFoundError, NotADirectoryError):
         return None, None, ""
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", 0) == errno.ENAMETOOLONG and len(os.fsencode(path)) < _LONGEST:
+            return None, None, ""  # a name in it is too long for a file: there is none
         return None, None, "it cannot be looked at"
     return status, target, ""

@@ -64,9 +64,20 @@ def is_builtin(name: str) -> bool:
     return name in import_module(f"{__name__}.shell").BUILTINS
 
 
+def is_activation(name: str, words: Sequence[str]) -> bool:
+    """Is it `source .venv/bin/activate`, which stays in its folder?"""
+    if name not in ("source", ".") or len(words) != 1:
+        return False
+    return words[0].endswith(("/bin/activate", "/Scripts/activate"))
+
+
 def find_entry(name: str, words: Sequence[Arg]) -> tuple[Known | None, Sequence[Arg]]:
     """What is known of a program, and the words that are its own: `python -m x` is an `x`."""
     entry = find(name)
+    if is_activation(name, [word.text for word in words]):
+        return import_module(f"{__name__}.shell").ACTIVATION, words
+    if entry is table()["node"] and len(words) == 2 and words[0].text == "--check":
+        return import_module(f"{__name__}.languages").NODE_CHECK, words
     if entry is None or entry is not table()["python"]:
         return entry, words
     if words and words[0].text in ("manage.py", "./manage.py"):

@@ -175,7 +175,7 @@ TABLE = {
             },
             "fmt": _builds("--check --all -v -q -p= --package=", "text*"),
             "run": _builds(_CARGO, "text*"),
-            "install": _INSTALLS,
+            **dict.fromkeys(("install", "add", "update", "fetch"), _INSTALLS),
             "publish": Known(reason="publishes over the network", network=True),
         },
         "-q -v -V --version --color= --locked --offline --frozen",

@@ -154,7 +154,7 @@ TABLE = {
     "vim": _acts("write*", "-e -s -c= -u=", asks=("vim x",)),
     "nano": _acts("write*", "", asks=("nano x",)),
     "emacs": _acts("write*", "--batch --eval= -Q", asks=("emacs x",)),
-    "code": _acts("write*", "", asks=("code .",)),
+    "code": _acts("read*", "-n -r -w -g -d", "opens an editor", asks=("code .", "code --goto x")),
     "less": _acts("read*", "-N -S -R -F -X", "may run other programs", asks=("less README.md",)),
     "more": _acts("read*", "", "may run other programs", asks=("more README.md",)),
     "man": _acts("text*", "", "may run other programs", asks=("man ls", "man -P ./x ls")),

@@ -227,6 +227,7 @@ TABLE = {
 }
 TABLE["python3"] = TABLE["python2"] = TABLE["pypy"] = TABLE["pypy3"] = TABLE["py"] = TABLE["python"]
 TABLE["nodejs"] = TABLE["node"]
+NODE_CHECK = Known("reads", "--check", "read")  # it is parsed, and not run
 TABLE["pip3"] = TABLE["pip"]
 
 # Programs which `python -m` runs under another name than their own.

@@ -37,6 +37,8 @@ def _lookup(flags: str, *asks: str) -> Known:
     return Known("changes", flags, "lookup*", "", (), asks, alone="-V", network=True)
 
 
+_DIGEST = Known("reads", "-sha1 -sha256 -sha384 -sha512 -md5 -r -hex -c", "read*", single=True)
+
 TABLE = {
     "curl": _net(
         "host*",
@@ -71,8 +73,16 @@ TABLE = {
     "netcat": _net("host text*", "-l -v -z -p=", asks=("netcat x 80",)),
     "socat": _net("text*", "", _NET, asks=("socat - tcp:x:80",)),
     "telnet": _net("host text*", "", asks=("telnet x 80",)),
-    "openssl": _net(
-        "text*", "", "may go out over the network", asks=("openssl s_client -connect x:1",)
+    "openssl": Known(
+        "changes",
+        verbs={
+            "rand": Known("reads", "-hex -base64 -out=write", "n", single=True),
+            "version": Known("reads", "-a -v -b -o -f -p -d", single=True),
+            **dict.fromkeys(("dgst", "sha1", "sha256", "sha384", "sha512", "md5"), _DIGEST),
+            **dict.fromkeys(("s_client", "s_server", "s_time", "ocsp"), _net("text*", "", _NET)),
+        },
+        runs=("openssl rand -hex 16", "openssl version", "openssl dgst -sha256 README.md"),
+        asks=("openssl s_client -connect x:1", "openssl rand -engine x 1", "openssl enc -in x"),
     ),
     "ssh": _net(
         "host text*",

@@ -189,4 +189,6 @@ TABLE = {
     "builtin": _asks("builtin rm"),
     "coproc": _asks("coproc ls"),
 }
+# The scripts of a virtual environment are the workspace's own code, like the tests that follow.
+ACTIVATION = Known("builds", "", "work", "runs the workspace's own code")
 BUILTINS = frozenset(TABLE) - {"echo", "printf", "true", "false", "test", "["}  # programs as well

@@ -38,7 +38,7 @@ def _looks(
 
 
 def _acts(reason: str, operands: str = "text*", flags: str = "", *, network: bool = False) -> Known:
-    return Known("changes", flags, operands, reason)
+    return Known("changes", flags, operands, reason, network=network)
 
 
 _NET = "goes out over the network"
@@ -171,6 +171,7 @@ _VERBS = {
     "submodule": Known(
         "changes",
         reason=_NET,
+        network=True,
         verbs={"update": _acts(_NET, network=True), "add": _acts(_NET, network=True)},
     ),
     "config": Known(
@@ -201,7 +202,13 @@ _VERBS = {
     "revert": _acts(_HISTORY),
     "am": _acts(_HISTORY),
     "filter-branch": _acts(_HISTORY),
-    "apply": _acts(_WORK, "read*"),
+    "apply": _looks(
+        "--check --stat --numstat --summary --index --cached -3 --3way -R --reverse -v -q -z "
+        "--verbose --quiet -p= -C= --directory= --exclude= --include= --recount --apply --reject "
+        "--unidiff-zero --whitespace= --ignore-whitespace --ignore-space-change --allow-empty",
+        "read*",
+        check="apply",
+    ),
     "init": _acts("makes a repository", "write*"),
     "gc": _acts("tidies the repository"),
     "prune": _acts("tidies the repository"),
@@ -233,6 +240,8 @@ TABLE = {
             "git log -p -- src/app.py",
             "git diff",
             "git diff --cached --stat",
+            "git apply --check data.csv",
+            "git apply --stat --summary data.csv",
             "git diff HEAD~1 -- src",
             "git show HEAD",
             "git show HEAD:src/app.py",
@@ -331,6 +340,10 @@ TABLE = {
             "git submodule foreach id",
             "git remote add x y",
             "git symbolic-ref HEAD refs/heads/x",
+            "git apply data.csv",
+            "git apply --index data.csv",
+            "git apply --stat --apply data.csv",
+            "git apply --check --build-fake-ancestor=x data.csv",
             "git archive -o x HEAD",
             "git help log",
             "git clone https://example.com/x",
