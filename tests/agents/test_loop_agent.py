@@ -9,9 +9,11 @@ from tests.rig import Thing, call, conversation, endings, events, results, run
 import bridle
 from bridle.agents.base import BaseAgent, Permission, ToolActivity
 from bridle.agents.loop import LoopAgent
+from bridle.engine.broadcast import Channel
 from bridle.engine.history import fold
 from bridle.events import AgentResponded, CallIntended, FilesChanged, TextDelta, TodosChanged
 from bridle.providers.scripted import Scripted
+from bridle.stores.memory import MemoryStore
 
 EDIT = call("write", path="note.txt", content="hello\n")
 
@@ -193,3 +195,49 @@ def test_text_of_a_lent_session_is_streamed_once(tmp_path):
             return "".join(one.text for one in events(engine, session.id, TextDelta))
 
     assert run(work()) == "some words"
+
+
+class Nobody:
+    """Somebody else's session, as small as the protocol allows."""
+
+    id, mode, claude_session_id = "theirs", "auto", None
+
+
+def test_a_callback_that_is_slow_hears_everything_and_the_run_ends(tmp_path, monkeypatch):
+    """(P7): with room for five records it falls behind, and reads on."""
+    monkeypatch.setattr(Channel.join, "__defaults__", (5,))
+
+    async def work():
+        heard, looks, many = [], [], asyncio.Event()
+
+        @bridle.tool(read_only=True)
+        async def look() -> str:
+            """Look at it."""
+            looks.append(1)
+            if len(looks) == 4:
+                many.set()
+            return "ok"
+
+        async def slow(text):
+            await many.wait()
+            heard.append(text)
+
+        steps = [{"text": f"step {number} ", **call("look")} for number in range(4)]
+        options = {"tools": [look], "store": MemoryStore()}
+        async with lone(tmp_path, [*steps, "done"], **options) as inner:
+            response = await LoopAgent(inner).execute("go", Nobody(), on_text_chunk=slow)
+        return response.content, "".join(heard)
+
+    assert run(work()) == ("done", "step 0 step 1 step 2 step 3 done")
+
+
+def test_a_callback_that_breaks_is_an_error_and_no_hang(tmp_path):
+    async def broken(text):
+        raise ValueError("mine")
+
+    async def work():
+        async with lone(tmp_path, ["hello"]) as inner:
+            with pytest.raises(ValueError, match="mine"):
+                await LoopAgent(inner).execute("go", Nobody(), on_text_chunk=broken)
+
+    run(work())

@@ -203,6 +203,7 @@ class _Heard:
         self._ours: Session | None = None
         self._seq = 0
         self._news = asyncio.Event()
+        self._over = False
 
     def begin(self, ours: Session) -> None:
         """Listen to this session, from here on."""
@@ -211,15 +212,19 @@ class _Heard:
     async def listen(self) -> None:
         """Hear every record of the run, until the session is over."""
         assert self._ours is not None
-        async with aclosing(self._ours.subscribe(self._seq)) as records:
-            async for record in records:
-                await self._take(record)
-                self._seq = record.seq
-                self._news.set()
+        try:
+            async with aclosing(self._ours.subscribe(self._seq)) as records:
+                async for record in records:
+                    await self._take(record)
+                    self._seq = record.seq
+                    self._news.set()
+        finally:  # also where a callback broke: nobody waits for what is never passed on
+            self._over = True
+            self._news.set()
 
     async def reached(self, seq: int) -> None:
-        """Come back when everything up to that record was passed on."""
-        while self._seq < seq:
+        """Come back when everything up to that record was passed on, or nothing more will be."""
+        while self._seq < seq and not self._over:
             self._news.clear()
             await self._news.wait()
 

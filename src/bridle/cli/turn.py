@@ -20,7 +20,6 @@ from bridle.events import (
     Event,
     GrantRevoked,
     ResponseCompleted,
-    TraceEvent,
     TurnEnded,
     TurnParked,
     When,
@@ -56,7 +55,7 @@ class Seen(Protocol):
 class Watch:
     """Follows one session, as long as it is entered, and shows each record once.
 
-    One subscription serves all turns; one that was too slow and lost its place takes it up again.
+    One subscription serves all turns.
     """
 
     def __init__(self, session: Awaited, show: Show, after: int = 0) -> None:
@@ -133,22 +132,13 @@ class Watch:
             self._showing.result()
 
     async def _follow(self) -> None:
-        while not await self._follow_once():
-            self._records = self._session.subscribe(self._last)
-
-    async def _follow_once(self) -> bool:
-        """Until the session is closed; False when we were too slow and have to look again."""
         async with aclosing(self._records) as records:
             async for record in records:
-                if isinstance(record.event, TraceEvent) and record.event.kind == "resync":
-                    self._last = min(self._last, record.seq)
-                    return False
                 self._last = record.seq
                 self._show(record)
                 self._note(record.event)
                 if self._news is not None and not self._news.done():
                     self._news.set_result(None)
-        return True
 
     def _note(self, event: Event) -> None:
         self.steps.take(event)

@@ -20,8 +20,8 @@ from bridle.client.faults import read
 from bridle.client.link import Link, spelled
 from bridle.client.values import Page
 from bridle.engine.history import History
-from bridle.engine.watching import resync
 from bridle.errors import AgentError, BadStream, RateLimited, Unreachable
+from bridle.events import TraceEvent
 from bridle.promises.codec import to_record
 from bridle.promises.store import Record
 
@@ -97,7 +97,7 @@ class Feed:
                 era = self._era
                 if last > self._lost:
                     last = self._lost
-                    yield resync(last)
+                    yield Record(last, "", TraceEvent("resync", {"after": last}))
             batch = await self._batch(last)
             for record in batch:
                 if era != self._era:

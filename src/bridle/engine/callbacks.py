@@ -19,12 +19,11 @@ from bridle.events import (
     TextDelta,
     ToolCallReady,
     ToolResultEvent,
-    TraceEvent,
     TurnEnded,
     TurnParked,
 )
 from bridle.messages import ToolCall, ToolOutput
-from bridle.promises.session import Session, TurnResult
+from bridle.promises.session import TurnResult
 from bridle.promises.store import Record
 
 log = logging.getLogger(__name__)
@@ -76,24 +75,18 @@ class StreamCallbacks(Struct, frozen=True):
 
 
 async def play(
-    session: Session, turn: int, records: AsyncGenerator[Record, None], callbacks: StreamCallbacks
+    turn: int, records: AsyncGenerator[Record, None], callbacks: StreamCallbacks
 ) -> None:
     """Call back for what the records say of this turn, until it ends or is parked."""
-    begun, after = False, 0
-    while True:
-        async with aclosing(records):
-            async for record in records:
-                event, after = record.event, record.seq
-                if isinstance(event, TraceEvent) and event.kind == "resync":
-                    break  # the callbacks were too slow: go on from here
-                begun = begun or (isinstance(event, MessageAdded) and event.turn == turn)
-                if begun:
-                    await callbacks.stream(event)
-                if isinstance(event, TurnEnded | TurnParked) and event.turn == turn:
-                    return
-            else:
-                return  # the session was closed
-        records = session.subscribe(after)
+    begun = False
+    async with aclosing(records):
+        async for record in records:
+            event = record.event
+            begun = begun or (isinstance(event, MessageAdded) and event.turn == turn)
+            if begun:
+                await callbacks.stream(event)
+            if isinstance(event, TurnEnded | TurnParked) and event.turn == turn:
+                return
 
 
 def to_error(result: TurnResult) -> AgentError:

@@ -180,7 +180,7 @@ async def _played(
     session: Session, turn: int, records: AsyncGenerator[Record, None], callbacks: StreamCallbacks
 ) -> TurnResult:
     """The turn's result, once everything before it was called back."""
-    playing = asyncio.create_task(play(session, turn, records, callbacks))
+    playing = asyncio.create_task(play(turn, records, callbacks))
     try:
         result = await session.wait(turn)
         if not isinstance(result.error, StoreFailed):  # then its end was never written

@@ -17,7 +17,6 @@ from bridle.events import (
     Event,
     ResponseCompleted,
     ToolOutputDelta,
-    TraceEvent,
     UsageReported,
 )
 from bridle.messages import Message, ToolCall
@@ -39,7 +38,6 @@ class Overhearing:
         self._say = say
         self.said = ""  # the newest text
         self._calls: dict[str, ToolCall] = {}  # of the newest reply
-        self._last = 0
         self._records = child.subscribe(0)
         self._listening: asyncio.Task[None] | None = None
 
@@ -55,18 +53,9 @@ class Overhearing:
             await self._listening
 
     async def _listen(self) -> None:
-        while not await self._listen_once():
-            self._records = self._child.subscribe(self._last)
-
-    async def _listen_once(self) -> bool:
-        """To the end; False where we were too slow, and have to look again."""
         async with aclosing(self._records) as records:
             async for record in records:
-                if isinstance(record.event, TraceEvent) and record.event.kind == "resync":
-                    return False
-                self._last = record.seq
                 self._take(record.event)
-        return True
 
     def _take(self, event: Event) -> None:
         match event:

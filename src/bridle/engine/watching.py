@@ -18,6 +18,7 @@ from bridle.promises.store import Log, Record, Store
 
 _NEAR = ROOM // 2  # so few records are read while new ones wait in the watcher's own room
 _BATCH = 128
+_UNSEEN = Record(0, "", TraceEvent("begun"))  # nobody sees it: see `begun`
 T = TypeVar("T")
 
 
@@ -26,15 +27,10 @@ def follow(
 ) -> AsyncGenerator[Record, None]:
     """Every record after that number, without an end until the session's.
 
-    One who is too slow gets `TraceEvent("resync", {"after": n})` as the last record, and can come
-    back with that number.
+    One who is too slow loses the place among those who are told, reads from the store what came
+    meanwhile, and joins the others again.
     """
     return begun(_follow(_Place(store, log, broadcast, after)))
-
-
-def resync(after: int) -> Record:
-    """What a watcher who was dropped is told: where to go on."""
-    return Record(after, "", TraceEvent("resync", {"after": after}))
 
 
 def begun(items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
@@ -51,19 +47,21 @@ def begun(items: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
 async def _follow(place: "_Place") -> AsyncGenerator[Record, None]:
     try:
         place.take()
-        yield resync(place.last)  # nobody sees it: see `begun`
+        yield _UNSEEN
         batch: Sequence[Record]
-        while batch := await place.read():
-            for record in batch:
-                yield record
-        told, last = place.watcher.batch, place.last
-        while batch := await told():
-            for record in batch:
-                if record.seq > last:
-                    last = record.seq
+        while True:
+            while batch := await place.read():
+                for record in batch:
                     yield record
-        if place.watcher.lagging:
-            yield resync(last)
+            told, last = place.watcher.batch, place.last
+            while batch := await told():
+                for record in batch:
+                    if record.seq > last:
+                        last = record.seq
+                        yield record
+            if not place.watcher.lagging:
+                return
+            place.take_again(last)
     finally:
         place.leave()
 
@@ -92,6 +90,11 @@ class _Place:
             self._watcher = self._broadcast.join()
         known = self._log.seq <= self.last
         self._reading = None if known else _Reading(self._store, self._log.session_id, self.last)
+
+    def take_again(self, after: int) -> None:
+        """Be here again, after a place that was lost."""
+        self.last, self._watcher = after, None
+        self.take()
 
     async def read(self) -> list[Record]:
         """The next records from the store; none when everything to come will be told."""

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing
 
-from bridle.events import Event, TraceEvent
+from bridle.events import Event
 from bridle.promises.session import Conversation
 from bridle.tui.blocks_fold import Fold
 
@@ -35,29 +35,20 @@ class Following:
         self._heard = heard
 
     async def run(self) -> None:
-        """Until the session ends; a subscription that lost its place is taken up again."""
+        """Until the session ends."""
         if self._target <= self._after:
             self._live()
-        while not await self._once():
-            pass
-
-    async def _once(self) -> bool:
         fold = self.fold
         async with aclosing(self._session.subscribe(max(self._after, fold.seq))) as records:
             async for record in records:
-                event = record.event
-                if isinstance(event, TraceEvent) and event.kind == "resync":
-                    fold.seq = min(fold.seq, record.seq)
-                    return False
                 fold.take(record)
                 if self.is_live:
                     self._news()
-                    self._heard(event)
+                    self._heard(record.event)
                 elif record.seq >= self._target:
                     self._live()
         if not self.is_live:
             self._live()
-        return True
 
     def _live(self) -> None:
         self.is_live = True

@@ -27,7 +27,6 @@ from bridle.events import (
     ResponseCompleted,
     TitleChanged,
     ToolCallReady,
-    TraceEvent,
     TurnEnded,
     TurnParked,
     UsageReported,
@@ -192,17 +191,11 @@ class Conversation:
             await one.close()
 
     async def _follow(self) -> None:
-        """Tell everything until the session is closed; one who was too slow looks again."""
-        late = True
-        while late:
-            late = False
-            async with aclosing(self.session.subscribe(self._last)) as records:
-                async for record in records:
-                    if isinstance(record.event, TraceEvent) and record.event.kind == "resync":
-                        late = True
-                        break
-                    self._last = record.seq
-                    await self._take(record)
+        """Tell everything until the session is closed."""
+        async with aclosing(self.session.subscribe(self._last)) as records:
+            async for record in records:
+                self._last = record.seq
+                await self._take(record)
         self._ended = 1 << 62
         self._news.set()
 

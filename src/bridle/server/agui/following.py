@@ -7,8 +7,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from bridle.engine.session import Session
-from bridle.events import TraceEvent
 from bridle.promises.store import Record
 from bridle.server.sessions import Sessions
 from bridle.server.thread import in_thread
@@ -22,19 +20,11 @@ async def followed(sessions: Sessions, session_id: str, after: int) -> AsyncGene
     last = after
     while True:
         session = sessions.opened(session_id)
-        source = _here(session, last) if session else _elsewhere(sessions, session_id, last)
+        source = session.subscribe(last) if session else _elsewhere(sessions, session_id, last)
         async with aclosing(source) as records:
             async for record in records:
                 last = record.seq
                 yield record
-
-
-async def _here(session: Session, after: int) -> AsyncGenerator[Record, None]:
-    async with aclosing(session.subscribe(after)) as records:
-        async for record in records:
-            if isinstance(record.event, TraceEvent) and record.event.kind == "resync":
-                return  # we were too slow, and look again
-            yield record
 
 
 async def _elsewhere(

@@ -14,7 +14,7 @@ from bridle.engine.engine import Engine
 from bridle.engine.parts import OnAsk
 from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionBusy, SessionClosed, SessionError
-from bridle.events import ApprovalAsked, FileChange, FilesChanged, ModeChanged, TraceEvent, When
+from bridle.events import ApprovalAsked, FileChange, FilesChanged, ModeChanged, When
 from bridle.policy import MODES, Mode
 from bridle.promises.session import TurnResult
 from bridle.server.mcp.words import doing
@@ -200,23 +200,16 @@ class _Job:
         return await session.send(self._order.prompt, when=when, by=self._order.by)
 
     async def _follow(self, session: Session, last: int) -> None:
-        """Say what happens until the session is closed; one who was too slow looks again."""
-        late = True
-        while late:
-            late = False
-            async with aclosing(session.subscribe(last)) as records:
-                async for record in records:
-                    event = record.event
-                    if isinstance(event, TraceEvent) and event.kind == "resync":
-                        late = True
-                        break
-                    last = record.seq
-                    if isinstance(event, FilesChanged):
-                        self._files.update({one.path: one for one in event.files})
-                    elif isinstance(event, ApprovalAsked):
-                        self._be_patient(session, event)
-                    if words := doing(event):
-                        self._tell(words)
+        """Say what happens until the session is closed."""
+        async with aclosing(session.subscribe(last)) as records:
+            async for record in records:
+                event = record.event
+                if isinstance(event, FilesChanged):
+                    self._files.update({one.path: one for one in event.files})
+                elif isinstance(event, ApprovalAsked):
+                    self._be_patient(session, event)
+                if words := doing(event):
+                    self._tell(words)
 
     def _be_patient(self, session: Session, asked: ApprovalAsked) -> None:
         """A question that nobody answers in time leaves the turn parked."""
