@@ -12,13 +12,15 @@ import os
 import re
 import sys
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridle.errors import AgentError, ConfigError
 from bridle.promises.agent import AgentResponse, BaseAgent
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "bridle.agents"
 _RESERVED = ("", "loop", "claude-code", "offline", "scripted")
@@ -68,8 +70,10 @@ def names_file(name: str) -> bool:
 
 
 @cache
-def installed() -> dict[str, EntryPoint]:
+def installed() -> "dict[str, EntryPoint]":
     """The agents that installed packages offer, by name."""
+    from importlib.metadata import entry_points  # it costs a start 30 ms
+
     return {
         one.name: one
         for one in sorted(entry_points(group=GROUP), key=lambda one: one.name)
