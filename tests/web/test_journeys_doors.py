@@ -112,6 +112,7 @@ def test_replies_and_names_show_what_would_turn_or_hide_their_letters(serve, win
     expect(marks).to_have_text(["\\u202e", "\\u202c", "\\u200b", "\\u200b"])
     expect(me.page.locator("h1.title")).to_contain_text("\\u202e")
     assert "\u202e" not in me.page.locator("body").inner_text() + me.page.title()
+    assert "Loading" not in me.page.locator("body").inner_text()
 
 
 def test_the_first_prompt_has_history_and_files_too(serve, window):

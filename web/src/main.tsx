@@ -17,7 +17,9 @@ import "./style/over.css";
 import "./style/page.css";
 
 followTheme();
-render(<App />, document.getElementById("page")!);
+const page = document.getElementById("page")!;
+page.textContent = ""; // it said that the page is loading
+render(<App />, page);
 follow();
 followTitle();
 followQuestions();
