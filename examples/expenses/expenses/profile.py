@@ -78,4 +78,8 @@ PROFILE = Profile(
     responder=rules,
     titles=("what",),
     nouns=("expense",),
+    title="Expenses",
+    opening="What did you spend?",
+    about="Say it in your own words. Only you see your expenses.",
+    suggestions=("I spent 12.50 on lunch", "List my expenses", "Drop lunch"),
 )

@@ -3,7 +3,9 @@
 from bridle.chat import Ask, Rules, Said
 
 rules = Rules(
-    "expenses", otherwise="Tell me what you spent, ask for the list, or drop something from it."
+    "expenses",
+    otherwise="Tell me what you spent, ask for the list, or drop something from it.",
+    languages=("en",),
 )
 
 

@@ -6,6 +6,7 @@ own is another value of this class. Nothing here performs I/O.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from bridle.chat.guard import Facts, leaks
@@ -113,6 +114,11 @@ class Profile:
     reply never holds, beside the usual ones. `titles` are the fields of results whose text is the
     user's own, so that it is no jargon whatever it says. `nouns` are what its things are called, in
     the singular: a number after one of them, as in `task 7`, is an id that a reply does not say.
+
+    The page shows `title` (the name, if there is none), `logo` (the path of an SVG or PNG file; the
+    first letter of the title, if there is none), and in an empty conversation `opening`, a question
+    or a greeting, `about`, a sentence on what the assistant can do, and `suggestions`, messages
+    that one click sends.
     """
 
     name: str
@@ -129,3 +135,8 @@ class Profile:
     titles: tuple[str, ...] = ("title", "name")
     nouns: tuple[str, ...] = ()
     longest: int = 500
+    title: str = ""
+    logo: str | Path | None = None
+    opening: str = ""
+    about: str = ""
+    suggestions: tuple[str, ...] = ()

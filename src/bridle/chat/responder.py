@@ -29,8 +29,15 @@ Past = tuple[tuple[str, str], ...]
 class Responder:
     """Keeps the provider's promise with a function. It costs nothing: its price is known, zero."""
 
-    def __init__(self, name: str, answer: Callable[[Sequence[Message]], tuple[Part, ...]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        answer: Callable[[Sequence[Message]], tuple[Part, ...]],
+        *,
+        languages: Sequence[str] = (),
+    ) -> None:
         self.info = ProviderInfo("responder", name, price=Price(0, 0), local=True)
+        self.languages = tuple(languages)  # that it understands; empty: nobody said which
         self._answer = answer
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
@@ -86,16 +93,18 @@ class Rules:
     ```
 
     A rule is asked again after each of its calls. Once it asks for a call that was made already,
-    or one has failed, the turn is over, and the profile's `tell` has the word.
+    or one has failed, the turn is over, and the profile's `tell` has the word. `languages` are
+    those in which the patterns are written, such as `("en",)`: in another one the page says so.
     """
 
-    def __init__(self, name: str, otherwise: str) -> None:
+    def __init__(self, name: str, otherwise: str, *, languages: Sequence[str] = ()) -> None:
         self.name = name
         self.otherwise = otherwise
+        self.languages = tuple(languages)
         self._rules: list[tuple[re.Pattern[str], Rule]] = []
 
     def __call__(self) -> Responder:
-        return Responder(self.name, self.answer)
+        return Responder(self.name, self.answer, languages=self.languages)
 
     def when(self, pattern: str) -> Callable[[Rule], Rule]:
         """Put a rule in, for messages that are like this as a whole, in capitals or not."""

@@ -61,6 +61,7 @@ class AgentRunner:
         self._answers = Answers(self._waiting, self.profile)
         self._talking: Talking | None = None
         self.model: ProviderInfo | None = None  # known once it is ready
+        self.languages: tuple[str, ...] = ()  # that rules understand; empty: any, as a model does
         self._opening = asyncio.Lock()
 
     async def run(self, context: AgentContext, message: str) -> AgentResult:
@@ -123,6 +124,7 @@ class AgentRunner:
                 infos = await self._source.list()
                 provider = choose_provider(self._given, self.profile)
                 self.model = provider.info
+                self.languages = tuple(getattr(provider, "languages", ()))
                 self._talking = Talking(provider, self.profile, infos, self.limits)
         return self._talking
 

@@ -39,7 +39,10 @@ def chat_app(folder: str, name: str) -> int:
     place = Path(folder).expanduser()
     package = _package(name or place.resolve().name)
     _check(place)
-    files = _written(place, {"package": package, "project": package.replace("_", "-")})
+    title = package.replace("_", " ").capitalize()
+    files = _written(
+        place, {"package": package, "project": package.replace("_", "-"), "title": title}
+    )
     click.echo(f"Wrote {len(files)} files into {plain(folder)}:")
     for one in files:
         click.echo(f"  {one}")

@@ -66,13 +66,18 @@ def _files(folder: Path) -> dict[str, Path]:
 
 
 def _leaf(file: Path) -> Leaf:
-    plain = file.read_bytes()
-    packed = gzip.compress(plain, 9, mtime=0) if file.suffix in _PACKED else b""
     hashed = bool(_HASHED.search(file.name)) and file.parent.name == "assets"
+    return leaf_of(file.read_bytes(), file.name, for_ever=hashed)
+
+
+def leaf_of(plain: bytes, name: str, *, for_ever: bool = False) -> Leaf:
+    """A file of that name with this content. Raise `KeyError` for a kind that is not served."""
+    suffix = Path(name).suffix.lower()
+    packed = gzip.compress(plain, 9, mtime=0) if suffix in _PACKED else b""
     return Leaf(
-        media=_MEDIA[file.suffix],
+        media=_MEDIA[suffix],
         plain=plain,
         packed=packed if len(packed) < len(plain) else b"",
         tag='"' + hashlib.sha256(plain).hexdigest()[:24] + '"',
-        cache="public, max-age=31536000, immutable" if hashed else "no-cache",
+        cache="public, max-age=31536000, immutable" if for_ever else "no-cache",
     )

@@ -77,7 +77,7 @@ def test_a_whole_journey_fits_the_description(sqlite_url):
     async def work():
         async with chat(sqlite_url) as there:
             there = await Judged.of(there)
-            for name in ("health", "ready", "me", "openapi.json"):
+            for name in ("health", "ready", "about", "me", "openapi.json"):
                 assert (await there.get(f"/api/chat/{name}")).status == 200
             said = await there.say("add buy milk tomorrow at 5pm")
             place = said.body["conversation_id"]

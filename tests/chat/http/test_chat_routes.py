@@ -15,6 +15,7 @@ FREE = {  # exactly these need no token
     ("GET", "/chat"),
     ("GET", "/chat/favicon.svg"),
     ("GET", "/chat/assets/{name:path}"),
+    ("GET", "/api/chat/about"),
     ("GET", "/api/chat/health"),
     ("GET", "/api/chat/ready"),
 }

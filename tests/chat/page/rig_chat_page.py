@@ -29,7 +29,7 @@ class ChatServed:
         bare = {name: text for name, text in os.environ.items() if not name.startswith(odd)}
         line = ["bridle", "chat-server", "--demo", "--port", str(self.port)]
         self.process = begun(
-            [*line, "--messages-a-minute", "0", *self.flags],
+            [*line, *(self.flags or ("--messages-a-minute", "0"))],
             {**bare, **places, "NO_COLOR": "1", "LANG": "C.UTF-8"},
             big=True,
             stdout=subprocess.PIPE,

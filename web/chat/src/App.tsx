@@ -6,7 +6,7 @@ import { Chooser } from "./Chooser.tsx";
 import { Conversations, Removing } from "./Conversations.tsx";
 import { go, signOut } from "./living.ts";
 import { SignIn } from "./SignIn.tsx";
-import { drawer, gate, linked, me, tab, tasks, words } from "./state.ts";
+import { drawer, gate, linked, me, tab, tasks, title, words } from "./state.ts";
 import { Talk } from "./Talk.tsx";
 import { TaskList } from "./TaskList.tsx";
 
@@ -53,7 +53,9 @@ function Header({ beside }: { readonly beside: boolean }) {
         <List />
       </button>
       <img class="mark" src="/chat/favicon.svg" alt="" width="24" height="24" />
-      <h1>{w.title}</h1>
+      <h1>
+        <bdi>{title.value}</bdi>
+      </h1>
       {beside && <Tabs />}
       <span class="space" />
       <span class="not-phone">

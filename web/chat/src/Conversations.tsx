@@ -18,7 +18,7 @@ export function Conversations() {
       <ul class="list">
         {conversations.value.map((one) => (
           <li key={one.id} class={one.id === current.value ? "row here" : "row"}>
-            <button class="name" aria-current={one.id === current.value ? "page" : undefined} onClick={() => go(one.id)}>
+            <button class="name" dir="auto" aria-current={one.id === current.value ? "page" : undefined} onClick={() => go(one.id)}>
               <bdi>{oneLine(one.title, 80) || "…"}</bdi>
             </button>
             <button

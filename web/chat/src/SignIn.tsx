@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { Chooser } from "./Chooser.tsx";
 import { signIn } from "./living.ts";
-import { gate, words } from "./state.ts";
+import { gate, title, words } from "./state.ts";
 
 export function SignIn() {
   const w = words.value;
@@ -20,6 +20,9 @@ export function SignIn() {
     <main class="sign-in">
       <div class="card">
         <img src="/chat/favicon.svg" alt="" width="40" height="40" />
+        <p class="name-of">
+          <bdi>{title.value}</bdi>
+        </p>
         <h1>{w.signIn}</h1>
         <p role={why === "wrong" ? "alert" : "status"} class={why === "wrong" ? "bad" : ""}>
           {said}

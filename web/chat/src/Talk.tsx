@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { Send } from "../../src/shell/icons.tsx";
 import { neutral } from "../../src/text/neutral.ts";
 import { read, say } from "./living.ts";
-import { current, draft, earlier, type Line, lines, me, words } from "./state.ts";
+import { about, current, draft, earlier, type Line, lines, me, understood, words } from "./state.ts";
 
 const NEAR = 120; // pixels from the end, within which the end is followed
 
@@ -29,13 +29,20 @@ export function Talk() {
 
 function Hello() {
   const w = words.value;
+  const said = about.value;
+  const text = said?.about || (said?.tasks ? w.helloText : "");
   return (
     <div class="hello">
-      <h2>{w.hello}</h2>
-      <p class="faint">{w.helloText}</p>
+      <img src="/chat/favicon.svg" alt="" width="40" height="40" />
+      <h2 dir="auto">{said?.opening || (said?.tasks ? w.hello : w.helloAny)}</h2>
+      {text && (
+        <p class="faint" dir="auto">
+          {text}
+        </p>
+      )}
       <div class="tries">
-        {[w.try1, w.try2, w.try3].map((one) => (
-          <button key={one} class="button" lang="en" dir="ltr" onClick={() => say(one)}>
+        {said?.suggestions.map((one) => (
+          <button key={one} class="button" dir="auto" onClick={() => say(one)}>
             {one}
           </button>
         ))}
@@ -144,6 +151,11 @@ function Field() {
   };
   return (
     <form class="field-row" onSubmit={submit}>
+      {understood.value && (
+        <p class="only-some" role="note">
+          {w.understands} {understood.value}.
+        </p>
+      )}
       <div class="composer">
         <label class="sr" for="say">
           {w.write}
@@ -153,7 +165,7 @@ function Field() {
           ref={box}
           rows={1}
           dir={draft.value ? "auto" : undefined}
-          placeholder={w.placeholder}
+          placeholder={about.value?.tasks ? w.placeholder : w.placeholderAny}
           value={draft.value}
           aria-describedby="say-hint"
           onInput={(event) => (draft.value = event.currentTarget.value)}

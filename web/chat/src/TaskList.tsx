@@ -36,7 +36,7 @@ function Item({ task }: { readonly task: Task }) {
   const rank = task.priority === "High" ? w.high : task.priority === "Low" ? w.low : "";
   return (
     <li class={`task${task.completed ? " is-done" : ""}${fresh.value.has(task.id) ? " is-fresh" : ""}`}>
-      <span class="box" aria-hidden="true">
+      <span class="mark-of" aria-hidden="true">
         {task.completed && <Check />}
       </span>
       <div>

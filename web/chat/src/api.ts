@@ -10,6 +10,16 @@ export interface Me {
   readonly longest_message: number;
 }
 
+/** What the assistant calls itself. `languages` are those that it understands; empty: any. */
+export interface About {
+  readonly title: string;
+  readonly opening: string;
+  readonly about: string;
+  readonly suggestions: readonly string[];
+  readonly tasks: boolean;
+  readonly languages: readonly string[];
+}
+
 export interface Conversation {
   readonly id: string;
   readonly title: string;
@@ -62,8 +72,8 @@ interface Ask {
 async function ask(token: string, path: string, how: Ask = {}): Promise<Response> {
   const headers: Record<string, string> = {
     Accept: how.accept ?? "application/json",
-    Authorization: `Bearer ${token}`,
   };
+  if (token) headers["Authorization"] = `Bearer ${token}`;
   const init: RequestInit = { method: how.method ?? "GET", headers, credentials: "omit", cache: "no-store" };
   if (how.body !== undefined) {
     headers["Content-Type"] = "application/json";
@@ -86,6 +96,7 @@ async function json<T>(answer: Promise<Response>): Promise<T> {
 }
 
 export const api = {
+  about: () => json<About>(ask("", "/api/chat/about")),
   me: (token: string) => json<Me>(ask(token, "/api/chat/me")),
   conversations: (who: Who, cursor = "") =>
     json<{ conversations: readonly Conversation[]; next: string }>(

@@ -23,7 +23,7 @@ export function begin(): void {
   effect(() => {
     document.documentElement.lang = s.language.value;
     document.documentElement.dir = RTL.has(s.language.value) ? "rtl" : "ltr";
-    document.title = s.me.value ? `${s.words.value.title} · ${s.me.value.user_id}` : s.words.value.title;
+    document.title = s.me.value ? `${s.title.value} · ${s.me.value.user_id}` : s.title.value;
   });
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") s.drawer.value = false;
@@ -34,6 +34,7 @@ export function begin(): void {
 
 /** An address may bring a token, which is taken out of it at once; or name a conversation. */
 async function arrive(): Promise<void> {
+  s.about.value ??= await api.about().catch(() => null);
   const brought = /[#&]token=([^&\s]+)/.exec(location.hash)?.[1];
   if (brought) {
     history.replaceState(null, "", location.pathname);
@@ -64,6 +65,7 @@ export async function signIn(token: string): Promise<boolean> {
     if (known) sessionStorage.removeItem(TOKEN);
     return false;
   }
+  s.about.value ??= await api.about().catch(() => null);
   s.gate.value = "in";
   void follow();
   await Promise.all([list(), open(named())]);

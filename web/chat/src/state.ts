@@ -2,7 +2,7 @@
 
 import { computed, signal } from "@preact/signals";
 import { kept } from "../../src/shell/keeping.ts";
-import type { Conversation, Me, Tasks, Who } from "./api.ts";
+import type { About, Conversation, Me, Tasks, Who } from "./api.ts";
 import { chosen, type Language, LANGUAGES, WORDS } from "./words.ts";
 
 export type Gate = "checking" | "none" | "wrong" | "expired" | "left" | "in";
@@ -42,3 +42,14 @@ export const language = signal<Language>(
   remembered in LANGUAGES ? (remembered as Language) : chosen(navigator.languages),
 );
 export const words = computed(() => WORDS[language.value]);
+
+export const about = signal<About | null>(null);
+/** What the assistant is called: the tasks in the reader's language, any other by its own name. */
+export const title = computed(() => (about.value?.tasks ? words.value.tasks : (about.value?.title ?? words.value.chat)));
+/** The languages that the assistant understands, named in the reader's, if that one is not among them. */
+export const understood = computed(() => {
+  const known = about.value?.languages ?? [];
+  if (known.length === 0 || known.includes(language.value)) return "";
+  const names = new Intl.DisplayNames([language.value], { type: "language" });
+  return known.map((one) => names.of(one) ?? one).join(", ");
+});

@@ -18,7 +18,14 @@ test("days that are near have names, and what is past is late", () => {
 
 test("a moment has its time, and is late once it is over", () => {
   const moment = new Date(2026, 10, 16, 8, 5).toISOString();
-  assert.deepEqual(said(moment), { text: "Today 08:05 AM", late: true });
+  assert.deepEqual(said(moment), { text: "Today 08:05", late: true });
+});
+
+test("the time is written as in the assistant's replies, in every language", () => {
+  const moment = new Date(2026, 10, 16, 16, 31).toISOString();
+  for (const language of ["en", "es", "ar"] as const) {
+    assert.match(dueText(moment, WORDS[language], language, NOW).text, / 16:31$/);
+  }
 });
 
 test("what is no date is shown as it is", () => {

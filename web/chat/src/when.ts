@@ -18,8 +18,9 @@ export function dueText(due: string, words: Words, language: string, now: Date):
   const near = ({ "-1": words.yesterday, "0": words.today, "1": words.tomorrow } as Record<string, string>)[distance];
   const sameYear = moment.getFullYear() === now.getFullYear();
   const how: Intl.DateTimeFormatOptions = { weekday: "short", day: "numeric", month: "short" };
-  const day = near ?? moment.toLocaleDateString(language, sameYear ? how : { ...how, year: "numeric" });
-  const time = whole ? "" : ` ${moment.toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit" })}`;
+  const digits = `${language}-u-nu-latn`; // as the assistant writes them, and the same clock
+  const day = near ?? moment.toLocaleDateString(digits, sameYear ? how : { ...how, year: "numeric" });
+  const time = whole ? "" : ` ${moment.toLocaleTimeString(digits, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" })}`;
   return { text: day + time, late: whole ? distance < 0 : moment.getTime() < now.getTime() };
 }
 

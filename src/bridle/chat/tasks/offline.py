@@ -19,7 +19,7 @@ class TaskResponder(Responder):
     """Keeps the provider's promise with the rules of the tasks."""
 
     def __init__(self) -> None:
-        super().__init__("tasks", _answer)
+        super().__init__("tasks", _answer, languages=("en",))
 
 
 def _answer(messages: Sequence[Message]) -> tuple[Part, ...]:

@@ -10,6 +10,7 @@ from bridle.chat.tasks.sentences import task_replies
 from bridle.chat.tasks.telling import otherwise, tell, vet
 
 _PROMPT = Path(__file__).with_name("prompt.md")
+_LOGO = Path(__file__).with_name("logo.svg")
 _EVERY = {"limit": 500}
 
 
@@ -69,4 +70,7 @@ def task_profile() -> Profile:
         acts=acts,
         responder=TaskResponder,
         nouns=("task", "todo"),
+        title="Tasks",
+        logo=_LOGO,
+        suggestions=("Show my tasks", "Add buy bread tomorrow", "What is due today?"),
     )

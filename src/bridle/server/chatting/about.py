@@ -9,11 +9,12 @@ from bridle.chat.data import Conversation, OwnedSession
 from bridle.server.chatting.described import CHAT
 from bridle.server.chatting.faults import refused
 from bridle.server.chatting.routes import Asking, Here
-from bridle.server.chatting.views import Condition, Me
+from bridle.server.chatting.views import About, Condition, Me
 from bridle.server.openapi import description
 from bridle.server.routes.declared import declared, handlers, needs
 
 _PREFIX = "/chat"
+_LOGO = "/favicon.svg"
 
 
 @get("/api/chat/health", opt=needs(None))
@@ -43,6 +44,20 @@ async def me(request: Asking, room: Here) -> Me:
     return Me(request.user.name, profile.name, room.has_tasks, longest)
 
 
+@get("/api/chat/about", opt=needs(None))
+async def about(room: Here) -> About:
+    """What the assistant calls itself, and how a conversation can begin."""
+    profile = room.app.runner.profile
+    return About(
+        room.title,
+        profile.opening,
+        profile.about,
+        profile.suggestions,
+        room.has_tasks,
+        room.app.runner.languages,
+    )
+
+
 @lru_cache(4)
 def described(app: Litestar) -> bytes:
     """The description of an application's routes, made once."""
@@ -63,7 +78,8 @@ async def openapi(request: Asking) -> Response[bytes]:
 )
 async def page(request: Asking, room: Here) -> Response[bytes | None]:
     """The page, and its files."""
-    leaf = room.page.leaf(request.scope["path"].removeprefix(_PREFIX) or "/")
+    path = request.scope["path"].removeprefix(_PREFIX) or "/"
+    leaf = room.logo if path == _LOGO else room.page.leaf(path)
     if leaf is None:
         raise refused("not_found", "There is no such file.", "Open /chat for the page.")
     headers = {"etag": leaf.tag, "cache-control": leaf.cache, "vary": "accept-encoding"}
@@ -81,5 +97,5 @@ async def entrance() -> Response[bytes]:
     return Response(b"", status_code=307, headers={"location": _PREFIX}, media_type="text/html")
 
 
-ROUTES = (health, ready, me, openapi, page)
+ROUTES = (health, ready, me, about, openapi, page)
 ALONE = (entrance,)

@@ -10,7 +10,7 @@ from bridle.server.problems import Problem
 
 _SENT = (
     *("ChatAnswer", "ToolUse", "MessageView", "ConversationView", "Conversations"),
-    *("ConversationPage", "TaskView", "Tasks", "Me", "Condition", "Piece"),
+    *("ConversationPage", "TaskView", "Tasks", "Me", "About", "Condition", "Piece"),
 )
 _SCHEMES: Schema = {
     "token": {

@@ -99,6 +99,21 @@ class Me(Struct, frozen=True):
     longest_message: int
 
 
+class About(Struct, frozen=True):
+    """What the page says of the assistant, to anybody.
+
+    `tasks`: there is a list of tasks beside the chat. `languages` are those that the assistant
+    understands; empty: any.
+    """
+
+    title: str
+    opening: str
+    about: str
+    suggestions: tuple[str, ...]
+    tasks: bool
+    languages: tuple[str, ...]
+
+
 class Condition(Struct, frozen=True):
     """How the server is."""
 
