@@ -5,14 +5,21 @@ import asyncio
 import pytest
 
 from bridle.engine.budget import Limits
-from bridle.errors import EmptyPrompt, SessionBusy, SessionClosed, SessionError
-from bridle.events import MessageAdded, PromptReceived, ToolOutputDelta, TurnEnded
-from bridle.messages import File, Image, Text, ToolCall
+from bridle.errors import EmptyPrompt, KeyRefused, SessionBusy, SessionClosed, SessionError
+from bridle.events import (
+    MessageAdded,
+    PromptReceived,
+    ResponseCompleted,
+    TextDelta,
+    ToolOutputDelta,
+    TurnEnded,
+)
+from bridle.messages import File, Image, Message, Text, ToolCall
 from bridle.promises.tool import ToolContext
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool
-from rig import call, conversation, endings, events, make_engine, run, until
+from rig import Speaking, call, conversation, endings, events, make_engine, run, until
 
 
 class Held:
@@ -166,26 +173,44 @@ def test_steering_finds_the_running_turn_also_when_another_is_queued():
     assert sent == ["go", "", "", "rather this"]
 
 
-def test_steering_that_comes_too_late_starts_a_turn_of_its_own():
-    """Never lost, never twice; the number is a new one."""
+@pytest.mark.parametrize("failed", [False, True])
+def test_steering_in_the_last_step_goes_before_what_was_queued(failed):
+    """Into the turn, which has one more step; into one of its own if that turn has failed."""
 
     async def story():
-        model = Scripted([{"text": "one two", "pause": 0.05}, "late", "last"])
-        async with make_engine(model) as engine:
-            session = await engine.session()
-            await session.send("go")
-            await until(session, lambda event: type(event).__name__ == "TextDelta")
-            await session.send("and this", when="next_step")
-            ended = await until(
-                session, lambda event: isinstance(event, TurnEnded) and event.turn == 2
-            )
-            third = await session.send("more", when="queue")
-            result = await session.wait(third)
-            said = conversation(engine, session.id)
-            return ended.event.reason, third, result.text, said, session.history.waiting
+        said = asyncio.Event()
 
-    reason, third, text, said, waiting = run(story())
-    assert (reason, third, text, waiting) == ("done", 3, "last", {})
+        async def last():
+            yield TextDelta("one two")
+            await said.wait()
+            if failed:
+                raise KeyRefused("no")
+            yield ResponseCompleted("complete", Message("assistant", (Text("one two"),)))
+
+        async def late():
+            yield ResponseCompleted("complete", Message("assistant", (Text("late"),)))
+
+        async def more():
+            yield ResponseCompleted("complete", Message("assistant", (Text("last"),)))
+
+        async with make_engine(Speaking(last, late, more)) as engine:
+            session = await engine.session()
+            first = await session.send("go")
+            await until(session, lambda event: isinstance(event, TextDelta))
+            second = await session.send("more", when="queue")
+            assert await session.send("and this", when="next_step") == first
+            said.set()
+            texts = [(await session.wait(turn)).text for turn in (first, second)]
+            ends = [(one.turn, one.reason) for one in events(engine, session.id, TurnEnded)]
+            return texts, ends, conversation(engine, session.id), session.history.waiting
+
+    texts, ends, said, waiting = run(story())
+    assert waiting == {}
+    if failed:
+        assert (texts, ends) == (["", "last"], [(1, "failed"), (3, "done"), (2, "done")])
+        said.insert(1, ("assistant", "one two"))
+    else:
+        assert (texts, ends) == (["late", "last"], [(1, "done"), (2, "done")])
     assert said == [
         ("user", "go"),
         ("assistant", "one two"),

@@ -62,7 +62,7 @@ class Watch:
         self._session = session
         self._show = show
         self._last = after
-        self._ended = 0  # the newest turn whose end, or parking, has been shown
+        self._ended: set[int] = set()  # turns whose end, or parking, has been shown
         self._news: asyncio.Future[None] | None = None
         self.on_end: Callable[[], None] | None = None  # a turn is over, whoever began it
         self.hint = ""
@@ -95,7 +95,7 @@ class Watch:
     async def go_on(self) -> TurnResult:
         """Carry on what was left behind, show what happens, and come back with the result."""
         self.hint = self.stopped = ""
-        self._ended = 0  # a parked turn has been seen to stop, and is not over
+        self._ended.clear()  # a parked turn has been seen to stop, and is not over
         return await self.see(await self._session.go_on())
 
     async def see(self, turn: int) -> TurnResult:
@@ -121,7 +121,7 @@ class Watch:
 
     async def _shown(self, turn: int) -> None:
         """Until the turn's end has been shown, or nothing more is."""
-        while self._ended < turn and not self._showing.done():
+        while turn not in self._ended and not self._showing.done():
             self._news = asyncio.get_running_loop().create_future()
             await self._either(self._news)
 
@@ -146,7 +146,7 @@ class Watch:
             self.stopped = event.stop_reason
         elif isinstance(event, TurnEnded | TurnParked):
             self.hint = event.hint if isinstance(event, TurnEnded) else ""
-            self._ended = event.turn
+            self._ended.add(event.turn)
             if self.on_end is not None:
                 self.on_end()
         elif isinstance(event, GrantRevoked) and self.on_end is not None:

@@ -111,6 +111,9 @@ async def _steps(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending:
             cuts, turn.said = 0, ""
         if (ending := _over(turn, reply, calls)) is None:
             continue
+        if ending.reason == "done" and turn.is_steered():
+            turn.said = ""
+            continue  # somebody has sent a prompt into what would have been the last step
         if wanted is None or reply.stop_reason != "complete":
             return ending
         try:

@@ -50,5 +50,6 @@ class Turn(Struct):
     left: tuple[ToolCall, ...] = ()  # calls with which a turn goes on that was parked
     around: "Around | None" = None  # hooks and the like, where there are any
     sources: tuple[ToolSource, ...] = ()  # whose tools come and go
+    is_steered: Callable[[], bool] = bool  # was a prompt sent into it that it has not read?
     is_short: bool = False  # has it been said that replies are cut to what the limits leave?
     said: str = ""  # text of a reply that was cut off; the next reply goes on with it

@@ -146,8 +146,13 @@ class Turns:
                 self.results.expect(prompt.turn)
 
     def follow(self) -> int:
-        """Start the turn of the oldest prompt that waits; one that came too late to steer, too."""
-        turn = next(iter(self._history.waiting.values())).turn
+        """Start the turn of the oldest prompt that waits.
+
+        One that was sent into a turn, and came too late for it, goes before those that were queued:
+        it is about what was just done.
+        """
+        waiting = list(self._history.waiting.values())
+        turn = next((one for one in waiting if one.when == "next_step"), waiting[0]).turn
         if not self.results.lacks(turn):
             turn = self.new()
         self.begin(turn)
@@ -246,11 +251,17 @@ class Turns:
                 self._emit(MessageAdded(taken[-1], seq, turn))
         return tuple(taken)
 
+    def _is_steered(self, turn: int) -> bool:
+        """Was a prompt sent into this turn that it has not read yet?"""
+        waiting = self._history.waiting.values()
+        return any(one.turn == turn and one.when == "next_step" for one in waiting)
+
     def _start(self, turn: int, prompts: tuple[Message, ...] = ()) -> None:
         last, history = self._way, self._history
         way = self._way = UnderWay(turn, self._id, self.parts, history, self.belongings)
         self.busy, self.number = True, turn
         way.prompts, way.steer = prompts, partial(self._take_prompts, turn, steering=True)
+        way.is_steered = partial(self._is_steered, turn)
         way.goes_on = history.steps > 0
         self._window.parts = self.parts
         if self.one_budget and last is not None:

@@ -48,6 +48,7 @@ class UnderWay:
         "goes_on",
         "history",
         "inputs",
+        "is_steered",
         "number",
         "parking",
         "parts",
@@ -79,6 +80,7 @@ class UnderWay:
         self.goes_on = False  # was it parked before?
         self.prompts: tuple[Message, ...] = ()  # with which it began
         self.steer: Callable[[], tuple[Message, ...]] = tuple  # takes those that came meanwhile
+        self.is_steered: Callable[[], bool] = bool  # are there some that it has not taken?
         self.inputs: Turn | None = None
         self.voice: Voice | None = None
         limits = parts.limits
@@ -128,6 +130,7 @@ class UnderWay:
                 left=left,
                 around=self._around,
                 sources=parts.sources,
+                is_steered=self.is_steered,
             )
             if self.stopped:
                 raise asyncio.CancelledError

@@ -254,7 +254,8 @@ class ChatScreen(Commanding, Screen[None]):
         if busy and not state.busy:
             after(_LATER, self, self.draw_soon)  # its end was told before it was over
         self.composer.is_busy = busy
-        queued = tuple(one.content for one in state.waiting.values())
+        waiting = sorted(state.waiting.values(), key=lambda one: one.when != "next_step")
+        queued = tuple(one.content for one in waiting)
         self.working.tell(self._word(busy, carrying), queued, tuple(carrying.held))
         self.questions.tell_title(self._word(busy, carrying), house.session.title)
         if self.side.display:

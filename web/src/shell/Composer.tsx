@@ -65,12 +65,18 @@ function Hint({ running, sending }: { running: boolean; sending: string }) {
   return <span class="hint">{words}</span>;
 }
 
+/** What is sent into the turn comes before what was queued. */
+function ordered(queued: readonly Queued[]): readonly Queued[] {
+  const next = queued.filter((one) => one.when === "next_step");
+  return [...next, ...queued.filter((one) => one.when !== "next_step")];
+}
+
 type WaitingProps = { sessionId: string; queued: readonly Queued[]; running: boolean };
 
 function Waiting({ sessionId, queued, running }: WaitingProps) {
   return (
     <div class="queued" role="group" aria-label={count(queued.length, "prompt waits", "prompts wait")}>
-      {queued.map((one) => (
+      {ordered(queued).map((one) => (
         <p key={one.seq}>
           <span class="queued-tag">{one.when === "next_step" ? "into the turn" : running ? "queued" : "sent"}</span>
           <span class="queued-text">{oneLine(one.prompt, 400)}</span>
