@@ -19,7 +19,8 @@ AgentError                     kind, message, cause · retryable, retry_after ·
 ├── TimedOut                   the deadline passed                           (timeout)
 ├── BudgetReached              a limit that the person set                   (agent)
 ├── ConfigError                the settings cannot work                      (invalid)
-│   ├── MissingKey
+│   ├── MissingKey             no API key for the provider that was named
+│   ├── MissingModel           no model was named, and none was found
 │   └── MissingExtra           an optional dependency is not installed
 ├── StoreFailed                the log could not be written or read          (agent)
 └── SessionError               the caller asked for the impossible           (invalid)
@@ -224,6 +225,10 @@ class ConfigError(_Named):
 
 class MissingKey(ConfigError):
     """No API key was found for the provider."""
+
+
+class MissingModel(ConfigError):
+    """No model was named, and none was found: no API key is set, and no local server answers."""
 
 
 class MissingExtra(ConfigError):

@@ -18,7 +18,7 @@ def bridle(tmp_path):
 
 
 def test_its_output_is_messages_alone_and_it_ends_with_its_input(bridle):
-    """No model is there, which is said elsewhere; a broken line is answered."""
+    """There is no model, which a prompt is told; a broken line is answered."""
     where = {"cwd": str(bridle.workspace), "mcpServers": []}
     begin = {"jsonrpc": "2.0", "id": 2, "method": "session/new", "params": where}
     sent = b"".join(json.dumps(one).encode() + b"\n" for one in (HELLO, begin)) + b"{oh no\n"
@@ -36,13 +36,23 @@ def test_its_output_is_messages_alone_and_it_ends_with_its_input(bridle):
     while len(seen) < 3:
         message = json.loads(process.stdout.readline())
         seen.setdefault(message.get("id"), message)
+    words = {
+        "sessionId": seen[2]["result"]["sessionId"],
+        "prompt": [{"type": "text", "text": "hi"}],
+    }
+    prompt = {"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": words}
+    process.stdin.write(json.dumps(prompt).encode() + b"\n")
+    process.stdin.flush()
+    told = ""
+    while '"id":3' not in told.replace(" ", ""):
+        told += process.stdout.readline().decode()
+    assert "no model was found: no key was found" in told and "offline responder" not in told
     rest, said = process.communicate(timeout=240)
     assert process.returncode == 0
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
     assert seen[1]["result"]["protocolVersion"] == 1
     assert seen[2]["result"]["sessionId"]
     assert seen[None]["error"]["code"] == -32700
-    assert b"no model was found" in said
     assert b"Traceback" not in said
 
 

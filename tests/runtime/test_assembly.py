@@ -8,7 +8,7 @@ import pytest
 import bridle
 from bridle.config import Settings
 from bridle.engine.budget import Limits
-from bridle.errors import ConfigError, MissingExtra, MissingKey, RateLimited
+from bridle.errors import ConfigError, MissingExtra, MissingKey, MissingModel, RateLimited
 from bridle.events import SessionStarted, TraceEvent
 from bridle.policy import Rule
 from bridle.providers.offline import Offline
@@ -158,7 +158,7 @@ def test_then_the_keys_in_the_environment():
     assert find_provider(Settings(api_key="k"), {}, nothing).name.startswith("anthropic/")
 
 
-def test_then_a_local_server_that_answers_then_offline():
+def test_then_a_local_server_that_answers_and_offline_only_if_it_is_named():
     def probe():
         return [("llamacpp", "http://127.0.0.1:8080/v1", "smol"), ("ollama", "u", "m")]
 
@@ -166,15 +166,16 @@ def test_then_a_local_server_that_answers_then_offline():
     assert (found.name, found.base_url) == ("llamacpp/smol", "http://127.0.0.1:8080/v1")
     assert found.provider().info.local
     last = find_provider(Settings(), {}, nothing)
-    assert last.name == "offline"
-    assert isinstance(last.provider(), Offline)
+    assert last.name == ""
+    with pytest.raises(MissingModel, match="no key was found, and no local server answers"):
+        last.provider()
+    assert isinstance(find_provider(Settings(model="offline"), {}, nothing).provider(), Offline)
     assert [(one.place, one.used) for one in last.considered] == [
         ("flag or configuration", False),
         ("key for anthropic", False),
         ("key for openai", False),
         ("key for openrouter", False),
         ("local servers", False),
-        ("offline", True),
     ]
 
 
@@ -183,7 +184,9 @@ def test_a_key_that_says_nothing_of_a_model_is_named_as_such():
     environ = {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": "http://me:secret@llm.example/v1"}
     environ["OPENROUTER_API_KEY"] = "k"
     found = find_provider(Settings(), environ, nothing)
-    assert found.name == "offline"
+    with pytest.raises(MissingModel) as refused:
+        found.provider()
+    assert "Name a model: openai-chat/MODEL.; OPENROUTER_API_KEY is set" in refused.value.hint
     assert found.why.startswith("no model is named, and no local server answers")
     assert [(one.found, one.lacks) for one in found.considered if one.lacks] == [
         (

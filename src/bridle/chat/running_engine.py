@@ -135,7 +135,7 @@ def choose_provider(
         environ = os.environ if environ is None else environ
         settings = load_settings({}, environ).settings
         choice = find_provider(settings, environ, probe=list)
-        if choice.name != "offline":
+        if choice.name:
             return choice.provider()
     if profile.responder is None:
         raise ConfigError(

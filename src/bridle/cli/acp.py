@@ -117,7 +117,8 @@ class EditorsHost:
         setup = self._at(place.workspace, place.also, agent=place.agent)
         self.models()  # here, in a thread: to find them may take a look at the network
         servers = _settings(place.servers)
-        return setup.engine(setup.provider(), None, FACE, on_ask="wait", servers=servers)
+        provider = setup.provider_or_refusal()
+        return setup.engine(provider, None, FACE, on_ask="wait", servers=servers)
 
     def carrier(self, session_id: str) -> str:
         """The agent that carried a session; empty where it is the usual one."""

@@ -39,7 +39,8 @@ class Menu:
     def _known(self) -> Iterator[Named]:
         usual = find_provider(self._settings).name
         usual = _OFFLINE if usual == "offline" else usual
-        yield Named(usual, default=True)
+        if usual:
+            yield Named(usual, default=True)
         for name, _, model in local_servers():
             if (label := f"{name}/{model}") != usual and self._may(name):
                 yield Named(label, label="on this machine")

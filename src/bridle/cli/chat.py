@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def command(**flags: Any) -> int:
     """Talk on a full screen. Esc stops a turn, Ctrl-C twice leaves, F1 shows the keys.
 
-    Exit codes: 0 left, 1 failed, 2 usage, 130 ended by a signal or a closed terminal.
+    Exit codes: 0 left, 1 failed, 2 usage, 5 no model, 130 ended by a signal or a closed
+    terminal.
     """
     if not is_screen():
         raise click.UsageError(

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from bridle.cli.chat_server_secret import check_installed, database_url, secret_of
+from bridle.cli.chat_server_secret import check_installed, check_model, database_url, secret_of
 from bridle.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ async def beside(
         return
     check_installed()
     _check_reach(flags)
+    check_model(flags.get("model"))
     from bridle.server.chat import Beside
     from bridle.server.chatting.opening import ChatSetup, server_of
 

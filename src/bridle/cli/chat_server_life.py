@@ -16,6 +16,7 @@ from bridle import __version__
 from bridle.cli.chat_server import A_MINUTE
 from bridle.cli.chat_server_secret import (
     check_installed,
+    check_model,
     database_url,
     log_file,
     named_database,
@@ -46,7 +47,10 @@ def serve(flags: dict[str, Any]) -> int:
         raise click.UsageError("a chat of your own has limits of its own: ChatApp(…, limits=…)")
     _check_reach(flags)
     with _database(flags) as url:
-        return run(_serve(flags, setup_of(flags, url)))
+        setup = setup_of(flags, url)
+        if not (flags["demo"] or flags["app"]):
+            check_model(flags["model"])
+        return run(_serve(flags, setup))
 
 
 def _database(flags: dict[str, Any]) -> AbstractContextManager[str]:

@@ -26,6 +26,15 @@ def check_installed() -> None:
         )
 
 
+def check_model(model: str | None) -> None:
+    """Raise `MissingModel` if none is named and none is found: its users would talk to rules."""
+    if not model:
+        from bridle.config import load_settings
+        from bridle.runtime.choosing import find_provider
+
+        find_provider(load_settings({}, os.environ).settings, probe=list).provider()
+
+
 def named_database(flags: dict[str, Any]) -> bool:
     """Did anybody say which database? An application of somebody's own has one already."""
     return bool(flags["database"] or os.environ.get(DATABASE))

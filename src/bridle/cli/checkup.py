@@ -19,7 +19,7 @@ from bridle.cli import installation
 from bridle.cli.render import one_line
 from bridle.cli.style import Paint
 from bridle.config import KEY_VARIABLES, Loaded, Settings, config_file, load_settings, state_folder
-from bridle.errors import AgentError, ConfigError
+from bridle.errors import AgentError, ConfigError, MissingModel
 from bridle.promises.provider import ProviderInfo
 from bridle.runtime import Choice, find_provider
 from bridle.tools.grep import find_ripgrep
@@ -214,6 +214,8 @@ def _model(settings: Settings) -> Iterator[Finding]:
 def _usable(choice: Choice) -> Finding:
     try:
         choice.provider()
+    except MissingModel as error:
+        return Finding("model", error.message, None, error.hint)
     except AgentError as error:
         return Finding("model", f"{choice.name}: {error.message}", False, error.hint)
     good = None if choice.name == "offline" else True

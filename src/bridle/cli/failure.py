@@ -12,7 +12,14 @@ from typing import TextIO
 
 import click
 
-from bridle.errors import AgentError, BudgetReached, ConfigError, SessionError
+from bridle.errors import (
+    AgentError,
+    BudgetReached,
+    ConfigError,
+    MissingKey,
+    MissingModel,
+    SessionError,
+)
 
 _LONGEST = 1000  # characters; some servers answer with whole pages
 _NEXT = {
@@ -20,7 +27,7 @@ _NEXT = {
     EACCES: "Check the rights of the file and of its folder.",
     EROFS: "Name a place that can be written.",
 }
-DONE, FAILED, USAGE, PERMISSION, BUDGET, INTERRUPTED = 0, 1, 2, 3, 4, 130
+DONE, FAILED, USAGE, PERMISSION, BUDGET, NO_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 CUT = 6  # the answer was cut off at its token limit
 
 
@@ -104,6 +111,8 @@ def explain(error: BaseException) -> tuple[str, str, int]:
 
 def code_of(error: AgentError) -> int:
     """What the caller got wrong is a usage error; the rest is a failure."""
+    if isinstance(error, MissingKey | MissingModel):
+        return NO_MODEL
     if isinstance(error, ConfigError | SessionError):
         return USAGE
     return BUDGET if isinstance(error, BudgetReached) else FAILED

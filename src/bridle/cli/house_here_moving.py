@@ -23,6 +23,7 @@ from bridle.errors import SessionBusy
 from bridle.promises.provider import Provider
 from bridle.promises.session import Conversation
 from bridle.promises.store import SessionSummary
+from bridle.stores.carrier import carried
 from bridle.stores.copying import head_of
 
 
@@ -34,7 +35,6 @@ class Moving:
     """
 
     session: Conversation
-    engine: Engine
 
     def __init__(
         self,
@@ -53,6 +53,7 @@ class Moving:
         self._told = told
         self._said: list[str] = []  # where the session works, where that is somewhere else
         self._asked_for = setup.chosen_mode  # by a flag, for every session here; None: its own
+        self._engine: Engine | None = None
         self._left: set[Engine] = set()  # of another model or folder, in which a turn still runs
         self._attached: Attached | None = None
         self._desk: Desk | None = None
@@ -67,13 +68,12 @@ class Moving:
     async def enter(self) -> None:
         """Be in the session that was asked for, or in a new one (written at its first prompt)."""
         with plainly(), overheard(self._told):
-            earlier, provider = self.setup.earlier, self.setup.provider()
+            earlier = self.setup.earlier
             held = None if earlier is None else await attached(self.desk, earlier.id)
             if held is None:
-                await self._settle(self.setup, provider)
+                await self._settle(self.setup, self.setup.provider())
                 self._said += filter(None, [self.setup.apart])
             else:
-                self.engine = self._made(self.setup, provider)
                 self._attach(held)
 
     async def leave(self) -> None:
@@ -89,8 +89,15 @@ class Moving:
     @property
     def engines(self) -> tuple[Engine, ...]:
         """The one for this session, and those in which a turn was left running."""
-        mine = (self.engine,) if hasattr(self, "engine") else ()  # where we were never let in
+        mine = (self._engine,) if self._engine is not None else ()
         return (*mine, *self._left)
+
+    @property
+    def engine(self) -> Engine:
+        """The one for this session, made when it is needed: to attach to a session it is not."""
+        if self._engine is None:
+            self._engine = self._made(self.setup, self.setup.provider())
+        return self._engine
 
     def opened(self, session_id: str) -> Session | None:
         """That session, if it is open in an engine of ours."""
@@ -115,7 +122,7 @@ class Moving:
             elif (held := await attached(self.desk, found.id)) is not None:
                 await self._move(held.session, seen)
                 self._attached = held
-            elif self._is_elsewhere(found):
+            elif self._is_elsewhere(found) or self._has_another_model(found):
                 await self._change({"workspace": None, "resume": found.id})
             else:
                 session = await self.engine.session(found.id)
@@ -157,6 +164,16 @@ class Moving:
             return False
         return os.path.realpath(there) != os.path.realpath(self._where)
 
+    def _has_another_model(self, found: SessionSummary) -> bool:
+        """Does that session have another model than this one, and did no flag name a model?"""
+        if self.setup.is_model_named or self.setup.agent != "loop":
+            return False
+        last = carried(self.setup.folder.path(found.id))
+        here = self.setup.settings.effort
+        if last.agent or not last.model:
+            return False
+        return last.model != self.engine.provider.info.label or last.effort not in ("", here)
+
     async def _change(self, chosen: dict[str, Any], *, keep: bool = False) -> None:
         """Another engine, and its session. What cannot be had is found out before anything ends."""
         mode, name, before = self.session.mode, self.session.id, self.setup
@@ -166,11 +183,12 @@ class Moving:
         if keep:
             setup.chosen_mode = mode
         await self._detach()
-        await self._let_go(self.engine)
+        if self._engine is not None:
+            await self._let_go(self._engine)
         try:
             await self._settle(setup, provider)
         except BaseException:  # back to where we were
-            self.setup, self.engine = before, self._made(before, before.provider())
+            self.setup, self._engine = before, None
             session = await self.engine.session(name or None)
             tell_mode(session)
             self.session = session
@@ -186,12 +204,12 @@ class Moving:
 
     async def _settle(self, setup: Setup, provider: Provider) -> None:
         self.setup = setup
-        self.engine = self._made(setup, provider)
+        self._engine = engine = self._made(setup, provider)
         try:
             self.seen = setup.seen
-            self.session = await setup.session(self.engine)
+            self.session = await setup.session(engine)
         except BaseException:
-            await self.engine.close()
+            await engine.close()
             raise
 
     def _made(self, setup: Setup, provider: Provider) -> Engine:

@@ -23,8 +23,11 @@ def opening(flags: dict[str, Any], face: str = FACE) -> "Opening":
 
     def opened(wanted: "Wanted", session_id: str) -> "Engine":
         try:
-            setup = Setup({**flags, **_chosen(wanted, session_id)})
-            return setup.engine(setup.provider(), None, face, on_ask="wait")
+            effort = flags.get("effort") or wanted.effort or None
+            setup = Setup({**flags, **_chosen(wanted, session_id), "effort": effort})
+            named = wanted.provider or wanted.model
+            provider = setup.provider() if named else setup.provider_or_refusal()
+            return setup.engine(provider, None, face, on_ask="wait")
         except click.ClickException as error:
             message, _, hint = error.format_message().partition("\n")
             raise ConfigError(message, error, hint=hint) from error
@@ -35,6 +38,7 @@ def opening(flags: dict[str, Any], face: str = FACE) -> "Opening":
 def _chosen(wanted: "Wanted", session_id: str) -> dict[str, Any]:
     """Another provider or model than the flags' puts away what the flags say of the other."""
     given: dict[str, Any] = {"workspace": wanted.workspace, "resume": session_id or None}
+    given |= {"as_before": False}  # sessions share an engine: what each had is in what is wanted
     if wanted.provider or wanted.model:
         given |= {"provider": wanted.provider or None, "model": wanted.model or None}
     if wanted.agent:

@@ -13,7 +13,7 @@ from bridle.cli.options import turn_options
 def command(**flags: Any) -> int:
     """Talk line by line. Ctrl-C interrupts a turn, Ctrl-D leaves; /help lists the commands.
 
-    Exit codes: 0 left, 1 failed, 2 usage, 130 ended by SIGTERM or a closed terminal.
+    Exit codes: 0 left, 1 failed, 2 usage, 5 no model, 130 ended by SIGTERM or a closed terminal.
     """
     from bridle.cli.talk import own_repl
     from bridle.cli.turn import run

@@ -3,13 +3,14 @@
 The options and the prompt; what runs the turn is imported once there is one to run.
 """
 
-import sys
 from typing import Any
 
 import click
 
 from bridle.cli.options import turn_options
-from bridle.cli.words import prompt_of, read_all
+from bridle.cli.words import below, piped, prompt_of, read_all
+
+_EXAMPLE = 'bridle run "fix the failing test"'
 
 
 @click.command()
@@ -45,13 +46,16 @@ from bridle.cli.words import prompt_of, read_all
 def command(prompt: tuple[str, ...], **flags: Any) -> int:
     """Send PROMPT and print the answer. Without PROMPT, or with -, it is read from stdin.
 
+    What is piped or redirected into it stands below PROMPT: cat FILE | bridle run "summarise this".
+    A pipe in which nothing comes for 3 seconds is left alone, unless - stands after PROMPT.
+
     With --resume or --continue and no PROMPT, a turn that waits for answers goes on. A session that
     another process holds is sent the prompt, and what happens there is shown.
 
-    Exit codes: 0 done, 1 failed, 2 usage, 3 permission needed, 4 a limit reached, 6 the answer cut
-    off, 130 interrupted.
+    Exit codes: 0 done, 1 failed, 2 usage, 3 permission needed, 4 a limit reached, 5 no
+    model or no key for it, 6 the answer cut off, 130 interrupted.
     """
-    text = _words(prompt, again=flags["go_on"] or flags["resume"] is not None)
+    text = _words(prompt, flags, again=flags["go_on"] or flags["resume"] is not None)
     if flags["detach"]:
         from bridle.cli.detaching import detach
 
@@ -61,8 +65,15 @@ def command(prompt: tuple[str, ...], **flags: Any) -> int:
     return run_once(text, flags)
 
 
-def _words(prompt: tuple[str, ...], *, again: bool) -> str:
-    """The prompt; none where an earlier session is to go on by itself."""
-    if prompt or not again:
-        return prompt_of(prompt, 'bridle run "fix the failing test"')
-    return "" if sys.stdin is None or sys.stdin.isatty() else read_all().strip()
+def _words(prompt: tuple[str, ...], flags: dict[str, Any], *, again: bool) -> str:
+    """The prompt with what is on standard input; none if an earlier session is to go on by itself.
+
+    Where questions are put to standard input, answers are read from there and nothing else.
+    """
+    quiet, asks = flags["quiet"] or flags["as_json"], flags["on_ask"] == "prompt"
+    if not prompt and again:
+        return "" if asks else piped(quiet=True).strip()
+    if len(prompt) > 1 and prompt[-1] == "-":
+        return below(prompt_of(prompt[:-1], _EXAMPLE), read_all())
+    text = prompt_of(prompt, _EXAMPLE)
+    return text if asks or prompt in ((), ("-",)) else below(text, piped(quiet=quiet))

@@ -16,7 +16,7 @@ import click
 
 from bridle import __version__
 from bridle.cli.browsing import entrance_file
-from bridle.cli.failure import INTERRUPTED
+from bridle.cli.failure import INTERRUPTED, complain
 from bridle.cli.offer import offer_of
 from bridle.cli.opening import FACE, opening
 from bridle.cli.render import one_line
@@ -28,7 +28,7 @@ from bridle.cli.supervising import identity
 from bridle.cli.turn import ENDING, on_signals, run
 from bridle.cli.whereabouts import recorded
 from bridle.config import Settings, state_folder
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, MissingKey, MissingModel
 from bridle.server import check_installed
 from bridle.stores.reading import SessionFolder
 
@@ -59,8 +59,18 @@ def serve(flags: dict[str, Any]) -> int:
             "with the mode auto everybody who has a token could run anything\n"
             "Choose --mode edits, and allow more by rules; an admin can set it for one session."
         )
-    model = setup.agent if setup.agent != "loop" else setup.choose().provider().info.label
-    return run(_serve(flags, setup, model))
+    return run(_serve(flags, setup, _model(setup)))
+
+
+def _model(setup: Setup) -> str:
+    """What answers, for the line that a person reads. Without a key prompts are refused."""
+    if setup.agent != "loop":
+        return setup.agent
+    try:
+        return setup.choose().provider().info.label
+    except (MissingKey, MissingModel) as error:
+        complain(f"{error.message}; a prompt without a model of its own is refused", error.hint)
+        return "none"
 
 
 def show_token(flags: dict[str, Any]) -> int:

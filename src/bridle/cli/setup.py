@@ -17,17 +17,17 @@ from bridle.cli.style import Paint
 from bridle.cli.worktree import Beside, with_worktree, words_of
 from bridle.config import Loaded, Settings, load_settings, state_folder, vendor_of
 from bridle.config.places import policy_file
-from bridle.config.settings import FLAGS
+from bridle.config.settings import FLAGS, PROVIDERS
 from bridle.engine.engine import Engine
 from bridle.engine.parts import Approver
 from bridle.engine.session import Session
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, MissingKey, MissingModel
 from bridle.events import ModeChanged
 from bridle.policy import Mode, Rule, read_rule
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import SessionSummary
 from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
-from bridle.stores.carrier import carriers
+from bridle.stores.carrier import Carried, carried
 from bridle.stores.copying import is_imported
 from bridle.stores.reading import SessionFolder
 from bridle.workspace.text import one_line
@@ -64,7 +64,11 @@ class Setup:
         mine = self.earlier.id if self.earlier is not None else ""
         self._beside = Beside(self.folder, self.workspace, mine)
         self._stranger = ""  # who carried the session, where only their own program has them
+        self._carried = carried(self.log) if self.log is not None else Carried()
         self.agent = self._whose()
+        self._earlier_model = ""
+        if flags.get("as_before", True):
+            self._keep_model()
         self.agent_model = self._check_agent()
         self.also: tuple[str, ...] = tuple(flags.get("add_dir") or ())
         self.rules = _rules(self.workspace, flags.get("rules") or ())
@@ -84,7 +88,7 @@ class Setup:
 
         wanted, by_flag = self.settings.agent, self._by_flag("agent")
         if self.log is not None and not by_flag:
-            agent, model = carriers(self.log)
+            agent, model = self._carried[:2]
             before = agent or model
             if is_agent(before) and not self.imported:  # whose log may name any program
                 if names_file(before) and before != check_agent(wanted):
@@ -98,6 +102,21 @@ class Setup:
             if before:
                 return "loop"
         return check_agent(wanted, str(Path.cwd()) if by_flag else "")
+
+    def _keep_model(self) -> None:
+        """The model and the effort that the session last used, unless a flag says otherwise."""
+        model, vendor = self._carried.model, vendor_of(self._carried.model)
+        if self.agent != "loop" or self.imported or vendor not in PROVIDERS or vendor == "scripted":
+            return  # a script is a file, which the log does not name
+        if not self.is_model_named:
+            self._earlier_model = model
+        if self._carried.effort and not self._by_flag("effort"):
+            self.settings = replace(self.settings, effort=self._carried.effort)
+
+    @property
+    def is_model_named(self) -> bool:
+        """Does a flag say which model is to answer?"""
+        return any(map(self._by_flag, ("model", "provider", "base_url")))
 
     def _by_flag(self, key: str) -> bool:
         return self.loaded.origins[key].startswith("flag ")
@@ -127,23 +146,41 @@ class Setup:
     def provider(self) -> Provider:
         """The model's side; another agent that carries the turns brings its own."""
         if self.agent == "loop":
-            return self.choose().provider()
+            return self._model()
         from bridle.engine.no_model import NoModel
 
         return NoModel(self.agent)
 
-    def choose(self) -> Choice:
-        """Which model, and why; says so when it is not one."""
-        choice = find_provider(self.settings)
-        if choice.name == "offline" and not self.settings.name:
-            lacking = [f"{step.found}. {step.lacks}" for step in choice.considered if step.lacks]
+    def provider_or_refusal(self) -> Provider:
+        """The model's side; if there is no model, one that refuses every prompt and says why.
+
+        For a server, which starts without a key.
+        """
+        try:
+            return self.provider()
+        except (MissingKey, MissingModel) as error:
+            from bridle.engine.no_model import NoModel
+
+            return NoModel(error=error)
+
+    def _model(self) -> Provider:
+        """The model that the session last used; if it cannot be had, the usual one, and say so."""
+        if not (name := self._earlier_model):
+            return self.choose().provider()
+        try:
+            return self.other(name)
+        except ConfigError as error:
+            usual = self.choose().provider()
             complain(
-                "no model was found; the offline responder answers, which is not a language model",
-                "; ".join(lacking)
-                or "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start a local server; "
-                "`bridle doctor` says more.",
+                f"{one_line(name)}, which this session last used, cannot be had: {error.message}; "
+                f"{usual.info.label} goes on with it",
+                error.hint,
             )
-        return choice
+            return usual
+
+    def choose(self) -> Choice:
+        """Which model, and why."""
+        return find_provider(self.settings)
 
     def engine(
         self, provider: Provider, approver: Approver | None, face: str, **extra: Any

@@ -6,6 +6,7 @@ import sys
 import click
 
 LARGEST = 10_000_000  # bytes of a prompt
+_FIRST_BYTE = 3.0  # seconds until something has to come from a pipe that need not be written to
 
 
 def prompt_of(given: tuple[str, ...], example: str) -> str:
@@ -21,6 +22,42 @@ def prompt_of(given: tuple[str, ...], example: str) -> str:
 
         raise EmptyPrompt("the prompt is empty", hint="Say what you want done.")
     return text
+
+
+def piped(*, quiet: bool) -> str:
+    """What is piped or redirected into standard input; empty if it is a terminal.
+
+    A pipe may be open although nobody writes to it, as in many CI jobs: if nothing comes for three
+    seconds there is nothing, and a line says so. What has begun to come is read to its end.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        return ""
+    if not _is_there(sys.stdin.fileno()):
+        if not quiet:
+            from bridle.cli.failure import complain
+
+            complain(
+                f"nothing came from standard input for {_FIRST_BYTE:g} seconds, "
+                "so the prompt goes without it",
+                'To wait for it, end the words with -: bridle run "…" -. '
+                "To leave it out at once: </dev/null",
+            )
+        return ""
+    return read_all()
+
+
+def below(text: str, more: str) -> str:
+    """A prompt with what was read from standard input."""
+    return f"{text}\n\n<stdin>\n{more.rstrip()}\n</stdin>" if more.strip() else text
+
+
+def _is_there(handle: int) -> bool:
+    """Does something come from there in time, or its end? A file has all it will ever have."""
+    import select
+
+    ready = select.poll()
+    ready.register(handle, select.POLLIN | select.POLLHUP)
+    return bool(ready.poll(_FIRST_BYTE * 1000))
 
 
 def person() -> str:
@@ -42,8 +79,13 @@ def read_all() -> str:
     data = sys.stdin.buffer.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise click.UsageError(
-            f"the prompt on standard input is larger than {LARGEST:,} bytes\n"
+            f"what comes from standard input is larger than {LARGEST:,} bytes\n"
             "Put it into a file of the workspace and ask for that to be read."
+        )
+    if (place := data.find(b"\0")) >= 0:
+        raise click.UsageError(
+            f"standard input is binary (byte {place}), and a prompt is text\n"
+            "Put it into a file of the workspace; send a picture with --image."
         )
     try:
         return data.decode("utf-8")

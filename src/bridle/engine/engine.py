@@ -10,6 +10,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from msgspec import UNSET
+
 from bridle.engine.history import History
 from bridle.engine.parts import Parts
 from bridle.engine.session import Session
@@ -204,6 +206,7 @@ class Engine:
             workspace=parts.workspace.root,
             model=info.label,
             version=parts.version,
+            effort=parts.config.effort or UNSET,
         )
         session = Session(parts, log, history, opening, self._forgotten)
         if not self._sessions:

@@ -8,7 +8,7 @@ collector (`gc=False`): a server with a thousand sessions would spend a quarter 
 
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from bridle.events.agents import AgentActivity as AgentActivity
 from bridle.events.agents import AgentAttached as AgentAttached
@@ -86,7 +86,10 @@ class TraceEvent(Streamed, frozen=True):
 
 
 class SessionStarted(Recorded, frozen=True, tag="session_start", omit_defaults=False):
-    """A session began, or was taken up again by a new process. `mode` is the face's name."""
+    """A session began, or was taken up again by a new process. `mode` is the face's name.
+
+    `effort` is how long the model was told to think, if it was told.
+    """
 
     session_id: str
     mode: str = "library"
@@ -95,6 +98,7 @@ class SessionStarted(Recorded, frozen=True, tag="session_start", omit_defaults=F
     workspace: str = ""
     model: str = ""
     version: str = ""
+    effort: str | UnsetType = UNSET
 
 
 class PromptReceived(Recorded, frozen=True, tag="user_prompt"):

@@ -117,8 +117,9 @@ def build_engine(
 ) -> Engine:
     """An engine, ready for sessions.
 
-    Without a provider it is found as the command line finds it. Without tools there are the
-    built-in ones, which work on the files of the workspace (default: the current folder). With
+    Without a provider it is found as the command line finds it: by the settings, a key or a local
+    server. Raise `MissingModel` if there is none; an `agent` needs none. Without tools there are
+    the built-in ones, which work on the files of the workspace (default: the current folder). With
     tools of your own and no workspace, the model is told nothing of files: it has your tools, and a
     short neutral system prompt instead of a coding assistant's.
     """

@@ -1,7 +1,7 @@
 """Which provider is used when none is named, and why.
 
-Flag, then configuration, then the keys found in the environment, then a local server that answers,
-then `offline`. Every step is kept, so that `bridle doctor` can show it.
+Flag, then configuration, then the keys found in the environment, then a local server that answers.
+`offline` is used only if it is named. Every step is kept, so that `bridle doctor` can show it.
 """
 
 import os
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from bridle.config import KEY_VARIABLES, URL_VARIABLES, Settings
+from bridle.errors import MissingModel
 from bridle.promises.provider import Provider
 from bridle.runtime.adapters import LOCAL, REMOTE, find_key, split
 from bridle.runtime.adapters import provider as provider_of
@@ -28,7 +29,7 @@ class Considered(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """The provider that will be used, and how it was come by."""
+    """The provider that will be used, and why. Without a `name` none was found."""
 
     name: str
     why: str
@@ -37,7 +38,9 @@ class Choice(Struct, frozen=True):
     base_url: str = ""
 
     def provider(self) -> Provider:
-        """Make it."""
+        """Make it. Raise `MissingModel` if none was found."""
+        if not self.name:
+            raise self._missing()
         settings = self.settings
         return provider_of(
             self.name,
@@ -48,6 +51,15 @@ class Choice(Struct, frozen=True):
             retries=settings.retries,
             retry_seconds=settings.retry_seconds,
         )
+
+    def _missing(self) -> MissingModel:
+        lacking = [f"{step.found}. {step.lacks}" for step in self.considered if step.lacks]
+        hint = "; ".join(lacking) or (
+            "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a local server such as Ollama, or name "
+            "a model (`offline` is one for a try, and not a language model). "
+            "`bridle doctor` shows what was looked for."
+        )
+        return MissingModel(f"no model was found: {self.why}", hint=hint)
 
 
 Probe = Callable[[], list[tuple[str, str, str]]]  # name, base URL and first model of each
@@ -107,9 +119,7 @@ def _without_key(settings: Settings, steps: list[Considered], probe: Probe) -> C
         why = f"{keys}, and {server} answers at {url}"
         return Choice(f"{server}/{model}", why, (*steps, used), settings, url)
     steps.append(Considered("local servers", f"none of {', '.join(LOCAL)} answers"))
-    steps.append(Considered("offline", "always there", used=True))
-    why = f"{keys}, and no local server answers; offline is not a language model"
-    return Choice("offline", why, tuple(steps), settings)
+    return Choice("", f"{keys}, and no local server answers", tuple(steps), settings)
 
 
 def local_servers() -> list[tuple[str, str, str]]:

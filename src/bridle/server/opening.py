@@ -29,6 +29,7 @@ class Wanted(Struct, frozen=True):
     provider: str = ""
     model: str = ""
     agent: str = ""
+    effort: str = ""
 
 
 Opening = Callable[[Wanted, str], Engine]  # the second: the session that is taken up, or ""

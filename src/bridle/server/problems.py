@@ -111,6 +111,7 @@ _KNOWN: tuple[tuple[type[errors.AgentError], str], ...] = (
     (errors.SessionError, "invalid_request"),
     (errors.StoreFailed, "store_failed"),
     (errors.MissingKey, "unavailable"),
+    (errors.MissingModel, "unavailable"),
     (errors.MissingExtra, "unavailable"),
     (errors.ConfigError, "invalid_request"),
     (errors.OutsideWorkspace, "unknown_workspace"),

@@ -27,6 +27,7 @@ class Earlier(Struct, frozen=True):
     model: str = ""
     agent: str = ""
     moved: bool = False
+    effort: str = ""
 
     @property
     def who(self) -> str:
@@ -39,9 +40,11 @@ class Earlier(Struct, frozen=True):
         if self.agent:
             return Wanted(self.workspace, agent="" if self.agent == label else self.agent)
         if not self.model or self.model == label:
-            return Wanted(self.workspace)
+            told = usual.parts.config.effort
+            return Wanted(self.workspace, effort="" if self.effort == told else self.effort)
         provider, _, model = self.model.partition("/")
-        return Wanted(self.workspace, provider, model, LOOP if agent is not None else "")
+        loop = LOOP if agent is not None else ""
+        return Wanted(self.workspace, provider, model, loop, self.effort)
 
 
 def earlier(ground: Ground, session_id: str, path: str = "") -> Earlier:
@@ -70,7 +73,8 @@ def earlier(ground: Ground, session_id: str, path: str = "") -> Earlier:
         raise OtherWorkspace(f"session {session_id} works in {own!r}, and stays there")
     named = found.agent if is_agent(found.agent) else found.model
     agent = named if is_agent(named) else ""
-    return Earlier(own or wanted, "" if agent else found.model, agent, not own)
+    model, effort = ("", "") if agent else (found.model, found.effort)
+    return Earlier(own or wanted, model, agent, not own, effort)
 
 
 def _own(ground: Ground, newest: str, first: str) -> str:

@@ -23,6 +23,7 @@ class Carried(NamedTuple):
     model: str = ""
     workspace: str = ""
     face: str = ""
+    effort: str = ""
 
 
 def carriers(log: Path) -> tuple[str, str]:
@@ -42,7 +43,7 @@ def carried(log: Path) -> Carried:
         _, spoke = newest(handle, size, _AGENT, at)
         said = _data(start)
         return Carried(
-            _spoken(spoke), *(_text(said, key) for key in ("model", "workspace", "mode"))
+            _spoken(spoke), *(_text(said, key) for key in ("model", "workspace", "mode", "effort"))
         )
     except OSError:
         return Carried()

@@ -92,7 +92,9 @@ def ended(folder, *arguments):
 @contextmanager
 def served(folder, *arguments, command="chat-server"):
     """A chat's server with a secret that the tests know."""
-    process = started(folder, command, "--port", "0", *arguments)
+    named = {"--demo", "--app", "--model"}.intersection(map(str, arguments))
+    model = () if named else ("--model", "offline")
+    process = started(folder, command, "--port", "0", *model, *arguments)
     try:
         yield Served(process)
     finally:

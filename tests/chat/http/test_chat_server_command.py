@@ -103,11 +103,11 @@ def test_a_token_is_made_for_a_user_and_nothing_secret_is_said(plain):
 REFUSED = {
     "beyond this machine": (("--host", "0.0.0.0"), "--secret-file"),
     "no such file": (("--secret-file", "nowhere"), "there is no file nowhere"),
-    "no keys": (("--jwks", "nowhere"), "cannot be read"),
+    "no keys": (("--model", "offline", "--jwks", "nowhere"), "cannot be read"),
     "both": (("--jwks", "a", "--secret-file", "secret"), "not by both"),
     "no module": (("--app", "nowhere:app"), "there is no module nowhere"),
     "no chat": (("--app", "json:dumps_"), "is no chat"),
-    "no database": (("--database", "nonsense://x"), "SQLite or PostgreSQL"),
+    "no database": (("--model", "offline", "--database", "nonsense://x"), "SQLite or PostgreSQL"),
 }
 
 
@@ -119,13 +119,16 @@ def test_what_cannot_be_served_is_said_in_a_line(plain, name):
     assert said in err and "Traceback" not in err and SECRET not in err
 
 
+FREE = ("--port", "0", "--model", "offline")
+
+
 def test_a_secret_that_others_can_read_or_guess_is_refused(plain):
     (plain / "secret").chmod(0o644)
-    code, _, err = ended(plain, "chat-server", "--secret-file", plain / "secret", "--port", "0")
+    code, _, err = ended(plain, "chat-server", "--secret-file", plain / "secret", *FREE)
     assert code == 2 and "chmod 600" in err
     (plain / "secret").chmod(0o600)
     (plain / "secret").write_text("short")
-    code, _, err = ended(plain, "chat-server", "--secret-file", plain / "secret", "--port", "0")
+    code, _, err = ended(plain, "chat-server", "--secret-file", plain / "secret", *FREE)
     assert code == 2 and "could be guessed" in err and "short" not in err
 
 
