@@ -64,6 +64,17 @@ def test_the_printed_address_signs_in_once(bridle: Program):
         first.close()
 
 
+def test_the_printed_addresses_are_those_under_which_it_answers(bridle: Program):
+    others = bridle.workspace / "tokens"
+    others.touch(0o600)
+    flags = ("--host", "0.0.0.0", "--token-file", str(others), "--allow-host", "bridle.example")
+    with served(bridle, "-m", "offline", *flags) as server:
+        assert server.url.startswith("http://127.0.0.1:")
+        code = server.link.partition("#code=")[2]
+        assert f"https://bridle.example/#code={code}" in server.said
+        assert sign_in(server.url, code).status == 200
+
+
 def test_the_browser_is_opened_without_the_code_among_its_arguments(bridle: Program, tmp_path):
     told = tmp_path / "told"
     os.mkfifo(told)

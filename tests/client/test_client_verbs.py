@@ -1,6 +1,8 @@
 """The session verbs over HTTP, against the real server on loopback (A12)."""
 
 import asyncio
+import re
+from pathlib import Path
 
 import pytest
 from client_rig import NOTE, Place, asked, place
@@ -239,3 +241,22 @@ PAIRS = [
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=lambda kind: kind.__name__)
 def test_what_the_client_reads_is_what_the_server_sends(ours, theirs):
     assert set(ours.__struct_encode_fields__) <= set(theirs.__struct_encode_fields__)
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "server.md"
+
+
+def test_the_guide_shows_how_a_program_answers_what_waits_in_all_sessions(tmp_path):
+    [block] = re.findall(r"```python\n(async def allow_notes.*?)```", GUIDE.read_text(), re.S)
+    names = {"Client": Client}
+    exec(block, names)
+
+    async def work():
+        async with place(tmp_path, NOTE, "Noted.") as (_, client):
+            session = await client.session()
+            turn = await session.send("note it")
+            await asked(session)
+            await names["allow_notes"](client)
+            assert (await session.wait(turn)).text == "Noted."
+
+    run(work())

@@ -262,3 +262,19 @@ def test_a_route_that_does_not_say_whom_it_answers_does_not_start(tmp_path):
 
 def test_roles_are_known_by_these_names_alone():
     assert tuple(ROLE) == ROLES
+
+
+def test_a_query_parameter_that_a_route_does_not_have_is_refused_as_fields_of_a_body_are(tmp_path):
+    async def work():
+        async with server(tmp_path) as there:
+            for method, path in (
+                ("POST", "/api/sessions?title=x"),
+                ("GET", "/api/sessions?page=2"),
+            ):
+                answer = await there.call(method, path, {})
+                assert (answer.status, answer.code) == (400, "invalid_request"), path
+            assert "cursor, limit, query, state, workspace" in answer.body["hint"]
+            assert (await there.get("/api/sessions?limit=2&query=")).status == 200
+            assert (await there.get("/api/health?now=1", token="")).status == 200
+
+    run(work())

@@ -85,6 +85,10 @@ def test_a_token_file_may_be_a_list_of_yaml_and_a_bad_line_refuses_to_start(tmp_
         file.write_text(bad + "\n")
         with pytest.raises(ConfigError, match="line 1 of"):
             Tokens(tmp_path / "s", named=file)
+    file.write_text("a-secret-of-my-own-and-no-list\n")
+    with pytest.raises(ConfigError, match="it is one word") as plain:
+        Tokens(tmp_path / "s", named=file)
+    assert "--token TOKEN" in plain.value.hint
     twice = json.dumps({"name": "x", "role": "watch", "hash": "y"}) + "\n"
     file.write_text(twice * 2)
     with pytest.raises(ConfigError, match="line 2 of"):

@@ -102,7 +102,7 @@ async def _serve(flags: dict[str, Any], setup: Setup, model: str) -> int:
         app, leave = await whole.enter_async_context(both)
         serving = Serving(app, listening)
         await serving.start()
-        base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        base = f"http://{_shown(host)}:{port}"
 
         @contextmanager
         def running() -> Iterator[None]:
@@ -206,6 +206,12 @@ def room_of(
     return Room(sessions, streams, door, limits, Menu(settings, offer))
 
 
+def _shown(host: str) -> str:
+    """The host as it stands in an address; one that stands for all of them is this machine."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{host}]" if ":" in host else host
+
+
 def announce(setup: Setup, base: str, link: str, model: str, flags: dict[str, Any]) -> None:
     """What a person needs to know, and nothing else."""
     folders = flags["workspaces"]
@@ -213,6 +219,7 @@ def announce(setup: Setup, base: str, link: str, model: str, flags: dict[str, An
     paint = paint_for(sys.stdout)
     rows = [
         ("open", paint.cyan(link)),
+        *(("", paint.cyan(link.replace(base, f"https://{name}", 1))) for name in flags["allowed"]),
         ("", paint.dim("signs you in once, within 15 minutes; `--show-token` prints your token")),
         ("folders", one_line(folders[0])),
         *(("", one_line(folder)) for folder in folders[1:]),

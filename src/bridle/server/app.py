@@ -4,11 +4,15 @@ This module and the routes import Litestar; nothing else of the server does.
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
+from urllib.parse import parse_qsl
 
 from litestar.di import Provide
+from litestar.enums import ParamType
 from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import ParameterKwarg
 from litestar.types import ASGIApp
 
 from bridle.server.agui import agui_routes
@@ -21,7 +25,7 @@ from bridle.server.problems import Refused, refused
 from bridle.server.room import Room
 from bridle.server.routes import about, entrance, reading, reins, sessions, talking
 from bridle.server.routes.body import Body
-from bridle.server.routes.declared import declared
+from bridle.server.routes.declared import HANDED, declared
 from bridle.server.routes.faults import told
 from bridle.server.sealing import Sealed
 from bridle.server.views import Role
@@ -74,9 +78,36 @@ def _roled(app: ASGIApp) -> ASGIApp:
         if "OPTIONS" in handler.http_methods:
             raise MethodNotAllowedException(headers={"allow": methods_of(scope)})
         _check(scope.get("user"), declared(handler).role)
+        if scope.get("user") is not None and declared(handler).role is not None:
+            _check_query(handler, scope["query_string"])
         await app(scope, receive, send)
 
     return check
+
+
+@cache
+def _query(handler: HTTPRouteHandler) -> frozenset[str]:
+    """The names of the query parameters that a route has."""
+    found = handler.parsed_fn_signature.parameters.values()
+    kinds = [(one.name, one.kwarg_definition) for one in found]
+    return frozenset(
+        kind.name or name
+        for name, kind in kinds
+        if name not in HANDED
+        and isinstance(kind, ParameterKwarg)
+        and kind.param_type is ParamType.QUERY
+    )
+
+
+def _check_query(handler: HTTPRouteHandler, query: bytes) -> None:
+    """Refuse parameters that the route does not have, as unknown fields of a body are."""
+    if not query:
+        return
+    known = _query(handler)
+    for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True):
+        if name not in known:
+            hint = f"It has these: {', '.join(sorted(known))}." if known else "It has none."
+            raise refused("invalid_request", f"There is no query parameter {name[:60]!r}.", hint)
 
 
 def _check(caller: Caller | None, role: Role | None) -> None:

@@ -19,7 +19,7 @@ from bridle import __version__
 from bridle.server import described, views
 from bridle.server.described import REF, Schema
 from bridle.server.problems import CODES, MEDIA, Problem
-from bridle.server.routes.declared import Declared
+from bridle.server.routes.declared import HANDED, Declared
 
 _STREAM = "text/event-stream"
 _BINARY = {"type": "string"}
@@ -36,7 +36,6 @@ _ALWAYS = (  # what the guard, the limits and the connection say before a route 
 )
 _BODY = ("invalid_json", "unsupported_media")
 _SESSION = ("unknown_session", "store_failed")
-_HANDED = ("data", "request", "room")  # what a route is handed that is no parameter
 _SECURITY: list[Schema] = [{"token": []}, {"cookie": [], "key": []}]
 _SCHEMES: Schema = {
     "token": {"type": "http", "scheme": "bearer"},
@@ -88,7 +87,7 @@ def _operation(path: str, handler: HTTPRouteHandler, declared: Declared, book: B
     parameters = [
         _parameter(path, one)
         for one in handler.parsed_fn_signature.parameters.values()
-        if one.name not in _HANDED
+        if one.name not in HANDED
     ]
     summary, _, more = (handler.fn.__doc__ or "").strip().partition("\n")
     found: Schema = {

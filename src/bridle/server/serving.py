@@ -28,7 +28,8 @@ def check_reach(host: str, explicit: bool) -> None:
             return
     raise ConfigError(
         f"{host} can be reached from other machines, so the server does not listen there by itself",
-        hint="Give it a token that you chose (--token, or --token-file), or listen on 127.0.0.1.",
+        hint="Choose your own token with --token TOKEN, name the file of other people's tokens "
+        "with --token-file FILE, or listen on 127.0.0.1.",
     )
 
 

@@ -193,7 +193,8 @@ def _decoded(content: bytes, path: Path) -> tuple[NamedToken, ...]:
         try:
             one = msgspec.convert(_line(line.strip()), NamedToken)
         except (msgspec.ValidationError, ValueError) as error:
-            raise _bad(path, number, str(error)) from error
+            is_word = len(line.split()) == 1 and "{" not in line
+            raise _bad(path, number, "it is one word" if is_word else str(error)) from error
         if not _is_name(one.name) or one.name in found:
             why = "is no name, means something else in a log, or stands there twice"
             raise _bad(path, number, f"{one.name!r} {why}")
@@ -216,8 +217,10 @@ def _line(text: str) -> Any:
 
 def _bad(path: Path, number: int, why: str) -> ConfigError:
     return ConfigError(
-        f"line {number} of {path} is no token: {why}",
-        hint='A line is {"name": "ann", "role": "drive", "hash": "sha256:…"}.',
+        f"line {number} of {path} is not a named token: {why}",
+        hint='This file lists the tokens of other people, one a line: {"name": "ann", "role": '
+        '"drive", "hash": "sha256:…"}. `bridle serve token add ann` writes such a line and prints '
+        "the token. Your own token is given with --token TOKEN.",
     )
 
 

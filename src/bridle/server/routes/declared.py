@@ -21,6 +21,7 @@ from bridle.server.room import Room
 from bridle.server.views import ApprovalAnswer, Role
 
 KEY = "bridle"
+HANDED = ("data", "request", "room")  # what a route is handed that is not a parameter
 LARGEST = 2**53 - 1  # what every client's numbers can hold
 
 Id = FromPath[str]
