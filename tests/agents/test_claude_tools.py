@@ -19,7 +19,7 @@ OURS = {tool.name: tool.parameters for tool in builtin_tools(hosts=("example.com
 
 CALLS = [
     ("Bash", {"command": "ls", "timeout": 2500}, "shell", {"command": "ls", "timeout": 2.5}, {}),
-    ("Bash", {"command": "ls", "timeout": 1e9}, "shell", {"command": "ls", "timeout": 3600}, {}),
+    ("Bash", {"command": "ls", "timeout": 1e9}, "shell", {"command": "ls", "timeout": 600}, {}),
     ("Bash", {"command": "x", "timeout": 0, "run_in_background": True}, "shell",
      {"command": "x", "background": True}, {}),
     ("Bash", {"command": "ls", "description": "look", "dangerouslyDisableSandbox": True}, "shell",

@@ -18,12 +18,12 @@ from bridle.errors import ToolError
 from bridle.messages import ToolOutput
 from bridle.tools.encoding import Coding, decode, shown
 from bridle.tools.nearby import unified
+from bridle.tools.shell import LONGEST
 from bridle.workspace.paths import Workspace
 from bridle.workspace.text import one_line, shorten
 
 MOST_BYTES = 10 * 1024 * 1024  # of a file that is handed over
 MOST_TERMINALS = 64
-_SECONDS = 3600.0  # that a command may take
 _SHOWN = 100_000  # characters of a file that the log keeps
 _NOT_FOUND = -32002
 
@@ -110,7 +110,7 @@ class Desk:
         name = f"terminal-{self._made}"
         arguments: dict[str, Any] = {"command": line}
         if not allowed:
-            arguments["timeout"] = _SECONDS
+            arguments["timeout"] = LONGEST
         work = self._reins.run("shell", arguments, allowed or call_id or name)
         self._terminals[name] = _Terminal(asyncio.ensure_future(work), limit)
         return {"terminalId": name}

@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from bridle.tools.shell import LONGEST
+
 Arguments = dict[str, Any]
 Roots = Sequence[str]  # the folder that paths are read from, in each way that it is spelled
-_LONGEST = 3600.0  # seconds that our shell gives a command
 _MOST_LINES = 2000  # that our grep gives
 _WILD = frozenset("*?[{")
 _STATUSES = ("pending", "in_progress", "completed")
@@ -251,7 +252,7 @@ def _if_set(value: Any) -> Any:
 def _seconds(milliseconds: Any) -> Any:
     if not isinstance(milliseconds, int | float) or milliseconds <= 0:
         return None
-    return min(milliseconds / 1000, _LONGEST)
+    return min(milliseconds / 1000, LONGEST)
 
 
 def _milliseconds(seconds: Any) -> Any:

@@ -24,7 +24,7 @@ from bridle.engine.remarks import from_hook, line
 from bridle.engine.turn import Turn
 from bridle.events import CallIntended, ToolResultEvent
 from bridle.messages import ToolCall, ToolOutput, sound
-from bridle.promises.tool import CHANGED, Tool, ToolResult
+from bridle.promises.tool import CHANGED, Tool, ToolContext, ToolResult
 from bridle.workspace.text import shorten
 
 if TYPE_CHECKING:
@@ -34,8 +34,10 @@ log = logging.getLogger(__name__)
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 INTERRUPTED = "interrupted before it finished"
+SO_FAR = ". What it had written until then:\n"
 UNHEARD = "it had finished; what follows it, such as hooks, was cut off"
 NOT_STOPPED = "interrupted, and it did not stop: it may still be running"
+_FAREWELL = 10.0  # seconds that a command has for ending when its time is over
 _MOST_BROKEN = 500  # characters of arguments that do not parse, told to the model
 _MOST_DATA = 200_000  # bytes of the structured part that the log keeps
 
@@ -48,6 +50,7 @@ class Caller(Passage):
         self._emit = turn.emit
         self._budget = turn.budget
         self._failures: dict[str, int] = {}
+        self._contexts: dict[str, ToolContext[Any]] = {}  # of calls that have begun
         self._finished: dict[str, ToolResult] = {}  # of effects whose answer is still to be given
         self._parked = False  # a call of this step waits for a person
         self._leaves = False  # ... and so it stays when the turn is cancelled
@@ -60,6 +63,7 @@ class Caller(Passage):
         open_calls = self._open = {call.id: call for call in calls}
         self._begun.clear()
         self._finished.clear()
+        self._contexts.clear()
         parked = self._parked = self._leaves = False
         try:
             if len(calls) > 1 and all(self._reads(call) for call in calls):
@@ -104,7 +108,13 @@ class Caller(Passage):
         result = self._finished.get(call.id)
         if result is not None:
             self._add(call, line("interrupted", UNHEARD))
-        self._say(call, result or ToolResult.failure(words), open_calls)
+        self._say(call, result or ToolResult.failure(words + self._so_far(call)), open_calls)
+
+    def _so_far(self, call: ToolCall) -> str:
+        """What a call that was cut off has said until then."""
+        context = self._contexts.get(call.id)
+        said = context.unfinished() if context is not None and context.unfinished else ""
+        return f"{SO_FAR}{said}" if said else ""
 
     async def _answer(self, call: ToolCall, open_calls: dict[str, ToolCall]) -> None:
         self._stop_if_over()
@@ -151,7 +161,7 @@ class Caller(Passage):
 
     def _watch(self, call: ToolCall, result: ToolResult) -> None:
         """Notice the same call failing in the same way over and over."""
-        if result.ok or result.text in (INTERRUPTED, NOT_RUN):
+        if result.ok or result.text.partition(SO_FAR)[0] in (INTERRUPTED, NOT_RUN):
             self._failures.clear()
             return
         key = fingerprint(ToolCall("", call.name, call.arguments), result.text)
@@ -201,7 +211,13 @@ class Caller(Passage):
         if self._turn.left:
             context.agreed = any(one.id == judged.call.id for one in self._turn.left)
         self._begun.add(judged.call.id)
+        self._contexts[judged.call.id] = context
         seconds = 0.0 if judged.tool.policy.delegates else self._budget.limits.tool_seconds
+        if seconds:
+            end = asyncio.get_running_loop().time() + seconds
+            context.deadline = end if context.deadline is None else min(end, context.deadline)
+            if judged.tool.policy.runs:  # it ends a command by itself, and keeps its output
+                seconds += _FAREWELL
         return execute(judged.call, judged.tool, context, seconds)
 
     async def _surrounded(self, around: Around, judged: Judged, reads: bool) -> ToolResult:

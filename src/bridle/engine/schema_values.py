@@ -174,11 +174,13 @@ def _number(schema: Schema, where: str) -> int | float:
 def _bound(words: str, fits: Callable[[Any, Any], bool]) -> Callable[[Schema, str], Check]:
     def build(schema: Schema, where: str) -> Check:
         bound = _number(schema, where)
+        said = schema.get("description", "")
+        about = f" ({said.rstrip('.')})" if isinstance(said, str) and said else ""
 
         def check(value: Any) -> list[Problem] | None:
             if not is_number(value) or fits(value, bound):
                 return None
-            return [("", f"must be {words} {bound}, got {shown(value)}")]
+            return [("", f"must be {words} {bound}, got {shown(value)}{about}")]
 
         return check
 

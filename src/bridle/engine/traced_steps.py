@@ -5,7 +5,7 @@ Which turn they belong to, and what time it is, is known in `tracing.py`.
 
 from typing import Any
 
-from bridle.engine.calls import INTERRUPTED, NOT_STOPPED
+from bridle.engine.calls import INTERRUPTED, NOT_STOPPED, SO_FAR
 from bridle.engine.conversation import NOT_RUN, UNKNOWN
 from bridle.engine.traced import NOTHING, Kind, Span, Status, Tell, spend, summed
 from bridle.events import (
@@ -219,4 +219,4 @@ class Steps:
 def _status(output: ToolOutput, *, begun: bool) -> Status:
     if not output.is_error:
         return "ok"
-    return _SAID.get(output.text) or ("failed" if begun else "refused")
+    return _SAID.get(output.text.partition(SO_FAR)[0]) or ("failed" if begun else "refused")

@@ -123,6 +123,7 @@ class ToolContext(Struct, Generic[Deps]):
     is the session's. `clean` takes secrets out of text that is kept elsewhere than in the log.
     `agreed`: a person was shown this call, and said yes to it, before the session was taken up.
     `hidden` says which files a search leaves out, because a rule keeps them (None: there is none).
+    A tool sets `unfinished` to what gives its output so far: the model gets it after a cut-off.
     `access` says which guarded files a command may use, because a person or a rule allowed it.
     `network`: this call may use the network, because a person allowed it or wrote a rule for it.
     """
@@ -144,6 +145,7 @@ class ToolContext(Struct, Generic[Deps]):
     agreed: bool = False
     hidden: Callable[[str], bool] | None = None
     access: Access = Access()
+    unfinished: Callable[[], str] | None = None
     network: bool = False
 
     def say(self, text: str) -> None:

@@ -191,6 +191,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {  # whether it fits, and
     "telemetry_content": (lambda value: isinstance(value, bool), "Pass True or False."),
     "face": (lambda value: isinstance(value, str), "It is a name for the log."),
 }
+_UNLIMITED = 3600.0  # seconds of a command, if the engine has no limit for a call
 _KEPT = (
     "mode",
     "approver",
@@ -352,7 +353,8 @@ def _builtin(around: Surroundings, options: EngineOptions) -> tuple[Tool, ...]:
     from bridle.tools.builtin import builtin_tools
 
     hosts, skills = tuple(options.get("hosts", ())), tuple(options.get("skills", ()))
-    return builtin_tools(sandbox=around.sandbox, hosts=hosts, skills=skills)
+    longest = options.get("limits", Limits()).tool_seconds or _UNLIMITED
+    return builtin_tools(sandbox=around.sandbox, hosts=hosts, skills=skills, longest=longest)
 
 
 def _named(tools: Iterable[Tool | Callable[..., Any]]) -> dict[str, Tool]:

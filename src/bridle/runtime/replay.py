@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, field
 
 from bridle.engine.budget import Limits
-from bridle.engine.calls import INTERRUPTED, NOT_STOPPED
+from bridle.engine.calls import INTERRUPTED, NOT_STOPPED, SO_FAR
 from bridle.engine.conversation import UNKNOWN
 from bridle.events import (
     ApprovalAnswered,
@@ -273,7 +273,7 @@ class _Player:
 
 def _unfinished(call: ToolCall, result: ToolOutput | None) -> bool:
     """Did it not run then, or not to its end? What cannot run (`broken`) cannot run now either."""
-    if result is None or result.text in _UNFINISHED:
+    if result is None or result.text.partition(SO_FAR)[0] in _UNFINISHED:
         return True
     return result.text.startswith("not run:") and not call.broken
 

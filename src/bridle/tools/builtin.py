@@ -12,7 +12,7 @@ from bridle.tools.glob import Glob
 from bridle.tools.grep import Grep
 from bridle.tools.list import List
 from bridle.tools.read import Read
-from bridle.tools.shell import Shell
+from bridle.tools.shell import LONGEST, Shell
 from bridle.tools.shell_output import ShellOutput
 from bridle.tools.shell_stop import ShellStop
 from bridle.tools.task import TaskTool
@@ -29,14 +29,15 @@ def builtin_tools(
     sandbox: "Sandbox | None" = None,
     hosts: Sequence[str] = (),
     skills: "Sequence[Readable]" = (),
+    longest: float = LONGEST,
 ) -> tuple[Tool, ...]:
     """One of each; `web_fetch` and `skill` only where there are hosts and skills to read.
 
-    Commands run in that sandbox, where there is one.
+    Commands run in that sandbox, if there is one, for at most `longest` seconds.
     """
     tools: tuple[Tool, ...] = (
         *(Read(), Write(), Edit(), ApplyPatch(), Glob(), Grep(), List()),
-        *(Shell(sandbox), ShellOutput(), ShellStop()),
+        *(Shell(sandbox, longest), ShellOutput(), ShellStop()),
         *(TodoWrite(), AskUser(), ExitPlanMode(), TaskTool()),
     )
     if skills:

@@ -61,7 +61,9 @@ def result(ok: bool, told: tuple[str, list[str]], data: object, mended: Mended) 
 
 def _how(ended: Ended, seconds: float | None) -> str:
     if ended.timed_out:
-        said = f"timed out after {seconds or 0:g} s; the command and its children were ended"
+        said = (
+            f"timed out after {round(seconds or 0, 1):g} s; the command and its children were ended"
+        )
     elif ended.code is not None and ended.code < 0:
         said = f"ended by signal {_signal_name(-ended.code)}"
     else:

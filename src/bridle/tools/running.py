@@ -17,11 +17,10 @@ from bridle.tools.jobs import Job
 from bridle.tools.output import Kept, Output, kept_path
 from bridle.tools.process import Program
 from bridle.tools.room import Room, Run, Whereabouts, cwd_of, remember, room_of
-from bridle.tools.shell import LONGEST
+from bridle.tools.shell import TIMEOUT
 from bridle.tools.threads import in_thread
 from bridle.workspace.sandbox import Sandbox, Start, supervised
 
-TIMEOUT = 120.0  # seconds, when the model names none
 PLACES = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash")
 
 
@@ -52,7 +51,10 @@ class _Command(NamedTuple):
 
 
 async def run_command(
-    arguments: dict[str, Any], context: ToolContext[Any], sandbox: Sandbox | None
+    arguments: dict[str, Any],
+    context: ToolContext[Any],
+    sandbox: Sandbox | None,
+    longest: float,
 ) -> ToolResult:
     """Run it to its end or to the end of its time, or start it in the background."""
     room = room_of(context, sandbox)
@@ -63,13 +65,14 @@ async def run_command(
     kept = Kept(kept_path(context.folder, context.call_id), context.clean)
     if arguments.get("background", False):
         return await _begun(run, kept, arguments.get("timeout"))
-    return await _to_the_end(run, kept, context, _seconds(arguments, context))
+    return await _to_the_end(run, kept, context, _seconds(arguments, context, longest))
 
 
 async def _to_the_end(
     run: _Command, kept: Kept, context: ToolContext[Any], seconds: float
 ) -> ToolResult:
     output = Output(context.say, keep=kept.add)
+    context.unfinished = lambda: output.text
     held = await run.begin()
     try:
         with Whereabouts() as report:
@@ -163,8 +166,8 @@ def _environment(run: _Command) -> dict[str, str]:
     return run.room.environment(run.level != "none")
 
 
-def _seconds(arguments: dict[str, Any], context: ToolContext[Any]) -> float:
-    asked = min(float(arguments.get("timeout", TIMEOUT)), LONGEST)
+def _seconds(arguments: dict[str, Any], context: ToolContext[Any], longest: float) -> float:
+    asked = min(float(arguments.get("timeout", TIMEOUT)), longest)
     if context.deadline is None:
         return asked
     return max(min(asked, context.deadline - asyncio.get_running_loop().time()), 0.0)

@@ -13,7 +13,8 @@ from bridle.tools.prose import Prose
 if TYPE_CHECKING:
     from bridle.workspace.sandbox import Sandbox
 
-LONGEST = 3600.0  # seconds that a command may be given
+TIMEOUT = 120.0  # seconds that a command has, if the model names none
+LONGEST = 600.0  # seconds that it may be given, if the engine has no other limit for a call
 
 
 class Shell:
@@ -22,35 +23,38 @@ class Shell:
     name = "shell"
     description = Prose("shell")
     policy = ToolPolicy(risk="high", runs="command")
-    parameters: dict[str, Any] = {
-        "type": "object",
-        "properties": {
-            "command": {"type": "string", "minLength": 1, "description": "The command line."},
-            "timeout": {
-                "type": "number",
-                "exclusiveMinimum": 0,
-                "maximum": LONGEST,
-                "description": "Seconds after which it is ended. Default: 120.",
-            },
-            "background": {
-                "type": "boolean",
-                "description": "Start it, give its id at once, and let it run. Default: false.",
-            },
-            "sandbox": {
-                "type": "boolean",
-                "description": "false only when the sandbox was in the way of this very command; "
-                "a person is always asked. Default: true.",
-            },
-        },
-        "required": ["command"],
-        "additionalProperties": False,
-    }
 
-    def __init__(self, sandbox: "Sandbox | None" = None) -> None:
+    def __init__(self, sandbox: "Sandbox | None" = None, longest: float = LONGEST) -> None:
+        """`longest`: the seconds that the engine gives one call, the only limit of a command."""
         self._sandbox = sandbox
+        self.longest = longest
+        self.parameters: dict[str, Any] = {
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "minLength": 1, "description": "The command line."},
+                "timeout": {
+                    "type": "number",
+                    "exclusiveMinimum": 0,
+                    "maximum": max(LONGEST, longest),
+                    "description": "Seconds (not milliseconds) after which it is ended; "
+                    f"at most {longest:g}. Default: {min(TIMEOUT, longest):g}.",
+                },
+                "background": {
+                    "type": "boolean",
+                    "description": "Start it, give its id at once, and let it run. Default: false.",
+                },
+                "sandbox": {
+                    "type": "boolean",
+                    "description": "false only when the sandbox was in the way of this very "
+                    "command; a person is always asked. Default: true.",
+                },
+            },
+            "required": ["command"],
+            "additionalProperties": False,
+        }
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Run it to its end or to the end of its time, or start it in the background."""
         from bridle.tools.running import run_command
 
-        return await run_command(arguments, context, self._sandbox)
+        return await run_command(arguments, context, self._sandbox, self.longest)

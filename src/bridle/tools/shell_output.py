@@ -1,5 +1,6 @@
 """The tool `shell_output`: what a job in the background wrote, or lines of a kept output."""
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from bridle.errors import ToolError
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 LONGEST = 600.0  # seconds of waiting
 LINES = 500
+_SPARE = 1.0  # seconds before the end of the call in which the output is read
 
 
 class ShellOutput:
@@ -57,8 +59,17 @@ class ShellOutput:
         if job is None or "line" in arguments:
             path = job.kept.path if job is not None else kept_path(context.folder, arguments["id"])
             return await _lines(path, arguments, jobs)
-        await job.wait(float(arguments.get("wait", 0)))
+        await job.wait(_patience(arguments, context))
         return look(job)
+
+
+def _patience(arguments: dict[str, Any], context: ToolContext[Any]) -> float:
+    """How long to wait: not up to the call's own end, or nothing would be read."""
+    seconds = float(arguments.get("wait", 0))
+    if context.deadline is None:
+        return seconds
+    left = context.deadline - asyncio.get_running_loop().time() - _SPARE
+    return max(0.0, min(seconds, left))
 
 
 async def _lines(path: str, arguments: dict[str, Any], jobs: "Jobs") -> ToolResult:
