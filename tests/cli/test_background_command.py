@@ -206,3 +206,22 @@ def test_what_cannot_be_is_said_and_starts_nothing(background, arguments, said):
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert pids(background) == []
+
+
+MINE = """
+from bridle.agents.base import AgentResponse
+class Writer:
+    async def execute(self, prompt, session, **callbacks):
+        await session.call("write", {"path": "a.txt", "content": prompt})
+        return AgentResponse("Written.")
+    async def cancel(self, session_id): ...
+    async def shutdown(self): ...
+"""
+
+
+def test_an_agent_of_ones_own_that_is_named_by_its_file_is_found_in_the_background(background):
+    """(P8) The process there has another current folder."""
+    (background.workspace / "mine.py").write_text(MINE)
+    detach(background, "--agent", "./mine.py:Writer", "--mode", "edits", "hello")
+    until(background, lambda found: states(found) == ["done"], "--all")
+    assert (background.workspace / "a.txt").read_text() == "hello"

@@ -4,6 +4,7 @@ import json
 import shlex
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -222,3 +223,20 @@ def test_a_task_of_another_program_is_carried_by_it(bridle):
         process.stdin.close()
         assert process.wait(60) == 0
     assert "It was nothing." in json.dumps(answers[-1]["result"])
+
+
+def test_a_server_does_not_import_a_file_that_only_a_log_names(bridle):
+    mark = bridle.home / "imported"
+    mine = bridle.workspace / "mine.py"
+    mine.write_text(AGENT)
+    bridle.run("run", "hello", "--agent", "./mine.py:Writer", "--mode", "edits")
+    mine.write_text(f"open({str(mark)!r}, 'w')\n{AGENT}")  # as a model might have changed it
+    session = bridle.logs()[-1].parent.name
+    with served(bridle, "-m", bridle.script("Hi.")) as server:
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            server.ask("POST", f"/api/sessions/{session}/chat", {"prompt": "what?"})
+        assert (refused.value.code, mark.exists()) == (403, False)
+        refused.value.close()
+    with served(bridle, "--agent", "mine.py:Writer") as server:
+        sent = server.ask("POST", f"/api/sessions/{session}/chat", {"prompt": "what?"})
+        assert sent["turn"] == 2

@@ -191,7 +191,7 @@ def _ending(reply: ResponseCompleted) -> Ending:
     if reply.stop_reason == "max_tokens":
         return Ending("max_tokens", "the reply was cut off at its token limit", _LONGER)
     if reply.stop_reason == "refusal":
-        why = f": {reply.stop_detail}" if reply.stop_detail else ""
+        why = f": {reply.stop_detail}" if reply.stop_detail not in ("", "refusal") else ""
         raise ModelRefused(f"the model declined to answer{why}")
     return Ending("done")
 
