@@ -323,6 +323,47 @@ def test_a_request_says_everything_in_the_apis_own_words() -> None:
     }
 
 
+def chunk(delta: dict[str, Any], **choice: Any) -> bytes:
+    whole = {"choices": [{"delta": delta, "finish_reason": None, **choice}]}
+    return b"data: %b\n\n" % json.dumps(whole).encode()
+
+
+END = b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+
+
+def test_another_choice_is_not_mixed_into_the_reply() -> None:
+    """(A3): some servers send several, though one was asked for."""
+    pieces = [chunk({"content": text}, index=index) for text, index in (("a", 0), ("x", 1))]
+    both = {"choices": [{"index": 1, "delta": {"content": "y"}}, {"delta": {"content": "b"}}]}
+    last = b"data: %b\n\n" % json.dumps(both).encode()
+    other = chunk({}, index=1, finish_reason="length")
+    done = streamed(*pieces, last, other, END)[-1]
+    assert (done.stop_reason, done.message) == ("complete", Message("assistant", (Text("ab"),)))
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]},
+        {"content": [{"type": "thinking", "thinking": "hm"}]},
+        {"reasoning_details": [{"type": "reasoning.text", "text": "hm"}]},
+        {"reasoning_details": [{"type": "reasoning.summary", "summary": "hm"}]},
+    ],
+)
+def test_thinking_is_heard_in_whatever_form_it_comes(delta: dict[str, Any]) -> None:
+    """(S7): it does not go back in a form that nobody else knows."""
+    events = streamed(chunk(delta), chunk({"content": "so"}), END)
+    assert events[:2] == [ThinkingDelta("hm"), TextDelta("so")]
+    (thought, _) = events[-1].message.parts
+    assert (thought.text, "field" in thought.meta) == ("hm", False)
+
+
+def test_thinking_that_comes_twice_is_heard_once() -> None:
+    details = [{"type": "reasoning.text", "text": "hm"}]
+    events = streamed(chunk({"reasoning": "hm", "reasoning_details": details}), END)
+    assert [event for event in events if isinstance(event, ThinkingDelta)] == [ThinkingDelta("hm")]
+
+
 def test_a_local_server_needs_no_key() -> None:
     assert "authorization" not in received(ASK).headers
 

@@ -1,6 +1,7 @@
 """Answers that are nearly replies: cut off, errors in disguise, and the way they are reached."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -14,10 +15,12 @@ from bridle.errors import (
     RequestRefused,
     StreamCutShort,
 )
-from bridle.messages import user
+from bridle.events import ResponseCompleted
+from bridle.messages import Message, Text, user
 from bridle.promises.provider import Request
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
+from bridle.providers.openai_responses import OpenAIResponses
 
 HELLO = recording("anthropic-refusal.sse")
 
@@ -110,3 +113,81 @@ def test_a_key_that_stands_in_ordinary_words_leaves_them_readable(name: str, sdk
 
     assert asyncio.run(main("e")).endswith("failed as expected: e")
     assert asyncio.run(main("sk-very-secret")).endswith("failed as expected: ***")
+
+
+KEY = "sk-very-secret-key"
+SAID = {"type": "error", "code": "server_error", "message": f"no: {KEY}"}
+BROKEN = {
+    Anthropic: {"type": "error", "error": {"type": "api_error", "message": f"no: {KEY}"}},
+    OpenAIResponses: SAID,
+    OpenAIChat: {"error": SAID},
+}
+COMPLETED = {
+    Anthropic: [
+        {"type": "message_start", "message": {"model": "m"}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text"}},
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "text_delta", "text": "so"},
+        },
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        {"type": "message_stop"},
+    ],
+    OpenAIResponses: [
+        {"type": "response.output_text.delta", "output_index": 0, "delta": "so"},
+        {"type": "response.completed", "response": {"status": "completed"}},
+    ],
+    OpenAIChat: [
+        {"choices": [{"delta": {"content": "so"}, "finish_reason": None}]},
+        {"choices": [{"delta": {}, "finish_reason": "stop"}]},
+        "[DONE]",
+    ],
+}
+
+
+def framed(events: list[Any]) -> bytes:
+    said = (one if isinstance(one, str) else json.dumps(one) for one in events)
+    return b"".join(b"data: %b\n\n" % one.encode() for one in said)
+
+
+@pytest.mark.parametrize("provider", BROKEN)
+def test_an_error_inside_a_stream_does_not_show_the_key(provider: type[Any]) -> None:
+    async def main() -> AgentError:
+        async with served(saying(framed([BROKEN[provider]]))) as place:
+            with pytest.raises(AgentError) as told:
+                await collected(provider("m", base_url=place.url, api_key=KEY))
+            return told.value
+
+    error = asyncio.run(main())
+    assert error.message.endswith("no: ***")
+    assert KEY not in f"{error} {error.hint} {error.origin}"
+
+
+@pytest.mark.parametrize("cut", [1, 2])
+@pytest.mark.parametrize("provider", COMPLETED)
+def test_a_stream_without_its_last_blank_line_ends_once(provider: type[Any], cut: int) -> None:
+    """(A2): exactly one `ResponseCompleted`, and nothing is raised after it."""
+
+    async def main() -> list[Any]:
+        async with served(saying(framed(COMPLETED[provider])[:-cut])) as place:
+            return await collected(provider("m", base_url=place.url))
+
+    events = asyncio.run(main())
+    ends = [event for event in events if isinstance(event, ResponseCompleted)]
+    assert [one.message for one in ends] == [Message("assistant", (Text("so"),))]
+
+
+def test_what_the_vendor_behind_openrouter_says_is_shown() -> None:
+    """Its own message is only that the other one returned an error."""
+    raw = "m is temporarily rate-limited upstream. Please retry shortly."
+    named = {"raw": raw, "provider_name": "Other"}
+    error = {"message": "Provider returned error", "code": 429, "metadata": named}
+
+    async def answer(exchange: Exchange) -> None:
+        await exchange.begin(429, **{"content-type": "application/json"})
+        await exchange.say(json.dumps({"error": error}).encode())
+        await exchange.end()
+
+    said = failure(answer, OpenAIChat)
+    assert said.message.endswith(f"answered 429: Provider returned error: {raw}")

@@ -97,11 +97,12 @@ class Caller(Passage):
             self._cut_off(call, words, self._open)
         return ", ".join(dict.fromkeys(call.name for call in running))
 
-    def refuse_all(self, calls: tuple[ToolCall, ...], words: str) -> None:
+    def refuse_all(self, calls: tuple[ToolCall, ...], words: str, rule: str = "") -> None:
         """Answer calls that are not to be run."""
+        result = ToolResult.failure(words, {"rule": rule} if rule else None)
         open_calls = {call.id: call for call in calls}
         for call in calls:
-            self._say(call, ToolResult.failure(words), open_calls)
+            self._say(call, result, open_calls, watch=False)
 
     def _cut_off(self, call: ToolCall, words: str, open_calls: dict[str, ToolCall]) -> None:
         """Answer for a call that was not heard to its end; what its effect came to is said."""
@@ -141,7 +142,14 @@ class Caller(Passage):
             with suppress(Parked):
                 await self._gate.ask(judged)
 
-    def _say(self, call: ToolCall, result: ToolResult, open_calls: dict[str, ToolCall]) -> None:
+    def _say(
+        self,
+        call: ToolCall,
+        result: ToolResult,
+        open_calls: dict[str, ToolCall],
+        *,
+        watch: bool = True,
+    ) -> None:
         if open_calls.pop(call.id, None) is None:
             return
         limit = self._budget.limits.output_chars
@@ -157,7 +165,8 @@ class Caller(Passage):
             text += self._words.pop(call.id, "")
         output = ToolOutput(call.id, sound(text), not result.ok, call.name, data, result.media)
         self._emit(ToolResultEvent(output))
-        self._watch(call, result)
+        if watch:
+            self._watch(call, result)
 
     def _watch(self, call: ToolCall, result: ToolResult) -> None:
         """Notice the same call failing in the same way over and over."""

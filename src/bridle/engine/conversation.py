@@ -35,6 +35,7 @@ class Conversation(Permissions):
         self._ours = False  # ... which our own loop asked for, so that its intents are recorded
         self._outputs: dict[str, ToolOutput | None] = {}  # of its calls, in their order
         self._answered_at = ""  # when the newest of its results was recorded
+        self._missing = 0  # so many of them are not there yet
         self._intents: dict[str, bool] = {}  # its calls that were begun: do they only read?
         self.told: set[str] = set()  # no result, and it was said that nobody knows of one
         self.lost: dict[str, OpenCall] = {}  # went on without a result: a line of the log is gone
@@ -45,7 +46,7 @@ class Conversation(Permissions):
         """The conversation as a valid request: a call that is still open gets a stand-in result."""
         if self._open is None:
             return self._settled
-        state = (self._open, len(self._intents), sum(map(bool, self._outputs.values())))
+        state = (self._open, len(self._intents), self._missing)
         if self._view is None or self._view[0] != state:  # on a shelf of its own: it will not last
             reply, answers = self._step(self._open)
             self._view = state, self._settled.apart().plus(reply).plus(answers)
@@ -110,6 +111,7 @@ class Conversation(Permissions):
         if calls := message.tool_calls:
             self._open, self._ours = message, ours
             self._outputs = dict.fromkeys(call.id for call in calls)
+            self._missing = len(self._outputs)
         else:
             self._settled = self._settled.plus(message)
 
@@ -122,7 +124,8 @@ class Conversation(Permissions):
         self._outputs[output.call_id] = output
         self._answered_at = at
         self._forget_questions(output.call_id)
-        if None not in self._outputs.values():
+        self._missing -= 1
+        if not self._missing:
             self._close()
 
     def _replace(self, messages: tuple[Message, ...]) -> None:

@@ -142,6 +142,7 @@ class History(Conversation):
             parts = reply.parts + event.message.parts
             self._open = replace(reply, parts=parts)
             self._outputs |= dict.fromkeys(call.id for call in event.message.tool_calls)
+            self._missing = sum(one is None for one in self._outputs.values())
         else:
             self._enter(_dated(event.message, record), ours=True)
 
@@ -251,6 +252,7 @@ class History(Conversation):
             self._open, self._ours = reply, True
             self._outputs = dict.fromkeys(call.id for call in reply.tool_calls)
             self._outputs |= {one.call_id: one for one in event.outputs}
+            self._missing = sum(one is None for one in self._outputs.values())
             self._intents = dict(event.intents)
 
 

@@ -22,6 +22,7 @@ from bridle.errors import (
     AgentError,
     BadReply,
     BudgetReached,
+    ConfigError,
     ContextTooLong,
     ModelRefused,
     ProviderError,
@@ -66,6 +67,8 @@ class Ending(Struct, frozen=True):
     hint: str = ""
 
 
+_FREE = ("", "auto", "none")  # a choice that leaves the model free to end the turn
+MOST_CALLS = 256  # of one reply that run: a model that asks for more has lost its way
 _LONGER = "Allow longer replies (--max-tokens, max_tokens), or ask for smaller parts."
 _GO_ON = (
     "[Your reply was cut off at its token limit. Go on exactly where it stopped: "
@@ -88,6 +91,7 @@ async def run_turn(turn: Turn) -> Ending:
 
 async def _steps(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending:
     wanted = _answer_schema(turn)
+    _check_choice(turn)
     asked_again = False
     cuts = 0  # replies in a row that were cut off, with nothing in them to run
     while True:
@@ -101,6 +105,8 @@ async def _steps(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending:
             reply, config = await _answer(turn, history)
         except BudgetReached as limit:
             return Ending("budget", limit.message, limit.hint)
+        if turn.config.tool_choice not in _FREE:  # it was for the first step: else no turn ends
+            turn.config = replace(turn.config, tool_choice="")
         calls = reply.message.tool_calls if reply.message is not None else ()
         if reply.stop_reason == "max_tokens":
             calls = _without_cut(turn, reply, config)
@@ -109,6 +115,11 @@ async def _steps(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending:
                 continue
         elif calls:
             cuts, turn.said = 0, ""
+        if len(calls) > MOST_CALLS and reply.stop_reason in ("tool_use", "max_tokens", "complete"):
+            words = f"not run: a reply may ask for {MOST_CALLS} calls, and this one asked for more"
+            rest = calls[MOST_CALLS:]
+            _caller(turn).refuse_all(rest, f"{words}. Send the rest again.", "calls_per_reply")
+            calls = calls[:MOST_CALLS]
         if (ending := _over(turn, reply, calls)) is None:
             continue
         if ending.reason == "done" and turn.is_steered():
@@ -124,6 +135,18 @@ async def _steps(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending:
                 raise
             asked_again, turn.said = True, ""
             turn.emit(MessageAdded(wanted.correction(problem), by="bridle"))
+
+
+def _check_choice(turn: Turn) -> None:
+    """Raise `ConfigError` if the turn is to begin with a tool that is not there."""
+    choice = turn.config.tool_choice
+    if choice in _FREE or choice == "required" or choice in turn.tools:
+        return
+    known = ", ".join(sorted(turn.tools)) or "none"
+    raise ConfigError(
+        f"tool_choice names {choice!r}, which is not one of the tools: {known}",
+        hint="Name a tool that the engine has, or write auto, none or required.",
+    )
 
 
 def _answer_schema(turn: Turn) -> "AnswerSchema | None":

@@ -9,6 +9,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from bridle.engine.belongings import Belongings
 from bridle.engine.budget import Budget
 from bridle.engine.compact import Window
@@ -123,7 +125,7 @@ class UnderWay:
                 self.belongings,
                 self.belongings.mode,
                 approvals,
-                parts.config,
+                parts.config if not self.goes_on else replace(parts.config, tool_choice=""),
                 parts.system,
                 parts.offered,
                 redactor=parts.redactor,

@@ -14,7 +14,8 @@ from bridle.usage import Price, Usage
 class RequestConfig(Struct, frozen=True, omit_defaults=True):
     """Settings of one request; what is left out is the provider's default.
 
-    `tool_choice`: "auto", "none", "required", or a tool's name. `effort`: how long to think, from
+    `tool_choice`: "auto", "none", "required", or a tool's name; the last two are for the first step
+    of a turn, so that the model can end it. `effort`: how long to think, from
     "none" to "max". `output_schema`: the JSON Schema that the reply has to fit.
     """
 

@@ -59,11 +59,13 @@ class _Delta(Struct):
     content: str | list[Any] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    reasoning_details: list[Any] | None = None
     refusal: str | None = None
     tool_calls: list[_CallDelta] | None = None
 
 
 class _Choice(Struct):
+    index: int | None = None
     delta: _Delta | None = None
     finish_reason: str | None = None
 
@@ -117,6 +119,7 @@ class ChatReader(Reply):
         self._calls: list[_Growing] = []
         self._places: dict[int, _Growing] = {}
         self._watch = TextCalls(tools) if tools else None
+        self._index: int | None = None  # of the reply that is read
         self._usage: Usage | None = None
         self._finish = ""
         self._refused = False
@@ -152,11 +155,16 @@ class ChatReader(Reply):
         if chunk.error is not None:
             self._fail(by_word(chunk.error, self._request_id))
         elif chunk.choices:
-            choice = chunk.choices[0]
-            if choice.delta is not None:
-                self._grow(choice.delta, out)
-            if choice.finish_reason:
-                self._finish = choice.finish_reason
+            for choice in chunk.choices:
+                index = choice.index or 0
+                if self._index is None:
+                    self._index = index
+                if index != self._index:
+                    continue  # another reply to the same request: nobody asked for it
+                if choice.delta is not None:
+                    self._grow(choice.delta, out)
+                if choice.finish_reason:
+                    self._finish = choice.finish_reason
         elif chunk.usage is None:
             out.append(trace_of(data))
         if chunk.usage is not None:
@@ -167,8 +175,14 @@ class ChatReader(Reply):
             self._think("reasoning_content", thought, out)
         elif thought := delta.reasoning:
             self._think("reasoning", thought, out)
+        elif delta.reasoning_details:
+            self._think("", _thoughts(delta.reasoning_details, "text", "summary"), out)
         if content := delta.content:
-            text = content if isinstance(content, str) else _words(content)
+            if isinstance(content, str):
+                text = content
+            else:
+                text = _words(content)
+                self._think("", _thoughts(content, "thinking"), out)
             self._say(text if self._watch is None else self._watch.feed(text), out)
         if delta.tool_calls:
             for call in delta.tool_calls:
@@ -178,6 +192,9 @@ class ChatReader(Reply):
             self._say(delta.refusal, out)
 
     def _think(self, field: str, thought: str, out: list[ModelEvent]) -> None:
+        """Some more thinking; without a `field` it is not in a form that goes back."""
+        if not thought:
+            return
         self._thoughts.setdefault(field, []).append(thought)
         out.append(ThinkingDelta(thought))
 
@@ -235,7 +252,7 @@ class ChatReader(Reply):
     def _spoken(self) -> list[Part]:
         meta = {"api": API, "model": self._asked}
         parts: list[Part] = [
-            Thinking("".join(pieces), {**meta, "field": field})
+            Thinking("".join(pieces), {**meta, "field": field} if field else meta)
             for field, pieces in self._thoughts.items()
         ]
         return [*parts, Text("".join(self._text))] if self._text else parts
@@ -245,6 +262,16 @@ def _words(parts: list[Any]) -> str:
     """The text of content that comes as a list of parts."""
     found = [part.get("text") for part in parts if isinstance(part, dict)]
     return "".join(text for text in found if isinstance(text, str))
+
+
+def _thoughts(parts: list[Any], *keys: str) -> str:
+    """The thinking of a list of parts, each of which may hold text or a list of texts."""
+    said: list[str] = []
+    for part in parts:
+        found = [part.get(key) for key in keys] if isinstance(part, dict) else []
+        said += [text for text in found if isinstance(text, str)]
+        said += [_words(inner) for inner in found if isinstance(inner, list)]
+    return "".join(said)
 
 
 def _is_another(delta: _CallDelta, function: _Function, found: _Growing) -> bool:

@@ -5,12 +5,13 @@ Knows the error shapes of the vendors' APIs and of local servers. Knows no trans
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from bridle.errors import (
+    AgentError,
     BadStream,
     ContextTooLong,
     KeyRefused,
@@ -102,6 +103,24 @@ def by_status(status: int, body: bytes, headers: Headers, host: str) -> Provider
     return error
 
 
+def hide(error: AgentError, secrets: Iterable[str]) -> None:
+    """Take secrets out of an error's words: a vendor may repeat what it was sent."""
+    error.message = hidden(error.message, secrets)
+    error.hint = hidden(error.hint, secrets)
+    error.args = (error.message,)
+    status, kind, number = error.origin
+    kind, number = (value and hidden(value, secrets) for value in (kind, number))
+    error.origin = Origin(status, kind, number)
+
+
+def hidden(text: str, secrets: Iterable[str]) -> str:
+    """The text with `***` in the place of each secret."""
+    for secret in secrets:
+        if len(secret) >= SHORTEST_KEY:
+            text = text.replace(secret, "***")
+    return text
+
+
 def request_id_in(headers: Headers) -> str | None:
     """The vendor's own number for the request."""
     return headers.get("request-id") or headers.get("x-request-id") or None
@@ -184,7 +203,15 @@ def _read_error(error: Any) -> tuple[tuple[str, ...], str, str | None]:
     named = (precise, error.get("code"), error.get("type"))
     words = tuple(word for word in named if isinstance(word, str))
     message = _text(error.get("message")) or _text(error.get("detail")) or ""
+    message += _upstream(error.get("metadata"), message)
     return words, message[:MESSAGE_LIMIT], _text(error.get("request_id"))
+
+
+def _upstream(metadata: Any, message: str) -> str:
+    """What the vendor behind OpenRouter says: its own message is often only that one said no."""
+    raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
+    said = " ".join(raw.split()) if isinstance(raw, str) else ""
+    return f": {said}" if said and said not in message else ""
 
 
 def _text(value: Any) -> str | None:

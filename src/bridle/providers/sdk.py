@@ -5,7 +5,7 @@ request is ours, the SDK signs and sends it, and its bytes go to our reader as t
 are imported here, when one is asked for, and nowhere else. Their own retries are switched off.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,11 @@ class SdkTransport:
     def __repr__(self) -> str:
         return f"SdkTransport({self._sdk!r})"
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The key, and what a client that was handed in signs in with."""
+        return (self._api_key, *client_secrets(self._given))
+
     async def post(self, path: str, body: bytes) -> "SdkReply":
         """Send the body; the reply when its headers are there."""
         sdk, client = _import(self._sdk), self._client()
@@ -110,7 +115,9 @@ class SdkTransport:
         """The SDK's error as ours; it is not kept as the cause, for it holds the headers."""
         sdk = _import(self._sdk)
         if isinstance(problem, sdk.APIStatusError):
-            body = without_key(problem.response.content, self._api_key)
+            body = problem.response.content
+            for secret in self.secrets:
+                body = without_key(body, secret)
             return by_status(problem.status_code, body, problem.response.headers, host)
         if isinstance(problem, sdk.APITimeoutError):
             return StreamStalled(f"{host} did not answer in time")
@@ -122,6 +129,13 @@ class SdkTransport:
 
         if (client := self._made.pop(get_running_loop(), None)) is not None:
             await client.close()
+
+
+def client_secrets(client: Any) -> Iterator[str]:
+    """What an SDK's client signs in with: errors and logs must not show it."""
+    for name in ("api_key", "auth_token", "access_token", "aws_secret_key", "aws_session_token"):
+        if isinstance(value := getattr(client, name, None), str):
+            yield value
 
 
 class SdkReply:

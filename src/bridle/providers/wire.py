@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from bridle.errors import AgentError, ConfigError
 from bridle.events import ModelEvent
+from bridle.providers.faults import hide
 from bridle.providers.sse import EventParser, ServerEvent
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ class Transport(Protocol):
         """Send the body; the reply when its headers are there. Raise `AgentError`."""
         ...
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What signs requests in: no error may show it."""
+        ...
+
     async def close(self) -> None:
         """Let go of connections. A closed transport may be used again."""
         ...
@@ -76,6 +82,11 @@ class Wire:
                 f"the base URL {base_url!r} is not one",
                 hint="It begins with https:// (or http:// for a local server) and a host.",
             )
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The key."""
+        return (self._secret,)
 
     def __repr__(self) -> str:
         return f"Wire({urlsplit(self.base_url).hostname!r})"
@@ -141,10 +152,14 @@ async def exchange(
         while not reader.over and (chunk := await read()):
             for event in feed(parse(chunk)):
                 yield event
+        if not reader.over:  # the last event may have come without the line that ends it
+            for event in feed(parser.finish()):
+                yield event
         if not reader.over:
-            for event in feed(parser.finish()) + reader.finish():
+            for event in reader.finish():
                 yield event
     finally:
         await reply.close(whole=reader.over and reader.failure is None)
     if reader.failure is not None:
+        hide(reader.failure, transport.secrets)
         raise reader.failure

@@ -93,7 +93,9 @@ def provider(
         key = _key(vendor, api_key, url)
     else:
         key = api_key or ""
-        keep_out(_client_secrets(client))
+        from bridle.providers.sdk import client_secrets
+
+        keep_out(client_secrets(client))
     return make(_Wanted(vendor, model, key, url, options))
 
 
@@ -125,13 +127,6 @@ def known_secrets(environ: Mapping[str, str]) -> tuple[str, ...]:
     variables = ("BRIDLE_API_KEY", *KEY_VARIABLES.values())
     found = {environ[name] for name in variables if environ.get(name)}
     return tuple(sorted(found | _handed_in))
-
-
-def _client_secrets(client: Any) -> Iterable[str]:
-    """What an SDK's client signs in with: errors and logs must not show it."""
-    for name in ("api_key", "auth_token", "access_token", "aws_secret_key", "aws_session_token"):
-        if isinstance(value := getattr(client, name, None), str):
-            yield value
 
 
 def _key(vendor: str, given: str | None, url: str) -> str:
