@@ -132,12 +132,12 @@ class Window:
         """Open the address that the server printed."""
         self.page.goto("about:blank")  # another fragment alone would load nothing
         self.page.goto(f"{self.served.url}/#code={code or self.served.code}")
-        expect(self.page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+        expect(self.page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
         return self
 
     def begin(self, text):
         """A new session with this prompt; its id."""
-        field = self.page.get_by_role("textbox", name="Say what shall be done")
+        field = self.page.get_by_role("textbox", name="Describe a task…")
         field.fill(text)
         field.press("Enter")
         expect(self.feed).to_be_visible()

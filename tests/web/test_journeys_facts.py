@@ -69,7 +69,7 @@ def test_a_turn_that_waits_for_a_person_is_not_said_to_run(serve, window):
     me = window(serve([say("", EDIT), say(LAST)], FILES))
     me.begin(PROMPT)
     expect(me.question("edit")).to_be_visible()
-    expect(me.page.locator(".turns")).to_contain_text("waits for you")
+    expect(me.page.locator(".turns")).to_contain_text("needs approval")
     expect(me.page.locator(".turns")).not_to_contain_text("running")
 
 

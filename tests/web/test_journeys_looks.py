@@ -25,7 +25,7 @@ def test_an_accessibility_checker_finds_nothing_serious(serve, window, scheme):
     expect(me.question("edit")).to_be_visible()
     found["a question"] = me.axe()
     me.page.keyboard.press("Alt+a")
-    expect(me.page.get_by_role("dialog", name="What waits for you")).to_be_visible()
+    expect(me.page.get_by_role("dialog", name="Approvals")).to_be_visible()
     found["the tray"] = me.axe()
     me.page.keyboard.press("Escape")
     me.question("edit").get_by_role("button", name="As a rule").click()

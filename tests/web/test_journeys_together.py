@@ -77,7 +77,7 @@ def test_a_reply_that_is_cut_off_by_a_kill_is_kept_as_far_as_it_came(serve, wind
     expect(me.page.locator(".line")).to_contain_text("Reconnecting")
     served.say([say("All of it this time.")])
     served.start()
-    expect(me.feed).to_contain_text("Interrupted")
+    expect(me.feed).to_contain_text("Stopped")
     said = me.page.locator(".reply .md").inner_text()
     assert LONG.startswith(said) and "word20" in said
     me.send("again")

@@ -17,7 +17,7 @@ def test_the_first_start_signs_in_with_the_code_once_and_keeps_no_trace_of_it(se
     first = window(served)
     assert served.code not in first.page.url
     first.page.reload()
-    expect(first.page.get_by_role("heading", name="What shall be done?")).to_be_visible()
+    expect(first.page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
     stranger.page.goto(f"{served.url}/#code={served.code}")
     stranger.page.reload()
     expect(

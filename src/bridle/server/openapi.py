@@ -6,6 +6,7 @@ is written down twice, and a test compares it with what goes over the wire.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from http import HTTPStatus
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -134,11 +135,11 @@ def _bounds(known: ParameterKwarg | None) -> Schema:
 
 
 def _responses(path: str, handler: HTTPRouteHandler, declared: Declared, book: Book) -> Schema:
-    good = {"description": "As asked.", **_content(handler, declared)}
+    good = {"description": "OK", **_content(handler, declared)}
     found: Schema = {str(handler.status_code): good}
     for status, codes in sorted(_refusals(path, handler, declared, book).items()):
         found[str(status)] = {
-            "description": f"No: {', '.join(sorted(codes))}.",
+            "description": f"{HTTPStatus(status).phrase}: {', '.join(sorted(codes))}",
             "content": {MEDIA: {"schema": _problem(codes)}},
         }
     return found

@@ -21,10 +21,10 @@ Headers = tuple[tuple[bytes, bytes], ...]
 _log = logging.getLogger("bridle.server")
 
 CODES: dict[str, tuple[int, str]] = {
-    "invalid_json": (400, "The body is no JSON that can be read"),
-    "invalid_request": (400, "The request makes no sense"),
-    "no_token": (401, "Who is asking?"),
-    "wrong_origin": (403, "Pages from elsewhere have no business here"),
+    "invalid_json": (400, "The body is not valid JSON"),
+    "invalid_request": (400, "Invalid request"),
+    "no_token": (401, "Not signed in"),
+    "wrong_origin": (403, "This origin is not allowed"),
     "forbidden_role": (403, "This needs another role"),
     "forbidden_choice": (403, "The server was not started with that"),
     "unknown_workspace": (403, "The server does not work in that folder"),

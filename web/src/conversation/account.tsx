@@ -11,7 +11,7 @@ const ENDS: Record<string, string> = {
   done: "Done",
   failed: "Failed",
   timeout: "Out of time",
-  interrupted: "Interrupted",
+  interrupted: "Stopped",
   budget: "At a limit",
   stuck: "Stuck",
   max_tokens: "Cut off",

@@ -23,7 +23,7 @@ const SUBJECTS: Record<string, readonly string[]> = {
 const STATUS: Record<CallStatus, string> = {
   writing: "being written",
   ready: "next",
-  waiting: "waits for you",
+  waiting: "needs approval",
   running: "running",
   done: "done",
   failed: "failed",
@@ -65,7 +65,7 @@ export function standing(call: Call): CallStatus {
 export function status(call: Call): string {
   const code = exitCode(call);
   if (call.status === "failed" && code !== null) return `failed, exit code ${code}`;
-  return STATUS[standing(call)];
+  return call.status === "waiting" && call.name === "ask_user" ? "needs an answer" : STATUS[standing(call)];
 }
 
 /** How long it ran, where that was long enough to say. */

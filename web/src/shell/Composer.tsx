@@ -1,4 +1,4 @@
-// Where one says what shall be done: send, queue, steer, stop; and what waits already.
+// The composer: send, queue, steer, stop; and the prompts that wait already.
 
 import { stop, withdraw } from "../state/actions.ts";
 import type { Queued, View } from "../state/model.ts";
@@ -25,7 +25,7 @@ export function Composer({ view, sessionId }: { view: View | null; sessionId: st
       <div class="composer-box">
         <Writing
           sessionId={sessionId}
-          placeholder={running ? "Say what comes next, or steer" : "Say what shall be done"}
+          placeholder={running ? "Describe what comes next…" : "Describe a task…"}
           prompts={() => promptsOf(view)}
           text={text}
           setText={setText}
@@ -34,8 +34,8 @@ export function Composer({ view, sessionId }: { view: View | null; sessionId: st
         <div class="composer-row">
           <Hint running={running} sending={going[0] ?? ""} />
           {running && (
-            <button type="button" class="button" disabled={!text.trim()} title="Ctrl+Enter" onClick={() => say(true)}>
-              Send into the turn
+            <button type="button" class="button" disabled={!text.trim()} title="Into the turn that runs (Ctrl+Enter)" onClick={() => say(true)}>
+              Send now
             </button>
           )}
           {running && (
@@ -60,8 +60,8 @@ function Hint({ running, sending }: { running: boolean; sending: string }) {
   const words = sending
     ? `Sending: ${oneLine(sending, 60)}`
     : running
-      ? "Enter queues · Ctrl+Enter sends into the turn · Esc stops"
-      : "Enter sends · Shift+Enter makes a line · @ names a file";
+      ? "Enter to queue · Ctrl+Enter to send now · Esc to stop"
+      : "Enter to send · Shift+Enter for a new line · @ for a file";
   return <span class="hint">{words}</span>;
 }
 

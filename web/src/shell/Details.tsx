@@ -127,7 +127,7 @@ function Kids({ kids }: { kids: readonly Kid[] }) {
 }
 
 function account(turn: Turn, view: View): string {
-  const how = turn.reason ? endWords(turn.reason) : view.running === turn.number ? (view.approvals.length > 0 ? "waits for you" : "running") : "";
+  const how = turn.reason ? endWords(turn.reason) : view.running === turn.number ? (view.approvals.length > 0 ? "needs approval" : "running") : "";
   const tokens = turn.tokens ? `${thousands(turn.tokens)} tokens` : "";
   const words = [how, count(turn.calls, "call"), tokens, spent(turn.cost, turn.unpriced, turn.tokens), turn.undone ? "undone" : ""];
   return words.filter(Boolean).join(" · ");

@@ -160,17 +160,17 @@ function GrantsDialog() {
     if (one) void api.revoke(one.id, id).then(() => one.refresh(), saySorry);
   };
   return (
-    <Frame title="What this session may do unasked">
-      {grants.length === 0 && <p>Nothing beyond its mode and your rules: nobody has said yes for the whole session.</p>}
+    <Frame title="Permissions of this session">
+      {grants.length === 0 && <p>None beyond its mode and your rules: nothing was allowed for the whole session.</p>}
       <ul class="grants">
         {grants.map((grant) => (
           <li key={grant.id}>
             <span>
               {neutral(grant.what || grant.rule || grant.id)}
-              <span class="faint"> said by {oneLine(grant.by ?? "me", 64)}</span>
+              <span class="faint"> allowed by {oneLine(grant.by ?? "me", 64)}</span>
             </span>
             <button type="button" class="button small" onClick={() => revoke(grant.id)}>
-              Take back
+              Revoke
             </button>
           </li>
         ))}

@@ -15,7 +15,7 @@ import { focusComposer } from "./focus.ts";
 import { Bell, Clock, List, More, Panel, Pen } from "./icons.tsx";
 import { type Entry, Menu } from "./Menu.tsx";
 import { listOpen, timelineOpen, toggleDetails, toggleTimeline, trayOpen } from "./rooms.ts";
-import { folderOf, spent, stateWords, thousands, titleOf } from "./words.ts";
+import { count, folderOf, spent, stateWords, thousands, titleOf } from "./words.ts";
 
 interface Props {
   readonly line: SessionLine;
@@ -60,7 +60,7 @@ export function ListButton() {
         <List />
       </button>
       {waiting > 0 && (
-        <button type="button" class="button plain square only-narrow asks" aria-label={`${waiting} waiting for you`} onClick={() => (trayOpen.value = true)}>
+        <button type="button" class="button plain square only-narrow asks" aria-label={`${count(waiting, "approval")} needed`} onClick={() => (trayOpen.value = true)}>
           <Bell />
           <span class="count">{waiting}</span>
         </button>
@@ -74,14 +74,14 @@ function entries(line: SessionLine, view: View | null): readonly Entry[] {
   const found: (Entry | false)[] = [
     drive && { label: "Undo the last changes…", act: () => actions.undo(0) },
     drive && { label: "Fork from the end", act: () => void actions.fork(view?.last ?? line.seq) },
-    drive && { label: "Shorten for the model", act: () => void compact(line.id), off: Boolean(view?.running) },
-    drive && { label: "What it may do unasked…", act: () => void show({ kind: "grants" }) },
+    drive && { label: "Compact context", act: () => void compact(line.id), off: Boolean(view?.running) },
+    drive && { label: "Permissions of this session…", act: () => void show({ kind: "grants" }) },
     drive && Boolean(view?.running) && { label: "Stop the turn", act: () => void stop(true) },
     { label: timelineOpen.value ? "Hide the timeline" : "Show the timeline", act: toggleTimeline },
     { label: "Details", act: toggleDetails },
     { label: "Export as Markdown", act: () => void download(line.id, "markdown") },
     { label: "Export the log (JSONL)", act: () => void download(line.id, "jsonl") },
-    { label: "Copy the session's id", act: () => void actions.copy(line.id) },
+    { label: "Copy session id", act: () => void actions.copy(line.id) },
     { label: "Keys…", act: () => void show({ kind: "help" }) },
     { label: "Sign out", act: () => void api.logout().then(() => leave("left"), () => undefined) },
     may("admin") && { label: "Delete…", act: () => void remove(line.id), bad: true },

@@ -13,7 +13,7 @@ import { type Branch, type Filter, branches, inOrder } from "./listing.ts";
 import { listOpen, now, trayOpen } from "./rooms.ts";
 import { nextTheme, theme } from "./theme.ts";
 import { shortModel } from "../text/words.ts";
-import { ago, folderOf, spent, stateWords, titleOf } from "./words.ts";
+import { ago, count, folderOf, spent, stateWords, titleOf } from "./words.ts";
 
 const filter = signal<Filter>("all");
 const words = signal("");
@@ -75,8 +75,8 @@ function Top() {
       <button
         type="button"
         class={`button plain square${waiting ? " asks" : ""}`}
-        aria-label={waiting ? `${waiting} waiting for you` : "Nothing waits for you"}
-        title={`What waits for you (${COMMAND}A)`}
+        aria-label={waiting ? `${count(waiting, "approval")} needed` : "No approvals needed"}
+        title={`Approvals (${COMMAND}A)`}
         aria-expanded={trayOpen.value}
         onClick={() => (trayOpen.value = !trayOpen.value)}
       >
@@ -147,7 +147,7 @@ function Filters() {
 function Nothing() {
   if (!listed.value) return <p class="faint pad">Loading…</p>;
   const all = filter.value === "all" && !words.value;
-  return <p class="faint pad">{all ? "No sessions yet. Say what shall be done, and one begins." : "No session fits."}</p>;
+  return <p class="faint pad">{all ? "No sessions yet. Describe a task to start one." : "No session matches."}</p>;
 }
 
 function BranchRow({ branch }: { branch: Branch }) {

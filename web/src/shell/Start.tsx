@@ -1,4 +1,4 @@
-// Where a session begins: what shall be done, where, with which model, in which mode.
+// Where a session begins: what to do, where, with which model, in which mode.
 
 import { useState } from "preact/hooks";
 import { api } from "../api/client.ts";
@@ -42,15 +42,15 @@ export function Start() {
         <ListButton />
       </div>
       <div class="start-card">
-        <h1>{may("drive") ? "What shall be done?" : "Your sessions"}</h1>
+        <h1>{may("drive") ? "What would you like to do?" : "Your sessions"}</h1>
         {may("drive") ? (
           <>
             <div class="composer-box">
-              <Writing sessionId="" workspace={wanted.workspace} placeholder="Say what shall be done" prompts={() => []} text={text} setText={setText} send={() => void begin()} />
+              <Writing sessionId="" workspace={wanted.workspace} placeholder="Describe a task…" prompts={() => []} text={text} setText={setText} send={() => void begin()} />
               <div class="composer-row">
-                <span class="hint">Enter begins · Shift+Enter makes a line · @ names a file</span>
+                <span class="hint">Enter to start · Shift+Enter for a new line · @ for a file</span>
                 <button type="button" class="button primary" disabled={!text.trim() || busy} onClick={() => void begin()}>
-                  <Send /> {busy ? "Beginning…" : "Begin"}
+                  <Send /> {busy ? "Starting…" : "Start"}
                 </button>
               </div>
             </div>

@@ -29,16 +29,16 @@ export function Tray() {
   if (!open) return null;
   const found = pendings.value;
   return (
-    <div class="tray" ref={room} tabIndex={-1} role="dialog" aria-label="What waits for you">
+    <div class="tray" ref={room} tabIndex={-1} role="dialog" aria-label="Approvals">
       <div class="tray-top">
-        <h2>{found.length ? `${count(found.length, "question waits", "questions wait")} for you` : "Nothing waits for you"}</h2>
+        <h2>{found.length ? `${count(found.length, "approval")} needed` : "No approvals needed"}</h2>
         <button type="button" class="button plain square" aria-label="Close" onClick={() => (trayOpen.value = false)}>
           <Close />
         </button>
       </div>
       <NotifyOffer />
       <div class="tray-list">
-        {found.length === 0 && <p class="faint">Questions of all sessions come here: what one wants to do, why, and exactly how.</p>}
+        {found.length === 0 && <p class="faint">What any session asks for appears here: what it wants to do, why, and exactly how.</p>}
         {found.map((pending) => (
           <section key={`${pending.sessionId} ${pending.shown}`} class="tray-one">
             <ApprovalCard approval={approvalOf(pending)} actions={actions} role={role.value} compact />

@@ -23,12 +23,12 @@ export function NotifyOffer() {
   };
   return (
     <div class="offer">
-      <p>Shall this browser tell you when something waits for you and you look elsewhere?</p>
+      <p>Notify you when something needs your approval and you are elsewhere?</p>
       <button type="button" class="button small" onClick={ask}>
-        Yes, tell me
+        Notify me
       </button>
       <button type="button" class="button plain small" onClick={decline}>
-        No
+        No, thanks
       </button>
     </div>
   );
@@ -56,7 +56,7 @@ export function followQuestions(): void {
 function notify(pending: Pending): void {
   const what = pending.asked.commands?.[0] ?? pending.asked.paths?.[0] ?? "";
   const body = oneLine(`${pending.asked.call.name}${what ? `: ${what}` : ""}`, 200);
-  const note = new Notification(oneLine(pending.sessionTitle, 100) || "A session waits for you", { body, tag: pending.shown });
+  const note = new Notification(oneLine(pending.sessionTitle, 100) || "A session needs your approval", { body, tag: pending.shown });
   note.onclick = () => {
     window.focus();
     goTo(pending.sessionId, pending.seq);

@@ -28,7 +28,7 @@ export function ago(stamp: string, now: number): string {
 const STATES: Readonly<Record<State, string>> = {
   idle: "new",
   running: "running",
-  waiting: "waits for you",
+  waiting: "needs approval",
   done: "done",
   failed: "failed",
 };

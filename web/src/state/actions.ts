@@ -131,11 +131,16 @@ export function withdraw(sessionId: string, seq: number): Promise<boolean> {
   return attempt(() => api.withdraw(sessionId, seq));
 }
 
+function stopText(queued: number): string {
+  const next = queued === 0 ? "" : queued === 1 ? " The queued prompt starts next." : ` The first of ${queued} queued prompts starts next.`;
+  return `Finished changes stay.${next}`;
+}
+
 /** Stops the turn that runs, after a question. */
 export async function stop(ask: boolean): Promise<void> {
   const view = opened.value?.view.value;
   if (!view?.running) return;
-  if (ask && !(await confirm("Stop the turn?", "What runs is ended; what was done stays. You can go on right after.", "Stop"))) return;
+  if (ask && !(await confirm("Stop now?", stopText(view.queued.length), "Stop"))) return;
   await actions.interrupt();
 }
 

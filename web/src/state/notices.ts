@@ -22,11 +22,18 @@ const ENDS: Readonly<Record<string, string>> = {
   max_tokens: "The answer is not complete",
 };
 
+/** Details of an end that say it better alone. */
+const DETAILS: Readonly<Record<string, string>> = {
+  "the turn was interrupted": "The turn was stopped.",
+  "the process that ran the turn ended before the turn did": "The server restarted in the middle of this turn.",
+};
+
 export function endNotice(draft: Draft, record: LogRecord): void {
   const reason = words(record.data["reason"]);
   if (reason === "done" || reason === "parked") return;
   const detail = words(record.data["detail"]);
-  const text = detail ? `${ENDS[reason] ?? "The turn ended"}: ${detail}` : `${ENDS[reason] ?? "The turn ended"}.`;
+  const end = ENDS[reason] ?? "The turn ended";
+  const text = Object.hasOwn(DETAILS, detail) ? DETAILS[detail]! : detail ? `${end}: ${detail}` : `${end}.`;
   const tone = reason === "interrupted" ? "info" : reason === "failed" ? "bad" : "warn";
   notice(draft, record, "turn_end", text, { tone, hint: words(record.data["hint"]) });
 }

@@ -49,7 +49,7 @@ export function duration(seconds: number): string {
 export function clock(timestamp: string): string {
   const when = new Date(timestamp);
   if (Number.isNaN(when.getTime())) return "";
-  return when.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return when.toLocaleTimeString([], { hour: "numeric", minute: "2-digit" });
 }
 
 /** How long a text is, in words that fit on a button. */
