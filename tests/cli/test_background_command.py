@@ -225,3 +225,58 @@ def test_an_agent_of_ones_own_that_is_named_by_its_file_is_found_in_the_backgrou
     detach(background, "--agent", "./mine.py:Writer", "--mode", "edits", "hello")
     until(background, lambda found: states(found) == ["done"], "--all")
     assert (background.workspace / "a.txt").read_text() == "hello"
+
+
+WAIT = "until [ -e go ]; do sleep 0.1; done"
+WAITS = {"calls": [{"name": "shell", "arguments": {"command": WAIT}}]}
+
+
+@pytest.mark.parametrize("leave", [signal.SIGHUP, signal.SIGTERM, "hang up", "end of input"])
+def test_leaving_never_stops_what_runs_in_the_background(background, leave):
+    model = background.script(WAITS, "Done.")
+    session = detach(background, "-m", model, "--mode", "auto", "wait")
+    until(background, lambda found: states(found) == ["running"])
+    if leave == "end of input":
+        done = background.run("attach", "--plain", session, stdin=b"")
+        assert (done.returncode, "left; the turn goes on" in done.stderr) == (0, True)
+    else:
+        with background.terminal("attach", "--plain", session) as terminal:
+            terminal.expect("▸")
+            if leave == "hang up":
+                assert terminal.hang_up() == 130
+            else:
+                terminal.signal(leave)
+                assert terminal.end()[0] == 130
+    assert states(ps(background)) == ["running"]
+    (background.workspace / "go").touch()
+    until(background, lambda found: states(found) == ["done"], "--all")
+    log = background.logs()[0].read_text().splitlines()
+    ends = [json.loads(line)["data"] for line in log if "turn_end" in line]
+    assert [one["reason"] for one in ends] == ["done"]
+
+
+def test_leaving_a_turn_that_one_has_asked_for_there_does_not_stop_it_either(background):
+    model = background.script("Ready.", WAITS, "Done.")
+    session = detach(background, "-m", model, "--mode", "auto", "hello")
+    with background.terminal("attach", "--plain", session) as terminal:
+        terminal.expect("Ready.")
+        terminal.expect("❯ ")
+        terminal.type("wait\n")
+        terminal.expect("▸")
+        terminal.signal(signal.SIGTERM)
+        assert terminal.end()[0] == 130
+    assert states(ps(background)) == ["running"]
+    (background.workspace / "go").touch()
+    until(background, lambda found: states(found) == ["done"], "--all")
+
+
+def test_ctrl_c_there_still_interrupts_the_turn(background):
+    session = detach(background, "-m", background.script(WAITS, "Done."), "--mode", "auto", "wait")
+    until(background, lambda found: states(found) == ["running"])
+    with background.terminal("attach", "--plain", session) as terminal:
+        terminal.expect("▸")
+        terminal.type("\x03")
+        terminal.expect("interrupted")
+        terminal.expect("❯ ")
+        terminal.type("\x04")
+        assert terminal.end()[0] == 0

@@ -40,6 +40,7 @@ class Room:
         self._watched: Conversation | None = None
         self._questions: Questions | None = None  # of a session elsewhere
         self._waiting = 0  # questions of other sessions that were told of
+        self._leaving = asyncio.Event()
         self._sent: list[str] = []  # our own words, which stand on the screen already
         screen.me = house.me
         asker.current = house.current
@@ -129,13 +130,25 @@ class Room:
                 self.screen.line(self.screen.paint.yellow(f"{said}: /approvals"))
             self._waiting = len(found)
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Does another process run the session's turns, which go on when we leave?"""
+        return self._questions is not None
+
+    def leave_turn(self) -> None:
+        """Wait no longer for a turn that runs elsewhere; it goes on."""
+        self._leaving.set()
+
     async def _heard(self, work: Coroutine[Any, Any, None]) -> None:
         """Do that, as long as somebody is here who can answer what is asked on the way."""
         assert self._questions is not None
         working = asyncio.ensure_future(work)
         unheard = asyncio.ensure_future(self._questions.unheard.wait())
+        leaving = asyncio.ensure_future(self._leaving.wait())
         try:
-            await asyncio.wait([working, unheard], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([working, unheard, leaving], return_when=asyncio.FIRST_COMPLETED)
+            if leaving.done():
+                return
             if not working.done():
                 raise SessionError(
                     "the turn waits for an answer that nobody here can give; it is kept",
@@ -143,9 +156,9 @@ class Room:
                 )
             working.result()
         finally:
-            unheard.cancel()
-            working.cancel()
-            await asyncio.wait([working, unheard])
+            for one in (unheard, leaving, working):
+                one.cancel()
+            await asyncio.wait([working, unheard, leaving])
 
     def _tell(self, result: TurnResult) -> None:
         tell_ending(result, self._watch, self.screen, "Say how to go on.")
@@ -161,7 +174,8 @@ class Room:
         self._watched = self.asker.session = session
         if not isinstance(session, Session):
             self._questions = Questions(session, self.asker, self.screen)
-        self._watch = await Watch(session, self._show, seen).__aenter__()
+        watch = Watch(session, self._show, seen, elsewhere=self.is_elsewhere)
+        self._watch = await watch.__aenter__()
         self._watch.on_end = self.on_end
         if self._questions is not None:
             self._questions.begin()

@@ -49,6 +49,7 @@ class Repl:
         self._seen = seen  # what comes after that record is shown; None: what is new
         self._lines = lines
         self._reading: asyncio.Future[str | None] | None = None
+        self._ahead: asyncio.Future[str | None] | None = None
         self._leaving = asyncio.Event()
         self._screen = room.screen
         self._room = room
@@ -70,8 +71,10 @@ class Repl:
             self._reading.cancel()
 
     def _sent_away(self) -> None:
-        """No line is read any more; a turn that runs is interrupted by whoever watches it."""
+        """No line is read any more. A turn of this process is interrupted by whoever watches it;
+        one that runs elsewhere goes on."""
         self._leaving.set()
+        self._room.leave_turn()
         self._pulled()
 
     async def _talk(self) -> int:
@@ -79,23 +82,39 @@ class Repl:
         await room.enter(self._seen)
         try:
             self._welcome()
-            await self._begin(room)
-            while (text := await self._entry()) is not None:
-                if text.strip() and not await self._take(room, text):
-                    break
-            else:
-                self._leave()
+            if await self._begin(room):
+                while (text := await self._entry()) is not None:
+                    if text.strip() and not await self._take(room, text):
+                        break
+                else:
+                    self._leave()
         finally:
             await room.leave()
         return INTERRUPTED if self._leaving.is_set() else DONE
 
-    async def _begin(self, room: Room) -> None:
-        """A session that was taken up again may have something to go on with."""
+    async def _begin(self, room: Room) -> bool:
+        """A session that was taken up again may have something to go on with.
+
+        False if the input ended while a turn runs elsewhere: then there is nothing to wait for.
+        """
+        going = asyncio.ensure_future(room.carry_on())
         try:
-            await room.carry_on()
+            if room.is_elsewhere and not room.session.history.pending:
+                self._ahead = asyncio.ensure_future(self._lines.next())
+                await asyncio.wait([going, self._ahead], return_when=asyncio.FIRST_COMPLETED)
+                if self._ahead.done() and self._ahead.result() is None and not going.done():
+                    room.leave_turn()
+                    self._screen.break_line()
+                    self._screen.line(self._screen.paint.dim("left; the turn goes on"))
+                    await going
+                    return False
+            await going
         except AgentError as error:
             self._screen.break_line()
             complain(*explain(error)[:2])
+        finally:
+            going.cancel()
+        return True
 
     def _leave(self) -> None:
         """Ctrl-D leaves the cursor behind the prompt."""
@@ -138,7 +157,8 @@ class Repl:
 
     async def _line(self, prompt: str) -> str | None:
         while not self._leaving.is_set():
-            self._reading = asyncio.ensure_future(self._lines.next())
+            ahead, self._ahead = self._ahead, None  # a line that came while a turn was under way
+            self._reading = ahead or asyncio.ensure_future(self._lines.next())
             if self._lines.is_terminal:
                 self._screen.prompt(self._screen.paint.cyan(prompt))
             try:

@@ -7,7 +7,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -58,8 +58,11 @@ class Watch:
     One subscription serves all turns.
     """
 
-    def __init__(self, session: Awaited, show: Show, after: int = 0) -> None:
+    def __init__(
+        self, session: Awaited, show: Show, after: int = 0, *, elsewhere: bool = False
+    ) -> None:
         self._session = session
+        self._elsewhere = elsewhere  # another process runs its turns: who leaves stops nothing
         self._show = show
         self._last = after
         self._ended: set[int] = set()  # turns whose end, or parking, has been shown
@@ -96,15 +99,22 @@ class Watch:
         """Carry on what was left behind, show what happens, and come back with the result."""
         self.hint = self.stopped = ""
         self._ended.clear()  # a parked turn has been seen to stop, and is not over
-        return await self.see(await self._session.go_on())
+        with self._reins():  # it runs already
+            return await self._see(await self._session.go_on())
 
     async def see(self, turn: int) -> TurnResult:
         """Show that turn to its end."""
+        with self._reins():
+            return await self._see(turn)
+
+    def _reins(self) -> AbstractContextManager[None]:
+        return holding_reins(self._session.interrupt, elsewhere=self._elsewhere)
+
+    async def _see(self, turn: int) -> TurnResult:
         waiting = asyncio.ensure_future(self._session.wait(turn))
         try:
-            with holding_reins(self._session.interrupt):
-                await self._either(waiting)
-                result = await waiting
+            await self._either(waiting)
+            result = await waiting
             if not isinstance(result.error, StoreFailed):  # then the end was never written
                 await self._shown(turn)
             return result
@@ -154,8 +164,13 @@ class Watch:
 
 
 @contextmanager
-def holding_reins(interrupt: Callable[[], Awaitable[Any]]) -> Iterator[None]:
-    """Ctrl-C, SIGTERM or a closed terminal interrupts the turn; twice ends the program."""
+def holding_reins(
+    interrupt: Callable[[], Awaitable[Any]], *, elsewhere: bool = False
+) -> Iterator[None]:
+    """Ctrl-C, SIGTERM or a closed terminal interrupts the turn; twice ends the program.
+
+    `elsewhere`: another process runs the turn, and only Ctrl-C interrupts it.
+    """
     loop, me = asyncio.get_running_loop(), asyncio.current_task()
     stopping: list[asyncio.Future[Any]] = []
 
@@ -167,7 +182,7 @@ def holding_reins(interrupt: Callable[[], Awaitable[Any]]) -> Iterator[None]:
             loop.call_later(_PATIENCE, os._exit, INTERRUPTED)
             me.cancel()
 
-    with on_signals(pulled, signal.SIGINT, *ENDING):
+    with on_signals(pulled, signal.SIGINT, *(() if elsewhere else ENDING)):
         yield
 
 
