@@ -156,11 +156,10 @@ class ChatReader(Reply):
             self._fail(by_word(chunk.error, self._request_id))
         elif chunk.choices:
             for choice in chunk.choices:
-                index = choice.index or 0
-                if self._index is None:
-                    self._index = index
-                if index != self._index:
-                    continue  # another reply to the same request: nobody asked for it
+                if (choice.index or 0) != self._index:
+                    if self._index is not None:
+                        continue  # another reply to the same request: nobody asked for it
+                    self._index = choice.index or 0
                 if choice.delta is not None:
                     self._grow(choice.delta, out)
                 if choice.finish_reason:
