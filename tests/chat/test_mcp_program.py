@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import socket
 
 import pytest
-from chat_tools_rig import PATIENCE, PROGRAM, SECRET, environ
+from chat_tools_rig import PATIENCE, PROGRAM, SECRET, Served, environ
 
 from bridle.chat import Binding, RemoteTools
 from bridle.cli import main
@@ -84,3 +85,11 @@ def test_a_toolbox_of_one_s_own_is_served_by_name(tmp_path, sqlite_url):
     names, found = asyncio.run(work())
     assert names == ["greet"]
     assert json.dumps(found) == '{"success": true, "data": "Hello Ana, it is JST"}'
+
+
+def test_half_a_head_is_408_after_ten_seconds_as_everywhere(tmp_path):
+    with Served(str(tmp_path / "chat.db"), "--user", "ana") as served:
+        with socket.create_connection(("127.0.0.1", served.port), timeout=PATIENCE) as client:
+            client.sendall(b"POST /mcp HTTP/1.1\r\nHost: 127")
+            assert client.recv(100).startswith(b"HTTP/1.1 408 ")
+        assert served.end() == (0, "")

@@ -124,6 +124,30 @@ class Bounded:
         return body
 
 
+class WholeBody:
+    """Hands a request on once its body is there: a client that leaves before asks for nothing.
+
+    For an application that would answer such a client with a traceback.
+    """
+
+    def __init__(self, app: App, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read the body, at most so many bytes, and pass the request on."""
+        if scope["type"] == "http" and scope["method"] in _BODIES:
+            try:
+                body = await read(receive, self._limit)
+            except Refused as no:
+                await say(send, no.problem, no.headers)
+                return
+            if body is None:
+                return
+            receive = _handing(body, receive)
+        await self._app(scope, receive, send)
+
+
 async def read(receive: Receive, limit: int) -> bytes | None:
     """A body of at most so many bytes, None where its sender has gone. Raise `Refused`."""
     pieces, size = [], 0

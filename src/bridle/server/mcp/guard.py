@@ -9,11 +9,13 @@ from collections.abc import Callable
 from bridle.server.asgi import App
 from bridle.server.caller import OWNER, Caller
 from bridle.server.guard import Guard, Names, same
+from bridle.server.limits import Limits, WholeBody
 
 
 def guarded(app: App, port: int, token: str) -> Guard:
     """The application, for those who know the token; no path is free."""
-    return Guard(app, Names(port), _One(token), lambda path: False)
+    whole = WholeBody(app, Limits().chat_bytes)
+    return Guard(whole, Names(port), _One(token), lambda path: False)
 
 
 class _One:

@@ -8,6 +8,7 @@ from mcp.server.lowlevel import Server
 
 from bridle.server import hosting
 from bridle.server.asgi import App
+from bridle.server.limits import Limits
 from bridle.server.mcp.guard import guarded
 
 PATH = "/mcp"
@@ -25,10 +26,10 @@ def bound(port: int) -> socket.socket:
 
 
 class Web:
-    """A server on a socket."""
+    """A server on a socket. `limits` are those of every server: how long a request may take."""
 
-    def __init__(self, app: App, listening: socket.socket) -> None:
-        self._host = hosting.Host(app, listening, lifespan="on")
+    def __init__(self, app: App, listening: socket.socket, *, limits: Limits | None = None) -> None:
+        self._host = hosting.Host(app, listening, lifespan="on", limits=limits or Limits())
 
     async def serve(self) -> None:
         """Until this is cancelled, or `stop` was called."""
