@@ -12,6 +12,7 @@ from sqlmodel import Session, select
 
 from bridle.chat.confirming import Question
 from bridle.chat.data.engines import READS
+from bridle.chat.data.owned import owned_session
 from bridle.chat.data.tables import PendingConfirmation as Row
 
 Factory = Callable[[], Any]
@@ -88,10 +89,7 @@ def drop(factory: Factory, user_id: str, question_id: str) -> None:
 
 
 def _owned(factory: Factory, user_id: str) -> Session:
-    session: Session = factory()
-    if (own := getattr(session, "own", None)) is not None:
-        own(user_id)
-    return session
+    return owned_session(factory(), user_id)
 
 
 def _row(session: Session, user_id: str, conversation_id: str) -> Row | None:

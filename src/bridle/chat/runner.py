@@ -23,7 +23,7 @@ from bridle.chat.running import Run
 from bridle.chat.running_applied import applied
 from bridle.chat.running_engine import Talking, choose_provider, past_of
 from bridle.chat.tools import ToolSource
-from bridle.chat.values import AgentContext, AgentResult, TurnTimeout
+from bridle.chat.values import AgentContext, AgentResult, TurnTimeout, check_factory
 from bridle.promises.provider import Provider, ProviderInfo
 from bridle.promises.session import TurnResult
 
@@ -38,7 +38,8 @@ class AgentRunner:
     result = await runner.run(context, "Add task buy milk")
     ```
 
-    `session_factory` makes the sessions in which questions wait for their phrase. Without a
+    `session_factory` makes the sessions in which questions wait for their phrase: that of a
+    `Database`, or any function that returns a `Session` on a database with the tables. Without a
     `profile` it is the task assistant; without a `provider` it is the model whose key is there, or
     else the profile's own responder.
     """
@@ -52,6 +53,7 @@ class AgentRunner:
         provider: Provider | str | None = None,
         limits: RunLimits | None = None,
     ) -> None:
+        check_factory(session_factory)
         self.profile = profile if profile is not None else _tasks()
         self.limits = limits or RunLimits()
         self._factory = session_factory

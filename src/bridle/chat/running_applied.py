@@ -27,11 +27,10 @@ def _read(factory: Callable[[], Any], user_id: str, turn_id: str) -> dict[str, A
     from sqlmodel import select
 
     from bridle.chat.data.engines import READS
+    from bridle.chat.data.owned import owned_session
     from bridle.chat.data.tables import Operation
 
-    with factory() as session:
-        if (own := getattr(session, "own", None)) is not None:
-            own(user_id)
+    with owned_session(factory(), user_id) as session:
         session.connection(execution_options={READS: True})
         here = Operation.user_id == user_id, Operation.turn_id == turn_id
         rows = list(session.exec(select(Operation).where(*here)))

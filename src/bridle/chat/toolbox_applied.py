@@ -10,7 +10,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -21,11 +21,12 @@ from bridle.chat.binding import Binding
 from bridle.chat.data import OwnedSession
 from bridle.chat.data.engines import READS
 from bridle.chat.data.operations import Known, keep_operation, known_operation
+from bridle.chat.data.owned import owned_session
 from bridle.chat.data.turns import is_over
 from bridle.chat.refusals import Unavailable
 from bridle.chat.toolbox import Call, Tool, Toolbox, ToolFailed
 from bridle.chat.tools import TROUBLE, failed, owner_words, succeeded
-from bridle.errors import ConfigError, ToolError
+from bridle.errors import ToolError
 from bridle.workspace.text import one_line
 
 log = logging.getLogger(__name__)
@@ -76,16 +77,10 @@ class Applying:
     @contextmanager
     def _session(self, binding: Binding, *, reads: bool = False) -> Iterator[OwnedSession]:
         """Closed in any case, even where its transaction could not begin: it holds a connection."""
-        with self._factory() as session:
-            if not hasattr(session, "own"):
-                raise ConfigError(
-                    "The sessions of the factory are not owned by anybody.",
-                    hint="Use Database(url).session_factory.",
-                )
-            owned = cast("OwnedSession", session).own(binding.user_id)
+        with owned_session(self._factory(), binding.user_id) as session:
             if reads:
-                owned.connection(execution_options={READS: True})
-            yield owned
+                session.connection(execution_options={READS: True})
+            yield session
 
     def _read(self, tool: Tool, arguments: dict[str, Any], binding: Binding) -> dict[str, Any]:
         with self._session(binding, reads=True) as session:

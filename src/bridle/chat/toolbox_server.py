@@ -14,6 +14,7 @@ from bridle.chat.binding import KEY, Binding, Seal
 from bridle.chat.link import Link
 from bridle.chat.toolbox import Toolbox
 from bridle.chat.tools import TROUBLE, ToolInfo, failed
+from bridle.chat.values import check_factory
 from bridle.errors import ToolError
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ _THREADS = 8
 
 
 class ToolServer:
-    """Keeps the promise `ToolSource` in this process. `session_factory` gives owned sessions."""
+    """Keeps the promise `ToolSource` in this process. `session_factory` makes sessions."""
 
     def __init__(self, toolbox: Toolbox, session_factory: "Callable[[], Session]") -> None:
+        check_factory(session_factory)
         self.toolbox = toolbox
         self._factory = session_factory
         self._threads: ThreadPoolExecutor | None = None

@@ -4,11 +4,14 @@ History is data. Who said what is limited to two roles, and calls that stand in 
 nor believed: they are there to be shown.
 """
 
+import inspect
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+
+from bridle.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +39,22 @@ class MessageHistory:
         object.__setattr__(self, "timestamp", _aware(self.timestamp))
         if self.tool_calls is not None:
             object.__setattr__(self, "tool_calls", tuple(dict(one) for one in self.tool_calls))
+
+
+def check_factory(factory: object) -> None:
+    """Is it a function that returns a session? Raise `ConfigError`, before anybody waits for it."""
+    if not callable(factory):
+        raise ConfigError(
+            f"session_factory has to be a function that returns a Session, not {factory!r:.80}",
+            hint="Hand in the function itself, such as get_session, without calling it.",
+        )
+    made = inspect.unwrap(factory)
+    kinds = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    if any(is_one(made) for is_one in kinds):
+        raise ConfigError(
+            f"session_factory {made.__name__!r} yields or awaits: it does not return a Session",
+            hint="Hand in a plain function, such as: lambda: Session(engine)",
+        )
 
 
 @dataclass(frozen=True)

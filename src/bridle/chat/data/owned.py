@@ -90,6 +90,15 @@ class OwnedSession(Session):
     bulk_update_mappings = bulk_save_objects
 
 
+def owned_session(made: Session, user_id: str) -> OwnedSession:
+    """That session over one user's rows; of a plain one, a session like it on the same database."""
+    if isinstance(made, OwnedSession):
+        return made.own(user_id)
+    bind = made.get_bind()
+    made.close()
+    return OwnedSession(bind, expire_on_commit=False).own(user_id)
+
+
 def _can_be_kept(name: str) -> bool:
     """Neither a zero byte nor half a character, which no database takes."""
     return "\0" not in name and not any("\ud800" <= one <= "\udfff" for one in name)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class MCPToolServer(ToolServer):
-    """The task tools. `session_factory` is that of a `Database`; each call has its own session."""
+    """The task tools. `session_factory` returns a `Session`; each call has its own."""
 
     def __init__(self, session_factory: "Callable[[], Session]") -> None:
         super().__init__(TASKS, session_factory)
