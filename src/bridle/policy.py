@@ -172,6 +172,7 @@ class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     `covers` is a class of calls (`builds`) that a yes for the session covers. `word` is what the
     person added. `lasting`: the ask is not to be answered by a mode or a grant. `network`: the
     command gets the network in its sandbox if it runs, because a person or their rule said so.
+    `person`: a person was asked and allowed it.
     """
 
     verdict: Verdict
@@ -181,6 +182,7 @@ class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     word: str = ""
     lasting: bool = False
     network: bool = False
+    person: bool = False
 
 
 def decide(call: ToolCall, facts: Facts, rules: Sequence[Rule], mode: Mode) -> Decision:

@@ -56,6 +56,20 @@ def test_a_script_does_not_read_credentials_with_yes(bridle: Program, level: str
     assert "commands cannot read .env, because it holds credentials" in results(bridle)[0]
 
 
+@pytest.mark.parametrize("before", ["ls .env", "ls sub", "cd sub", "touch sub"])
+def test_a_command_that_needs_no_permission_opens_nothing(bridle: Program, level: str, before: str):
+    (bridle.workspace / "sub").mkdir()
+    (bridle.workspace / "sub/.env").write_text(f"KEY={SECRET}\n")
+    script = f"cd {bridle.workspace}; cat .env sub/.env; echo evil > sub/.envrc"
+    (bridle.workspace / "tool.sh").write_text(script)
+    line = f"{before}; bash {bridle.workspace}/tool.sh"
+    model = bridle.script({"calls": [shell(line)]}, "Done.")
+    done = bridle.run("run", "look", "--yes", "-m", model)
+    assert done.returncode == 0, done.stderr
+    assert (SECRET in results(bridle)[0]) == (level != "bubblewrap")
+    assert not (bridle.workspace / "sub/.envrc").exists()
+
+
 def test_a_rule_opens_a_file_to_what_commands_start(bridle: Program, level: str):
     rule = ("--rule", "allow: read(.env)")
     model = bridle.script({"calls": [shell(READER)]}, "Done.")

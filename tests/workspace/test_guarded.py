@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cage import LEVELS, execute, lacks
+from cage import LEVELS, USERS, Ground, execute, lacks
 
 from bridle.policy import Rule
 from bridle.promises.tool import Access, ToolContext
@@ -321,3 +321,29 @@ def test_a_rule_has_to_name_what_it_opens():
     assert not opens(Rule("allow", "read", "**"))
     assert not opens(Rule("allow", "read", "*.pem"))
     assert not opens(Rule("allow", "read", ".env"), Rule("deny", "read", "**/.env"))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("user", USERS)
+def test_it_holds_for_whoever_runs_it(user, level):
+    """Root opens what has no right for anybody; an ordinary user mounts as nobody else does."""
+    if why := lacks(user, level):
+        pytest.skip(why)
+    ground = Ground(user)
+    try:
+        put(ground.root, ".env", "sub/key.pem", ".vscode/tasks.json")
+        script = (
+            "cat .env sub/key.pem; chmod 777 .env; cat .env; echo evil >> .vscode/tasks.json; "
+            "echo evil > .envrc; ls -A"
+        )
+        text = ground.run(level, script)
+        if level == "bubblewrap":
+            assert "canary" not in text
+        assert ".bridle\n" not in text
+        left = sorted(path.name.partition(".bridle-refused")[0] for path in ground.root.iterdir())
+        assert left == [".env", ".envrc", ".vscode", "sub"]
+        assert not (ground.root / ".envrc").exists()
+        for path in (".env", "sub/key.pem", ".vscode/tasks.json"):
+            assert (ground.root / path).read_text() == f"the canary of {path}\n"
+    finally:
+        ground.close()

@@ -71,27 +71,32 @@ class Gate:
         return Judged(call, tool, facts, decision, cwd)
 
     def access(self, judged: Judged) -> Access:
-        """The guarded files that this command may use: it was allowed to, or a rule names them."""
-        acts = judged.facts.acts
-        mode = self.mode()
+        """The guarded files that this command may use: a person allowed it, or a rule names them.
+
+        A guard is answered by a person alone. So where there is none, no file that the command
+        names needed their permission, and none is opened: `ls .env` shows a name.
+        """
+        facts, rules = judged.facts, self._rules
+        acts = facts.acts if facts.guard else ()
+        reads = {act.subject for act in acts if act.is_path and "read" in act.names}
+        writes = {act.subject for act in acts if act.is_path and "write" in act.names}
+
+        def may_read(path: str) -> bool:
+            return path in reads or is_named(Act(("read",), path, is_path=True), rules)
+
+        def may_write(path: str) -> bool:
+            if path in writes or is_named(Act(("write",), path, is_path=True), rules):
+                return True
+            from bridle.workspace.protected import care_of
+
+            return any(path.startswith(f"{one}/") and care_of(one).writing for one in writes)
+
         git = any(
             not act.is_path and act.does != "reads" and act.subject.startswith("git ")
-            for act in acts
+            for act in facts.acts
         )
-        asked = mode != "auto" or judged.decision.network
-        rules = self._rules
-
-        def may(kind: str) -> Callable[[str], bool]:
-            paths = tuple(act.subject for act in acts if act.is_path and kind in act.names)
-
-            def says(path: str) -> bool:
-                if any(path == one or path.startswith(f"{one}/") for one in paths):
-                    return True
-                return is_named(Act((kind,), path, is_path=True), rules)
-
-            return says
-
-        return Access(may("read"), may("write"), "" if not git else "any" if asked else "known")
+        told = judged.decision.person or judged.decision.network
+        return Access(may_read, may_write, "" if not git else "any" if told else "known")
 
     def _granted(self) -> tuple[Rule, ...]:
         parts = self._parts
@@ -114,10 +119,12 @@ class Gate:
         decision = judged.decision
         if self.is_granted(judged):
             said = "allowed for this session"
-            return Decision("allow", said, decision.rule, network=decision.network)
+            return Decision("allow", said, decision.rule, network=decision.network, person=True)
         answer = await self._ask(judged)
         if answer.allowed is not True:  # a word that only looks like a yes is none
             reason = f"the answer was no: {answer.word}" if answer.word else "the answer was no"
             return Decision("deny", reason, decision.rule)
         said, rule = "allowed by a person", decision.rule
-        return Decision("allow", said, rule, word=answer.word, network=decision.network)
+        return Decision(
+            "allow", said, rule, word=answer.word, network=decision.network, person=True
+        )
