@@ -5,7 +5,7 @@ import os
 import pytest
 from playwright.sync_api import expect
 
-from web.stories import BASKET, EDIT, FILES, LAST, MEND, PROMPT, say
+from web.stories import BASKET, EDIT, FILES, LAST, MEND, PROMPT, QUESTION, say
 
 WORDS = "merge the branch, fix the tests, then yes: undo it, now"  # each letter was a command once
 FOUR = [("write", {"path": f"f{number}.txt", "content": f"{number}\n" * 30}) for number in range(4)]
@@ -159,3 +159,18 @@ def test_an_approval_takes_the_focus_from_an_empty_composer_alone(serve, window,
     expect(me.composer).to_have_value(f"{written}, and yes")
     assert [one["allowed"] for one in served.recorded(session, "approval_answered")] == [False]
     assert (served.workspace / "basket.py").read_text() == BASKET
+
+
+def test_an_answer_in_other_words_is_typed_without_going_to_its_field_first(serve, window):
+    served = serve([QUESTION, say("MySQL it is.")])
+    me = window(served)
+    session = me.begin("which one?")
+    is_where_it_can_be_answered(me, me.question("Which database"))
+    armed(me)
+    me.page.keyboard.type("none of these, MySQL")
+    field = me.page.get_by_label("Or in other words")
+    expect(field).to_have_value("none of these, MySQL")
+    me.page.keyboard.press("Enter")
+    expect(me.feed).to_contain_text("MySQL it is.")
+    [answer] = served.recorded(session, "approval_answered")
+    assert (answer["allowed"], answer["word"]) == (True, "none of these, MySQL")

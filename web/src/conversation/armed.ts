@@ -3,6 +3,7 @@
 // ahead or held down, answers nothing.
 
 import { useEffect, useRef } from "preact/hooks";
+import { isText } from "../text/keyboard.ts";
 
 export const MOMENT = 500; // milliseconds
 
@@ -71,14 +72,23 @@ function listen(node: HTMLElement, keys: { readonly current: Keys }): () => void
     event.stopPropagation();
     if (act) act();
   };
+  /** Text belongs to the field of an approval that has one. */
+  const write = (event: KeyboardEvent) => {
+    const field = node.querySelector("textarea");
+    if (!field || !isText(event) || event.key === " ") return;
+    if (unasked === node && !counts(event, since, performance.now())) return;
+    event.stopPropagation();
+    field.focus(); // the browser then writes it there
+  };
   const pressed = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target as Element;
     const button = target.closest("button");
     if (button && (event.key === "Enter" || event.key === " ") && !areShown([button])) return show(event);
+    if (target.closest("input, textarea")) return;
     const name = event.key.toLowerCase();
     const act = keys.current[name];
-    if (!(name in keys.current) || target.closest("input, textarea")) return;
+    if (!(name in keys.current)) return write(event);
     if (name === "escape") return act ? take(event, act) : undefined; // closes a form, answers nothing
     const inTime = counts(event, since, performance.now());
     if (!inTime && !event.repeat && unasked === node) return; // it is text: the composer gets it

@@ -13,8 +13,10 @@ export function Asking({ approval, say, blocked, box }: AnswerProps): JSX.Elemen
   const options = Array.isArray(given["options"]) ? given["options"].map(String) : [];
   const free = given["free_text"] !== false;
   const choose = (option: string) => say({ allowed: true, word: option });
+  const writes = free || options.length === 0;
   const keys = options.map((option, at) => [String(at + 1), blocked ? undefined : () => choose(option)] as const);
-  useKeys(box, { ...Object.fromEntries(keys), n: blocked ? undefined : () => say({ allowed: false }) });
+  const leave = () => say({ allowed: false });
+  useKeys(box, { ...Object.fromEntries(keys), ...(writes ? {} : { n: blocked ? undefined : leave }) }); // an answer may begin with n
   return (
     <>
       <p class="asking"><Exact text={String(given["question"] ?? "")} /></p>
@@ -28,14 +30,14 @@ export function Asking({ approval, say, blocked, box }: AnswerProps): JSX.Elemen
           ))}
         </div>
       )}
-      {(free || options.length === 0) && (
+      {writes && (
         <WordForm
           label={options.length > 0 ? "Or in other words" : "Your answer"} button="Answer" blocked={blocked}
           focus={false} say={(word) => say({ allowed: true, word })}
         />
       )}
       <div class="answers">
-        <Choice keyName="n" bad blocked={blocked} act={() => say({ allowed: false })}>Leave it unanswered</Choice>
+        <Choice keyName={writes ? "" : "n"} bad blocked={blocked} act={leave}>Leave it unanswered</Choice>
       </div>
     </>
   );

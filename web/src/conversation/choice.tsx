@@ -26,9 +26,9 @@ interface ChoiceProps {
 export function Choice({ keyName, main = false, bad = false, blocked, act, children }: ChoiceProps): JSX.Element {
   const tone = main ? "choice choice-main" : bad ? "choice choice-bad" : "choice";
   return (
-    <button type="button" class={tone} disabled={blocked} onClick={act} aria-keyshortcuts={keyName}>
+    <button type="button" class={tone} disabled={blocked} onClick={act} aria-keyshortcuts={keyName || undefined}>
       {children}
-      <kbd aria-hidden="true">{keyName}</kbd>
+      {keyName && <kbd aria-hidden="true">{keyName}</kbd>}
     </button>
   );
 }

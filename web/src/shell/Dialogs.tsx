@@ -113,7 +113,8 @@ function UndoDialog({ preview }: { preview: UndoPreview }) {
           <h3>
             <span class={`file-how ${file.how ?? "changed"}`}>{file.how ?? "changed"}</span> {oneLine(file.path, 400)}
           </h3>
-          {file.diff && <Diff diff={file.diff} label={`What undo changes in ${file.path}`} />}
+          {file.diff && !file.diff.includes("@@") && <p class="faint">{neutral(file.diff)}</p>}
+          {file.diff?.includes("@@") && <Diff diff={file.diff} label={`What undo changes in ${file.path}`} />}
         </section>
       ))}
     </Frame>

@@ -6,7 +6,7 @@ import type { SessionLine } from "../state/model.ts";
 import { goTo, toFragment } from "../state/route.ts";
 import { current, cursor, listed, may, pendings, sessions } from "../state/store.ts";
 import { COMMAND, CONTROL } from "../text/keyboard.ts";
-import { focus } from "./focus.ts";
+import { focus, focusComposer } from "./focus.ts";
 import { Bell, Close, Down, Half, Moon, Plus, Right, Search, Sun } from "./icons.tsx";
 import { Hits } from "./Hits.tsx";
 import { type Branch, type Filter, branches, inOrder } from "./listing.ts";
@@ -114,7 +114,7 @@ function SearchField() {
           if (event.key !== "Escape") return;
           event.stopPropagation();
           if (words.value) words.value = "";
-          else event.currentTarget.blur();
+          else focusComposer();
         }}
       />
     </div>
