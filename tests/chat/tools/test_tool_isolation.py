@@ -160,20 +160,36 @@ def test_T3_a_binding_says_nothing_of_its_user_in_a_log():
         Binding("")
 
 
-def test_T3_a_session_that_nobody_owns_is_not_used(sqlite_url):
+def test_T3_a_session_that_nobody_owns_is_used_for_its_database_alone(sqlite_url):
+    """What is done is done in a session of the user's own; the plain one sees no query."""
     from sqlmodel import Session, create_engine
 
     from bridle.chat.tasks.server import MCPToolServer
 
+    class Watched(Session):
+        def execute(self, *_, **__):
+            raise AssertionError("a session of nobody was asked")
+
+        exec = add = get = execute
+
     engine = create_engine(sqlite_url)
 
     async def work():
-        server = MCPToolServer(lambda: Session(engine))
-        found = await server.call("add_task", {"title": "x"}, Binding("ana"))
+        server = MCPToolServer(lambda: Watched(engine))
+        added = await server.call("add_task", {"title": "x"}, Binding("ana"))
+        foreign = {"task_id": added["data"]["id"]}
+        found = [
+            await server.call("list_tasks", {}, Binding("bob")),
+            await server.call("complete_task", foreign, Binding("bob")),
+        ]
         await server.close()
         return found
 
-    assert asyncio.run(work())["error"]["code"] == "processing_error"
+    listed, refused = asyncio.run(work())
+    assert listed["data"]["tasks"] == []
+    assert refused["error"]["code"] == "not_found"
     with Session(engine) as session:
-        assert list(session.exec(select(Task))) == []
+        assert [(one.user_id, one.completed) for one in session.exec(select(Task))] == [
+            ("ana", False)
+        ]
     engine.dispose()
