@@ -108,6 +108,11 @@ async def broken_arguments_are_never_ready(setting: Setting) -> None:
         same("the stop reason", said.done.stop_reason, "tool_use")
         kinds = [event.kind for event in said.of(TraceEvent)]
         same("the traces", kinds, ["parse_error"])
+    cut = {"calls": [good, broken], "stop_reason": "max_tokens"}
+    said = await heard(setting, cut)
+    same("the stop reason of a reply that was cut off", said.done.stop_reason, "max_tokens")
+    kept = (whole, ToolCall("one", "shell", {}, text))
+    same("the calls of a reply that was cut off in one", said.message.tool_calls, kept)
 
 
 async def a_line_without_end_is_a_typed_error(setting: Setting) -> None:
