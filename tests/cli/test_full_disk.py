@@ -4,6 +4,7 @@ import logging
 import os
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,34 @@ def test_the_doctor_writes_something_before_it_says_that_it_can(bridle: Program)
         line for line in without_room(bridle, "doctor").stdout.splitlines() if "state f" in line
     ]
     assert f"{bridle.state}: " in line and "can be written" not in line
+
+
+def test_undo_that_cannot_keep_anything_is_said_in_a_line_and_never_as_a_traceback(bridle: Program):
+    bridle.state.mkdir(parents=True)
+    (bridle.state / "undo").touch()  # a folder that cannot be made, as on a disk that is read-only
+    call = {"calls": [{"name": "shell", "arguments": {"command": "echo a > b"}}]}
+    done = bridle.run("run", "go", "-m", bridle.script(call, "Made."), "--yes")
+    assert (done.returncode, done.stdout) == (0, "Made.\n"), done.stderr
+    assert "undo does not cover it: nothing was kept for undo: File exists" in done.stderr
+    assert "Traceback" not in done.stderr and "Errno" not in done.stderr
+
+
+def test_what_the_program_logs_is_a_line_and_its_traceback_is_for_those_who_ask(bridle: Program):
+    """Whatever of the engine says a warning with where it happened: a person is spared that."""
+    code = (
+        "import logging, sys\n"
+        "from bridle.cli.turn import run\n"
+        "async def work():\n"
+        "    try:\n"
+        "        1 / 0\n"
+        "    except ZeroDivisionError:\n"
+        "        logging.getLogger('bridle.x').warning('it %s\\nbroke', 'all', exc_info=True)\n"
+        "    return 0\n"
+        "sys.exit(run(work()))\n"
+    )
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=bridle.environ, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "bridle: it all broke\n")
+    environ = bridle.environ | {"BRIDLE_DEBUG": "1"}
+    done = subprocess.run(words, env=environ, capture_output=True, text=True)
+    assert "ZeroDivisionError" in done.stderr

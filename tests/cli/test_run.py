@@ -273,3 +273,19 @@ def test_the_console_script_is_the_same_program(bridle: Program):
     script = Path(sys.executable).with_name("bridle")
     done = subprocess.run([script, "--version"], capture_output=True, text=True)
     assert done.stdout == bridle.run("--version").stdout != ""
+
+
+@pytest.mark.parametrize("options", [(), ("-W", "error"), ("-P",)])
+def test_nothing_is_imported_from_the_current_folder(bridle: Program, options):
+    for name in ("click", "msgspec", "asyncio", "json"):
+        (bridle.workspace / f"{name}.py").write_text("raise SystemExit('imported from the folder')")
+    words = [sys.executable, *options, "-m", "bridle", "run", "hi", "-m", bridle.script("Hello.")]
+    done = subprocess.run(
+        words,
+        env=bridle.environ,
+        cwd=bridle.workspace,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (0, "Hello.\n"), done.stderr

@@ -62,7 +62,7 @@ class Crew:
         """One that is ready. Raise `ConfigError`."""
         number = self._socket.fileno()
         child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bridle.cli.chat_server_worker", str(number)),
+            *(sys.executable, "-P", "-m", "bridle.cli.chat_server_worker", str(number)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

@@ -208,7 +208,8 @@ def noted_sessions() -> set[str]:
 
 
 def _spawn(supervisor: Supervisor) -> "subprocess.Popen[bytes]":
-    program = [sys.executable, "-m", "bridle.cli.supervisor", str(supervisor.folder)]
+    # -P: no module is imported from the current folder
+    program = [sys.executable, "-P", "-m", "bridle.cli.supervisor", str(supervisor.folder)]
     with (supervisor.folder / "log").open("ab") as log:
         (supervisor.folder / "log").chmod(0o600)
         return subprocess.Popen(

@@ -4,6 +4,7 @@ Knows the session's verbs; what is shown, and how, is handed in.
 """
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -26,6 +27,7 @@ from bridle.events import (
 )
 from bridle.promises.session import Prompt, Session, TurnResult
 from bridle.promises.store import Record
+from bridle.workspace.text import neutral, one_line
 
 Show = Callable[[Record], None]
 _PATIENCE = 3.0  # seconds that an orderly end may take once a person has asked twice
@@ -186,8 +188,20 @@ def holding_reins(
         yield
 
 
+class _LogLine(logging.Formatter):
+    """A warning of the engine as one line; where it happened is for those who asked to see it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = f"bridle: {one_line(record.getMessage(), 1000)}"
+        if record.exc_info and os.environ.get("BRIDLE_DEBUG"):
+            line += "\n" + neutral(self.formatException(record.exc_info))
+        return line
+
+
 def run(work: Coroutine[Any, Any, int]) -> int:
     """Run a command's work in an event loop of its own; the exit code."""
+    if logging.lastResort is not None:  # what writes to stderr if nobody set up anything else
+        logging.lastResort.setFormatter(_LogLine())
     try:
         return asyncio.run(work)
     except asyncio.CancelledError:

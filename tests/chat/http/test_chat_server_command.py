@@ -153,3 +153,10 @@ def test_the_chat_stands_beside_the_sessions(plain, sqlite_url):
         assert server.ask("POST", "/api/sessions/chat", {"message": "x"}).status == 401
         assert f"{server.url}/chat" in server.said
         assert server.stop()[0] == 0
+
+
+def test_a_worker_imports_nothing_from_the_current_folder(plain):
+    for name in ("click", "msgspec", "uvicorn"):
+        (plain / f"{name}.py").write_text(f"open({str(plain / 'imported')!r}, 'w').close()")
+    with served(plain, "--workers", "2", "--database", plain / "chat.db"):
+        assert not (plain / "imported").exists()

@@ -117,7 +117,7 @@ class Keeping:
             with self._alone:
                 return work(call)
         except Exception as error:  # undo is a help: its trouble is said, and stops no turn
-            log.warning("undo could not keep what a call changes: %s", error, exc_info=True)
+            log.debug("undo could not keep what a call changes", exc_info=True)
             why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             self._trouble[call.id] = f"nothing was kept for undo: {why or type(error).__name__}"
             return None
