@@ -13,6 +13,7 @@ from bridle.events import (
     ModeChanged,
     PromptReceived,
     PromptWithdrawn,
+    ReplyDiscarded,
     ResponseCompleted,
     Rewound,
     TextDelta,
@@ -257,3 +258,20 @@ def test_the_block_of_a_record_is_found_or_the_nearest_before_it():
     assert fold.place_of(4, "prompt") == 0  # its own is gone
     assert fold.place_of(2, "prompt") == 0
     assert Fold().place_of(7) is None
+
+
+def test_a_reply_that_broke_off_is_said_to_be_discarded_and_the_next_one_is_another():
+    whole = ResponseCompleted("complete", Message("assistant", (Text("A whole one."),)))
+    fold = folded(
+        PromptReceived("go", turn=1),
+        TextDelta("Half a sen"),
+        ToolCallStarted("c", "write"),
+        ReplyDiscarded("cut"),
+        TextDelta("A whole"),
+        whole,
+    )
+    kinds = [type(block) for block in fold.blocks]
+    assert kinds == [Prompt, Said, Call, Notice, Said]
+    _, half, call, notice, said = fold.blocks
+    assert (half.text, said.text, call.is_open) == ("Half a sen", "A whole one.", False)
+    assert notice.text == "the reply above broke off and is discarded"

@@ -36,6 +36,17 @@ def test_a_command_is_heard_while_it_runs_and_can_be_stopped(serve, window):
     me.is_well()
 
 
+def test_an_answer_that_is_not_complete_says_so(serve, window):
+    """It was asked to go on once, which is nobody's prompt."""
+    cut = {"text": "and so on", "stop_reason": "max_tokens"}
+    me = window(serve([cut, cut]))
+    me.begin("tell")
+    expect(me.page.locator(".account-line")).to_contain_text("Cut off")
+    expect(me.feed).to_contain_text("The answer is not complete")
+    expect(me.feed).not_to_contain_text("Go on exactly")
+    me.is_well()
+
+
 def test_a_prompt_that_waits_is_shown_and_can_be_taken_back(serve, window):
     served = serve([say("", ("shell", {"command": "cat gate"})), say("Over.")], {})
     os.mkfifo(served.workspace / "gate")

@@ -88,9 +88,8 @@ def _done_by_hand(event: Event, by: str) -> Notice | None:
             return Notice(f"a record of a kind that this version does not know: {kind}")
         case TraceEvent():
             return _trace(event)
-        case ReplyDiscarded(reason=reason):
-            why = f": {reason}" if reason else ""
-            return Notice(f"the reply above broke off and is discarded{why}", "✗", "warn")
+        case ReplyDiscarded():  # the line of the retry says why
+            return Notice("the reply above broke off and is discarded", "✗", "warn")
         case _:
             return None
 

@@ -88,6 +88,28 @@ test("an open question shows what it would change once the server has said so", 
   assert.deepEqual(folding.view().approvals.map((one) => one.diff), ["+x"]);
 });
 
+test("a reply that broke off stays to be seen, is said to be discarded, and the next one is another", () => {
+  const view = fold("s", log(
+    START, PROMPT, ENTERED,
+    delta("TextDelta", { text: "Half a sen" }), delta("ToolCallStarted", { callId: "c9", name: "write" }),
+    delta("ReplyDiscarded", { reason: "cut" }),
+    delta("TraceEvent", { kind: "retry", detail: { error: "cut. Try.", seconds: 12.3, attempt: 4 } }),
+    delta("TextDelta", { text: "A whole" }), { type: "message", role: "assistant", stopReason: "complete", content: "A whole one." },
+  ));
+  assert.deepEqual(said(view.items), [
+    "prompt hello", "text Half a sen", "write", "notice The reply above broke off and is discarded.",
+    "notice cut. Retrying in 12 s, attempt 4…", "text A whole one.",
+  ]);
+  assert.equal(callOf(view.items).status, "skipped");
+  assert.ok(view.items.every((item) => item.kind !== "text" || !item.streaming));
+});
+
+test("what bridle says to the model is nobody's prompt", () => {
+  const cut = { type: "message", role: "assistant", stopReason: "max_tokens", content: "One, " };
+  const view = fold("s", log(START, PROMPT, ENTERED, cut, { type: "message", role: "user", content: "Go on.", by: "bridle" }));
+  assert.deepEqual(view.items.map((item) => item.kind), ["prompt", "text", "notice"]);
+});
+
 test("a call id that comes again is another call", () => {
   const twice = [...WORKED.slice(0, 14), { type: "message", role: "assistant", stopReason: "tool_use", content: "", toolCalls: [CALL] }];
   assert.deepEqual(said(fold("s", log(...twice)).items), ["prompt hello", "shell", "shell"]);

@@ -151,8 +151,7 @@ function retryText(detail: Fields): string {
 
 /** What came of a reply that broke off counts no more; the model is asked again. */
 export function discarded(draft: Draft, record: LogRecord): void {
-  const reason = words(record.data["reason"]);
-  const text = `The reply above broke off and is discarded${reason ? `: ${reason}` : ""}.`;
+  const text = "The reply above broke off and is discarded."; // the notice of the retry says why
   notice(draft, record, "trace", text, { tone: "warn", hint: "The model is asked again." });
 }
 
