@@ -75,7 +75,8 @@ def test_questions_are_asked_in_the_line_and_the_next_line_answers(bridle: Progr
 def test_a_file_that_would_be_replaced_is_shown_as_a_change(bridle: Program):
     (bridle.workspace / "a.txt").write_text("one\ntwo\n")
     write = {"name": "write", "arguments": {"path": "a.txt", "content": "one\n2\n"}}
-    model = bridle.script({"calls": [write]}, "No.")
+    read = {"name": "read", "arguments": {"path": "a.txt"}}
+    model = bridle.script({"calls": [read]}, {"calls": [write]}, "No.")
     done = bridle.run("repl", "-m", model, stdin=b"go\nn\n")
     assert "  │ -two\n  │ +2\n" in done.stderr
     (bridle.workspace / "a.txt").write_text("x" * 300_000)

@@ -126,6 +126,43 @@ def test_a_question_to_the_person_stays_one():
     assert outcome("denied", YES, asks)[:2] == ([], 0)
 
 
+def test_a_tool_that_requires_approval_asks_in_every_mode_but_auto():
+    """A5: `--yes` stands for the answer."""
+    needs = ToolPolicy(requires_approval=True)
+    for policy in (needs, ToolPolicy(read_only=True, requires_approval=True)):
+        for mode in ("ask", "edits"):
+            assert asked_in(mode, policy) == 1, mode
+        assert asked_in("auto", policy) == 0
+    assert asked_in("plan", ToolPolicy(read_only=True, requires_approval=True)) == 1
+
+
+def asked_in(mode, policy):
+    """How often a person is asked about a call of that tool, where no engine judges it."""
+
+    async def story():
+        async def approver(asked):
+            return YES
+
+        done = []
+        parts = {"approver": approver, "mode": mode}
+        async with make_engine(
+            [call("thing", what="a"), "ok"], changing(done, policy), **parts
+        ) as e:
+            session = await e.session()
+            await session.wait(await session.send("go"))
+            assert done == ["a"]
+            return len(events(e, session.id, ApprovalAsked))
+
+    return run(story())
+
+
+@pytest.mark.parametrize("mode", ["ask", "edits", "auto"])
+def test_it_may_allow_a_tool_that_requires_approval(mode):
+    """A5: a policy of one's own answers for the person."""
+    needs = ToolPolicy(requires_approval=True)
+    assert outcome("allowed", NO, needs, mode=mode) == (["a"], 0, "done")
+
+
 def test_in_auto_its_asks_are_answered_and_its_denies_are_not():
     """A5: `--yes` skips approval, never a deny."""
     assert outcome("requires_approval", NO, mode="auto") == (["a"], 0, "done")

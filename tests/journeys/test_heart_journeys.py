@@ -83,7 +83,8 @@ def test_a_bug_is_mended_while_a_person_answers_from_elsewhere_and_later_goes_on
 
 def test_a_no_leaves_the_file_as_it_is_and_the_model_is_told(tmp_path, state):
     (tmp_path / "sums.py").write_text(BROKEN)
-    script = [call("edit", path="sums.py", old="a - b", new="a + b"), "Then not."]
+    change = call("edit", path="sums.py", old="a - b", new="a + b")
+    script = [call("read", path="sums.py"), change, "Then not."]
 
     async def story():
         model = Scripted(script)
@@ -93,7 +94,7 @@ def test_a_no_leaves_the_file_as_it_is_and_the_model_is_told(tmp_path, state):
             session = await engine.session()
             turn = await session.send("mend it")
             await answer_everything(session, yes=False)
-            return await session.wait(turn), model.requests[1].messages[-1].tool_results[0]
+            return await session.wait(turn), model.requests[2].messages[-1].tool_results[0]
 
     result, told = run(story())
     assert (result.text, told.is_error) == ("Then not.", True)

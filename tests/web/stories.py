@@ -21,6 +21,7 @@ def say(text="", *calls, **more):
 
 
 EDIT = ("edit", {"path": "basket.py", "old": "/ 10\n", "new": "/ 100\n"})
+READ = say("", ("read", {"path": "basket.py"}))  # nothing is changed that was not read
 MEND = [
     say(
         "I look at it first.",

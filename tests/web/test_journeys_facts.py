@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from web import long_log
 from web.rig_page import PHONE, Served
-from web.stories import EDIT, FILES, LAST, MEND, PROMPT, say
+from web.stories import EDIT, FILES, LAST, MEND, PROMPT, READ, say
 
 TABLE = """\
 | month | opening balance | interest rate | payment | principal | interest | closing balance |
@@ -66,7 +66,7 @@ def test_money_is_written_in_one_way_and_an_unknown_price_is_said(serve, window,
 
 
 def test_a_turn_that_waits_for_a_person_is_not_said_to_run(serve, window):
-    me = window(serve([say("", EDIT), say(LAST)], FILES))
+    me = window(serve([READ, say("", EDIT), say(LAST)], FILES))
     me.begin(PROMPT)
     expect(me.question("edit")).to_be_visible()
     expect(me.page.locator(".turns")).to_contain_text("needs approval")

@@ -5,7 +5,7 @@ import os
 import pytest
 from playwright.sync_api import expect
 
-from web.stories import BASKET, EDIT, FILES, LAST, MEND, PROMPT, QUESTION, say
+from web.stories import BASKET, EDIT, FILES, LAST, MEND, PROMPT, QUESTION, READ, say
 
 WORDS = "merge the branch, fix the tests, then yes: undo it, now"  # each letter was a command once
 FOUR = [("write", {"path": f"f{number}.txt", "content": f"{number}\n" * 30}) for number in range(4)]
@@ -136,7 +136,9 @@ def test_of_a_change_longer_than_the_screen_heading_and_buttons_stay_in_view(ser
 
 @pytest.mark.parametrize("written", ["half a thought", ""])
 def test_an_approval_takes_the_focus_from_an_empty_composer_alone(serve, window, written):
-    served = serve([say("", ("shell", {"command": "cat gate"})), say("", EDIT), say(LAST)], FILES)
+    served = serve(
+        [say("", ("shell", {"command": "cat gate"})), READ, say("", EDIT), say(LAST)], FILES
+    )
     os.mkfifo(gate := served.workspace / "gate")
     me = window(served)
     session = me.begin(PROMPT)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from web.rig_page import PHONE
-from web.stories import EDIT, FILES, LAST, MEND, PLAN, PROMPT, QUESTION, RICH, say
+from web.stories import EDIT, FILES, LAST, MEND, PLAN, PROMPT, QUESTION, READ, RICH, say
 
 SPOKEN = "Many words come one by one, and only when all of them are there are they read out loud."
 
@@ -61,7 +61,7 @@ def test_plans_and_questions_of_the_model_read_well(serve, window):
 
 
 def test_on_a_phone_everything_fits_and_can_be_answered(serve, window):
-    served = serve([say("", EDIT), say(LAST)], FILES)
+    served = serve([READ, say("", EDIT), say(LAST)], FILES)
     me = window(served, viewport=PHONE, has_touch=True, is_mobile=True, bypass_csp=True)
     me.begin(PROMPT)
     expect(me.question("edit")).to_be_visible()
@@ -78,7 +78,7 @@ def test_on_a_phone_everything_fits_and_can_be_answered(serve, window):
 
 
 def test_two_columns_are_remembered(serve, window):
-    served = serve([say("", EDIT), say(LAST)], FILES)
+    served = serve([READ, say("", EDIT), say(LAST)], FILES)
     me = window(served, viewport={"width": 1500, "height": 900})
     me.begin(PROMPT)
     me.question("edit").get_by_role("button", name="Side by side").click()

@@ -339,6 +339,10 @@ class AgentCaller(Caller):
             return judged
         return await super()._asked(judged)
 
+    async def _problem(self, judged: Judged) -> str:
+        """What the agent does by its own means, it has read by its own means, too."""
+        return "" if judged.call.id in self._theirs else await super()._problem(judged)
+
     def _look(self, call: ToolCall, tool: Tool) -> Judged:
         if call.id in self._theirs:  # in the root, and in no sandbox of ours
             return self._gate.judge(call, tool, theirs=True)

@@ -20,6 +20,7 @@ from bridle.engine.remarks import from_hook, line
 from bridle.engine.schema import compile_schema
 from bridle.engine.sources import renew
 from bridle.engine.turn import Turn
+from bridle.errors import ToolError
 from bridle.messages import ToolCall
 from bridle.policy import Decision
 from bridle.promises.tool import Tool, ToolResult
@@ -78,8 +79,28 @@ class Passage:
         if self._around is not None and isinstance(found, Judged):
             found = await self._weighed(self._around, found)
         if isinstance(found, Judged) and found.decision.verdict == "ask":
+            if problem := await self._problem(found):
+                return ToolResult.failure(problem)
             return await self._asked(found)
         return found
+
+    async def _problem(self, judged: Judged) -> str:
+        """Why the call must fail, if its tool can tell before a person is asked about it.
+
+        Not of files that take a person's word: what the tool says may tell what is in them. And not
+        once the question was put: a person may have said yes to exactly this.
+        """
+        precheck = getattr(judged.tool, "precheck", None)
+        call, facts = judged.call, judged.facts
+        if precheck is None or facts.guard or facts.opaque:
+            return ""
+        if self._turn.approvals().is_put(call.id):
+            return ""
+        try:
+            await precheck(call.arguments, self._turn.context(call))
+        except ToolError as error:
+            return error.message
+        return ""
 
     async def _weighed(self, around: Around, judged: Judged) -> Judged | ToolResult:
         """What hooks and the person's own policy make of it."""
@@ -159,7 +180,9 @@ class Passage:
         if isinstance(found, ToolResult) or found.decision.verdict != "ask":
             return None
         found = self._gate.placed(found)
-        return None if self._gate.is_granted(found) else found
+        if self._gate.is_granted(found) or await self._problem(found):
+            return None
+        return found
 
     def _hears(self) -> bool:
         """Is there a hook that may yet change the calls of this step?"""

@@ -161,6 +161,14 @@ class Touching(Protocol):
         ...
 
 
+class Precheck(Protocol):
+    """A tool that can tell without any effect that a call would fail; then nobody is asked."""
+
+    async def precheck(self, arguments: dict[str, Any], context: ToolContext[Any]) -> None:
+        """Raise `ToolError` if the call must fail as things stand."""
+        ...
+
+
 class Tool(Protocol):
     """Something the model can ask for."""
 

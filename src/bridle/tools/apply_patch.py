@@ -43,6 +43,14 @@ class ApplyPatch:
         paths = [path for file in parse_patch(patch) for path in file.paths]
         return tuple(dict.fromkeys(paths))
 
+    async def precheck(self, arguments: dict[str, Any], context: ToolContext[Any]) -> None:
+        """Raise `ToolError` if the patch does not fit, or a file of it was not read."""
+        from bridle.tools.patch import parse_patch
+        from bridle.tools.patching import outcomes_of
+        from bridle.tools.threads import in_thread
+
+        await in_thread(outcomes_of, context, parse_patch(arguments["patch"]))
+
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Work it out and write it, in a thread."""
         from bridle.tools.patch import parse_patch

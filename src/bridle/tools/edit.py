@@ -46,6 +46,13 @@ class Edit:
         "additionalProperties": False,
     }
 
+    async def precheck(self, arguments: dict[str, Any], context: ToolContext[Any]) -> None:
+        """Raise `ToolError` if the change does not fit the file, or the file was not read."""
+        from bridle.tools.editing import changed_text, changes_of
+        from bridle.tools.threads import in_thread
+
+        await in_thread(changed_text, context, arguments["path"], changes_of(arguments))
+
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Change it, in a thread."""
         from bridle.tools.editing import changes_of, edit

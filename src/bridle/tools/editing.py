@@ -51,13 +51,35 @@ def _refuse_senseless(change: Change, which: str) -> None:
     Coding().encode(change.new, "")  # half of a surrogate pair is no text in any file
 
 
+class Changed(NamedTuple):
+    """The text of a file before and after its changes, its encoding, and how many places differ."""
+
+    before: str
+    after: str
+    coding: Coding
+    places: int
+
+
 def edit(context: ToolContext[Any], path: str, changes: list[Change]) -> ToolResult:
     """Make the changes in one file, all of them or none. Raise `ToolError`."""
-    files, seen = context.workspace, Seen(context)
+    files = context.workspace
+    where = one_line(files.relative(path), 200)
+    before, text, coding, places = changed_text(context, path, changes)
+    written = coding.encode(text, where)
+    files.write(path, written)
+    Seen(context).remember(path, mark_on_disk(files, path, written))
+    diff = unified(where, shown(before), shown(text))
+    said = _said(where, before, text, changes, places)
+    return ToolResult.success({"path": files.relative(path), "diff": diff}, text=said)
+
+
+def changed_text(context: ToolContext[Any], path: str, changes: list[Change]) -> Changed:
+    """What the file would become; nothing is written. Raise `ToolError` if it does not fit."""
+    files = context.workspace
     where = one_line(files.relative(path), 200)
     data = _bytes(files, path, where)
     before, coding = decode(where, data)
-    seen.require(path, mark_on_disk(files, path, data), fits=True)
+    Seen(context).require(path, mark_on_disk(files, path, data), fits=True)
     text, places = before, 0
     for number, change in enumerate(changes, 1):
         try:
@@ -68,12 +90,7 @@ def edit(context: ToolContext[Any], path: str, changes: list[Change]) -> ToolRes
             which = _which(number, len(changes))
             raise ToolError(f"{which}{error.message}\nNothing was changed.") from error
         places += count
-    written = coding.encode(text, where)
-    files.write(path, written)
-    seen.remember(path, mark_on_disk(files, path, written))
-    diff = unified(where, shown(before), shown(text))
-    said = _said(where, before, text, changes, places)
-    return ToolResult.success({"path": files.relative(path), "diff": diff}, text=said)
+    return Changed(before, text, coding, places)
 
 
 def _bytes(files: Files, path: str, where: str) -> bytes:

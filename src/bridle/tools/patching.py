@@ -53,15 +53,7 @@ class Outcome(NamedTuple):
 def apply_all(context: ToolContext[Any], patches: Sequence[FilePatch]) -> ToolResult:
     """Work out what becomes of every file, then write it. Raise `ToolError`."""
     files, seen = context.workspace, Seen(context)
-    _refuse_twice(files, patches)
-    outcomes: list[Outcome] = []
-    size = 0
-    for patch in patches:
-        outcome = _worked_out(context, seen, patch)
-        size += sum(len(step.before or b"") for step in outcome.steps)
-        if size > _MOST_BYTES:
-            raise ToolError("The files of the patch are too large together; make smaller ones.")
-        outcomes.append(outcome)
+    outcomes = outcomes_of(context, patches)
     steps = [step for outcome in outcomes for step in outcome.steps]
     _write_all(files, steps)
     for step in steps:
@@ -70,6 +62,21 @@ def apply_all(context: ToolContext[Any], patches: Sequence[FilePatch]) -> ToolRe
         else:
             seen.remember(step.path, mark_on_disk(files, step.path, step.after))
     return _result(outcomes)
+
+
+def outcomes_of(context: ToolContext[Any], patches: Sequence[FilePatch]) -> list[Outcome]:
+    """What would become of every file; nothing is written. Raise `ToolError` if it does not fit."""
+    _refuse_twice(context.workspace, patches)
+    seen = Seen(context)
+    outcomes: list[Outcome] = []
+    size = 0
+    for patch in patches:
+        outcome = _worked_out(context, seen, patch)
+        size += sum(len(step.before or b"") for step in outcome.steps)
+        if size > _MOST_BYTES:
+            raise ToolError("The files of the patch are too large together; make smaller ones.")
+        outcomes.append(outcome)
+    return outcomes
 
 
 def _result(outcomes: Sequence[Outcome]) -> ToolResult:

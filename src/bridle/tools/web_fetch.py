@@ -101,6 +101,10 @@ class WebFetch:
         """The host that a call would fetch from. Raise `ToolError`."""
         return web_address.host_of(arguments)
 
+    async def precheck(self, arguments: dict[str, Any], context: ToolContext[Any]) -> None:
+        """Raise `ToolError` for an address that is not on the list: nobody can allow it."""
+        self._refuse_unnamed(parse_url(arguments["url"]))
+
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Fetch it, and make text of it."""
         address = parse_url(arguments["url"])

@@ -26,6 +26,13 @@ class Write:
         "additionalProperties": False,
     }
 
+    async def precheck(self, arguments: dict[str, Any], context: ToolContext[Any]) -> None:
+        """Raise `ToolError` if there is a folder, or a file that was not read."""
+        from bridle.tools.threads import in_thread
+        from bridle.tools.writing import known_before
+
+        await in_thread(known_before, context, arguments["path"])
+
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
         """Write it, in a thread."""
         from bridle.tools.threads import in_thread

@@ -15,14 +15,12 @@ _COMPARED = 1_000_000  # bytes of the old file that are compared
 
 def write(context: ToolContext[Any], path: str, content: str) -> ToolResult:
     """Write it, and say what became different. Raise `ToolError`."""
-    files, seen = context.workspace, Seen(context)
+    files = context.workspace
     where = one_line(files.relative(path), 200)
     data = Coding().encode(content, where)
-    if files.is_folder(path):
-        raise ToolError(f"`{where}` is a folder; name a file.")
-    old = _known(context, seen, path) if files.exists(path) else None
+    old = known_before(context, path)
     files.write(path, data)
-    seen.remember(path, mark_on_disk(files, path, data))
+    Seen(context).remember(path, mark_on_disk(files, path, data))
     lines = content.count("\n") + (not content.endswith("\n") and content != "")
     notes = [f"{'new, ' if old is None else ''}{lines:,} line{'' if lines == 1 else 's'}"]
     before = ""
@@ -34,9 +32,13 @@ def write(context: ToolContext[Any], path: str, content: str) -> ToolResult:
     return ToolResult.success({"path": files.relative(path), "diff": diff}, text=said)
 
 
-def _known(context: ToolContext[Any], seen: Seen, path: str) -> bytes:
+def known_before(context: ToolContext[Any], path: str) -> bytes | None:
     """What the file holds that is to be replaced. Raise `ToolError` unless the model knows it."""
-    files = context.workspace
+    files, seen = context.workspace, Seen(context)
+    if files.is_folder(path):
+        raise ToolError(f"`{one_line(files.relative(path), 200)}` is a folder; name a file.")
+    if not files.exists(path):
+        return None
     found = status(files, path)
     if found is not None and found.st_size > WHOLE:
         seen.require(path, mark_of_large(found))
