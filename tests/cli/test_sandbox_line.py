@@ -24,7 +24,8 @@ def test_a_sandbox_that_was_switched_off_is_said(monkeypatch: pytest.MonkeyPatch
         "sandbox",
         "none: it was switched off",
         None,
-        "Commands run with all your rights; what is not understood is always asked about.",
+        "Commands run with all your rights: a script can read credentials and write anywhere. "
+        "What is not understood is always asked about.",
     )
 
 

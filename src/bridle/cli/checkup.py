@@ -135,7 +135,10 @@ def _sandbox() -> Finding:
         return Finding("sandbox", error.message, False, error.hint)
     advice = ""
     if level == "none":
-        advice = "Commands run with all your rights; what is not understood is always asked about."
+        advice = (
+            "Commands run with all your rights: a script can read credentials and write anywhere. "
+            "What is not understood is always asked about."
+        )
     elif level == "landlock" and not bubblewrap.program():
         advice = "With bubblewrap (bwrap) installed, commands also get processes of their own."
     return Finding("sandbox", f"{level}: {why}", level != "none" or None, advice)
