@@ -1,6 +1,7 @@
 """Whatever a model, a tool or a log says: no line that a face renders commands a terminal."""
 
 import io
+import json
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 import pytest
+from cli_program import Program
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -115,3 +117,22 @@ def test_calls_side_by_side_are_named_harmlessly(calls: list[ToolCall], of: str)
 def test_a_heading_is_harmless(found: SessionSummary, path: str):
     for line in heading(found, path, Paint(False)):
         assert not OBEYED.search(line) and "\n" not in line
+
+
+EVIL = "a\x9b31mb\u202ec\u200bd\U000e0041e"
+
+
+def test_json_at_a_terminal_has_what_is_obeyed_or_unseen_as_escapes(bridle: Program):
+    """Its values are the same; into a pipe it goes byte for byte."""
+    model = bridle.script({"text": EVIL})
+    with bridle.terminal("run", "hi", "--json", "-m", model, columns=500) as terminal:
+        code, shown = terminal.end()
+    assert code == 0 and not set(EVIL).difference("abcde31m").intersection(shown)
+    with bridle.terminal("sessions", "show", bridle.logs()[0].parent.name, "--json") as terminal:
+        code, again = terminal.end()
+    assert code == 0 and not set(EVIL).difference("abcde31m").intersection(again)
+    assert '"a\\u009b31mb\\u202ec\\u200bd\\udb40\\udc41e"' in again
+    texts = [json.loads(line)["data"].get("content") for line in again.splitlines()]
+    assert EVIL in texts
+    piped = bridle.run("sessions", "show", bridle.logs()[0].parent.name, "--json")
+    assert piped.stdout.encode() == bridle.logs()[0].read_bytes()

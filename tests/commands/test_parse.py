@@ -120,6 +120,7 @@ def test_what_is_not_certain_is_opaque_and_says_why(line):
 
 
 STRANGENESS = ("\r", "\0", "\x1b", "\x7f", "\u00a0", "\u2028", "\u200b", "\u202e", "\ud800", "\x85")
+STRANGENESS += ("\u2800", "\u3164", "\u115f", "\uffa0")  # printable, and nothing is seen
 
 
 @pytest.mark.parametrize("character", STRANGENESS)

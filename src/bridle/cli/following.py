@@ -123,7 +123,8 @@ class Elsewhere:
         """We hold the session, and nothing comes of the prompt."""
         if ours.is_parked:
             return self._result(TurnEnded(self._turn, "parked"))
-        raise SessionError(
+        raise AgentError(
+            "agent",
             f"session {self._id} did not take the prompt to its end",
             hint=f"`bridle sessions show {self._id}` says what became of it.",
         )
@@ -178,9 +179,10 @@ class Elsewhere:
                 if detail.get("letter") == self._letter:
                     raise SessionError(f"the prompt was refused: {detail.get('message', '')}")
 
-    def _left_alone(self) -> SessionError:
+    def _left_alone(self) -> AgentError:
         what = "the turn was cut short" if self.begun else "the prompt waits"
-        return SessionError(
+        return AgentError(
+            "agent",
             f"the process that held session {self._id} has ended; {what}",
             hint=f"Go on with `bridle run --resume {self._id}`.",
         )

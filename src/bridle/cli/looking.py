@@ -42,10 +42,11 @@ def show(session_id: str, as_json: bool, thinking: bool, follow: bool) -> None:
     if as_json and follow:
         raise click.UsageError("--follow tells a story: leave --json out")
     if as_json:
+        from bridle.cli.render import write_json_line
         from bridle.stores.copying import export_lines
 
         for raw in export_lines(folder, found.id):
-            sys.stdout.buffer.write(raw)
+            write_json_line(raw)
         return
     records = _some_records(folder, found.id, found.size)
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)

@@ -17,7 +17,7 @@ from bridle.cli.images import load_image
 from bridle.cli.lines import Lines
 from bridle.cli.parked import carry_on, tell_parked
 from bridle.cli.plan_question import is_question, told
-from bridle.cli.render import json_line, one_line
+from bridle.cli.render import json_line, one_line, write_json_line
 from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup, is_interactive
 from bridle.cli.shape import Shape
@@ -176,7 +176,7 @@ class Run:
 
     def _show(self, record: Record) -> None:
         if self._json:
-            sys.stdout.buffer.write(json_line(record))
+            write_json_line(json_line(record))
             sys.stdout.buffer.flush()
         if self._since is not None and record.seq > self._since:
             self._since = None

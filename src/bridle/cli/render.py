@@ -4,6 +4,7 @@ Everything that a model, a tool or a file said is neutralised here; nothing is p
 """
 
 import re
+import sys
 from collections.abc import Iterable
 
 import msgspec
@@ -21,6 +22,7 @@ from bridle.messages import ToolCall, ToolOutput
 from bridle.promises.codec import encode_data
 from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics, format_cost
+from bridle.workspace.text import visible_json
 from bridle.workspace.wording import answered_words, as_json, ended_words, flat
 
 _SUBJECTS = (
@@ -189,3 +191,11 @@ def json_line(record: Record) -> bytes:
     text = msgspec.json.encode
     parts = record.seq, text(record.timestamp), encode_data(record.event), text(record.hash)
     return b'{"seq":%d,"timestamp":%b,"data":%b,"hash":%b}\n' % parts
+
+
+def write_json_line(line: bytes) -> None:
+    """Write a line of JSON to standard output: byte for byte, but for a terminal with everything
+    that it would obey or not show as JSON's own escapes."""
+    if sys.stdout.isatty():
+        line = visible_json(line.decode("utf-8", "replace")).encode("utf-8", "replace")
+    sys.stdout.buffer.write(line)

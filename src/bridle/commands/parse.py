@@ -19,6 +19,7 @@ from bridle.commands.tree import agrees, tree_of
 from bridle.commands.words import view
 
 _UNPRINTED = str.maketrans("", "", "\n\t")
+_EMPTY_LETTERS = re.compile("[\u115f\u1160\u2800\u3164\uffa0]")  # printable, and nothing is seen
 STRANGE = "it holds a character that cannot be seen, or that only looks like a blank"
 DIFFERS = "two ways of reading it do not agree"
 REREADS = "it changes how the shell reads what follows"
@@ -46,7 +47,7 @@ def _parsed(text: str) -> Script:
 
 
 def _read(text: str, viewed: str) -> Script:
-    strange = not text.translate(_UNPRINTED).isprintable()
+    strange = not text.translate(_UNPRINTED).isprintable() or bool(_EMPTY_LETTERS.search(text))
     try:
         tokens = tokens_of(viewed)
         drafts = read_plain(viewed, tokens)

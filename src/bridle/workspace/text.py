@@ -72,6 +72,16 @@ def _written(match: re.Match[str]) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def visible_json(text: str) -> str:
+    """JSON with everything invisible or obeyed as JSON's own escapes: the values stay the same."""
+    return _pattern("\n", text.isascii()).sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass").hex(" ", 2).split()
+    return "".join(f"\\u{unit}" for unit in units)
+
+
 def one_line(text: str, limit: int = 80) -> str:
     """The text as one line of at most so many characters, for lists and titles."""
     rough = text[: 8 * limit + 1024]  # enough of it, however long it is
