@@ -116,3 +116,29 @@ def test_the_doctor_names_the_model_that_the_server_was_started_with(serve, wind
     headers = {"Authorization": f"Bearer {token}"}
     lines = me.context.request.get(f"{served.url}/api/doctor", headers=headers).json()["lines"]
     assert [one for one in lines if "default model" in one and "scripted" in one]
+
+
+COVERED = """menu => {
+  const button = menu.getBoundingClientRect();
+  const lies = (line) => line.right > button.left && line.left < button.right
+    && line.bottom > button.top && line.top < button.bottom;
+  const text = menu.closest('.reply').querySelector('.md');
+  const walker = document.createTreeWalker(text, NodeFilter.SHOW_TEXT);
+  const range = document.createRange();
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    range.selectNodeContents(node);
+    if ([...range.getClientRects()].some(lies)) return true;
+  }
+  return false;
+}"""  # does the menu lie over a line of the text?
+
+
+def test_on_a_phone_the_menu_of_a_reply_lies_over_no_word(serve, window):
+    words = "a rather long reply, whose words go on and on to the right edge, " * 4
+    served = serve([say("First.", ("read", {"path": "basket.py"})), say(words)], FILES)
+    me = window(served, viewport=PHONE, has_touch=True, is_mobile=True)
+    me.begin("go")
+    me.has_ended()
+    menus = me.page.get_by_role("button", name="What to do with this reply")
+    expect(menus).to_have_count(2)
+    assert [menu.evaluate(COVERED) for menu in menus.all()] == [False, False]
