@@ -196,11 +196,13 @@ def test_a_new_environment_and_its_packages_are_let_be(tmp_path, level):
     command = (
         "mkdir -p .venv/lib/python3/site-packages node_modules/a/.vscode; touch .venv/pyvenv.cfg; "
         "echo x > .venv/lib/python3/site-packages/a.pth; echo x > .venv/.envrc; "
-        "echo x > node_modules/a/.vscode/tasks.json; echo x > node_modules/a/cert.pem"
+        "echo x > node_modules/a/.vscode/tasks.json; echo x > node_modules/a/cert.pem; "
+        "mkdir -p vendor/b/.github/workflows; echo x > vendor/b/.travis.yml; "
+        "echo x > vendor/b/.github/workflows/ci.yml"
     )
     found = execute(tmp_path, level, command)
     assert found.text == "(no output)\n[exit code 0]"
-    assert len(everything(tmp_path)) == 5
+    assert len(everything(tmp_path)) == 7
     assert "x\n" in execute(tmp_path, level, "cat node_modules/a/cert.pem").text
 
 

@@ -30,6 +30,8 @@ _DEEPEST = 40  # names in a path
 _PASSED = frozenset(
     {".git", ".hg", ".jj", ".svn", ".bzr", ".bridle", "node_modules", "site-packages"}
 )
+# where other package managers put packages, with the workflows and settings of their own projects
+_INSTALLED = frozenset({"vendor", "target", "Pods", "bower_components", ".pnpm-store", ".yarn"})
 _ENVIRONMENT = "pyvenv.cfg"  # marks a folder with a Python environment
 _NOT_OURS = frozenset(
     {protected_names.GIT_WHY, protected_names.GIT_FILES_WHY}
@@ -282,8 +284,10 @@ def _sorted_out(root: str, folder: str, listed: "list[os.DirEntry[str]]") -> _Fo
     below: list[str] = []
     if any(entry.name == _ENVIRONMENT for entry in listed):
         return _Folder(0, 0)
-    inside = _heads().intersection(map(fold, folder.split("/")))
-    within = bool(inside) and _runs(care_of(f"{folder}/x"))
+    names = folder.split("/")
+    inside = _heads().intersection(map(fold, names))
+    # what runs by itself here is part of a folder that was found, or of an installed package
+    within = not _INSTALLED.isdisjoint(names) or (bool(inside) and _runs(care_of(f"{folder}/x")))
     for entry in listed:
         name = entry.name
         if name in _PASSED or REFUSED in name:
