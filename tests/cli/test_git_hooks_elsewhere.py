@@ -71,3 +71,30 @@ def test_a_script_that_changes_them_leaves_nothing_behind(repository: Program, l
     assert (repository.workspace / "githooks/pre-commit").read_text() == HOOK
     assert not (repository.workspace / "githooks/new").exists()
     assert "team" in (repository.workspace / "team.ini").read_text()
+
+
+def test_git_may_change_branches_that_have_other_hooks(repository: Program):
+    def git(*words: str) -> None:
+        named = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+        subprocess.run(
+            ["git", *named, *words],
+            cwd=repository.workspace,
+            check=True,
+            env=repository.environ,
+            capture_output=True,
+        )
+
+    git("config", "--unset", "include.path")  # git takes a person where it could run programs
+    hook = repository.workspace / "githooks/commit-msg"
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    git("checkout", "-qb", "other")
+    hook.write_text(HOOK)
+    git("add", "-A")
+    git("commit", "-qm", "two")
+    git("checkout", "-q", "-")
+    assert not hook.exists()
+    model = repository.script(call("shell", command="git checkout -q other"), "Done.")
+    done = repository.run("run", "go", "--yes", "-m", model)
+    assert done.returncode == 0, done.stderr
+    assert hook.read_text() == HOOK, results(repository)

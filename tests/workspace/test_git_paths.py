@@ -96,11 +96,11 @@ def test_a_change_of_the_configuration_is_seen_and_a_broken_one_is_read_as_far_a
     repo, home
 ):
     found = GitConfiguration(str(repo), str(home))
-    assert found.paths.inside(str(repo)) == ()
+    assert found.paths.hooks_in(str(repo)) == ()
     git(repo, "config", "core.hooksPath", "one")
-    assert found.paths.inside(str(repo)) == ("one",)
+    assert found.paths.hooks_in(str(repo)) == ("one",)
     (repo / ".git/config").write_text("[core]\n\thooksPath = two\n[broken\n")
-    assert found.paths.inside(str(repo)) == ("two",)
+    assert found.paths.hooks_in(str(repo)) == ("two",)
 
 
 def test_files_that_include_one_another_are_read_once(repo, home):
@@ -108,13 +108,14 @@ def test_files_that_include_one_another_are_read_once(repo, home):
     (repo / "a.ini").write_text("[include]\n\tpath = b.ini\n")
     (repo / "b.ini").write_text("[include]\n\tpath = a.ini\n[core]\n\thooksPath = hooks\n")
     found = GitConfiguration(str(repo), str(home)).paths
-    assert found.inside(str(repo)) == ("a.ini", "b.ini", "hooks")
+    assert found.files_in(str(repo)) == ("a.ini", "b.ini")
+    assert found.hooks_in(str(repo)) == ("hooks",)
 
 
 def test_what_is_no_file_is_not_waited_for(repo, home):
     (repo / ".git/config").write_text("[include]\n\tpath = ../pipe\n\tpath = /dev/zero\n")
     os.mkfifo(repo / "pipe")
-    assert GitConfiguration(str(repo), str(home)).paths.inside(str(repo)) == ("pipe",)
+    assert GitConfiguration(str(repo), str(home)).paths.files_in(str(repo)) == ("pipe",)
 
 
 @pytest.mark.parametrize(

@@ -61,13 +61,16 @@ class Room:
         memory: dict[str, Any] | None = None,
     ) -> None:
         self._memory = {} if memory is None else memory
-        self._guarded = [GuardedFiles(os.path.realpath(root)) for root in roots]
         self._runs: list[Run] = []
         self._began = time.time_ns()
         self.has_told = False  # the model knows which files commands cannot read
         state = sandbox.state if sandbox is not None else ""
         home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
         self._git = [GitConfiguration(os.path.realpath(root), home) for root in roots]
+        self._guarded = [
+            GuardedFiles(os.path.realpath(root), git)
+            for root, git in zip(roots, self._git, strict=True)
+        ]
         places: list[tuple[str, Sequence[str]]] = [
             (root, _protected(git, root)) for root, git in zip(roots, self._git, strict=True)
         ]
@@ -245,7 +248,7 @@ class Room:
 
 def _protected(git: GitConfiguration, root: str) -> tuple[str, ...]:
     """The names in a root that no command may change, and what git's configuration leads to."""
-    return (*NAMES, *git.paths.inside(os.path.realpath(root)))
+    return (*NAMES, *git.paths.files_in(os.path.realpath(root)))
 
 
 def _list(names: Sequence[str]) -> str:

@@ -56,14 +56,22 @@ class GitPaths(NamedTuple):
                 care = stricter(care, _IS_HOOK if is_hook else _leading(path, folder, root))
         return care
 
-    def inside(self, root: str) -> tuple[str, ...]:
-        """Those inside the workspace, named from its root; hooks in the root itself one by one."""
-        found = list(self.files)
+    def files_in(self, root: str) -> tuple[str, ...]:
+        """The files of configuration in the workspace, named from its root."""
+        return _inside(self.files, root)
+
+    def hooks_in(self, root: str) -> tuple[str, ...]:
+        """The folders of hooks in the workspace; if it is one itself, the hooks one by one."""
+        found: list[str] = []
         for folder in self.hooks:
             beside = _is_below(root, folder)
             found += [f"{folder}/{name}" for name in HOOKS] if beside else [folder]
-        own = f"{root.rstrip('/')}/"
-        return tuple(dict.fromkeys(one.removeprefix(own) for one in found if one.startswith(own)))
+        return _inside(found, root)
+
+
+def _inside(paths: Sequence[str], root: str) -> tuple[str, ...]:
+    own = f"{root.rstrip('/')}/"
+    return tuple(dict.fromkeys(one.removeprefix(own) for one in paths if one.startswith(own)))
 
 
 def _leading(path: str, protected: str, root: str) -> Protection:

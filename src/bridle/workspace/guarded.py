@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from bridle.workspace import protected_names
 from bridle.workspace.git_objects import has_blob
+from bridle.workspace.git_paths import GitConfiguration
 from bridle.workspace.placing import REFUSED, Entry, Parent, names_in, put, set_aside
 from bridle.workspace.protected import Protection, care_of, fold
 
@@ -67,8 +68,9 @@ class _Folder(NamedTuple):
 class GuardedFiles:
     """Those of one folder of the workspace. What git has of credentials is not guarded."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, git: GitConfiguration | None = None) -> None:
         self.root = root
+        self._git = git  # names folders of hooks, which run by themselves as well
         self._folders: dict[str, _Folder] = {}
         self._before: dict[str, dict[str, Entry]] = {}  # by the file or folder that it belongs to
         self._committed: dict[str, tuple[tuple[int, ...], bool]] = {}
@@ -152,6 +154,11 @@ class GuardedFiles:
                     autorun += found.autorun
                 waiting.extend(found.below)
         self._folders = folders
+        hooks = self._git.paths.hooks_in(self.root) if self._git is not None else ()
+        known = set(autorun)
+        for path in hooks:
+            if os.path.lexists(f"{self.root}/{path}") and known.isdisjoint((path, *_above(path))):
+                autorun.append(path)
         return Guarded(tuple(credentials), tuple(autorun))
 
     def _folder(self, path: str) -> _Folder | None:

@@ -256,7 +256,7 @@ class Sandbox:
     def _closed(self) -> list[str]:
         found = [f"{root}/{name}" for root in self._roots for name in _CLOSED]
         for root, git in self._git.items():
-            found += [f"{root}/{name}" for name in git.paths.inside(root)]
+            found += [f"{root}/{name}" for name in git.paths.files_in(root)]
         owns = [own for root in self._roots if (own := self._elsewhere(root).own)]
         return found + [f"{own}/{name}" for own in owns for name in OF_WORKTREE]
 
