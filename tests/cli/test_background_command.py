@@ -280,3 +280,16 @@ def test_ctrl_c_there_still_interrupts_the_turn(background):
         terminal.expect("❯ ")
         terminal.type("\x04")
         assert terminal.end()[0] == 0
+
+
+def test_only_while_it_works_is_a_background_session_said_to_be_at_work_in_the_folder(background):
+    model, other = background.script(WAITS, "Done."), background.script("ok", name="other")
+    detach(background, "-m", model, "--mode", "auto", "wait")
+    until(background, lambda found: states(found) == ["running"])
+    said = "another session works in this folder"
+    assert said in background.run("run", "hi", "-m", other).stderr
+    assert background.run("run", "-q", "hi", "-m", other).stderr == ""
+    (background.workspace / "go").touch()
+    until(background, lambda found: "running" not in states(found), "--all")
+    assert pids(background)  # which still has it open
+    assert said not in background.run("run", "hi", "-m", other).stderr

@@ -1,5 +1,6 @@
 """What a session does now, on the command line: held, parked, followed."""
 
+import asyncio
 import fcntl
 import json
 import os
@@ -9,7 +10,9 @@ from cli_program import Program
 
 import bridle as library
 from bridle import errors
+from bridle.providers.scripted import Scripted
 
+PAY = {"name": "pay", "arguments": {"amount": 3}}
 ASK = {"calls": [{"name": "shell", "arguments": {"command": "echo x > x"}}]}
 
 
@@ -24,8 +27,8 @@ def test_a_list_says_which_sessions_are_held_and_by_whom(bridle: Program):
     assert listed(bridle) == rests
     with bridle.logs()[0].open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert listed(bridle) == {**rests, "busy": True, "holder": f"process {os.getpid()}"}
-        assert "busy  hi" in bridle.run("sessions", "list").stdout
+        assert listed(bridle) == {**rests, "holder": f"process {os.getpid()}"}
+        assert "open  hi" in bridle.run("sessions", "list").stdout
     assert listed(bridle) == rests
 
 
@@ -125,3 +128,58 @@ def test_the_errors_that_people_catch_are_names_of_the_package():
         assert getattr(library, name) is getattr(errors, name)
     for name in ("UnknownApproval", "StoreFailed", "BudgetReached"):
         assert getattr(library, name) is getattr(errors, name) and name in dir(library)
+
+
+def test_a_session_in_which_a_turn_runs_is_busy_and_one_that_is_only_open_is_not(bridle: Program):
+    wait = {
+        "calls": [
+            {"name": "shell", "arguments": {"command": "until [ -e go ]; do sleep 0.1; done"}}
+        ]
+    }
+    model = bridle.script("Ready.", wait, "Done.")
+    with bridle.terminal("repl", "--mode", "auto", "-m", model) as terminal:
+        terminal.expect("❯ ")
+        terminal.type("hello\n")
+        terminal.expect("Ready.")
+        terminal.expect("❯ ")
+        assert (listed(bridle)["busy"], listed(bridle)["holder"] != "") == (False, True)
+        terminal.type("wait\n")
+        terminal.expect("▸")
+        assert listed(bridle)["busy"] is True
+        (bridle.workspace / "go").touch()
+        terminal.expect("Done.")
+
+
+def test_a_list_of_what_runs_has_heads_and_knows_what_was_answered(bridle: Program):
+    bridle.run("run", "go", "--on-ask", "park", "-m", bridle.script(ASK))
+    session = bridle.logs()[0].parent.name
+    head, line = bridle.run("ps").stdout.splitlines()
+    assert head.split() == ["session", "state", "changed", "cost", "prompt"]
+    assert line.split()[:3] == [session, "asks", "1"]
+    bridle.run("approvals", "answer", session, "no")
+    _, line = bridle.run("ps").stdout.splitlines()
+    assert line.split()[:2] == [session, "answered"]
+    (one,) = json.loads(bridle.run("ps", "--json").stdout)
+    assert (one["state"], one["waiting"]) == ("answered", 0)
+
+
+def test_the_turn_of_a_librarys_session_goes_on_in_its_own_program(bridle: Program, tmp_path):
+    """It may have tools that the command line has not."""
+
+    async def work():
+        @library.tool(requires_approval=True)
+        def pay(amount: int) -> str:
+            """Pay."""
+            return "paid"
+
+        model = Scripted([{"calls": [PAY]}, "Done."])
+        async with library.build_engine(
+            model, tools=[pay], workspace=bridle.workspace, state=bridle.state, on_ask="park"
+        ) as engine:
+            assert (await engine.run("pay")).reason == "parked"
+
+    asyncio.run(work())
+    session = bridle.logs()[0].parent.name
+    done = bridle.run("approvals", "answer", session, "yes")
+    assert f"engine.session('{session}')" in done.stdout + done.stderr
+    assert "bridle run --resume" not in done.stdout + done.stderr

@@ -50,12 +50,20 @@ COMMANDS = {
 }
 
 _OWN = ("-h", "--help", "--version")
+_SCREEN = (  # of `bridle chat`: those that a person needs first
+    ("--continue", "The newest session of this workspace."),
+    ("--resume ID", "That session; the beginning of its id will do."),
+    ("-m, --model NAME", "anthropic/…, openai/…, ollama/…, offline."),
+    ("--mode MODE", "What may run without asking: plan, ask, edits, auto."),
+    ("", "All of them: bridle chat --help."),
+)
 
 
 @click.group(
     cls=Lazy,
     table=COMMANDS,
     advice='To send a prompt: bridle run "…"',
+    usual=("Options of `bridle` without a command", _SCREEN),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -86,7 +86,7 @@ def _tell(
     if holders[0]:
         tell(f"answered {words}{count}: {holders[0]} takes it", *left)
     else:
-        again = f"bridle run --resume {session_id}   goes on with the turn"
+        again = goes_on(session_id)
         wait = "nobody holds the session now, so the answer waits"
         tell(f"answered {words}{count}; {wait}", *left, again)
 
@@ -144,6 +144,19 @@ def _begins(session_id: str, start: str) -> bool:
     return session_id.startswith(start) or last_part(session_id).startswith(start)
 
 
+def goes_on(session_id: str) -> str:
+    """How the turn goes on. A program's own tools are in that program alone."""
+    from bridle.cli.find import session_folder
+    from bridle.stores.carrier import carried
+
+    if carried(session_folder().path(session_id)).face == "library":
+        return (
+            "the program that began the session goes on with it: "
+            f"engine.session({session_id!r}), then session.go_on()"
+        )
+    return f"bridle run --resume {session_id}   goes on with the turn"
+
+
 def refuse_late(one: Open) -> None:
     """Raise `UnknownApproval` where an answer would come too late."""
     from bridle.errors import UnknownApproval
@@ -152,12 +165,12 @@ def refuse_late(one: Open) -> None:
         said = "yes" if one.sent.allowed else "no"
         raise UnknownApproval(
             f"it was answered {said} by {one.sent.by} already, and the first answer counts",
-            hint=f"`bridle run --resume {one.pending.session_id}` goes on with the turn.",
+            hint=goes_on(one.pending.session_id),
         )
     if one.pending.expired:
         raise UnknownApproval(
             "the question has expired, which counts as a no",
-            hint=f"`bridle run --resume {one.pending.session_id}` goes on with the turn.",
+            hint=goes_on(one.pending.session_id),
         )
 
 

@@ -128,7 +128,9 @@ def _state(one: Open, paint: Paint) -> str:
     if one.sent is not None:
         said = "yes" if one.sent.allowed else "no"
         by = plain(one.sent.by)
-        again = f"bridle run --resume {one.pending.session_id}"
+        from bridle.cli.answering import goes_on
+
+        again = goes_on(one.pending.session_id).partition("   ")[0]
         return f"→ {again}  {paint.dim(f'(answered {said} by {by})')}"
     left = one.seconds_left
     if one.pending.expired:

@@ -65,6 +65,8 @@ def ps(as_json: bool, every: bool) -> None:
         tell("Nothing runs.", 'bridle run --detach "…"   starts something in the background')
         return
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
+    head = f"{'session'.ljust(len(found[0].id))}  {'state':8}  changed  {'cost':>7}  prompt"
+    click.echo(paint.dim(head))
     for one in found:
         click.echo(_line(one, paint, width))
     if cut_off := [one for one in found if one.state == "cut off"]:
@@ -81,10 +83,10 @@ def _line(one: Seen, paint: Paint, width: int) -> str:
     queued = f"+{one.queued} " if one.queued else ""
     cost = format_cost(one.cost) if one.cost else "–"
     where = "" if one.background else f" ({one.holder})" if one.holder else ""
-    fixed = f"{one.id}  {state:8}  {age(one.since):>4}  {cost:>7}  "
+    fixed = f"{one.id}  {state:8}  {age(one.since):>7}  {cost:>7}  "
     title = cut(plain(queued + (one.title or "(no prompt)")), max(10, width - len(fixed)))
     coloured = colours.get(one.state, paint.dim)(f"{state:8}")
-    rest = f"{age(one.since):>4}  {cost:>7}"
+    rest = f"{age(one.since):>7}  {cost:>7}"
     return f"{paint.cyan(plain(one.id))}  {coloured}  {paint.dim(rest)}  {title}{paint.dim(where)}"
 
 
@@ -121,18 +123,31 @@ def seen_sessions() -> list[Seen]:
 
 def _seen(one: "Glance", holder: str, *, background: bool) -> Seen:
     history, reason = _told_by_log(one.id)
+    waiting = _unanswered(one.id, history)
+    state = _state(history, holder, reason)
     return Seen(
         one.id,
-        _state(history, holder, reason),
+        "answered" if state == "waiting" and not waiting else state,
         background,
         holder,
-        len(history.pending),
+        waiting,
         len(history.waiting),
         history.metrics.cost,
         one.updated_at,
         one.title,
         one.workspace,
     )
+
+
+def _unanswered(session_id: str, history: "History") -> int:
+    """How many questions wait. An answer may lie in the inbox until the session is taken up."""
+    if not history.pending:
+        return 0
+    from bridle.cli.find import session_folder
+    from bridle.stores.inbox import letters
+
+    sent = {one.shown for one in letters(session_folder().path(session_id).parent)}
+    return sum(one.shown not in sent for one in history.pending.values())
 
 
 def at_work(session_id: str) -> bool:

@@ -1,6 +1,6 @@
 """A group whose commands are known by a name and a line of help, and loaded when asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -12,8 +12,16 @@ Table = Mapping[str, tuple[str, str]]  # name: where it is ("module:attribute"),
 class Lazy(click.Group):
     """Looks its commands up in a table; nothing of them is imported before one is chosen."""
 
-    def __init__(self, *args: Any, table: Table, advice: str = "", **more: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        table: Table,
+        advice: str = "",
+        usual: tuple[str, Sequence[tuple[str, str]]] = ("", ()),
+        **more: Any,
+    ) -> None:
         super().__init__(*args, **more)
+        self._usual = usual  # options that need no command, and a heading for them
         self.table = table
         self._advice = advice
 
@@ -28,6 +36,10 @@ class Lazy(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        heading, options = self._usual
+        if options:
+            with formatter.section(heading):
+                formatter.write_dl(options)
         with formatter.section("Commands"):
             formatter.write_dl([(name, said) for name, (_, said) in self.table.items()])
 

@@ -105,7 +105,7 @@ def _named(one: Glance, does: Doing) -> dict[str, object]:
         "model": one.model,
         "size": one.size,
         "tags": one.tags,
-        "busy": bool(does.holder),
+        "busy": does.running,
         "holder": does.holder,
         "parked": does.parked,
         "waiting": does.waiting,

@@ -62,6 +62,7 @@ class Setup:
         self._named = bool(flags.get("workspace"))
         self.workspace = _workspace(None if self.imported else self.earlier, flags)
         mine = self.earlier.id if self.earlier is not None else ""
+        self._quiet = bool(flags.get("quiet"))
         self._beside = Beside(self.folder, self.workspace, mine)
         self._stranger = ""  # who carried the session, where only their own program has them
         self._carried = carried(self.log) if self.log is not None else Carried()
@@ -278,7 +279,8 @@ class Setup:
 
     async def session(self, engine: Engine) -> Session:
         """The session to go on with, or a new one; told where another is at work beside it."""
-        self._beside.tell()
+        if not self._quiet:
+            self._beside.tell()
         session = await engine.session(self.earlier.id if self.earlier is not None else None)
         self._tell_unheard(engine, session)
         if (mode := self.chosen_mode) is not None:

@@ -7,7 +7,7 @@ not tell is left unsaid.
 import re
 from typing import NamedTuple
 
-from bridle.stores.glance import Glance
+from bridle.stores.glance import Glance, is_running
 from bridle.stores.holder import held
 
 _RECORD = re.compile(
@@ -19,18 +19,22 @@ _CALLS = re.compile(rb'"calls":\[([^\]]*)\]')
 
 
 class Doing(NamedTuple):
-    """`holder` has it open now (empty: nobody); `waiting` questions wait for an answer."""
+    """`holder` has it open now (empty: nobody), and a turn is `running`; so many questions are
+    `waiting` for an answer."""
 
     holder: str = ""
     parked: bool = False
     waiting: int = 0
+    running: bool = False
 
     @property
     def words(self) -> str:
         """In a word or two; empty where it rests."""
         if self.waiting:
             return f"asks {self.waiting}"
-        return "parked" if self.parked else "busy" if self.holder else ""
+        if self.parked:
+            return "parked"
+        return "busy" if self.running else "open" if self.holder else ""
 
 
 def doing(found: list[Glance]) -> dict[str, Doing]:
@@ -42,7 +46,8 @@ def doing(found: list[Glance]) -> dict[str, Doing]:
 def _look(one: Glance, locks: dict[tuple[int, int], int]) -> Doing:
     waiting, pid = _waiting(one.end), locks.get(one.file)
     holder = "" if pid is None else f"process {pid}" if pid > 0 else "another process"
-    return Doing(holder, waiting is not None, waiting or 0)
+    running = bool(holder) and waiting is None and is_running(one.end, one.size)
+    return Doing(holder, waiting is not None, waiting or 0, running)
 
 
 def _waiting(end: bytes) -> int | None:

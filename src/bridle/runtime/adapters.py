@@ -141,10 +141,10 @@ def _key(vendor: str, given: str | None, url: str) -> str:
 
 def unknown_name(name: str) -> ConfigError:
     """A name that no adapter answers to."""
+    vendors = ", ".join(name for name in _MAKERS if name not in ("offline", "scripted"))
     return ConfigError(
         f"there is no provider for {name!r}",
-        hint="Write anthropic/MODEL, openai/MODEL, openai-chat/MODEL, ollama/MODEL, "
-        "scripted:FILE or offline.",
+        hint=f"Write VENDOR/MODEL, scripted:FILE or offline. Vendors: {vendors}.",
     )
 
 

@@ -78,6 +78,17 @@ class Place(NamedTuple):
     wrong: str = ""  # why it cannot be read, as far as the folder tells
 
 
+def is_running(end: bytes, size: int) -> bool:
+    """Is a turn under way in a session that somebody holds? Told by the last bytes of its log."""
+    begun, parked, over = (
+        end.rfind(b'"data":{"type":"%s"' % kind)
+        for kind in (b"user_prompt", b"turn_parked", b"turn_end")
+    )
+    if max(begun, parked, over) < 0:
+        return size > len(end)  # a turn of which only the middle is there
+    return over < max(begun, parked)
+
+
 def glance(folder: str | os.PathLike[str], limit: int | None = None) -> list[Glance]:
     """The sessions of a state folder, the newest first: all, or so many."""
     found: list[Glance] = []

@@ -1,5 +1,7 @@
 """Which other sessions are at work in a folder now: those whose log somebody holds.
 
+One that a server only keeps open after its turn is none of them; at a terminal somebody may go on.
+
 Looks at the system's list of locks first; where nobody holds anything, no log is opened. For a face
 that begins, not for every session of a server.
 """
@@ -12,12 +14,14 @@ from typing import NamedTuple
 
 from bridle.errors import AgentError
 from bridle.events import SessionStarted
-from bridle.stores.glance import Place, places
+from bridle.stores.carrier import carried
+from bridle.stores.glance import Place, is_running, places
 from bridle.stores.holder import named
 from bridle.stores.placing import opened
 from bridle.stores.reading import SessionFolder
 
 _LOCKS = Path("/proc/locks")
+_END = 1 << 16  # bytes of a log that are looked at
 
 
 class Neighbour(NamedTuple):
@@ -28,7 +32,7 @@ class Neighbour(NamedTuple):
 
 
 def neighbours(folder: SessionFolder, workspace: str, besides: str = "") -> list[Neighbour]:
-    """The sessions of this workspace that somebody holds, but for one; the newest first."""
+    """The sessions of this workspace that are at work, but for one; the newest first."""
     try:
         every = places(folder.folder)
     except OSError:
@@ -36,7 +40,7 @@ def neighbours(folder: SessionFolder, workspace: str, besides: str = "") -> list
     root = os.path.realpath(workspace)
     found = []
     for place, holder in _held([one for one in every if one.id != besides and not one.wrong]):
-        if _workspace(folder, place.id) in (workspace, root):
+        if not _rests(place) and _workspace(folder, place.id) in (workspace, root):
             found.append(Neighbour(place.id, holder or _tried(place)))
     return [one for one in found if one.holder]
 
@@ -67,6 +71,20 @@ def _tried(place: Place) -> str:
     finally:
         os.close(handle)
     return ""
+
+
+def _rests(place: Place) -> bool:
+    """Is it a session that a server, or the background, has open, and in which no turn runs?"""
+    log = Path(place.path, "log.jsonl")
+    if not carried(log).face.startswith("server"):
+        return False
+    try:
+        with log.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _END))
+            return not is_running(file.read(_END), size)
+    except OSError:
+        return False
 
 
 def _workspace(folder: SessionFolder, session_id: str) -> str:
