@@ -98,12 +98,17 @@ def test_a_file_is_named_by_its_path_and_again_by_whoever_resumes_the_session(br
     assert "without its whole path" in relative.stderr
 
 
-def test_a_module_of_the_current_folder_is_not_imported_by_its_name(bridle):
+@pytest.mark.parametrize(
+    "program",
+    [[Path(sys.executable).with_name("bridle")], [sys.executable, "-m", "bridle"]],
+    ids=["bridle", "python -m bridle"],
+)
+def test_a_module_of_the_current_folder_is_not_imported_by_its_name(bridle, program):
     mark = bridle.home / "imported"
     text = f"open({str(mark)!r}, 'w')\n{AGENT}"
     (bridle.workspace / "local_agent.py").write_text(text)
     done = subprocess.run(
-        [Path(sys.executable).with_name("bridle"), "run", "hi", "--agent", "local_agent:Writer"],
+        [*program, "run", "hi", "--agent", "local_agent:Writer"],
         cwd=bridle.workspace,
         env=bridle.environ,
         capture_output=True,
