@@ -159,7 +159,8 @@ def test_descriptions_and_bounds_in_annotations_are_kept():
     assert found["tags"]["description"] == "marks"
     assert book.parameters["required"] == ["seats", "name"]
     check = compile_schema(book.parameters)
-    assert check({"seats": 0, "name": "Ann"}) == ["`seats`: must be at least 1, got 0"]
+    (problem,) = check({"seats": 0, "name": "Ann"})
+    assert problem.startswith("`seats`: must be at least 1, got 0")
     result = asyncio.run(book.execute({"seats": 2, "name": "Ann"}, None))
     assert result.text == "2 Ann today None"
 
