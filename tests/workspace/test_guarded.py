@@ -258,6 +258,20 @@ def test_git_puts_what_it_had_before_the_session_in_place(repo, level, packed):
     asyncio.run(scenario())
 
 
+def test_git_brings_back_what_the_person_had_not_committed(repo, level):
+    (repo / ".envrc").write_text("of the person\n")
+
+    async def scenario():
+        session, allowed = Session(repo, level), Access(git="known")
+        stash = f"{' '.join(GIT)} stash"
+        await session.run(f"{stash} -q", allowed)
+        assert (repo / ".envrc").read_text() == "the canary of .envrc\n"
+        await session.run(f"{stash} pop -q", allowed)
+        assert (repo / ".envrc").read_text() == "of the person\n"
+
+    asyncio.run(scenario())
+
+
 def test_git_does_not_put_in_place_what_the_session_has_made(repo, level):
     words = " ".join(GIT)
     script = (

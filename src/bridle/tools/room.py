@@ -212,11 +212,9 @@ class Room:
             return all(f"{root}/{path}" in run.unwritable for run in runs)
 
         def from_git(path: str, data: bytes) -> bool:
-            if git <= {""}:
-                return False
             return has_blob(root, path, data, None if "any" in git else self._began)
 
-        done = guarded.restore(allowed, is_mounted, from_git)
+        done = guarded.restore(allowed, is_mounted, from_git if git - {""} else None)
         return [self._named(root, one) for one in done]
 
     def _together(self, parts: list[Mended]) -> Mended:

@@ -43,6 +43,7 @@ _FRESH = 1_000_000_000  # nanoseconds: a folder that changed so lately may chang
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 Says = Callable[[str], bool]
+FromGit = Callable[[str, bytes], bool]
 
 
 class Guarded(NamedTuple):
@@ -74,6 +75,7 @@ class GuardedFiles:
         self._folders: dict[str, _Folder] = {}
         self._before: dict[str, dict[str, Entry]] = {}  # by the file or folder that it belongs to
         self._committed: dict[str, tuple[tuple[int, ...], bool]] = {}
+        self._stood: dict[str, set[int]] = {}  # contents that were there before a command
         self._above: dict[str, int] = {}  # inodes of the folders that they are in
         self._lock = threading.Lock()  # commands may run side by side, in threads
 
@@ -84,18 +86,19 @@ class GuardedFiles:
             old = {path: entry for held in self._before.values() for path, entry in held.items()}
             left = [_MOST_HELD, _BYTES]
             self._before = {top: self._held(top, old, left) for top in found.autorun}
+            for held in self._before.values():
+                for path, entry in held.items():
+                    self._stood.setdefault(path, set()).add(hash(entry.data))
             self._above = self._inodes(found.autorun)
             hidden = tuple(path for path in found.credentials if not self._is_committed(path))
             return found._replace(credentials=hidden)
 
-    def restore(
-        self, allowed: Says, is_mounted: Says, from_git: Callable[[str, bytes], bool]
-    ) -> list[str]:
+    def restore(self, allowed: Says, is_mounted: Says, from_git: FromGit | None) -> list[str]:
         """Put back what runs by itself and has changed since: what was done, for a person.
 
         `allowed` says which paths may have changed, `is_mounted` which could not be changed by a
-        command, so that a change is somebody else's. `from_git`: the content at this path comes
-        from git.
+        command, so that a change is somebody else's. `from_git`, if git was at work: the content at
+        this path comes from git. So may what stood there before another command (a stash).
         """
         with self._lock:
             found = self._scan()
@@ -238,16 +241,20 @@ class GuardedFiles:
         path: str,
         now: os.stat_result | None,
         before: Entry | None,
-        from_git: Callable[[str, bytes], bool],
+        from_git: FromGit | None,
     ) -> bool:
         """Did git put it there, or (what git still has) take it away?"""
+        if from_git is None:
+            return False
         if now is not None and stat.S_ISREG(now.st_mode) and not now.st_mode & 0o6000:
             data = self._content(path, now)
         elif now is None and before is not None and stat.S_ISREG(before.mode):
             data = before.data
         else:
             return False
-        return data is not None and from_git(path, data)
+        if data is None:
+            return False
+        return hash(data) in self._stood.get(path, ()) or from_git(path, data)
 
     def _put_back(
         self, changed: list[str], now: dict[str, os.stat_result], before: dict[str, Entry]
