@@ -8,9 +8,10 @@ import pytest
 
 from bridle import complete
 from bridle.engine.complete import to_schema
-from bridle.errors import BadReply, Overloaded
+from bridle.errors import BadReply, Overloaded, StreamCutShort
 from bridle.messages import user
 from bridle.promises.provider import ProviderInfo, Request, RequestConfig, Response
+from bridle.providers.retry import Retrying, RetryPolicy
 from bridle.providers.scripted import Scripted
 from bridle.usage import Usage
 
@@ -155,3 +156,23 @@ def test_what_no_schema_mode_can_say_is_also_asked_for_in_words(output):
 def test_other_types_than_structs():
     assert ask("[1, 2]", output=list[int])[1] == [1, 2]
     assert ask('{"a": 1}', output=dict[str, int])[1] == {"a": 1}
+
+
+@pytest.mark.parametrize("output", [None, City])
+def test_a_reply_that_breaks_off_is_asked_for_again(output):
+    """(M5): nobody has seen the half of it. Without a policy it is raised."""
+
+    async def at_once(seconds):
+        """Nobody waits in a test."""
+
+    half = {"text": PARIS[:9], "cut": True}
+    wanted = {} if output is None else {"output": output}
+
+    async def asked(*replies, **options):
+        model = Retrying(Scripted(replies), RetryPolicy(pause=at_once, **options))
+        return await complete(model, Request([user("?")]), **wanted), model.provider.requests
+
+    found, requests = asyncio.run(asked(half, {"error": {"status": 529}}, half, PARIS))
+    assert (getattr(found, "content", PARIS), len(requests)) == (PARIS, 4)
+    with pytest.raises(StreamCutShort):
+        asyncio.run(asked(half, PARIS, retries=0))

@@ -10,9 +10,9 @@ from typing import Any, TypeVar, overload
 import msgspec
 from msgspec.structs import replace
 
-from bridle.errors import BadReply, ConfigError
+from bridle.errors import AgentError, BadReply, ConfigError
 from bridle.messages import Message, Text, Transcript, user
-from bridle.promises.provider import Provider, Request, Response, drain
+from bridle.promises.provider import Provider, Request, Response, drain, retry_policy_of
 from bridle.promises.pydantic_types import PydanticType, uses_pydantic
 from bridle.promises.schema import can_be_closed
 
@@ -26,11 +26,11 @@ async def complete(provider: Provider, request: Request, *, output: type[T]) -> 
 async def complete(provider: Provider, request: Request, *, output: Any = None) -> Any:
     """The model's whole reply; with `output`, the value that it wrote as JSON."""
     if output is None:
-        return await drain(provider.stream(request))
+        return await _reply(provider, request)
     schema = to_schema(output)
     wraps = provider.info.native_schema and schema.get("type") != "object"
     asked = _asking_for(_wrapped(schema) if wraps else schema, provider, request)
-    reply = await drain(provider.stream(asked))
+    reply = await _reply(provider, asked)
     read = _unwrap if wraps else parse
     try:
         return read(reply.content, output)
@@ -39,8 +39,24 @@ async def complete(provider: Provider, request: Request, *, output: Any = None) 
         if reply.content.strip():  # its words alone: nobody answers calls here
             again = again.plus(Message("assistant", (Text(reply.content),)))
         again = again.plus(user(repair(problem)))
-        second = await drain(provider.stream(replace(asked, messages=again)))
+        second = await _reply(provider, replace(asked, messages=again))
         return read(second.content, output)
+
+
+async def _reply(provider: Provider, request: Request) -> Response:
+    """The stream, drained. One that breaks off is asked for again as the provider's policy says."""
+    policy = retry_policy_of(provider)
+    tries = None if policy is None else policy.begin()
+    while True:
+        events = provider.stream(request)
+        try:
+            return await drain(events)
+        except AgentError as error:
+            # One that has not begun was tried again by the provider itself.
+            begun = tries is not None and getattr(events, "has_begun", False)
+            if tries is None or not begun or (retry := tries.after(error)) is None:
+                raise
+        await retry.wait()
 
 
 def to_schema(output: Any) -> dict[str, Any]:

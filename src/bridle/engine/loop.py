@@ -265,9 +265,9 @@ async def _answer(turn: Turn, history: Transcript) -> tuple[ResponseCompleted, R
     again = False
     while True:
         config = await turn.budget.reserve(turn.config, turn.window.size, again=again)
-        if config is not turn.config:
-            _say_shorter(turn, config)
         try:
+            if config is not turn.config:
+                _say_shorter(turn, config)
             reply = await _ask(turn, _request(turn, history, config), tries)
         except ContextTooLong as refused:
             history = await turn.window.give_way(turn.budget, refused)

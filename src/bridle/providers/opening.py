@@ -30,11 +30,12 @@ class Opening(AsyncGenerator[ModelEvent, None]):
     A subclass says what to do about a failure.
     """
 
-    __slots__ = ("_detour", "_events", "_next")
+    __slots__ = ("_detour", "_events", "_next", "has_begun")
 
     def __init__(self, first: Stream) -> None:
         self._events = first
         self._detour: Detour | None = None
+        self.has_begun = False  # has something of the reply come? Then nothing begins anew
         self._next: Callable[[], Awaitable[ModelEvent]] = self._attempt
 
     def mend(self, error: AgentError) -> Detour | None:
@@ -60,6 +61,7 @@ class Opening(AsyncGenerator[ModelEvent, None]):
             return self._detour.retry.trace
         self.heard(event)
         if type(event) not in _QUIET:
+            self.has_begun = True
             self._next = self._events.__anext__
         return event
 
