@@ -114,6 +114,19 @@ def test_the_end_of_the_input_ends_everything_that_runs(bridle):
     assert [one["reason"] for one in events(bridle, "turn_end")] == ["interrupted"]
 
 
+def test_without_a_key_it_starts_and_a_task_is_told_why_nobody_does_it(bridle):
+    with Raw(bridle) as program:
+        program.send(HELLO, READY, task(prompt="hi"))
+        assert program.hear()["result"]["serverInfo"]["name"] == "bridle"
+        answer = program.hear()
+        said = json.dumps(answer)
+        assert "o model was found: no key was found" in said and "offline responder" not in said
+        assert answer["result"]["isError"] is True
+        program.process.stdin.close()
+        assert program.process.wait(30) == 0
+        assert "Traceback" not in program.process.stderr.read()
+
+
 def test_killing_it_leaves_no_program_behind_that_a_task_has_started(bridle):
     with Raw(bridle, *busy(bridle)) as program:
         program.send(HELLO, READY, task(prompt="stay"))
