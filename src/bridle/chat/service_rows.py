@@ -4,11 +4,13 @@ What happens seldom (a lease that is broken, a reply that is asked for again) go
 in `service_steps`. Everything blocks, and is about the session's owner only.
 """
 
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import func
+from sqlmodel import col, delete, select, update
 
-from bridle.chat.data import Conversation, OwnedSession, StoredMessage, Turn, utc_now
+from bridle.chat.data import Conversation, Operation, OwnedSession, StoredMessage, Turn, utc_now
 from bridle.chat.data.fixed import adding, changing, given, read, reading, table_of
 from bridle.chat.data.tables import new_id
 from bridle.chat.service_values import Asked
@@ -104,6 +106,19 @@ def keep_message(
     }
     _NEW_MESSAGE.said(session, row)
     return str(row["id"])
+
+
+def sweep(session: OwnedSession, days: float) -> None:
+    """Forget the owner's operations, and the keys of answered messages, that are older than that.
+
+    They are there so that a message that is sent again is not done again. The messages stay.
+    """
+    until = utc_now() - timedelta(days=days)
+    running = session.exec(select(col(Turn.id)).where(col(Turn.state).in_(OPEN))).all()
+    old = col(Operation.created_at) < until, col(Operation.turn_id).not_in(running)
+    session.exec(delete(Operation).where(*old))
+    answered = col(Turn.key).is_not(None), col(Turn.finished_at) < until
+    session.exec(update(Turn).where(*answered).values(key=None))
 
 
 def end_turn(session: OwnedSession, turn_id: str, fence: int, success: bool) -> bool:

@@ -83,6 +83,8 @@ def arrive(session: OwnedSession, asked: Asked, desk: Desk) -> Place:
         return Place(known.id, known.conversation_id, known.arrival, known=True)
     charge_message(session, desk.limits, desk.now)
     conversation_id, arrival = _conversation(session, asked)
+    if asked.conversation_id is None:  # seldom enough, and never in the middle of a conversation
+        rows.sweep(session, desk.limits.keep_days)
     waiting = rows.count_open(session, conversation_id) if arrival else 0
     if waiting >= desk.limits.waiting:
         raise Crowded(

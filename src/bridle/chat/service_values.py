@@ -24,7 +24,8 @@ class ServiceLimits:
 
     `lease` is how long a silent worker is believed in, `waiting` how many messages may stand in
     line for one conversation, `at_once` how many turns one process runs side by side, `attempts`
-    how many workers may die over one message before it is answered with an apology.
+    how many workers may die over one message before it is answered with an apology. `keep_days` is
+    how long a message that came with a key can be sent again without being done again.
     """
 
     message: int = 10_000
@@ -38,6 +39,7 @@ class ServiceLimits:
     attempts: int = 5
     messages_a_minute: int = 60
     dollars_a_day: float = 0.0
+    keep_days: float = 30.0
 
 
 @dataclass(frozen=True)
