@@ -186,3 +186,28 @@ def test_the_keyboard_alone_is_enough(window):
     expect(me.log.locator(".line.assistant").last).to_contain_text("Got it!")
     expect(me.field).to_have_value("")
     expect(me.field).to_be_focused()
+
+
+def test_an_older_list_that_comes_after_a_newer_one_is_not_shown(window):
+    """The conversations are asked for after every answer; on a bad line one overtakes another."""
+    me = window("ana")
+    held = []
+
+    def leaving(route):
+        if held:
+            route.continue_()
+        else:
+            held.append((route, route.fetch()))  # as it was then; it arrives later
+
+    me.page.route("**/conversations?*", leaving)
+    me.say("add one", "Got it!")
+    until(me.page, lambda: held)
+    me.page.get_by_role("button", name="New conversation").click()
+    me.say("add two", "Got it!")
+    names = me.page.get_by_role("navigation", name="Conversations")
+    expect(names.get_by_role("button", name="add two", exact=True)).to_be_visible()
+    with me.page.expect_event("requestfinished", lambda one: "/conversations?" in one.url):
+        held[0][0].fulfill(response=held[0][1])
+    me.say("show my tasks", "two")
+    expect(names.get_by_role("button", name="add two", exact=True)).to_be_visible()
+    me.is_well()

@@ -91,9 +91,13 @@ function missed(error: unknown): string {
   return sentence(error);
 }
 
+let listings = 0; // how many lists were asked for: an older one may come after a newer one
+
 export async function list(more = false): Promise<void> {
+  const mine = ++listings;
   try {
     const found = await api.conversations(s.who.value, more ? s.moreConversations.value : "");
+    if (mine !== listings) return;
     s.conversations.value = more ? [...s.conversations.value, ...found.conversations] : found.conversations;
     s.moreConversations.value = found.next;
   } catch (error) {
