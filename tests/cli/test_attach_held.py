@@ -3,6 +3,7 @@
 import json
 
 from cli_program import Program
+from serve_program import served
 
 MAKE = "$(echo echo) made > made.txt"  # what runs is not understood, so that it is asked about
 SHELL = {"calls": [{"name": "shell", "arguments": {"command": MAKE}}]}
@@ -70,3 +71,15 @@ def test_the_mode_of_a_flag_is_told_and_ends_with_its_process(bridle: Program):
     assert not [one for one in found if one["type"] == "mode"]
     again = bridle.run("repl", "--resume", log.parent.name, "-m", model, stdin=b"/mode\n")
     assert again.stderr.splitlines()[-1] == "ask"
+
+
+def test_the_mode_of_a_server_is_shown_to_who_attaches(bridle: Program):
+    with served(bridle, "--mode", "edits", "-m", bridle.script("Ready.")) as server:
+        folder = {"workspacePath": str(bridle.workspace)}
+        session = server.ask("POST", "/api/sessions", folder)["id"]
+        server.ask("POST", f"/api/sessions/{session}/chat", {"prompt": "hello"})
+        with bridle.terminal("attach", "--plain", session) as terminal:
+            terminal.expect("mode edits")
+            terminal.expect("Ready.")
+            terminal.type("\x04")
+            assert terminal.end()[0] == 0

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bridle.cli.gate_mode import tell_mode, told_mode
 from bridle.providers.reading import trace_of
 from bridle.providers.scripted import Scripted
+from bridle.runtime.gate_mode import tell_mode, told_mode
 from bridle.stores.jsonl import JsonlStore
 from rig import make_engine, run
 

@@ -153,7 +153,9 @@ def test_a_server_finds_its_place_where_the_settings_say_there_is_none(tmp_path,
 def test_what_was_accepted_is_said(bridle):
     flags = ("mcp", "test", "one", "--accept")
     written(bridle, {"one": "fine"})
-    assert bridle.run(*flags).stdout.splitlines()[-1] == "accepted of one: new: echo, spawn"
+    assert (
+        bridle.run(*flags).stdout.splitlines()[-1] == "accepted the tools of one: new: echo, spawn"
+    )
     same = "the tools of one are those that were accepted before"
     assert bridle.run(*flags).stdout.splitlines()[-1] == same
     (pins,) = (bridle.state / "mcp").iterdir()
@@ -162,4 +164,4 @@ def test_what_was_accepted_is_said(bridle):
     known["tools"] = [echo | {"description": "something else"}, spawn | {"name": "away"}]
     pins.write_text(json.dumps(known))
     said = bridle.run(*flags).stdout.splitlines()[-1]
-    assert said == "accepted of one: new: spawn; changed: echo; gone: away"
+    assert said == "accepted the tools of one: new: spawn; changed: echo; gone: away"

@@ -18,7 +18,12 @@ import pytest
 PATIENCE = 240.0  # seconds until a test that waits in vain gives up
 PAUSE = 0.7  # seconds that a person looks at a question: before that it takes no key
 _AROUND = '"$@"; echo "left with $?"; exec cat >/dev/null'
-_CONFIG = "set -g status off\nset -g escape-time 0\nset -g default-terminal tmux-256color\n"
+_CONFIG = """
+set -g status off
+set -g escape-time 0
+set -g default-terminal tmux-256color
+set -g set-clipboard on
+"""
 
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux: make system")
 
@@ -108,6 +113,11 @@ class Terminal:
         return self._do("capture-pane", "-p", "-e")
 
     @property
+    def tty(self) -> str:
+        """The terminal's device."""
+        return self._do("list-panes", "-F", "#{pane_tty}").strip()
+
+    @property
     def pid(self) -> int:
         """The number of the program, which runs below a shell."""
         shell = self._do("list-panes", "-F", "#{pane_pid}").strip()
@@ -152,9 +162,35 @@ class Terminal:
         return self.until_gone("Esc stops")
 
     def leave(self) -> str:
-        """Ctrl-C twice, in the time that counts as that; what is left on the terminal."""
-        self.press("C-c", "C-c")
-        return self.until_over()
+        """Ctrl-C as often as it takes: it stops a turn and clears a draft before it leaves."""
+        for _ in range(5):
+            self.press("C-c")
+            pressed = time.monotonic()
+            while time.monotonic() - pressed < 1.5:  # for so long it says that once more leaves
+                if "again leaves" in self.seen:
+                    self.press("C-c")
+                    return self.until_over()
+                time.sleep(0.05)
+        raise AssertionError(f"it does not leave:\n{self.seen}")
+
+    @property
+    def copied(self) -> str:
+        """What the program put on the clipboard last."""
+        return self._do("show-buffer")
+
+    def click(self, column: int, row: int) -> None:
+        """Press and release the mouse there."""
+        self.type(f"\x1b[<0;{column};{row}M\x1b[<0;{column};{row}m")
+
+    def drag(self, start: tuple[int, int], end: tuple[int, int]) -> None:
+        """Mark from one column and row to another, and keep the button down."""
+        (x, y), (to_x, to_y) = start, end
+        for code, column, row in ((0, x, y), (32, x + 1, y), (32, to_x, to_y)):
+            self.type(f"\x1b[<{code};{column};{row}M")
+
+    def drop(self, at: tuple[int, int]) -> None:
+        """Let the button go."""
+        self.type(f"\x1b[<0;{at[0]};{at[1]}m")
 
     def resize(self, width: int, height: int) -> None:
         """Another size of the window."""

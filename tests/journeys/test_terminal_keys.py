@@ -26,11 +26,6 @@ ORDERS = [  # keys as tmux names them, and what has to be sent then
 ]
 
 
-def clicked(column, row):
-    """The bytes of a click, as a terminal sends them."""
-    return f"\x1b[<0;{column};{row}M\x1b[<0;{column};{row}m"
-
-
 def prompts(place):
     """The prompts that were received, in their order."""
     found = [one["data"] for session in place.sessions() for one in place.records(session)]
@@ -69,17 +64,17 @@ def test_after_a_click_on_the_conversation_letters_reach_the_composer(place, ope
     model = place.script("an answer to click on")
     screen = open_terminal("bridle", "--model", model)
     screen.until("Ask for something")
-    screen.type(clicked(30, 10))
+    screen.click(30, 10)
     screen.type("before")
     screen.until("› before")
     screen.press("Enter")
     screen.until("an answer to click on")
-    screen.type(clicked(5, 4))
+    screen.click(5, 4)
     screen.press("Tab")
     screen.type("after")
     screen.until("› after")
     for row in (27, 28, 29, 30):  # the rule, the composer, the bar
-        screen.type(clicked(50, row))
+        screen.click(50, row)
         screen.type(str(row))
     screen.until("after27282930")
 
@@ -133,3 +128,75 @@ def test_an_editor_that_fails_gives_the_screen_back_with_the_draft(
     screen.until("again leaves")
     screen.press("C-c")
     screen.until_over()
+
+
+def test_ctrl_c_stops_the_turn_then_clears_the_draft_and_leaves_only_when_nothing_is_left(
+    place, open_terminal
+):
+    model = place.script({"text": "word " * 60_000, "pause": 0.01}, "still here")
+    screen = open_terminal("bridle", "--model", model)
+    screen.until("Ask for something")
+    screen.say("go on and on")
+    screen.until("word word")
+    screen.type("a draft")
+    screen.press("C-c", "C-c")
+    screen.until("stopped", "Ctrl+Y brings it back")
+    screen.until_gone("a draft")
+    screen.press("C-y")
+    screen.until("› a draft")
+    screen.press("C-c")
+    screen.until_gone("› a draft")
+    screen.say("are you there")
+    screen.until("still here")
+    screen.press("C-c")
+    screen.until("again leaves")
+    screen.press("C-c")
+    screen.until_over()
+
+
+def test_what_was_deleted_comes_back_with_ctrl_y(place, open_terminal):
+    screen = open_terminal("bridle", "--model", place.script("done"))
+    screen.until("Ask for something")
+    screen.press(*"one", "Space", *"two", "C-w", *"three", "Space", "C-y")
+    screen.until("› one three two")
+    screen.press("C-a", "C-k", "X", "C-y", "C-_")
+    screen.until("› X")
+
+
+def test_ctrl_z_gives_the_terminal_back_to_the_shell_until_fg(place, open_terminal):
+    screen = open_terminal("bash", "--norc", "-i")
+    screen.until("bash-")
+    screen.type(f"bridle --model {place.script('an answer')}")
+    screen.press("Enter")
+    screen.until("Ask for something")
+    screen.say("hello there")
+    screen.until("an answer")
+    screen.press(*"draft", "C-z")
+    screen.until("Stopped", "bash-")
+    screen.type("echo $((6 * 7)) answers; fg")
+    screen.press("Enter")
+    screen.until("an answer", "› draft")
+    screen.type(" goes on")
+    screen.until("› draft goes on")
+    screen.press("C-u", "C-d")
+    screen.until("42 answers", "bash-")
+
+
+def test_ctrl_z_without_a_shell_to_go_back_to_stops_nothing(place, open_terminal):
+    screen = open_terminal("bridle", "--model", place.script("done"))
+    screen.until("Ask for something")
+    screen.press("C-z")
+    screen.until("no shell to go back to")
+    screen.type("still here")
+    screen.until("› still here")
+
+
+def test_ctrl_l_repaints_what_another_program_wrote_over(place, open_terminal):
+    screen = open_terminal("bridle", "--model", place.script("done"))
+    screen.until("Ask for something", "sandbox")
+    with open(screen.tty, "w") as terminal:  # noqa: PTH123
+        terminal.write("\x1b[5;5HGARBAGE FROM ELSEWHERE\x1b[28;5HMORE GARBAGE")
+    screen.until("GARBAGE FROM ELSEWHERE", "MORE GARBAGE")
+    screen.press("C-l")
+    screen.until_gone("GARBAGE")
+    screen.until("Ask for something", "sandbox")

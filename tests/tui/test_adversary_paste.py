@@ -50,7 +50,7 @@ def test_a_hostile_paste_sends_nothing_and_changes_no_mode(tmp_path):
         terminal.until("sandbox")
         terminal.type(START + EVIL + END + " END OF IT")
         terminal.until("END OF IT")
-        terminal.type("\x03\x03")
+        terminal.type("\x03\x03\x03")  # the first clears what was pasted
         assert terminal.end() == 0
         assert "It was sent." not in terminal.shown
         assert "Mode auto" not in terminal.shown

@@ -4,7 +4,15 @@ import os
 
 import pytest
 
-from bridle.tui.commands import TABLE, Command, command_of, matching, nearest, split
+from bridle.tui.commands import (
+    TABLE,
+    Command,
+    command_line,
+    command_of,
+    matching,
+    nearest,
+    split,
+)
 from bridle.tui.own_commands import own_commands, prompt_of
 
 
@@ -38,6 +46,32 @@ def test_the_exact_name_comes_before_a_longer_one():
 )
 def test_a_line_is_a_name_and_the_rest(line, found):
     assert split(line) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("/mode auto", "/mode auto"),
+        ("/modee auto", "/modee auto"),  # a mistake, and told as one
+        ("/etc/hosts is broken", ""),
+        ("/tmp is full", ""),
+        ("/tmp", ""),
+        ("/home/ann/a file that was dragged here.png", ""),
+        ("look at /etc/hosts", ""),
+        ("exit", "/quit"),
+        (" quit\n", "/quit"),
+        ("quit smoking", ""),
+        ("exit code 3, why?", ""),
+        ("", ""),
+    ],
+)
+def test_a_path_is_no_command_and_exit_leaves(text, line):
+    assert command_line(text) == line
+
+
+def test_commands_have_the_names_that_people_know_from_elsewhere():
+    assert command_of("permissions").name == "policy"
+    assert command_of("usage").name == "cost"
 
 
 def test_a_name_that_is_nearly_one_is_known():

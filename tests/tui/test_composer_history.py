@@ -22,15 +22,25 @@ def test_the_files_are_private(tmp_path):
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_the_history_is_bounded_in_number_and_size(tmp_path):
-    prompts = Prompts(tmp_path)
-    for n in range(30):
-        prompts.add(f"{n}" + "x" * 90_000)
-    size = (tmp_path / "prompts.jsonl").stat().st_size
-    assert size < 1_100_000
+def test_a_prompt_of_five_thousand_lines_is_remembered(tmp_path):
+    text = (
+        "a line of a log that was pasted, of eighty characters or so, as logs have them\n" * 5_000
+    )
+    Prompts(tmp_path).add(text)
     again = Prompts(tmp_path)
     again.load()
-    assert again.newest_first[0].startswith("29x")
+    assert again.newest_first == (text,)
+
+
+def test_the_history_is_bounded_in_number_and_size(tmp_path):
+    prompts = Prompts(tmp_path)
+    for n in range(60):
+        prompts.add(f"{n}" + "x" * 90_000)
+    size = (tmp_path / "prompts.jsonl").stat().st_size
+    assert size < 4_100_000
+    again = Prompts(tmp_path)
+    again.load()
+    assert again.newest_first[0].startswith("59x")
     few = Prompts()
     for n in range(MOST + 10):
         few.add(str(n))

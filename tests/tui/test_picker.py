@@ -159,26 +159,44 @@ def test_it_fits_into_any_window(tmp_path, size):
     play(tmp_path, story, "An apple a day.", size=size)
 
 
-def test_a_look_that_is_cut_off_half_way_is_taken_anew(tmp_path):
-    async def story(pilot, house):
-        await say(pilot, "about apples")
-        picker = await pick(pilot)
-        await until(pilot, lambda: picker._previewed == house.session.id)
-        fetched, cuts = house.preview, []
+def test_the_preview_comes_and_stays_current_while_a_session_streams(tmp_path):
+    """News come several times a second then: a look that is under way goes on all the same."""
 
-        async def cut_off(session_id):
-            if not cuts:
-                cuts.append(picker._look_soon())
-                await asyncio.sleep(1)  # the one that runs is ended by the next: here
+    async def story(pilot, house):
+        first = await two_sessions(pilot, house)
+        picker = await pick(pilot)
+        fetched, hold = house.preview, asyncio.Event()
+
+        async def slow(session_id):
+            await hold.wait()
             return await fetched(session_id)
 
-        picker._sheet.show([("something else", "")])
-        picker._previewed, house.preview = "", cut_off
-        picker._look_soon()
-        await until(pilot, lambda: cuts and cuts[0].is_finished)
-        await until(pilot, lambda: ("An apple a day.", "") in picker._sheet._wrapped)
+        house.preview = slow
+        await pilot.press("down" if picker.highlighted.id != first else "up")
+        looked_at = picker.highlighted.id
+        for _ in range(5):  # each is what happens when something about any session changed
+            picker._refresh()
+            await until(pilot, lambda: picker._looking_at == looked_at)
+        hold.set()
+        await shows(pilot, "An apple a day." if looked_at == first else "A pear, too.")
 
-    play(tmp_path, story, "An apple a day.")
+    play(tmp_path, story, "An apple a day.", "A pear, too.")
+
+
+def test_a_preview_shows_the_end_of_a_long_session(tmp_path):
+    async def story(pilot, house):
+        await say(pilot, "about apples")
+        await pick(pilot)
+        await shows(pilot, "line 300")
+        assert "line 1 " not in seen(pilot)
+        assert house.session.id in seen(pilot)
+
+    play(tmp_path, story, "  \n".join(f"line {number}" for number in range(1, 301)))
+
+
+def test_a_failed_session_says_so():
+    line = line_of(Listed(id="x", state="failed"), NOW)
+    assert (line.sign, line.rest) == ("✗", "failed")
 
 
 def test_a_line_says_what_a_session_does_and_whose_it_is():

@@ -252,15 +252,16 @@ def test_f1_shows_the_keys_and_f2_the_side_panel(tmp_path):
     async def story():
         async with app_at(own_house(tmp_path, {"text": "x"})) as pilot:
             await pilot.press("f1")
-            await shows(pilot, "this help")
+            await shows(pilot, "send; while a turn runs, queue")
             await asyncio.sleep(0)
             await until(pilot, lambda: pilot.app.screen is not pilot.app.chat)
             pilot.app.pop_screen()
             assert "context" not in seen(pilot)
-            await pilot.press("f2")
-            await shows(pilot, "context")
-            await pilot.press("f2")
-            await until(pilot, lambda: "context" not in seen(pilot))
+            for _ in range(3):
+                await pilot.press("f2")
+                await shows(pilot, "context")
+                await pilot.press("f2")
+                await until(pilot, lambda: "context" not in seen(pilot))
 
     run(story())
 

@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from bridle.cli.gate_mode import is_told, told_mode
 from bridle.cli.words import person
 from bridle.client.endings import Endings
 from bridle.engine.history import History
@@ -20,6 +19,7 @@ from bridle.messages import Part, Text
 from bridle.policy import Mode
 from bridle.promises.session import Answer, Prompt, TurnResult
 from bridle.promises.store import Record
+from bridle.runtime.gate_mode import is_told, told_mode
 from bridle.stores.carrier import carriers
 from bridle.stores.reading import Reader, SessionFolder
 from bridle.stores.telling import tell

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from bridle.cli.find import find_session
-from bridle.cli.gate_mode import tell_mode
 from bridle.cli.house_here_attached import Attached, attached
 from bridle.cli.house_here_desk import Desk
 from bridle.cli.house_here_words import overheard, plainly
@@ -23,6 +22,7 @@ from bridle.errors import SessionBusy
 from bridle.promises.provider import Provider
 from bridle.promises.session import Conversation
 from bridle.promises.store import SessionSummary
+from bridle.runtime.gate_mode import tell_mode
 from bridle.stores.carrier import carried
 from bridle.stores.copying import head_of
 

@@ -199,7 +199,7 @@ def _accept(server: "Server", before: "dict[str, Definition]") -> None:
     kinds = (("new", new), ("changed", other), ("gone", gone))
     said = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds if names)
     if said:
-        tell(f"accepted of {server.name}: {one_line(plain(said), 400)}")
+        tell(f"accepted the tools of {server.name}: {one_line(plain(said), 400)}")
     else:
         tell(f"the tools of {server.name} are those that were accepted before")
 

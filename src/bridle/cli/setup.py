@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from bridle.cli import project
 from bridle.cli.failure import complain
 from bridle.cli.find import find_session, newest_in
-from bridle.cli.gate_mode import tell_mode
 from bridle.cli.options import to_settings
 from bridle.cli.style import Paint
 from bridle.cli.worktree import Beside, with_worktree, words_of
@@ -27,6 +26,7 @@ from bridle.policy import Mode, Rule, read_rule
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import SessionSummary
 from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
+from bridle.runtime.gate_mode import tell_mode
 from bridle.stores.carrier import Carried, carried
 from bridle.stores.copying import is_imported
 from bridle.stores.reading import SessionFolder

@@ -22,6 +22,7 @@ from bridle.cli.slash import obey
 from bridle.cli.turn import ENDING, on_signals
 from bridle.cli.words import check_text
 from bridle.errors import AgentError
+from bridle.tui.commands import command_line
 
 _FENCE = '"""'
 _PROMPT = "❯ "
@@ -124,8 +125,8 @@ class Repl:
     async def _take(self, room: Room, text: str) -> bool:
         """One entry; False when it was the last. What goes wrong is said, and we go on."""
         try:
-            if text.startswith("/"):
-                stay = await obey(room, text)
+            if line := command_line(text, room.house.commands()):
+                stay = await obey(room, line)
                 await room.settle()
                 return stay
             await room.play(check_text(text, "the line"))

@@ -96,6 +96,9 @@ def rules_of(rules: Iterable[Rule], mode: str, grants: Iterable[Grant]) -> Choic
     """The mode, what was allowed for the session, and the rules, as they are written."""
     known = [Named(f"mode: {mode}", _MODES.get(mode, ""), default=True)]
     for one in grants:
+        if one.rule:
+            known.append(Named(one.rule, f"always: written into the rules, by {one.by}"))
+            continue
         until = f", until {one.until}" if one.until else ""
         known.append(Named(f"allowed: {one.what}", f"for this session, by {one.by}{until}"))
     for rule in rules:

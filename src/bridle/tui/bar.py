@@ -8,6 +8,7 @@ from textual.widget import Widget
 
 from bridle.tui.bar_words import Facts, cells
 from bridle.tui.block_palette import DARK, Palette
+from bridle.tui.block_pen import ink
 from bridle.tui.clean import clean_line
 from bridle.tui.once import after
 
@@ -57,13 +58,13 @@ class Bar(Widget):
         line = Text(no_wrap=True, end="")
         for number, cell in enumerate(cells(self.facts, room)):
             if number:
-                line.append(" · ", Style(color=self.palette.dim))
+                line.append(" · ", ink(self.palette.dim))
             line.append(cell.text, self._style(cell.tone))
         if word:
             line.append(" " * max(1, width - line.cell_len - len(word)))
-            line.append(word, Style(color=self.palette.accent))
+            line.append(word, ink(self.palette.accent))
         line.truncate(width, overflow="ellipsis")
         return line
 
     def _style(self, tone: str) -> Style:
-        return Style(color=getattr(self.palette, tone), bold=tone in ("bad", "accent", "warn"))
+        return ink(getattr(self.palette, tone), bold=tone in ("bad", "accent", "warn"))

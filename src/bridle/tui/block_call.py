@@ -27,7 +27,8 @@ MARKS = {
     "unknown": ("?", "bad"),
 }
 _TAIL = 4  # lines of a running tool
-_MOST = 400  # lines of an output that is unfolded
+_FAILED = 8  # ... and of a command that failed
+_MOST = 2_000  # lines of a diff that is unfolded
 
 
 class Styles(Protocol):
@@ -56,7 +57,9 @@ class CallLines:
         if unfolded:
             lines += self._body(call)
         elif call.state == "running" and call.live:
-            lines += self._tail(call.live)
+            lines += self._tail(call.live, _TAIL)
+        elif call.state == "failed" and call.name == "shell":
+            lines += self._tail(call.result, _FAILED)
         return lines
 
     def _head(self, call: Call) -> Line:
@@ -88,8 +91,8 @@ class CallLines:
             return clean_line(call.word, 300)
         return clean_line(call.gist, 300)
 
-    def _tail(self, live: str) -> list[Line]:
-        lines = [one for one in clean(live[-4000:]).split("\n") if one.strip()][-_TAIL:]
+    def _tail(self, output: str, most: int) -> list[Line]:
+        lines = [one for one in clean(output[-4000:]).split("\n") if one.strip()][-most:]
         return [self._row(spaced(one), self._pen.dim) for one in lines]
 
     def _body(self, call: Call) -> list[Line]:
@@ -106,20 +109,19 @@ class CallLines:
     def _text(self, text: str, style: Style) -> list[Line]:
         room = max(4, self._width - 6)
         lines: list[Line] = []
-        rows = spaced(clean(text)).split("\n")
-        for row in rows[:_MOST]:
-            for part in Text(row).wrap(self._console, room, no_wrap=False) if row else [Text("")]:
-                lines.append(self._row(part.plain, style))
-        if len(rows) > _MOST:
-            lines.append(self._row(f"… {len(rows) - _MOST:,} more lines", style))
+        for row in spaced(clean(text)).split("\n"):
+            parts = [row] if cell_len(row) <= room else self._wrapped(row, room)
+            lines += [self._row(part, style) for part in parts]
         return lines
+
+    def _wrapped(self, row: str, room: int) -> list[str]:
+        return [part.plain for part in Text(row).wrap(self._console, room, no_wrap=False)]
 
     def _diff(self, diff: str) -> list[Line]:
         lines: list[Line] = []
-        rows = spaced(clean(diff)).split("\n")
+        whole = spaced(clean(diff)).split("\n")
+        rows = [row for row in whole if row and not row.startswith(("---", "+++"))]
         for row in rows[:_MOST]:
-            if row.startswith(("---", "+++")) or not row:
-                continue
             lines.append(self._row(row, self._diff_style(row), fill=row[0] in "+-"))
         if len(rows) > _MOST:
             lines.append(self._row(f"… {len(rows) - _MOST:,} more lines", self._pen.dim))

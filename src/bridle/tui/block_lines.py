@@ -16,10 +16,12 @@ from bridle.tui.block_pen import Pen
 from bridle.tui.block_said import Growth
 from bridle.tui.blocks import Block, Call, Ending, Gone, Growing, Notice, Prompt, Said, Thought
 from bridle.tui.clean import clean, clean_line, spaced
+from bridle.tui.markdown import Piece, pieces_of
 
 Line = list[Segment]
 MARGIN = 2
 _PROMPT = 12  # lines of a long prompt that are shown folded
+_ENDLESS = 10_000  # columns: nothing is broken
 _WIDEST = 110  # columns of prose: longer lines are hard to read
 
 
@@ -60,12 +62,42 @@ class Painter:
             return self._notice(block)
         return [] if isinstance(block, Gone) else self._ending(block)
 
-    def _grown(self, place: int, block: Growing) -> list[Line]:
+    def written(self, block: Block) -> list[str]:
+        """The lines of the text that a block is drawn from, before they were broken to the width.
+
+        Of Markdown these are the lines of an endlessly wide window.
+        """
+        if isinstance(block, Said):
+            return [line for piece in pieces_of(clean(block.text)) for line in self._source(piece)]
+        if isinstance(block, Prompt | Thought):
+            return spaced(clean(block.text)).split("\n")
+        if isinstance(block, Call):
+            texts = (block.command, block.word, block.diff or block.live or block.result)
+            return [row for text in texts if text for row in spaced(clean(text)).split("\n")]
+        if isinstance(block, Notice):
+            return [clean_line(block.text, 2000)]
+        if isinstance(block, Ending):
+            return [clean_line(text, 2000) for text in (block.reason, block.hint, block.used)]
+        return []
+
+    def _source(self, piece: Piece) -> list[str]:
+        from bridle.tui.markdown_drawn import draw_piece
+
+        if piece.kind == "code":
+            return spaced(piece.text).split("\n")
+        self._set_theme()
+        drawn = draw_piece(piece, self.console, _ENDLESS, self.pen.palette)
+        return ["".join(one.text for one in line).rstrip() for line in drawn]
+
+    def _set_theme(self) -> None:
         if not self._themed:
             from bridle.tui.markdown_drawn import theme_of
 
             self.console.push_theme(theme_of(self.pen.palette))
             self._themed = True
+
+    def _grown(self, place: int, block: Growing) -> list[Line]:
+        self._set_theme()
         if place not in self._growths:
             width = min(self.width - 2 * MARGIN, _WIDEST)
             self._growths[place] = Growth(self.console, max(4, width), self.pen.palette)

@@ -6,9 +6,11 @@ out, warn what wants a look. Everything else is text or dim.
 
 from typing import NamedTuple
 
+FAINT = "faint"  # no colour of its own: the terminal's text, dimmed
+
 
 class Palette(NamedTuple):
-    """Colours as #rrggbb; `code` names the highlighter's style."""
+    """Colours as #rrggbb, or names of the terminal's own; `code` names the highlighter's style."""
 
     name: str
     dark: bool
@@ -23,6 +25,7 @@ class Palette(NamedTuple):
     bad: str
     added: str
     removed: str
+    marked: str  # the ground of text that is marked with the mouse
     code: str
 
 
@@ -40,6 +43,7 @@ DARK = Palette(
     bad="#e08080",
     added="#1b2a20",
     removed="#2e1f22",
+    marked="#38597a",
     code="nord-darker",
 )
 LIGHT = Palette(
@@ -49,16 +53,35 @@ LIGHT = Palette(
     surface="#f4f2ed",
     panel="#ebe8e1",
     text="#23262c",
-    dim="#676c75",
+    dim="#5f646d",
     accent="#1d6a94",
     good="#3a7a36",
     warn="#8a5c00",
     bad="#b0342c",
     added="#e2f0dd",
     removed="#f8e2df",
+    marked="#b5d5ea",
     code="friendly",
 )
-PALETTES = {one.name: one for one in (DARK, LIGHT)}
+PLAIN_DARK = Palette(
+    name="ansi-dark",
+    dark=True,
+    background="default",
+    surface="default",
+    panel="default",
+    text="default",
+    dim=FAINT,
+    accent="cyan",
+    good="green",
+    warn="yellow",
+    bad="red",
+    added="default",
+    removed="default",
+    marked="default",
+    code="ansi_dark",
+)
+PLAIN_LIGHT = PLAIN_DARK._replace(name="ansi-light", dark=False, accent="blue", code="ansi_light")
+PALETTES = {one.name: one for one in (DARK, LIGHT, PLAIN_DARK, PLAIN_LIGHT)}
 
 
 def palette_of(theme: str, *, dark: bool) -> Palette:

@@ -2,7 +2,14 @@
 
 from rich.style import Style
 
-from bridle.tui.block_palette import Palette
+from bridle.tui.block_palette import FAINT, Palette
+
+
+def ink(colour: str, *, bold: bool | None = None, italic: bool | None = None) -> Style:
+    """Text in a colour of the palette."""
+    if colour == FAINT:
+        return Style(dim=True, bold=bold, italic=italic)
+    return Style(color=colour, bold=bold, italic=italic)
 
 
 class Pen:
@@ -11,17 +18,24 @@ class Pen:
     def __init__(self, palette: Palette) -> None:
         self.palette = palette
         self.base = Style(color=palette.text, bgcolor=palette.background)
-        self.text = Style(color=palette.text)
-        self.bold = Style(color=palette.text, bold=True)
-        self.dim = Style(color=palette.dim)
-        self.accent = Style(color=palette.accent)
+        self.text = ink(palette.text)
+        self.bold = ink(palette.text, bold=True)
+        self.dim = ink(palette.dim)
+        self.accent = ink(palette.accent)
         self.tones = {
             "dim": self.dim,
-            "good": Style(color=palette.good),
-            "warn": Style(color=palette.warn),
-            "bad": Style(color=palette.bad),
+            "good": ink(palette.good),
+            "warn": ink(palette.warn),
+            "bad": ink(palette.bad),
         }
         self.added = Style(color=palette.good, bgcolor=palette.added)
         self.removed = Style(color=palette.bad, bgcolor=palette.removed)
         self.ground = Style(color=palette.text, bgcolor=palette.panel)
         self.prompt = Style(color=palette.accent, bgcolor=palette.panel, bold=True)
+        self.chosen = _ground(palette.panel)
+        self.marked = _ground(palette.marked)
+
+
+def _ground(colour: str) -> Style:
+    """A ground that stands out; what has the terminal's own is reversed."""
+    return Style(reverse=True) if colour == "default" else Style(bgcolor=colour)

@@ -35,6 +35,7 @@ from bridle.tui.blocks_reply import Reply
 from bridle.tui.blocks_state import State
 from bridle.tui.blocks_turn import ending_of
 from bridle.usage import ExecutionMetrics
+from bridle.workspace.wording import is_cache
 
 _SPEAKING = ("write", "edit", "apply_patch")  # their results say which files they changed
 _SHOWN_AS = {
@@ -164,6 +165,8 @@ class Fold:
         self.add(Prompt(prompt.content, by, attached, steers))
         if not steers:
             state.busy, state.parked, state.spent = True, False, ExecutionMetrics()
+            if all(todo.status == "completed" for todo in state.todos):
+                state.todos = ()
             state.turn = max(state.turn, prompt.turn)
             state.began = now
 
@@ -196,6 +199,8 @@ class Fold:
 
     def _files(self, event: FilesChanged, record: Record) -> None:
         for file in event.files:
+            if is_cache(file.path):
+                continue
             before = self.state.files.get(file.path)
             if before == "added" and file.how == "deleted":
                 del self.state.files[file.path]

@@ -28,7 +28,7 @@ from bridle.events import (
 from bridle.tui.blocks import Notice, Tone
 from bridle.tui.blocks_words import cost_of, counted
 from bridle.workspace.text import one_line
-from bridle.workspace.wording import as_json
+from bridle.workspace.wording import as_json, is_cache
 
 _FILES = 6  # files that are told by name
 _LINES = 3  # damaged lines, and files that undo does not cover, that are told one by one
@@ -109,8 +109,9 @@ def taken_back(event: Rewound, prompts: Sequence[str] = (), me: str = "me") -> N
 def files_notices(event: FilesChanged, *, told: bool) -> tuple[Notice, ...]:
     """The files that a call changed, unless its result tells them, and what undo does not keep."""
     found = []
-    if event.files and not told:
-        names = [f"{one.path}{_HOW.get(one.how, '')}" for one in event.files]
+    files = [one for one in event.files if not is_cache(one.path)]
+    if files and not told:
+        names = [f"{one.path}{_HOW.get(one.how, '')}" for one in files]
         found.append(Notice(f"{counted(len(names), 'file')} changed: {_some(names)}", "±"))
     for words in event.uncovered[:_LINES]:
         found.append(Notice(f"undo does not cover it: {words}", "!"))

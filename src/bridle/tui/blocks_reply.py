@@ -63,6 +63,9 @@ class Reply:
         block.name, block.subject, block.command = call.name, subject_of(call), command_of(call)
         if block.state == "writing":
             block.state = "ready"
+            plan = call.arguments.get("plan")
+            if call.name == "exit_plan_mode" and isinstance(plan, str) and plan.strip():
+                self._add(Said([plan], True))  # it is to be read as what it is: Markdown
         self._touch(place)
         return place, block
 

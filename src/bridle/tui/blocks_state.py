@@ -3,6 +3,8 @@
 The side panel and the status bar show it.
 """
 
+import os
+
 from msgspec import Struct, field
 
 from bridle.events import (
@@ -48,6 +50,23 @@ class State(Struct):
     asked: dict[str, ApprovalAsked] = field(default_factory=dict)  # by what was shown
     used: ExecutionMetrics = ExecutionMetrics()
     spent: ExecutionMetrics = ExecutionMetrics()  # in this turn
+
+    def forget_files(self, workspace: str) -> None:
+        """Leave out the changed files that are gone, or that were committed since. Looks at them.
+
+        May be called in a thread.
+        """
+        from bridle.workspace.worktree import uncommitted
+
+        files = dict(self.files)
+        if not files:
+            return
+        still = uncommitted(workspace, files)
+        for path, how in files.items():
+            is_there = os.path.lexists(f"{workspace}/{path}")
+            is_gone = how != "deleted" and not is_there
+            if is_gone if still is None else path not in still:
+                self.files.pop(path, None)
 
     def take_checkpoint(self, kept: Checkpoint) -> None:
         """A log that is read from its tail: this is what came before."""

@@ -48,6 +48,8 @@ def _patched(patch: str) -> str:
 def gist(output: ToolOutput) -> str:
     """The one line of a result that says most: what went wrong, or the end, or how much came."""
     lines = [line for line in output.text.splitlines() if line.strip()]
+    if output.name == "shell" and isinstance(output.data, dict) and output.data.get("job"):
+        return f"runs in the background as {output.data['job']}"
     if not lines:
         return "no output"
     if output.name == "todo_write" and not output.is_error:

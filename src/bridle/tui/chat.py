@@ -120,6 +120,7 @@ class ChatScreen(Commanding, Screen[None]):
         """What there is room for."""
         width, height = event.size
         self.set_class(width >= _SIDE, "-wide")
+        self.call_after_refresh(self.draw_soon)  # the side panel may be there from now on
         was_small = self.has_class("-small")
         is_small = width < _LEAST[0] or height < _LEAST[1]
         self.set_class(is_small, "-small")
@@ -230,7 +231,25 @@ class ChatScreen(Commanding, Screen[None]):
 
     def heard(self, event: "Event") -> None:
         """A record came while we watch."""
+        from bridle.events import PromptReceived, TurnEnded
+
         self.questions.heard(event)
+        if isinstance(event, TurnEnded | PromptReceived):
+            self.look_at_files()
+
+    def on_app_focus(self) -> None:
+        """Somebody comes back, perhaps from another window in which they committed."""
+        self.look_at_files()
+
+    def look_at_files(self) -> None:
+        """The side panel lists files as long as there is something to look at in them."""
+        house = self.house
+        if house is not None and not house.place.server and self.conversation.fold.state.files:
+            self.run_worker(self._look_at_files(house.place.workspace), group="files")
+
+    async def _look_at_files(self, workspace: str) -> None:
+        await asyncio.to_thread(self.conversation.fold.state.forget_files, workspace)
+        self.draw_soon()
 
     def draw_soon(self) -> None:
         """Something changed: it is drawn with the next frame."""
@@ -322,15 +341,16 @@ class ChatScreen(Commanding, Screen[None]):
     async def _take(self, text: str, when: Sent) -> None:
         """In the order in which it was typed: a prompt behind `/new` or `/mode` is for what holds
         once that was done."""
-        from bridle.tui.commands import is_loose
+        from bridle.tui.commands import command_line, is_loose
 
         await self._open.wait()
-        if text.startswith("/") and is_loose(text):
-            await self.obey(text)
+        line = command_line(text, self.own())
+        if line and is_loose(line):
+            await self.obey(line)
             return
         async with self._order:
-            if text.startswith("/"):
-                await self.obey(text)
+            if line:
+                await self.obey(line)
             else:
                 await self.send(text, when)
 

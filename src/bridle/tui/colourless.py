@@ -33,8 +33,11 @@ class Colourless(LineFilter):
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         """The same text in attributes alone."""
         palette = self._palette()
+        ground, faint = palette.background, palette.dim
+        if ground == "default":  # nothing in it is told by its colour
+            ground = faint = "#000000"
         return [
-            Segment(text, bare(style, palette.background, palette.dim) if style else None, control)
+            Segment(text, bare(style, ground, faint) if style else None, control)
             for text, style, control in segments
         ]
 

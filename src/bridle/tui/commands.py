@@ -4,6 +4,7 @@ The screen, the REPL, completion and the documents all read this one. What a com
 face's own business; nothing here acts.
 """
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Literal
@@ -57,10 +58,15 @@ TABLE: tuple[Command, ...] = (
     _command("plan", "[WORDS]", "plan mode: look and plan, change nothing until you agree"),
     _command("tools", "", "the tools that the model has"),
     _command("mcp", "", "the MCP servers of this folder, and which are refused"),
-    _command("policy", "", "the rules that hold here, and what was allowed in this session"),
+    _command(
+        "policy",
+        "",
+        "the rules that hold here, and what was allowed in this session",
+        "permissions",
+    ),
     _command("approvals", "", "the questions of all sessions that wait for an answer"),
     _command("budget", "[MONEY]", "what was used of the limits; with a sum, a lower one for money"),
-    _command("cost", "", "what this session has used"),
+    _command("cost", "", "what this session has used", "usage"),
     _command("compact", "", "shorten the conversation now: the model writes down what matters"),
     _command("rename", "TITLE", "give this session a title"),
     _command("search", "WORDS", "where that was said, in all sessions"),
@@ -87,6 +93,21 @@ def split(line: str) -> tuple[str, str]:
     """A line as the name of a command and the rest of it. `/mode auto`: mode, auto."""
     word, *rest = line.split(None, 1) or [""]
     return word.removeprefix("/"), rest[0].strip() if rest else ""
+
+
+def command_line(text: str, own: Iterable[Command] = ()) -> str:
+    """The command that a typed text stands for; empty if it is a prompt.
+
+    A prompt may begin with a path: `/etc/hosts is broken`, or a file that was dragged here. `exit`
+    and `quit` alone leave, as in a shell.
+    """
+    if text.strip() in ("exit", "quit"):
+        return "/quit"
+    if not text.startswith("/"):
+        return ""
+    word = text.split(None, 1)[0]
+    is_path = "/" in word[1:] or os.path.lexists(word)
+    return "" if is_path and command_of(word, own) is None else text
 
 
 def is_loose(line: str) -> bool:

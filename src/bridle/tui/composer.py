@@ -131,6 +131,11 @@ class Composer(Vertical):
         """Put this in the place of what is there."""
         self._lines.load_text(self._lines.pastes.fold(text, pasted=False))
 
+    def clear(self) -> None:
+        """Take everything away; Ctrl+Y brings it back."""
+        self._lines.killed = self.whole
+        self._lines.clear()
+
     def insert(self, text: str) -> None:
         """Put this where the cursor is, as if it were pasted."""
         self._lines.put(self._lines.pastes.fold(text))

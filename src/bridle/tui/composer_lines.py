@@ -42,9 +42,10 @@ class Lines(TextArea, inherit_css=False):
         & .text-area--selection {
             background: $input-selection-background; color: $input-selection-foreground;
         }
-        & .text-area--placeholder { color: $text 40%; }
+        & .text-area--placeholder { color: $secondary; }
         &:light .text-area--cursor { color: $text 90%; background: $foreground 70%; }
         &:ansi .text-area--cursor { text-style: reverse; }
+        &:ansi .text-area--placeholder { color: $foreground; text-style: dim; }
         &:ansi .text-area--selection { background: transparent; text-style: reverse; }
     }
     """
@@ -56,7 +57,12 @@ class Lines(TextArea, inherit_css=False):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("alt+left,alt+b", "cursor_word_left", show=False),
         Binding("alt+right,alt+f", "cursor_word_right", show=False),
-        Binding("alt+backspace", "delete_word_left", show=False),
+        Binding("ctrl+w,alt+backspace", "kill('delete_word_left')", show=False),
+        Binding("alt+d", "kill('delete_word_right')", show=False),
+        Binding("ctrl+u", "kill('delete_to_start_of_line')", show=False),
+        Binding("ctrl+k", "kill('delete_to_end_of_line')", show=False),
+        Binding("ctrl+y", "yank", show=False),
+        Binding("ctrl+underscore", "undo", show=False),
     ]
 
     def __init__(self, pressed: Callable[[str], None], placeholder: str = "") -> None:
@@ -65,6 +71,7 @@ class Lines(TextArea, inherit_css=False):
         )
         self._pressed = pressed  # at once: what is typed behind Enter is no part of what is sent
         self.pastes = Pastes()
+        self.killed = ""  # what was deleted last, for Ctrl+Y
         self.listing = False  # a list of choices is open: Up, Down, Tab and Escape are for it
 
     def get_component_rich_style(
@@ -124,6 +131,19 @@ class Lines(TextArea, inherit_css=False):
     def action_paste(self) -> None:
         """The app's own clipboard."""
         self.put(self.pastes.fold(self.app.clipboard))
+
+    def action_kill(self, action: str) -> None:
+        """Delete as that action does, and keep what was deleted."""
+        before = self.text
+        getattr(self, f"action_{action}")()
+        after = self.text
+        if len(after) < len(before):
+            at = len(self.get_text_range((0, 0), self.selection.end))
+            self.killed = before[at : at + len(before) - len(after)]
+
+    def action_yank(self) -> None:
+        """Insert what was deleted last."""
+        self.put(self.pastes.fold(self.killed))
 
     def put(self, text: str) -> None:
         """In the place of what is selected, the cursor behind it."""

@@ -5,9 +5,12 @@ shows, not where records come from. Whoever feeds the fold calls `refresh_blocks
 one, nothing of what draws blocks is imported.
 """
 
+import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
+from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.geometry import Size
@@ -104,19 +107,20 @@ class Conversation(ScrollView, can_focus=False):
         if self._fold is None or not (changed := self._fold.drain()):
             return
         window = self._window
-        if not window.height:
+        before = window.height
+        if not before:
             self.refresh()  # the welcome goes
         if self.follows and window.behind > 2 * STEP:
             window.restart(3 * max(24, self.size.height))
             lowest = 0
         else:
             lowest = window.update(changed)
-        if self.follows:
-            window.shrink()
+        if self.follows and window.shrink():
+            self.refresh()  # every line has another number now
         self._resized()
-        below = window.height - lowest + 1
-        if below > 0:
-            self.refresh_lines(lowest, below + self.size.height)
+        changed_lines = max(before, window.height) - lowest
+        if changed_lines > 0:  # not those below: over a slow line each of them costs
+            self.refresh_lines(lowest, changed_lines)
 
     def repaint(self, palette: Palette) -> None:
         """In other colours."""
@@ -155,8 +159,8 @@ class Conversation(ScrollView, can_focus=False):
         return found.apply_offsets(0, line)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The words that are marked."""
-        return selection.extract("\n".join(self._window.texts())), "\n"
+        """The words that are marked, without the frame around them and the breaks of the view."""
+        return self._window.copied(selection.get_span), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Another marking."""
@@ -195,9 +199,18 @@ class Conversation(ScrollView, can_focus=False):
         if place is not None:
             self.toggle(place)
 
-    def action_first(self) -> None:
-        """To the beginning of what is drawn; there, older blocks come."""
-        self.scroll_home(animate=False, force=True)
+    async def go_to_beginning(self, progress: Callable[[int], None]) -> None:
+        """Draw everything before what is drawn, some blocks at a time, and go to the first line.
+
+        `progress` is told how many blocks are still to be drawn.
+        """
+        self.follows = False
+        while self._window.first and not self.follows:  # somebody may go to the end meanwhile
+            self._grow(STEP)
+            progress(self._window.first)
+            await asyncio.sleep(0)
+        if not self.follows:
+            self.scroll_home(animate=False, force=True)
 
     def action_last(self) -> None:
         """To the end, and stay there."""
@@ -207,14 +220,18 @@ class Conversation(ScrollView, can_focus=False):
 
     def toggle(self, place: int) -> None:
         """Unfold a block, or fold it."""
-        from bridle.tui.blocks import folds
+        from bridle.tui.blocks import Call, folds
 
         window = self._window
         if not folds(window.blocks[place]):
             return
         window.unfolded ^= {place}
         self._draw_again({place})
-        if place == window.chosen:
+        block = window.blocks[place]
+        if place in window.unfolded and isinstance(block, Call) and block.state == "failed":
+            end = window.span(place)[1]  # what went wrong stands at the end of an output
+            self.scroll_to(y=max(0, end - self.size.height), animate=False, force=True)
+        elif place == window.chosen:
             self._show_block(place)
 
     def unfold(self, places: set[int], unfolded: bool) -> None:
@@ -307,6 +324,7 @@ class Conversation(ScrollView, can_focus=False):
         end = cell_len(text.rstrip()) if span[1] == -1 else cell_len(text[: span[1]])
         if end <= start:
             return strip
-        style: Style = self.screen.get_component_rich_style("screen--selection")
         left, inner, right = strip.divide([start, end, strip.cell_length])
-        return Strip.join([left, inner.apply_style(style), right])
+        ground = self._pen.marked
+        shown = [Segment(one.text, (one.style or Style()) + ground) for one in inner]
+        return Strip.join([left, Strip(shown), right])

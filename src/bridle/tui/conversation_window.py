@@ -4,7 +4,7 @@ Only what is near to what is looked at is drawn and kept; older blocks come when
 to them. Knows strips and the painter; the widget is `conversation.py`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.segment import Segment
 from rich.style import Style
@@ -13,6 +13,7 @@ from textual.strip import Strip
 from bridle.tui.block_lines import Painter, gap_before
 from bridle.tui.blocks import Block, Gone, Growing, Said
 from bridle.tui.conversation_empty import EDGE, STEP
+from bridle.tui.copying import origins
 
 MOST = 400  # blocks that are kept drawn while nobody looks back
 
@@ -126,9 +127,28 @@ class Window:
         gap = self._gap(place)
         return top + gap, top + len(self._strips[at])
 
-    def texts(self) -> list[str]:
-        """All lines as plain text."""
-        return [strip.text.rstrip() for strips in self._strips for strip in strips]
+    def copied(self, span: Callable[[int], tuple[int, int] | None]) -> str:
+        """The marked text as it was written. `span` gives what is marked of a line, as columns.
+
+        What the view adds is left out: the columns on the left, and the breaks of lines that are
+        wider than the window.
+        """
+        parts: list[str] = []
+        for at, strips in enumerate(self._strips):
+            first = self._tops[at]
+            marked = [span(line) for line in range(first, first + len(strips))]
+            if not any(marked):
+                continue
+            drawn = [strip.text.rstrip() for strip in strips]
+            written = self.painter.written(self.blocks[self.first + at])
+            for text, line, columns in zip(drawn, origins(drawn, written), marked, strict=True):
+                if columns is None:
+                    continue
+                start, end = columns
+                shown = text[max(start, line.margin) : None if end == -1 else max(end, 0)]
+                parts.append(line.before if parts else "")
+                parts.append(shown)
+        return "".join(parts)
 
     def _gap(self, place: int) -> int:
         above = place - 1
@@ -192,5 +212,5 @@ def _same(before: list[Strip], after: list[Strip]) -> int:
 
 def _marked(strip: Strip, painter: Painter) -> Strip:
     """The line of the block that the keys are at."""
-    ground = Style(bgcolor=painter.pen.palette.panel)
+    ground = painter.pen.chosen
     return Strip([Segment(one.text, (one.style or Style()) + ground) for one in strip])

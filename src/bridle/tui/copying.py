@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from bridle.workspace.text import neutral, one_line
 LARGEST = 74_000  # bytes that terminals take by OSC 52; more is dropped by many
 _PATIENCE = 2.0  # seconds for a program of the desktop
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)")
+_FRAME = re.compile(r"   │ |.{0,3}", re.S)  # the bar beside an output, or the columns of the mark
 _PROGRAMS = (
     ("WAYLAND_DISPLAY", ("wl-copy",)),
     ("DISPLAY", ("xclip", "-selection", "clipboard")),
@@ -62,6 +63,54 @@ def code_blocks(markdown: str) -> list[tuple[str, str]]:
 def copyable(text: str) -> str:
     """As it may be pasted anywhere."""
     return neutral(text.replace("\r\n", "\n"))
+
+
+class Origin(NamedTuple):
+    """Where a line of the view comes from."""
+
+    margin: int  # columns that are not part of the text
+    before: str  # what stands in the text between the line before and this one
+
+
+def origins(drawn: Sequence[str], written: Sequence[str]) -> list[Origin]:
+    """Find each drawn line in the text that it was drawn from, line by line of that text.
+
+    A drawn line that goes on where the one before it ended is a soft break. A line that is not
+    found in the text, as one of a table, stands for itself.
+    """
+    found: list[Origin] = []
+    rest, at = "", 0
+    for line in drawn:
+        frame = len(_FRAME.match(line)[0])  # type: ignore[index]  # it matches everything
+        body = line[frame:]
+        ink = "".join(body.split())
+        indent = len(body) - len(body.lstrip())
+        if ink and "".join(rest.split()).startswith(ink):
+            gap = rest[: len(rest) - len(rest.lstrip())]
+            found.append(Origin(frame + indent, gap))
+            rest = _after(rest, len(ink))
+            continue
+        place = next((n for n in range(at, len(written)) if ink and _begins(written[n], ink)), None)
+        rest = ""
+        if place is not None:
+            whole = written[place]
+            frame += max(0, indent - (len(whole) - len(whole.lstrip())))
+            rest, at = _after(whole, len(ink)), place + 1
+        found.append(Origin(frame, "\n"))
+    return found
+
+
+def _begins(text: str, ink: str) -> bool:
+    return "".join(text.split()).startswith(ink)
+
+
+def _after(text: str, count: int) -> str:
+    """What follows so many characters that are not spaces."""
+    for at, character in enumerate(text):
+        if count == 0:
+            return text[at:]
+        count -= not character.isspace()
+    return ""
 
 
 def by_program(text: str, environ: Mapping[str, str]) -> bool:

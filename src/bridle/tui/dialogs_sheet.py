@@ -49,11 +49,14 @@ class Sheet(ScrollView, can_focus=True):
         self._width = 0
         self.was_read = False  # the end has been on the screen
 
-    def show(self, lines: Iterable[tuple[str, str]]) -> None:
-        """Another text, from its beginning."""
+    def show(self, lines: Iterable[tuple[str, str]], *, at_end: bool = False) -> None:
+        """Another text, from its beginning or at its end."""
         self._take(lines)
         self._wrap(self.scrollable_content_region.width)
-        self.scroll_home(animate=False)
+        if at_end:
+            self.scroll_end(animate=False)
+        else:
+            self.scroll_home(animate=False)
         self.refresh(layout=True)
         self.call_after_refresh(self._see)
 

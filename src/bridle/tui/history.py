@@ -15,8 +15,8 @@ from threading import Lock
 from bridle.workspace.replacing import replace_file
 
 MOST = 1_000  # prompts
-_LARGEST = 1_000_000  # bytes of the file
-_LONGEST = 100_000  # characters of one prompt that is kept
+_LARGEST = 4_000_000  # bytes of the file
+_LONGEST = 1_000_000  # characters of one prompt that is kept
 _DRAFTS = 50
 
 

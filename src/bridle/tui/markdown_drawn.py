@@ -7,7 +7,7 @@ it was written, addresses stand beside their links, and what entities unfold to 
 from collections.abc import Iterable
 from functools import cache
 from io import StringIO
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from markdown_it import MarkdownIt
 from rich import box
@@ -28,13 +28,16 @@ from rich.syntax import Syntax, SyntaxTheme
 from rich.table import Table
 from rich.text import Text, TextType
 from rich.theme import Theme
+from textual.color import Color
 
 from bridle.tui.block_palette import Palette
+from bridle.tui.block_pen import ink
 from bridle.tui.clean import clean, spaced
 from bridle.tui.markdown import Piece
 
 Line = list[Segment]
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+_READABLE = 4.9  # 4.5 is enough, and 256 colours lose some of it
 _LONGEST = 2_000  # characters of a line of code that are highlighted
 
 
@@ -43,19 +46,19 @@ def theme_of(palette: Palette) -> Theme:
     return Theme(
         {
             "markdown.h1": Style(bold=True, underline=True, color=palette.text),
-            "markdown.h2": Style(bold=True, color=palette.text),
-            "markdown.h3": Style(bold=True, color=palette.text),
-            "markdown.h4": Style(italic=True, color=palette.text),
-            "markdown.h5": Style(italic=True, color=palette.dim),
-            "markdown.h6": Style(italic=True, color=palette.dim),
-            "markdown.code": Style(color=palette.accent),
-            "markdown.link": Style(color=palette.accent),
-            "markdown.link_url": Style(color=palette.dim),
-            "markdown.block_quote": Style(color=palette.dim),
-            "markdown.hr": Style(color=palette.panel),
-            "markdown.item.bullet": Style(color=palette.dim),
-            "markdown.item.number": Style(color=palette.dim),
-            "markdown.table.border": Style(color=palette.dim),
+            "markdown.h2": ink(palette.text, bold=True),
+            "markdown.h3": ink(palette.text, bold=True),
+            "markdown.h4": ink(palette.text, italic=True),
+            "markdown.h5": ink(palette.dim, italic=True),
+            "markdown.h6": ink(palette.dim, italic=True),
+            "markdown.code": ink(palette.accent),
+            "markdown.link": ink(palette.accent),
+            "markdown.link_url": ink(palette.dim),
+            "markdown.block_quote": ink(palette.dim),
+            "markdown.hr": ink(palette.dim),
+            "markdown.item.bullet": ink(palette.dim),
+            "markdown.item.number": ink(palette.dim),
+            "markdown.table.border": ink(palette.dim),
             "markdown.table.header": Style(bold=True),
             "markdown.list": Style(),
         }
@@ -114,6 +117,10 @@ class _Markdown(Markdown):
     def __init__(self, markup: str) -> None:
         self.markup = markup
         self.parsed = _PARSER.parse(markup)
+        for token in self.parsed:
+            for inline in token.children or ():
+                if inline.type == "softbreak":  # models break lines where they mean it
+                    inline.type = "hardbreak"
         self.code_theme = self.inline_code_theme = "default"
         self.justify = None
         self.style = "none"
@@ -144,7 +151,7 @@ def draw_code(
     room = max(1, width - 4)
     ground = Style(bgcolor=palette.surface)
     known = language if len(code) < 200_000 and _is_short(code) else ""
-    syntax = Syntax(code, known or "text", theme=_theme(palette.code))
+    syntax = Syntax(code, known or "text", theme=_theme(palette))
     highlighted = syntax.highlight(code)
     edge = Segment("  ", ground)
     lines: list[Line] = []
@@ -163,9 +170,51 @@ def _on(style: Style | None, ground: Style) -> Style:
 
 
 @cache
-def _theme(name: str) -> SyntaxTheme:
+def _theme(palette: Palette) -> SyntaxTheme:
     """Read once: it takes longer than a page of code."""
-    return Syntax.get_theme(name)
+    theme = Syntax.get_theme(palette.code)
+    return theme if palette.surface == "default" else _Readable(theme, palette)
+
+
+class _Readable(SyntaxTheme):
+    """A theme in which every colour stands out from our ground; comments do not by themselves."""
+
+    def __init__(self, theme: SyntaxTheme, palette: Palette) -> None:
+        self._theme = theme
+        self._ground = Color.parse(palette.surface)
+        self._text = Color.parse(palette.text)
+        self._styles: dict[Any, Style] = {}
+
+    def get_style_for_token(self, token_type: Any) -> Style:
+        """Its colour, as much nearer to that of plain text as it takes."""
+        if token_type not in self._styles:
+            style = self._theme.get_style_for_token(token_type)
+            if style.color is not None and style.color.triplet is not None:
+                colour, step = Color(*style.color.triplet), 0.0
+                shown = colour
+                while contrast(shown, self._ground) < _READABLE and step < 1:
+                    shown = colour.blend(self._text, step := step + 0.1)
+                style += Style(color=shown.hex)
+            self._styles[token_type] = style
+        return self._styles[token_type]
+
+    def get_background_style(self) -> Style:
+        """Whatever it says; ours is drawn over it."""
+        return self._theme.get_background_style()
+
+
+def contrast(one: Color, other: Color) -> float:
+    """The ratio of their luminances, as WCAG has it."""
+    low, high = sorted(map(_luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    red, green, blue = (
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
+        for part in colour.normalized
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def warm(palette: Palette) -> None:

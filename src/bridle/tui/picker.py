@@ -14,7 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Input, OptionList
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from bridle.errors import AgentError
@@ -40,6 +40,7 @@ class Picker(Dialog[str | None]):
         scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis;
     }
     Picker #preview { width: 1fr; height: 1fr; margin: 0 0 0 2; display: none; }
+    Picker #preview Static { height: auto; margin: 0 0 1 0; }
     Picker #preview Sheet { height: 1fr; }
     Picker.-wide #preview, Picker.-looking #preview { display: block; }
     Picker.-looking OptionList { display: none; }
@@ -65,9 +66,11 @@ class Picker(Dialog[str | None]):
         self._found: tuple[Listed, ...] = ()
         self._list = OptionList(markup=False, compact=True)
         self._list.can_focus = False
+        self._about = Static(markup=False)
         self._sheet = Sheet(())
         self._sheet.can_focus = False
-        self._previewed = ""
+        self._previewed: Listed | None = None
+        self._looking_at = ""  # the session whose end is being fetched
 
     def compose(self) -> ComposeResult:
         """Words to look for, the sessions, and the end of the highlighted one."""
@@ -75,7 +78,7 @@ class Picker(Dialog[str | None]):
             yield Field(self._query, placeholder="search in titles", select_on_focus=False)
             with Horizontal(id="halves"):
                 yield self._list
-                yield Vertical(self._sheet, id="preview")
+                yield Vertical(self._about, self._sheet, id="preview")
 
     def on_mount(self) -> None:
         """List, and listen."""
@@ -86,7 +89,7 @@ class Picker(Dialog[str | None]):
         """A preview where there is room."""
         self.set_class(event.size.width >= _WIDE, "-wide")
         self.query_one(Vertical).border_subtitle = Content(_keys(event.size.width))
-        self._previewed = ""
+        self._previewed = None
         self._look_soon()
 
     async def _listen(self) -> None:
@@ -116,7 +119,6 @@ class Picker(Dialog[str | None]):
         self._list.set_options(rows or [Option(Content(empty), disabled=True)])
         places = {one.id: at for at, one in enumerate(found)}
         self._list.highlighted = places.get(kept, 0) if found else None
-        self._previewed = ""
         self._look_soon()
 
     def _row(self, one: Listed, now: datetime, here: str) -> Option:
@@ -147,23 +149,35 @@ class Picker(Dialog[str | None]):
         event.stop()
         self._look_soon()
 
-    @work(group="looking", exclusive=True)
-    async def _look_soon(self) -> None:
-        """The end of the highlighted session, once the highlight rests."""
+    def _look_soon(self) -> None:
+        """Show the end of the highlighted session, unless it is shown, or being fetched already.
+
+        Sessions that stream change several times a second: a look that began anew each time would
+        never come to its end.
+        """
         one = self.highlighted
+        name = one.id if one is not None else ""
         seen = self.has_class("-wide") or self.has_class("-looking")
-        if not seen or (one is not None and one.id == self._previewed):
-            return
-        await asyncio.sleep(_SOON)
-        lines: list[tuple[str, str]] = []
-        if one is not None:
-            lines = [
-                (clean_line(one.title) or "(no title)", "head"),
-                *about(one, datetime.now(UTC)),
-            ]
-            lines += [("", ""), *[(line, "") for line in await self._end_of(one)]]
-        self._sheet.show(lines)  # at once: whoever takes our place ends us at an `await`
-        self._previewed = one.id if one is not None else ""
+        if seen and one != self._previewed and (not name or name != self._looking_at):
+            self._looking_at = name
+            self._look(one)
+
+    @work(group="looking", exclusive=True)
+    async def _look(self, one: Listed | None) -> None:
+        try:
+            await asyncio.sleep(_SOON)  # until the highlight rests
+            lines = [] if one is None else await self._end_of(one)
+        finally:
+            if one is None or self._looking_at == one.id:
+                self._looking_at = ""
+        if one is None:
+            self._about.update("")
+        else:
+            title = clean_line(one.title) or "(no title)"
+            rows = "\n".join(row for row, _ in about(one, datetime.now(UTC)))
+            self._about.update(Content.assemble((title, "bold"), "\n", (rows, "$secondary")))
+        self._sheet.show([(line, "") for line in lines], at_end=True)
+        self._previewed = one
 
     async def _end_of(self, one: Listed) -> list[str]:
         try:

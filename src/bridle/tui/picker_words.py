@@ -7,13 +7,14 @@ from bridle.tui.house import Listed
 from bridle.usage import format_cost
 from bridle.workspace.text import one_line
 
-_SIGNS = {"running": "●", "asks": "?", "parked": "?", "done": "✓", "idle": "·"}
-_TONES = {"running": "$accent", "asks": "$warning", "parked": "$warning"}
+_SIGNS = {"running": "●", "asks": "?", "parked": "?", "done": "✓", "failed": "✗", "idle": "·"}
+_TONES = {"running": "$accent", "asks": "$warning", "parked": "$warning", "failed": "$error"}
 _WORDS = {
     "running": "runs",
     "asks": "asks",
     "parked": "waits for an answer",
     "done": "done",
+    "failed": "failed",
     "idle": "",
 }
 

@@ -40,6 +40,7 @@ class Acts(_Base):
     side: "Side"
     bar: "Bar"
     _asked_to_leave = float("-inf")
+    _is_stopping = False  # it was asked for, and is not over
     _thoughts_open = False
     is_whole = False  # is there also what the first picture does not show?
 
@@ -58,10 +59,11 @@ class Acts(_Base):
 
     def action_stop(self) -> None:
         """Stop the running turn."""
-        if self.carrying is None or self.carrying.stopping:
+        if self.carrying is None or self._is_stopping:
             return
         session = self.carrying.session
         if session.is_busy or session.is_parked:
+            self._is_stopping = True
             self.run_worker(self._stop(self.carrying), group="verbs")
             self.draw_soon()
 
@@ -70,11 +72,24 @@ class Acts(_Base):
             await carrying.stop()
         except AgentError as error:
             self.complain(error)
+        finally:
+            self._is_stopping = False
         self.draw_soon()
 
     def action_leave(self) -> None:
-        """Leave when it is pressed twice; marked text is copied first."""
+        """Copy what is marked, else stop the turn, else clear what is typed, else leave.
+
+        To leave it has to be pressed twice, so that a habit of pressing it ends no work.
+        """
         if self._copy_marked():
+            return
+        is_busy = self.carrying is not None and self.carrying.session.is_busy
+        if is_busy and not self._is_stopping:
+            self.action_stop()
+            return
+        if self.composer.text:
+            self.composer.clear()
+            self.bar.say("Ctrl+Y brings it back")
             return
         if monotonic() - self._asked_to_leave <= AGAIN:
             self.leave()
@@ -114,6 +129,22 @@ class Acts(_Base):
         self.bar.say("copied")
         return True
 
+    def action_repaint(self) -> None:
+        """Draw everything anew: another program may have written on the terminal."""
+        if (driver := self.app._driver) is not None:
+            driver.write("\x1b[2J")
+        self.refresh(layout=True)
+
+    def action_suspend(self) -> None:
+        """Give the terminal back to the shell, until `fg`."""
+        from bridle.tui.job_control import has_shell, stop_job
+
+        if self.app.is_headless or not has_shell():
+            self.bar.say("there is no shell to go back to")
+            return
+        with self.app.suspend():
+            stop_job()
+
     def action_keys(self) -> None:
         """All keys."""
         from bridle.tui.dialogs import TextPage
@@ -123,9 +154,10 @@ class Acts(_Base):
 
     def action_side(self) -> None:
         """Show or hide the side panel."""
-        self.toggle_class("-no-side" if self.side.display else "-side")
-        if self.side.display:
-            self.draw_soon()
+        shown = self.side.display
+        self.set_class(not shown, "-side")
+        self.set_class(shown, "-no-side")
+        self.call_after_refresh(self.draw_soon)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """A question that is looked at has these keys for itself."""
@@ -197,7 +229,12 @@ class Acts(_Base):
 
     def action_first(self) -> None:
         """To the beginning."""
-        self.conversation.action_first()
+        self.run_worker(self._go_to_beginning(), group="beginning", exclusive=True)
+
+    async def _go_to_beginning(self) -> None:
+        await self.conversation.go_to_beginning(
+            lambda left: self.bar.say(f"going to the beginning … {left:,}" if left else "")
+        )
 
     def action_last(self) -> None:
         """To the end."""

@@ -7,6 +7,7 @@ from rich.text import Text
 from textual.widget import Widget
 
 from bridle.tui.block_palette import DARK, Palette
+from bridle.tui.block_pen import ink
 
 if TYPE_CHECKING:
     from bridle.tui.blocks_state import State
@@ -55,4 +56,4 @@ class Side(Widget):
         return text
 
     def _style(self, tone: str) -> Style:
-        return Style(color=getattr(self.palette, tone))
+        return ink(getattr(self.palette, tone))

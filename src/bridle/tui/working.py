@@ -2,12 +2,12 @@
 
 from time import monotonic
 
-from rich.style import Style
 from rich.text import Text
 from textual.timer import Timer
 from textual.widget import Widget
 
 from bridle.tui.block_palette import DARK, Palette
+from bridle.tui.block_pen import ink
 from bridle.tui.clean import clean_line
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -70,7 +70,7 @@ class Working(Widget):
             text.append("\n" if number else "")
             indent = line[: len(line) - len(line.lstrip())]
             shown = indent + clean_line(line, room - len(indent))
-            text.append(shown, Style(color=getattr(self.palette, tone)))
+            text.append(shown, ink(getattr(self.palette, tone)))
         return text
 
     def _run(self, on: bool) -> None:

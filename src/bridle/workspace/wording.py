@@ -9,6 +9,12 @@ from bridle.policy import CLASSES
 from bridle.workspace.text import neutral
 
 _UNHEARD = ("nobody", "expiry")  # in whose names a question is closed that no person answered
+_CACHES = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"}
+
+
+def is_cache(path: str) -> bool:
+    """Is this a file or folder that a tool keeps for itself, and makes again when it is gone?"""
+    return not _CACHES.isdisjoint(path.split("/")) or path.endswith(".pyc")
 
 
 def flat(text: str) -> str:

@@ -9,6 +9,7 @@ stays. Knows nothing of sessions.
 import os
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -156,6 +157,23 @@ def _refuse_empty(root: str | Path) -> None:
             "No worktree can be made: the repository has no commit yet.",
             hint="Commit something first: git commit.",
         ) from None
+
+
+def uncommitted(root: str | Path, paths: Iterable[str]) -> frozenset[str] | None:
+    """Which of these files of the workspace git would still have to commit.
+
+    None if git cannot say: no repository, or one whose configuration can run code.
+    """
+    try:
+        _refuse_wild(root, trusted=False)
+        words = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--")
+        said = _git(root, *words, *(f":(literal){path}" for path in paths))
+        prefix = _prefix(root)
+    except ConfigError:
+        return None
+    found = (line[3:] for line in said.split("\0") if line)
+    start = f"{prefix}/" if prefix else ""
+    return frozenset(path.removeprefix(start) for path in found)
 
 
 def _git(folder: str | Path, *arguments: str) -> str:

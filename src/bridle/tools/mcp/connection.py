@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _PARTING = 4.0  # seconds for an orderly end
 _PAGES = 200
+_LAST = 600  # characters of what a server wrote last
 _MOST = 20_000  # tools, resources or prompts of one server
 _log = logging.getLogger("mcp")
 _log.addHandler(logging.NullHandler())  # nobody asked for its lines on their terminal
@@ -217,8 +218,18 @@ class Connection:
         guard = self._way.guard
         said = "it sent more messages than anybody could use" if guard and guard.flooded else ""
         said = said or self._way.trouble or usual
-        words = one_line(self._way.last_words[-600:], 400)
+        words = one_line(_last_lines(self._way.last_words), 800)
         return f"{said}; its last words: {words}" if words else said
+
+
+def _last_lines(text: str) -> str:
+    """Whole lines from the end, as many as fit; a very long last one from its beginning."""
+    kept: list[str] = []
+    for line in reversed(text.strip().splitlines()):
+        if kept and sum(map(len, kept)) + len(line) > _LAST:
+            break
+        kept.append(line)
+    return "\n".join(reversed(kept))
 
 
 async def _pages(ask: Callable[..., Any]) -> Any:

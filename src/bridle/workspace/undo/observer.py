@@ -6,6 +6,7 @@ whose process died is found by the next one who looks, and ended as what it came
 """
 
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -20,11 +21,14 @@ from bridle.workspace.undo.objects import Objects
 from bridle.workspace.undo.reader import Limits
 from bridle.workspace.undo.shelf import Shelf
 from bridle.workspace.undo.snapshots import Look, look_at
+from bridle.workspace.wording import is_cache
 
 _INDEX = "index"
 _LEFT_OUT = (IGNORED, "git", "state")
 _MOST_WORDS = 20  # things that are not covered, told of one by one
 _SHOWN = 3
+_MOST_LOOKED = 2_000  # files that git ignores, of which it is seen whether they changed
+_GRANULE = 0.02  # seconds by which the time of a file may be behind the clock
 _GIT = (".git/HEAD", ".git/index", ".git/logs/HEAD")
 _OTHERS = "another session was at work here at the same time: its changes may be counted in"
 _OF_GIT = "commits, branches and what is staged (.git) are not kept"
@@ -135,10 +139,35 @@ class Observer:
         if begun.git != self._git():
             uncovered.append(_OF_GIT)
         if look is not None and look.ignored and (changes or uncovered):
-            uncovered.append(f"what git ignores is not kept: {_some(look.ignored)}")
+            touched = [one for one in look.ignored if self._was_touched(one, opened.at)]
+            if touched:
+                uncovered.append(f"what git ignores is not kept: {_some(touched)}")
         if any(one.token != opened.token for one in self.journal.under_way()[0]) and changes:
             uncovered.append(_OTHERS)
         return self._note(opened, changes, [*([_CUT] if cut else []), *uncovered], cut), tree
+
+    def _was_touched(self, path: str, since: float) -> bool:
+        """Did something change there since then? Caches do not count: they are made again.
+
+        What is too large to look at may have changed.
+        """
+        if is_cache(path.rstrip("/")):
+            return False
+        left, waiting = _MOST_LOOKED, [f"{self.root}/{path}".rstrip("/")]
+        while waiting:
+            place = waiting.pop()
+            try:
+                status = os.lstat(place)
+                if status.st_ctime >= since - _GRANULE:
+                    return True
+                if stat.S_ISDIR(status.st_mode):
+                    waiting += [entry.path for entry in os.scandir(place)]
+            except OSError:
+                return True
+            left -= 1
+            if left < len(waiting):
+                return True
+        return False
 
     def recover(self) -> None:
         """End the calls whose makers have died: what they changed is what differs by now."""

@@ -1,0 +1,90 @@
+"""What the side panel and the conversation say of changed files, todos, plans and failures."""
+
+import subprocess
+
+from bridle.events import (
+    ApprovalAsked,
+    FileChange,
+    FilesChanged,
+    PromptReceived,
+    Todo,
+    TodosChanged,
+    ToolCallReady,
+)
+from bridle.messages import ToolCall, ToolOutput
+from bridle.tui.blocks import Call, Notice, Said
+from bridle.tui.blocks_words import gist
+from tui.test_blocks import folded
+from tui.test_blocks_drawn import drawn
+
+
+def git(folder, *words):
+    named = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *named, "-C", str(folder), *words], check=True, capture_output=True)
+
+
+def changed(**files):
+    names = {name.replace("_", "."): how for name, how in files.items()}
+    return FilesChanged(1, files=tuple(FileChange(name, how) for name, how in names.items()))
+
+
+def test_files_that_were_committed_or_removed_since_are_not_listed_any_more(tmp_path):
+    git(tmp_path, "init", "-q")
+    for name in ("a.py", "b.py", "c.py"):
+        (tmp_path / name).write_text("new\n")
+    state = folded(changed(a_py="added", b_py="added", c_py="added", gone_py="added")).state
+    git(tmp_path, "add", "a.py")
+    git(tmp_path, "commit", "-qm", "one")
+    (tmp_path / "b.py").unlink()
+    state.forget_files(str(tmp_path))
+    assert state.files == {"c.py": "added"}
+
+
+def test_without_git_files_are_listed_as_long_as_they_are_there(tmp_path):
+    (tmp_path / "a.py").write_text("new\n")
+    state = folded(changed(a_py="changed", b_py="added", c_py="deleted")).state
+    state.forget_files(str(tmp_path))
+    assert state.files == {"a.py": "changed", "c.py": "deleted"}
+
+
+def test_caches_are_no_news():
+    paths = (".pytest_cache/README.md", "src/__pycache__/a.cpython-311.pyc", "a.pyc")
+    event = FilesChanged(1, files=tuple(FileChange(path, "added") for path in paths))
+    fold = folded(event)
+    assert not any(isinstance(one, Notice) for one in fold.blocks)
+    assert fold.state.files == {}
+
+
+def test_a_finished_list_of_todos_goes_with_the_next_turn():
+    done, doing = Todo("one", "completed"), Todo("two", "in_progress")
+    begin = PromptReceived("go on", turn=2)
+    assert folded(TodosChanged((done, doing)), begin).state.todos == (done, doing)
+    assert folded(TodosChanged((done, done)), begin).state.todos == ()
+
+
+def test_a_plan_is_drawn_as_the_markdown_that_it_is():
+    plan = ToolCall("c1", "exit_plan_mode", {"plan": "# Fix it\n\n1. **look**"})
+    fold = folded(ToolCallReady(plan), ApprovalAsked(plan, "x"))
+    assert [one.text for one in fold.blocks if isinstance(one, Said)] == ["# Fix it\n\n1. **look**"]
+
+
+def test_a_command_in_the_background_is_said_to_run():
+    output = ToolOutput("c1", "[job-1 runs …]", name="shell", data={"job": "job-1"})
+    assert gist(output) == "runs in the background as job-1"
+
+
+def test_a_failed_command_shows_its_last_lines_and_unfolds_to_all_of_them():
+    lines = [f"line {number}" for number in range(1, 3001)]
+    result = "\n".join([*lines, "", "[exit code 3]"])
+    call = Call("c", "shell", "make", "failed", result=result, gist="exit code 3")
+    assert drawn(call)[0] == "✗ shell make · exit code 3"
+    assert drawn(call)[-2:] == ["  │ line 3000", "  │ [exit code 3]"]
+    assert len(drawn(call)) == 9
+    whole = drawn(call, unfolded=True)
+    assert [row for row in whole if "line" in row] == [f"  │ {line}" for line in lines]
+
+
+def test_a_long_diff_says_exactly_how_much_more_there_is():
+    diff = "--- a\n+++ a\n" + "".join(f"+{number}\n" for number in range(2500))
+    rows = drawn(Call("c", "write", "a", "done", diff=diff), unfolded=True)
+    assert rows[-1] == "  │ … 500 more lines"
