@@ -208,6 +208,6 @@ def test_an_older_list_that_comes_after_a_newer_one_is_not_shown(window):
     expect(names.get_by_role("button", name="add two", exact=True)).to_be_visible()
     with me.page.expect_event("requestfinished", lambda one: "/conversations?" in one.url):
         held[0][0].fulfill(response=held[0][1])
-    me.say("show my tasks", "two")
-    expect(names.get_by_role("button", name="add two", exact=True)).to_be_visible()
+    me.page.evaluate("fetch('/api/chat/health').then((answer) => answer.text())")  # it is read now
+    assert names.get_by_role("button", name="add two", exact=True).count() == 1
     me.is_well()
