@@ -135,6 +135,8 @@ class Moving:
 
     async def change_agent(self, name: str) -> None:
         """Another agent for the same session. When it cannot be had, nothing changes."""
+        if self._attached is None and name == self.setup.agent:
+            return  # it keeps the model that was chosen for it
         chosen = {"agent": name, "provider": None, "model": None}
         await self._switch(chosen)
         self._flags = {**self._flags, **chosen}
