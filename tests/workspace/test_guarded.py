@@ -195,15 +195,38 @@ def test_a_command_that_a_person_let_out_of_the_sandbox_keeps_its_changes(tmp_pa
 def test_a_new_environment_and_its_packages_are_let_be(tmp_path, level):
     command = (
         "mkdir -p .venv/lib/python3/site-packages node_modules/a/.vscode; touch .venv/pyvenv.cfg; "
-        "echo x > .venv/lib/python3/site-packages/a.pth; echo x > .venv/.envrc; "
+        "echo x > .venv/lib/python3/site-packages/a.pth; "
+        "mkdir -p .direnv/python-3/bin; touch .direnv/python-3/pyvenv.cfg; "
+        "echo x > .direnv/python-3/bin/tool; "
         "echo x > node_modules/a/.vscode/tasks.json; echo x > node_modules/a/cert.pem; "
         "mkdir -p vendor/b/.github/workflows; echo x > vendor/b/.travis.yml; "
         "echo x > vendor/b/.github/workflows/ci.yml"
     )
     found = execute(tmp_path, level, command)
     assert found.text == "(no output)\n[exit code 0]"
-    assert len(everything(tmp_path)) == 7
+    assert len(everything(tmp_path)) == 8
     assert "x\n" in execute(tmp_path, level, "cat node_modules/a/cert.pem").text
+
+
+def test_nothing_is_hidden_by_calling_a_folder_an_environment(tmp_path, level):
+    put(tmp_path, ".env", ".vscode/settings.json", "sub/file")
+    session = Session(tmp_path, level)
+    asyncio.run(session.run("touch pyvenv.cfg sub/pyvenv.cfg"))
+    command = (
+        "echo x > .envrc; echo x > sub/.envrc; mkdir -p .vscode/a .idea/a; echo x > .idea/x.iml; "
+        "echo x > .vscode/tasks.json; touch .vscode/a/pyvenv.cfg .idea/a/pyvenv.cfg; cat .env"
+    )
+    found = asyncio.run(session.run(command))
+    for path in (".envrc", "sub/.envrc", ".vscode/tasks.json", ".idea/x.iml"):
+        assert not (tmp_path / path).exists()
+    assert ("canary of .env" in found.text) == (level != "bubblewrap")
+
+
+@pytest.mark.parametrize("name", ["x.bridle-refused.yml", "x.bridle-refused-0123abcd.yml"])
+def test_no_name_keeps_a_file_from_being_looked_at(tmp_path, level, name):
+    put(tmp_path, ".github/workflows/ci.yml")
+    execute(tmp_path, level, f"echo x > .github/workflows/{name}")
+    assert not (tmp_path / ".github/workflows" / name).exists()
 
 
 @pytest.fixture

@@ -108,11 +108,11 @@ class Around:
         """Say which guarded files a command has changed on its way: it is recorded."""
         if not judged.tool.policy.runs:
             return ""  # a tool for files was judged by their names
-        from bridle.workspace.placing import REFUSED
+        from bridle.workspace.placing import is_set_aside
         from bridle.workspace.protected import care_of
 
         own = _installed(changed)
-        paths = [one.path for one in changed.files if REFUSED not in one.path]
+        paths = [one.path for one in changed.files if not any(map(is_set_aside, one.path.split("/")))]
         cares = ((path, care_of(path)) for path in paths if not path.startswith(own))
         found = [(path, care.why) for path, care in cares if care.writing]
         if not found:

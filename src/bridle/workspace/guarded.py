@@ -21,7 +21,7 @@ from typing import NamedTuple
 from bridle.workspace import protected_names
 from bridle.workspace.git_objects import has_blob
 from bridle.workspace.git_paths import GitConfiguration
-from bridle.workspace.placing import REFUSED, Entry, Parent, names_in, put, set_aside
+from bridle.workspace.placing import Entry, Parent, is_set_aside, names_in, put, set_aside
 from bridle.workspace.protected import Protection, care_of, fold
 
 MOST_FOLDERS = 20_000  # that are looked at, those nearest to the root first
@@ -34,6 +34,7 @@ _PASSED = frozenset(
 # where other package managers put packages, with the workflows and settings of their own projects
 _INSTALLED = frozenset({"vendor", "target", "Pods", "bower_components", ".pnpm-store", ".yarn"})
 _ENVIRONMENT = "pyvenv.cfg"  # marks a folder with a Python environment
+_DIRENV = ".direnv"  # has environments in it; anywhere else a command could hide behind the mark
 _NOT_OURS = frozenset(
     {protected_names.GIT_WHY, protected_names.GIT_FILES_WHY}
     | {group.why for group in protected_names.INSIDE if ".bridle/**" in group.patterns}
@@ -91,7 +92,8 @@ class GuardedFiles:
                     self._stood.setdefault(path, set()).add(hash(entry.data))
             self._above = self._inodes(found.autorun)
             hidden = tuple(path for path in found.credentials if not self._is_committed(path))
-            return found._replace(credentials=hidden)
+            constant = tuple(top for top in found.autorun if not self._has_environment(top))
+            return Guarded(hidden, constant)
 
     def restore(self, allowed: Says, is_mounted: Says, from_git: FromGit | None) -> list[str]:
         """Put back what runs by itself and has changed since: what was done, for a person.
@@ -211,10 +213,24 @@ class GuardedFiles:
             path = waiting.pop()
             with suppress(OSError), Parent(self.root, path) as (handle, name):
                 status = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                if REFUSED not in name:
+                if is_set_aside(name):
+                    continue
+                is_folder = stat.S_ISDIR(status.st_mode)
+                names = names_in(handle, name) if is_folder else []
+                if _ENVIRONMENT in names and _is_of_direnv(path):
+                    continue
+                if path != top or not self._has_environment(top):
                     yield path, status
-                    if stat.S_ISDIR(status.st_mode) and path.count("/") < _DEEPEST:
-                        waiting += [f"{path}/{one}" for one in names_in(handle, name)]
+                if is_folder and path.count("/") < _DEEPEST:
+                    waiting += [f"{path}/{one}" for one in names]
+
+    def _has_environment(self, top: str) -> bool:
+        """Does it hold a Python environment, whose packages come and go?"""
+        if fold(top.rpartition("/")[2]) != _DIRENV:
+            return False
+        with suppress(OSError), os.scandir(f"{self.root}/{top}") as entries:
+            return any(os.path.lexists(f"{entry.path}/{_ENVIRONMENT}") for entry in entries)
+        return False
 
     def _content(self, path: str, status: os.stat_result) -> bytes | None:
         with suppress(OSError), Parent(self.root, path) as (handle, name):
@@ -296,15 +312,13 @@ def _sorted_out(root: str, folder: str, listed: "list[os.DirEntry[str]]") -> _Fo
     credentials: list[str] = []
     autorun: list[str] = []
     below: list[str] = []
-    if any(entry.name == _ENVIRONMENT for entry in listed):
-        return _Folder(0, 0)
     names = folder.split("/")
     inside = _heads().intersection(map(fold, names))
     # what runs by itself here is part of a folder that was found, or of an installed package
     within = not _INSTALLED.isdisjoint(names) or (bool(inside) and _runs(care_of(f"{folder}/x")))
     for entry in listed:
         name = entry.name
-        if name in _PASSED or REFUSED in name:
+        if name in _PASSED or is_set_aside(name):
             continue
         path = f"{folder}/{name}" if folder else name
         matters = inside or fold(name) in _heads()
@@ -312,7 +326,7 @@ def _sorted_out(root: str, folder: str, listed: "list[os.DirEntry[str]]") -> _Fo
         if entry.is_dir(follow_symlinks=False):
             below.append(path)
             if matters and not within and _runs(care_of(f"{path}/x")):
-                autorun += [] if _has_environment(f"{root}/{path}") else [path]
+                autorun.append(path)
         elif care.reading:
             real = _real(root, path) if entry.is_symlink() else path
             credentials += [real] if real else []
@@ -337,11 +351,9 @@ def _care_of_name(name: str) -> Protection:
     return care_of(name)
 
 
-def _has_environment(folder: str) -> bool:
-    """Does a Python environment lie in it, whose packages come and go?"""
-    with suppress(OSError), os.scandir(folder) as entries:
-        return any(os.path.lexists(f"{entry.path}/{_ENVIRONMENT}") for entry in entries)
-    return False
+def _is_of_direnv(path: str) -> bool:
+    """Does it lie in the folder in which direnv makes environments?"""
+    return fold(path.rpartition("/")[0].rpartition("/")[2]) == _DIRENV
 
 
 def _real(root: str, path: str) -> str:

@@ -4,12 +4,15 @@ Every name on the way is opened by itself and no link is followed. Decides nothi
 """
 
 import os
+import re
 import shutil
 import stat
 from contextlib import suppress
 from typing import NamedTuple
 
-REFUSED = ".bridle-refused"  # the end of a name that nothing looks for
+_REFUSED = ".bridle-refused"
+# All of a name's end, so that no name that a program looks for (`ci.yml`) can be spelled like it.
+_SET_ASIDE = re.compile(r"\.bridle-refused-[0-9a-f]{8}\Z")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -82,9 +85,14 @@ def remove(handle: int, name: str) -> None:
             os.unlink(name, dir_fd=handle)
 
 
+def is_set_aside(name: str) -> bool:
+    """Is it a name that `set_aside` gives?"""
+    return _SET_ASIDE.search(name) is not None
+
+
 def set_aside(handle: int, name: str) -> str:
     """Rename it to what nothing looks for; nothing is lost. Its new name; empty if it is gone."""
-    new = f"{name[:50]}{REFUSED}-{os.urandom(4).hex()}"
+    new = f"{name[:50]}{_REFUSED}-{os.urandom(4).hex()}"
     try:
         os.rename(name, new, src_dir_fd=handle, dst_dir_fd=handle)
     except FileNotFoundError:
