@@ -222,6 +222,46 @@ def test_nothing_is_hidden_by_calling_a_folder_an_environment(tmp_path, level):
     assert ("canary of .env" in found.text) == (level != "bubblewrap")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mkdir node_modules; mv sub node_modules/sub",
+        "mkdir -p a/site-packages; mv sub a/site-packages; mkdir sub; echo x > sub/.env",
+        "mkdir .git; mv sub .git/sub",
+        "mv sub sub.bridle-refused-0123abcd",
+        "mv .kube plain",
+        "rm link.env",
+    ],
+)
+def test_credentials_stay_hidden_when_their_folder_gets_another_name(tmp_path, bubblewrap, command):
+    put(tmp_path, "sub/.env", ".kube/config", "settings/production")
+    (tmp_path / "link.env").symlink_to("settings/production")
+    session = Session(tmp_path, bubblewrap)
+    found = asyncio.run(session.run(command)).text
+    assert ("and was moved to" in found) == ("mv" in command)
+    found = asyncio.run(session.run("grep -ra canary . 2>&1; true")).text
+    assert "canary of" not in found
+    if "mv" in command:  # a later session finds them, too
+        found = execute(tmp_path, bubblewrap, "grep -ra canary . 2>&1; true").text
+        assert found.count("canary of") == found.count("canary of settings/production")
+
+
+def test_a_folder_with_credentials_can_be_renamed(tmp_path, bubblewrap):
+    put(tmp_path, "sub/.env")
+    session = Session(tmp_path, bubblewrap)
+    assert asyncio.run(session.run("mv sub server")).text == "(no output)\n[exit code 0]"
+    assert "canary" not in asyncio.run(session.run("cat server/.env")).text
+    assert (tmp_path / "server/.env").is_file()
+
+
+def test_other_files_with_such_names_do_not_crowd_out_the_credentials(tmp_path, bubblewrap):
+    put(tmp_path, "a/b/.env")
+    session = Session(tmp_path, bubblewrap)
+    asyncio.run(session.run("touch {1..400}.env"))
+    assert "canary of" not in asyncio.run(session.run("cat a/b/.env")).text
+    assert "canary of" not in execute(tmp_path, bubblewrap, "cat a/b/.env").text
+
+
 @pytest.mark.parametrize("name", ["x.bridle-refused.yml", "x.bridle-refused-0123abcd.yml"])
 def test_no_name_keeps_a_file_from_being_looked_at(tmp_path, level, name):
     put(tmp_path, ".github/workflows/ci.yml")

@@ -112,7 +112,9 @@ class Around:
         from bridle.workspace.protected import care_of
 
         own = _installed(changed)
-        paths = [one.path for one in changed.files if not any(map(is_set_aside, one.path.split("/")))]
+        paths = [
+            one.path for one in changed.files if not any(map(is_set_aside, one.path.split("/")))
+        ]
         cares = ((path, care_of(path)) for path in paths if not path.startswith(own))
         found = [(path, care.why) for path, care in cares if care.writing]
         if not found:

@@ -102,7 +102,7 @@ class Room:
         found = [(guarded.root, guarded.look()) for guarded in self._guarded]
         if level == "bubblewrap":
             run = run._replace(
-                unreadable=tuple(self._unreadable(found, access))[:_MOST_HIDDEN],
+                unreadable=tuple(_oldest(self._unreadable(found, access))),
                 unwritable=tuple(self._unwritable(found, access))[:_MOST_CLOSED],
             )
         return run
@@ -247,6 +247,22 @@ class Room:
 def _protected(git: GitConfiguration, root: str) -> tuple[str, ...]:
     """The names in a root that no command may change, and what git's configuration leads to."""
     return (*NAMES, *git.paths.files_in(os.path.realpath(root)))
+
+
+def _oldest(paths: list[str]) -> list[str]:
+    """As many as can be hidden: the ones not changed for the longest time.
+
+    A command can make any number of files with such names, but none that is older.
+    """
+    if len(paths) <= _MOST_HIDDEN:
+        return paths
+    return sorted(paths, key=_changed)[:_MOST_HIDDEN]
+
+
+def _changed(path: str) -> int:
+    with suppress(OSError):
+        return Path(path).lstat().st_ctime_ns
+    return 0
 
 
 def _list(names: Sequence[str]) -> str:

@@ -45,6 +45,9 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 Says = Callable[[str], bool]
 FromGit = Callable[[str, bytes], bool]
+# Device, inode and time of the last change of a file. It stays the same when a folder above the
+# file is renamed, and a command that cannot open the file cannot change it.
+Identity = tuple[int, int, int]
 
 
 class Guarded(NamedTuple):
@@ -75,6 +78,7 @@ class GuardedFiles:
         self._git = git  # names folders of hooks, which run by themselves as well
         self._folders: dict[str, _Folder] = {}
         self._before: dict[str, dict[str, Entry]] = {}  # by the file or folder that it belongs to
+        self._hidden: dict[str, Identity] = {}
         self._committed: dict[str, tuple[tuple[int, ...], bool]] = {}
         self._stood: dict[str, set[int]] = {}  # contents that were there before a command
         self._above: dict[str, int] = {}  # inodes of the folders that they are in
@@ -91,7 +95,11 @@ class GuardedFiles:
                 for path, entry in held.items():
                     self._stood.setdefault(path, set()).add(hash(entry.data))
             self._above = self._inodes(found.autorun)
-            hidden = tuple(path for path in found.credentials if not self._is_committed(path))
+            still = [path for path, one in self._hidden.items() if self._identity(path) == one]
+            there = dict.fromkeys((*found.credentials, *still))
+            hidden = tuple(path for path in there if not self._is_committed(path))
+            identities = {path: self._identity(path) for path in hidden}
+            self._hidden = {path: one for path, one in identities.items() if one is not None}
             constant = tuple(top for top in found.autorun if not self._has_environment(top))
             return Guarded(hidden, constant)
 
@@ -104,6 +112,7 @@ class GuardedFiles:
         """
         with self._lock:
             found = self._scan()
+            back = self._bring_back(found)
             inodes = self._inodes(found.autorun)
             now: dict[str, os.stat_result] = {}
             before: dict[str, Entry] = {}
@@ -120,7 +129,49 @@ class GuardedFiles:
                 and not allowed(path)
                 and not self._is_from_git(path, now.get(path), before.get(path), from_git)
             ]
-            return self._put_back(changed, now, before)
+            return [*back, *self._put_back(changed, now, before)]
+
+    def _bring_back(self, found: Guarded) -> list[str]:
+        """Move credentials back whose folder was renamed so that they are not found any more."""
+        lost = {one: path for path, one in self._hidden.items() if self._identity(path) != one}
+        done: list[str] = []
+        for path, new in self._moved(lost) if lost else ():
+            if new in found.credentials:
+                continue
+            try:
+                with (
+                    Parent(self.root, path, make=True) as (handle, name),
+                    Parent(self.root, new) as (there, now),
+                ):
+                    set_aside(handle, name)
+                    os.rename(now, name, src_dir_fd=there, dst_dir_fd=handle)
+                done.append(f"{path} (it holds credentials, and was moved to {new})")
+            except OSError:
+                done.append(
+                    f"{path} (it holds credentials, is at {new} now, and could not be put back)"
+                )
+        return done
+
+    def _moved(self, lost: dict[Identity, str]) -> list[tuple[str, str]]:
+        """Where those files are now: old and new paths. Looks into every folder."""
+        inodes = {inode for _, inode, _ in lost}
+        moved: list[tuple[str, str]] = []
+        waiting = [""]
+        while waiting and len(moved) < len(lost):
+            folder = waiting.pop()
+            with suppress(OSError), os.scandir(f"{self.root}/{folder}") as entries:
+                for entry in entries:
+                    path = f"{folder}/{entry.name}" if folder else entry.name
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(path)
+                    elif entry.inode() in inodes:
+                        old = lost.get(self._identity(path) or (0, 0, 0))
+                        moved += [(old, path)] if old is not None else []
+        return moved
+
+    def _identity(self, path: str) -> Identity | None:
+        status = self._status(path)
+        return None if status is None else (status.st_dev, status.st_ino, status.st_ctime_ns)
 
     def _is_committed(self, path: str) -> bool:
         """Does git have this very content? Then it is no secret of this machine.
