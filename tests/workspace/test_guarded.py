@@ -228,7 +228,6 @@ def test_nothing_is_hidden_by_calling_a_folder_an_environment(tmp_path, level):
         "mkdir node_modules; mv sub node_modules/sub",
         "mkdir -p a/site-packages; mv sub a/site-packages; mkdir sub; echo x > sub/.env",
         "mkdir .git; mv sub .git/sub",
-        "mv sub sub.bridle-refused-0123abcd",
         "mv .kube plain",
         "rm link.env",
     ],
@@ -246,12 +245,35 @@ def test_credentials_stay_hidden_when_their_folder_gets_another_name(tmp_path, b
         assert found.count("canary of") == found.count("canary of settings/production")
 
 
-def test_a_folder_with_credentials_can_be_renamed(tmp_path, bubblewrap):
+@pytest.mark.parametrize("name", ["server", "sub.bridle-refused-0123abcd"])
+def test_a_folder_with_credentials_can_be_renamed(tmp_path, bubblewrap, name):
     put(tmp_path, "sub/.env")
     session = Session(tmp_path, bubblewrap)
-    assert asyncio.run(session.run("mv sub server")).text == "(no output)\n[exit code 0]"
-    assert "canary" not in asyncio.run(session.run("cat server/.env")).text
-    assert (tmp_path / "server/.env").is_file()
+    assert asyncio.run(session.run(f"mv sub {name}")).text == "(no output)\n[exit code 0]"
+    assert "canary" not in asyncio.run(session.run(f"cat {name}/.env")).text
+    assert (tmp_path / name / ".env").is_file()
+
+
+def test_credentials_are_neither_lost_nor_read_while_a_job_renames_their_folder(
+    tmp_path, bubblewrap
+):
+    put(tmp_path, "sub/.env")
+
+    async def use():
+        closers = []
+        session = Session(tmp_path, bubblewrap)
+        flip = "while :; do mv sub node_modules; mv node_modules sub; done 2>/dev/null"
+        context = session.context(at_close=closers.append)
+        await session.shell.execute({"command": flip, "background": True}, context)
+        look = "for i in {1..20}; do cat sub/.env node_modules/.env 2>/dev/null; done; true"
+        texts = [(await session.run(look)).text for _ in range(8)]
+        for close in closers:
+            await close()
+        return texts
+
+    assert not any("canary" in text for text in asyncio.run(use()))
+    held = [data for path, data in everything(tmp_path).items() if path.endswith("/.env")]
+    assert b"the canary of sub/.env\n" in held
 
 
 def test_other_files_with_such_names_do_not_crowd_out_the_credentials(tmp_path, bubblewrap):

@@ -146,6 +146,7 @@ def _program(run: _Command, held: Run, output: Output | Job, report: Whereabouts
             network=run.network,
             unreadable=held.unreadable,
             unwritable=held.unwritable,
+            background=isinstance(output, Job),
         )
 
     return Program(words, run.cwd, output.take, starter=start, handles=(report.handle,))

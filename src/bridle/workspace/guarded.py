@@ -139,18 +139,30 @@ class GuardedFiles:
             if new in found.credentials:
                 continue
             try:
-                with (
-                    Parent(self.root, path, make=True) as (handle, name),
-                    Parent(self.root, new) as (there, now),
-                ):
-                    set_aside(handle, name)
-                    os.rename(now, name, src_dir_fd=there, dst_dir_fd=handle)
+                if not self._move(new, path):
+                    continue
                 done.append(f"{path} (it holds credentials, and was moved to {new})")
             except OSError:
                 done.append(
                     f"{path} (it holds credentials, is at {new} now, and could not be put back)"
                 )
         return done
+
+    def _move(self, old: str, new: str) -> bool:
+        """Rename a file; what is at the new path is set aside. False if it is there already."""
+        with (
+            Parent(self.root, old) as (handle, name),
+            Parent(self.root, new, make=True) as (there, wanted),
+        ):
+            inode = os.stat(name, dir_fd=handle, follow_symlinks=False).st_ino
+            if kept := set_aside(there, wanted):
+                # a job in the background may have renamed the folder back meanwhile
+                status = os.stat(kept, dir_fd=there, follow_symlinks=False)
+                if (status.st_dev, status.st_ino) == (os.fstat(handle).st_dev, inode):
+                    os.rename(kept, wanted, src_dir_fd=there, dst_dir_fd=there)
+                    return False
+            os.rename(name, wanted, src_dir_fd=handle, dst_dir_fd=there)
+        return True
 
     def _moved(self, lost: dict[Identity, str]) -> list[tuple[str, str]]:
         """Where those files are now: old and new paths. Looks into every folder."""
@@ -365,23 +377,29 @@ def _sorted_out(root: str, folder: str, listed: "list[os.DirEntry[str]]") -> _Fo
     below: list[str] = []
     names = folder.split("/")
     inside = _heads().intersection(map(fold, names))
-    # what runs by itself here is part of a folder that was found, or of an installed package
-    within = not _INSTALLED.isdisjoint(names) or (bool(inside) and _runs(care_of(f"{folder}/x")))
+    # what runs by itself here is part of a folder that was found, of an installed package, or was
+    # set aside
+    within = (
+        not _INSTALLED.isdisjoint(names)
+        or any(map(is_set_aside, names))
+        or (bool(inside) and _runs(care_of(f"{folder}/x")))
+    )
     for entry in listed:
         name = entry.name
-        if name in _PASSED or is_set_aside(name):
+        if name in _PASSED:
             continue
+        is_aside = within or is_set_aside(name)
         path = f"{folder}/{name}" if folder else name
         matters = inside or fold(name) in _heads()
         care = care_of(path) if matters else _care_of_name(name)
         if entry.is_dir(follow_symlinks=False):
             below.append(path)
-            if matters and not within and _runs(care_of(f"{path}/x")):
+            if matters and not is_aside and _runs(care_of(f"{path}/x")):
                 autorun.append(path)
         elif care.reading:
             real = _real(root, path) if entry.is_symlink() else path
             credentials += [real] if real else []
-        elif _runs(care) and not within:
+        elif _runs(care) and not is_aside:
             autorun.append(path)
     return _Folder(0, 0, tuple(below), tuple(credentials), tuple(autorun))
 

@@ -193,15 +193,19 @@ class Sandbox:
         network: bool = False,
         unreadable: Sequence[str] = (),
         unwritable: Sequence[str] = (),
+        background: bool = False,
     ) -> Start:
         """How to start this command, for the level that there is; `network`: with the network.
 
         `unreadable` and `unwritable` are files and folders of the workspace that are there. Only
-        bubblewrap can take them from a command.
+        bubblewrap can take them from a command. One in the `background` cannot rename the folders
+        that unreadable files are in: while the next command starts, they would not be where its
+        sandbox covers them.
         """
         network = network or self._network
         if self.level == "bubblewrap":
-            words = self._wrapping(network, self._absent, unreadable, unwritable)
+            fixed = self._folders_above(unreadable) if background else ()
+            words = self._wrapping(network, self._absent, unreadable, unwritable, fixed)
             return self._in_bubblewrap(words, argv, cwd, network=network)
         if self.level == "landlock":
             return supervised(argv, lifeline, self._confinement(network))
@@ -238,6 +242,7 @@ class Sandbox:
         absent: Iterable[str] = (),
         unreadable: Iterable[str] = (),
         unwritable: Iterable[str] = (),
+        fixed: Iterable[str] = (),
     ) -> list[str]:
         """The words for bwrap, as things stand now: what is protected may be new.
 
@@ -245,12 +250,22 @@ class Sandbox:
         """
         words = bubblewrap.mounts(
             [*readable.system_folders(as_root=False), *self._readable(network)],
-            [*self._written, self.temp],
+            [*self._written, self.temp, *filter(_is_there, fixed)],
             [one for one in (*self._closed, *unwritable) if _is_there(one)],
             [*self._exposed, *readable.secret_settings(), *filter(_is_there, unreadable)],
         )
         cover = bubblewrap.empty(absent)
         return [*bubblewrap.beginning(network=network), *words, *cover]
+
+    def _folders_above(self, paths: Iterable[str]) -> list[str]:
+        """The folders of the workspace that these files are in, those nearest to the root first."""
+        found: set[str] = set()
+        for path in paths:
+            while (path := path.rpartition("/")[0]) and path not in self._roots:
+                found.add(path)
+        return sorted(
+            one for one in found if any(readable.is_within(one, root) for root in self._roots)
+        )
 
     @property
     def _closed(self) -> list[str]:
