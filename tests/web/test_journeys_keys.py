@@ -61,6 +61,26 @@ def test_words_that_are_typed_without_looking_are_the_prompt_and_never_commands(
     me.is_well()
 
 
+def test_words_that_are_typed_with_a_menu_open_choose_nothing_of_it(serve, window):
+    """The space between two words chose the entry that has the focus: undo, or a fork."""
+    me = window(serve([say("Hi.")]))
+    me.begin("hello")
+    me.has_ended()
+    menus = me.page.get_by_role("menu")
+    for name in ("More", "What to do with this prompt"):
+        me.page.get_by_role("button", name=name).click()
+        expect(menus.get_by_role("menuitem").first).to_be_focused()
+        me.page.keyboard.type(WORDS)
+        expect(menus, name).to_have_count(0)
+        expect(me.composer, name).to_have_value(WORDS)
+        me.composer.fill("")
+    me.page.get_by_role("button", name="More").click()
+    expect(menus.get_by_role("menuitem").first).to_be_focused()
+    me.page.get_by_role("menuitem", name="Keys…").click()
+    expect(me.page.get_by_role("dialog")).to_contain_text("Go to")
+    me.is_well()
+
+
 def test_a_mode_that_allows_more_is_confirmed_first(serve, window):
     served = serve([say("Hi.")])
     me = window(served)

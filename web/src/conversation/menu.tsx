@@ -26,8 +26,11 @@ export function Menu({ label, deeds }: { label: string; deeds: readonly Deed[] }
     setOpen(false);
     button.current?.focus();
   };
+  const leave = ({ relatedTarget }: FocusEvent) => {
+    if (relatedTarget instanceof Node && !box.current?.contains(relatedTarget)) setOpen(false);
+  };
   return (
-    <div class="menu" ref={box} onKeyDown={(event) => walk(event, box.current, close)}>
+    <div class="menu" ref={box} onKeyDown={(event) => walk(event, box.current, close)} onFocusOut={leave}>
       <button type="button" class="menu-button" ref={button} aria-haspopup="menu" aria-expanded={open} aria-label={label} onClick={() => setOpen(!open)}>
         <span aria-hidden="true">⋯</span>
       </button>

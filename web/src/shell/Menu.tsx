@@ -35,8 +35,11 @@ export function Menu(props: { label: string; entries: readonly Entry[]; children
       move(room.current, event.key === "ArrowDown" ? 1 : -1);
     }
   };
+  const onFocusOut = ({ relatedTarget }: FocusEvent): void => {
+    if (relatedTarget instanceof Node && !room.current?.contains(relatedTarget)) setOpen(false);
+  };
   return (
-    <div class="more" ref={room} onKeyDown={onKeyDown}>
+    <div class="more" ref={room} onKeyDown={onKeyDown} onFocusOut={onFocusOut}>
       <button
         ref={button}
         type="button"

@@ -86,11 +86,11 @@ function isField(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA)$/.test(target.tagName));
 }
 
-/** May what is typed there go to the composer? A menu, a panel over the page and an open list of choices keep their keys. */
+/** May what is typed there go to the composer? A panel over the page and an open list of choices keep their keys. */
 function isLoose(target: EventTarget | null): boolean {
   if (isField(target) || trayOpen.value || detailsDrawer.value || listOpen.value) return false;
   if (!(target instanceof Element)) return true;
-  return !target.closest("[role=menu], dialog") && !(target.matches("select") && isOpenList(target));
+  return !target.closest("dialog") && !(target.matches("select") && isOpenList(target));
 }
 
 function isOpenList(select: Element): boolean {

@@ -10,6 +10,13 @@ export interface Rewind {
   readonly to: number;
 }
 
+/** The place of the notice, and what it will say: after the next attempt, or if there is none. */
+interface Retry {
+  readonly place: number;
+  readonly after: string;
+  readonly gaveUp: string;
+}
+
 /** What is known of the session from elsewhere: the log may not be loaded from its beginning. */
 export interface Base {
   readonly seq: number; // the record up to which the meter counts already
@@ -50,6 +57,7 @@ export class Draft {
   live = new Set<number>(); // the places of calls without a result
   asked = new Map<string, number>(); // `shown` of open questions, and the place of their call
   rewinds: Rewind[] = [];
+  retry: Retry | null = null; // the notice of a retry that is waited for
   turn = 0;
   running: number;
   parked = false;
@@ -74,8 +82,16 @@ export class Draft {
   }
 
   add(item: Item): number {
+    this.endRetry("after");
     this.items.push(item);
     return this.items.length - 1;
+  }
+
+  /** Nothing is waited for any more: the notice of the retry says what came of it. */
+  endRetry(what: "after" | "gaveUp"): void {
+    const item = this.retry && this.items[this.retry.place];
+    if (this.retry && item?.kind === "notice") this.items[this.retry.place] = { ...item, text: this.retry[what], hint: "" };
+    this.retry = null;
   }
 
   /** What every item begins with. */

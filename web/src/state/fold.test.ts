@@ -98,10 +98,30 @@ test("a reply that broke off stays to be seen, is said to be discarded, and the 
   ));
   assert.deepEqual(said(view.items), [
     "prompt hello", "text Half a sen", "write", "notice The reply above broke off and is discarded.",
-    "notice cut. Retrying in 12 s, attempt 4…", "text A whole one.",
+    "notice cut. Tried again (attempt 4).", "text A whole one.",
   ]);
   assert.equal(callOf(view.items).status, "skipped");
   assert.ok(view.items.every((item) => item.kind !== "text" || !item.streaming));
+});
+
+test("attempts in a row are one notice, which is about the past once the turn goes on or ends", () => {
+  const retry = (attempt: number) => delta("TraceEvent", { kind: "retry", detail: { error: "busy. Try.", seconds: 3, attempt } });
+  const wait = [START, PROMPT, ENTERED, retry(2), retry(3)];
+  const last = (...more: Record<string, unknown>[]) => fold("s", log(...wait, ...more)).items.filter((item) => item.kind === "notice");
+  const told = (items: readonly Item[]) => items.map((item) => item.kind === "notice" && [item.text, item.hint]);
+  assert.deepEqual(told(last()), [["busy. Retrying in 3 s, attempt 3…", "Press Stop to give up."]]);
+  assert.deepEqual(told(last(delta("TextDelta", { text: "Here" }))), [["busy. Tried again (attempt 3).", ""]]);
+  const end = { type: "turn_end", turn: 1, reason: "interrupted", detail: "the turn was interrupted" };
+  assert.deepEqual(told(last(end)), [["busy.", ""], ["The turn was stopped.", ""]]);
+});
+
+test("that an answer is not complete is said once, in whole sentences, without the vendor's code", () => {
+  const cut = { type: "message", role: "assistant", stopReason: "max_tokens", stopDetail: "length", content: "One, " };
+  const during = fold("s", log(START, PROMPT, ENTERED, cut)).items.at(-1);
+  assert.equal(during?.kind === "notice" && during.hint, "");
+  const end = { type: "turn_end", turn: 1, reason: "max_tokens", detail: "the reply was cut off at its token limit", hint: "Ask for less." };
+  const view = fold("s", log(START, PROMPT, ENTERED, cut, end));
+  assert.deepEqual(said(view.items), ["prompt hello", "text One, ", "notice The answer is not complete: the reply was cut off at its token limit."]);
 });
 
 test("what bridle says to the model is nobody's prompt", () => {

@@ -180,6 +180,7 @@ function plus(sum: Sum, more: Sum): Sum {
 
 function ended(draft: Draft, record: LogRecord): void {
   replies.settle(draft);
+  draft.endRetry("gaveUp");
   draft.open = [];
   calls.closeCalls(draft);
   const number = count(record.data["turn"]);

@@ -33,9 +33,20 @@ export function endNotice(draft: Draft, record: LogRecord): void {
   if (reason === "done" || reason === "parked") return;
   const detail = words(record.data["detail"]);
   const end = ENDS[reason] ?? "The turn ended";
-  const text = Object.hasOwn(DETAILS, detail) ? DETAILS[detail]! : detail ? `${end}: ${detail}` : `${end}.`;
+  const text = Object.hasOwn(DETAILS, detail) ? DETAILS[detail]! : detail ? sentence(`${end}: ${detail}`) : `${end}.`;
   const tone = reason === "interrupted" ? "info" : reason === "failed" ? "bad" : "warn";
-  notice(draft, record, "turn_end", text, { tone, hint: words(record.data["hint"]) });
+  const hint = words(record.data["hint"]);
+  const place = draft.items.length - 1;
+  const last = draft.items[place];
+  if (reason === "max_tokens" && last?.kind === "notice" && last.what === "stop") {
+    draft.items[place] = { ...last, what: "turn_end", text, tone, hint }; // two notices would say the same
+  } else {
+    notice(draft, record, "turn_end", text, { tone, hint });
+  }
+}
+
+function sentence(text: string): string {
+  return /[.!?…]$/.test(text) ? text : `${text}.`;
 }
 
 const STOPS: Readonly<Record<string, string>> = {
@@ -44,8 +55,10 @@ const STOPS: Readonly<Record<string, string>> = {
 };
 
 export function stopNotice(draft: Draft, record: LogRecord): void {
-  const text = STOPS[words(record.data["stopReason"])];
-  if (text) notice(draft, record, "stop", text, { tone: "warn", hint: words(record.data["stopDetail"]) });
+  const reason = words(record.data["stopReason"]);
+  const text = STOPS[reason];
+  const hint = reason === "refusal" ? words(record.data["stopDetail"]) : ""; // of a length it is only the vendor's code
+  if (text) notice(draft, record, "stop", text, { tone: "warn", hint });
 }
 
 export function rewound(draft: Draft, record: LogRecord): void {
@@ -132,21 +145,26 @@ const TOLD: Readonly<Record<string, string>> = {
 export function traced(draft: Draft, record: LogRecord): void {
   const kind = words(record.data["kind"]);
   const detail: Fields = fields(record.data["detail"]);
-  if (kind === "retry") {
-    notice(draft, record, "trace", retryText(detail), { tone: "warn", hint: "Stop ends it." });
-    return;
-  }
+  if (kind === "retry") return retried(draft, record, detail);
   const said = words(detail["message"]) || words(detail["why"]);
   const text = TOLD[kind];
   if (text) notice(draft, record, "trace", said ? `${text} ${said}` : text);
 }
 
-function retryText(detail: Fields): string {
+/** One notice for all attempts in a row. Once something else follows, it says that it was tried again. */
+function retried(draft: Draft, record: LogRecord, detail: Fields): void {
   const why = words(detail["error"]).split(". ", 1)[0]!.replace(/\.$/, "");
   const seconds = count(detail["seconds"]);
   const wait = `Retrying in ${seconds < 10 ? Math.round(seconds * 10) / 10 : Math.round(seconds)} s`;
   const attempt = count(detail["attempt"]);
-  return `${why ? `${why}. ` : ""}${wait}${attempt ? `, attempt ${attempt}` : ""}…`;
+  const begin = why ? `${why}. ` : "";
+  const text = `${begin}${wait}${attempt ? `, attempt ${attempt}` : ""}…`;
+  const hint = "Press Stop to give up.";
+  const place = draft.retry?.place ?? draft.items.length;
+  const before = draft.items[place];
+  if (before?.kind === "notice") draft.items[place] = { ...before, text, hint };
+  else notice(draft, record, "trace", text, { tone: "warn", hint });
+  draft.retry = { place, gaveUp: why ? `${why}.` : "The model did not answer.", after: `${begin}Tried again${attempt ? ` (attempt ${attempt})` : ""}.` };
 }
 
 /** What came of a reply that broke off counts no more; the model is asked again. */
