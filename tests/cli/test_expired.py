@@ -47,7 +47,7 @@ def test_a_turn_with_expired_questions_goes_on_with_a_no(bridle: Program, how: t
     session = parked(bridle, SHELL, WRITE, hours=-1)
     late = bridle.run("approvals", "answer", f"{session}/call_1", "yes")
     assert late.returncode == 2 and "has expired, which counts as a no" in late.stderr
-    assert f"`bridle run --resume {session}` goes on with the turn" in late.stderr
+    assert f"`bridle run --resume {session}` continues the turn" in late.stderr
     done = go_on(bridle, session, *how)
     assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
     said = [(one["allowed"], one["by"]) for one in data(bridle, session, "approval_answered")]

@@ -154,7 +154,7 @@ def goes_on(session_id: str) -> str:
             "the program that began the session goes on with it: "
             f"engine.session({session_id!r}), then session.go_on()"
         )
-    return f"bridle run --resume {session_id}   goes on with the turn"
+    return f"`bridle run --resume {session_id}` continues the turn"
 
 
 def refuse_late(one: Open) -> None:
