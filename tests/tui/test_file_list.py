@@ -73,6 +73,19 @@ def test_a_command_in_the_background_is_said_to_run():
     assert gist(output) == "runs in the background as job-1"
 
 
+def test_a_failed_command_says_its_exit_code_first_whatever_notes_follow_it():
+    kept = "[the whole output is kept: shell_output with id 'c1' and a line number reads it]"
+    data = {"exit_code": 3, "output": "one\n[2, 3]\n"}
+    text = f"one\n[2, 3]\n[exit code 3]\n{kept}"
+    failed = ToolOutput("c1", text, is_error=True, name="shell", data=data)
+    assert gist(failed) == "exit code 3 · [2, 3] (2 lines)"
+    silent = {"exit_code": 3, "output": ""}
+    text = f"(no output)\n[exit code 3]\n{kept}"
+    assert gist(ToolOutput("c1", text, is_error=True, name="shell", data=silent)) == (
+        "exit code 3 · no output"
+    )
+
+
 def test_a_failed_command_shows_its_last_lines_and_unfolds_to_all_of_them():
     lines = [f"line {number}" for number in range(1, 3001)]
     result = "\n".join([*lines, "", "[exit code 3]"])

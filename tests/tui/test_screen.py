@@ -266,6 +266,20 @@ def test_f1_shows_the_keys_and_f2_the_side_panel(tmp_path):
     run(story())
 
 
+def test_a_side_panel_hidden_and_shown_again_still_goes_when_the_window_gets_narrow(tmp_path):
+    async def story():
+        async with app_at(own_house(tmp_path, {"text": "x"}), size=(120, 40)) as pilot:
+            await shows(pilot, "context")
+            await pilot.press("f2")
+            await until(pilot, lambda: "context" not in seen(pilot))
+            await pilot.press("f2")
+            await shows(pilot, "context")
+            await pilot.resize_terminal(80, 24)
+            await until(pilot, lambda: "context" not in seen(pilot))
+
+    run(story())
+
+
 def test_a_house_that_cannot_be_opened_ends_the_screen_with_the_reason(tmp_path):
     async def story():
         house = own_house(tmp_path, {"text": "x"})

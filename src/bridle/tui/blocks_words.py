@@ -48,14 +48,19 @@ def _patched(patch: str) -> str:
 def gist(output: ToolOutput) -> str:
     """The one line of a result that says most: what went wrong, or the end, or how much came."""
     lines = [line for line in output.text.splitlines() if line.strip()]
-    if output.name == "shell" and isinstance(output.data, dict) and output.data.get("job"):
-        return f"runs in the background as {output.data['job']}"
+    data: Any = output.data if output.name == "shell" and isinstance(output.data, dict) else {}
+    if data.get("job"):
+        return f"runs in the background as {data['job']}"
     if not lines:
         return "no output"
     if output.name == "todo_write" and not output.is_error:
         return ""  # the list stands beside, and its length before
     if output.name in _TELLING and not output.is_error:
         return lines[0].removesuffix(":")
+    if "exit_code" in data:  # notes follow the output; the first one says how the command ended
+        said = [line for line in str(data.get("output", "")).splitlines() if line.strip()]
+        if notes := lines[len(said) or 1 :]:
+            return _command_gist(said, notes[0].strip("[]"), failed=output.is_error)
     if output.name == "shell" and lines[-1].startswith("["):
         return _command_gist(lines[:-1], lines[-1].strip("[]"), failed=output.is_error)
     if output.is_error:

@@ -149,14 +149,14 @@ class Acts(_Base):
         """All keys."""
         from bridle.tui.dialogs import TextPage
 
-        lines = [(f"{key:<22}{meaning}".rstrip(), "") for key, meaning in help_lines()]
+        lines = [(f"{key:<24}{meaning}".rstrip(), "") for key, meaning in help_lines()]
         self.app.push_screen(TextPage("Keys", lines))
 
     def action_side(self) -> None:
-        """Show or hide the side panel."""
-        shown = self.side.display
-        self.set_class(not shown, "-side")
-        self.set_class(shown, "-no-side")
+        """Show or hide the side panel. What the width gives by itself is no lasting choice."""
+        shown, wide = self.side.display, self.has_class("-wide")
+        self.set_class(not shown and not wide, "-side")
+        self.set_class(shown and wide, "-no-side")
         self.call_after_refresh(self.draw_soon)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
