@@ -9,7 +9,7 @@ import bridle
 
 
 def bedrock() -> bridle.Provider:
-    """Amazon Bedrock: `pip install 'anthropic[bedrock]'`; credentials and region are AWS's own."""
+    """Amazon Bedrock: `pip install 'anthropic[bedrock]'`; credentials and region as for AWS."""
     from anthropic import AsyncAnthropicBedrock
 
     return bridle.provider("anthropic/claude-sonnet-5-5", sdk=AsyncAnthropicBedrock())
@@ -25,7 +25,7 @@ def vertex() -> bridle.Provider:
 
 
 def azure() -> bridle.Provider:
-    """Azure OpenAI: AZURE_OPENAI_ENDPOINT says where, AZURE_OPENAI_API_KEY signs in."""
+    """Azure OpenAI: AZURE_OPENAI_ENDPOINT is the address, AZURE_OPENAI_API_KEY the key."""
     from openai import AsyncAzureOpenAI
 
     return bridle.provider(
@@ -45,4 +45,4 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         asyncio.run(main(sys.argv[1]))
     else:
-        print("usage: cloud_models.py bedrock, vertex or azure")
+        print("usage: cloud_models.py bedrock|vertex|azure")

@@ -14,7 +14,7 @@ def weather(city: str) -> str:
 
 
 async def with_a_stream(engine: bridle.Engine) -> None:
-    """Every record of a session, in order: what streams, what is recorded, how the turn ends."""
+    """Print the records of a session as they come: text, tool calls, results, the end."""
     session = await engine.session()
     turn = await session.send("Do I need an umbrella in Lyon?")
     async for record in session.subscribe():
@@ -32,7 +32,7 @@ async def with_a_stream(engine: bridle.Engine) -> None:
 
 
 async def with_callbacks(engine: bridle.Engine) -> None:
-    """The same with functions that are called; `send` raises if the turn fails."""
+    """Do the same with callbacks; `send` raises if the turn fails."""
 
     def print_result(output: bridle.ToolOutput) -> None:
         print(f"[{output.name}: {output.text}]")

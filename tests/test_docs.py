@@ -32,7 +32,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SAID = {
     "add_a_tool.py": "Yes: there are three saddles.\n",
     "add_a_provider.py": "HOLD YOUR HORSES \n",
-    "cloud_models.py": "usage: cloud_models.py bedrock, vertex or azure\n",
+    "cloud_models.py": "usage: cloud_models.py bedrock|vertex|azure\n",
     "own_agent.py": "asked about edit a.txt\nEdited. two\n",
     "serve_engine.py": "asked about order {'item': 'hay'}\nIt is ordered.\n",
     "streaming.py": (

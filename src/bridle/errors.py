@@ -167,7 +167,7 @@ class BadReply(ProviderError):
 class ModelRefused(ProviderError):
     """The model declined to answer."""
 
-    hint = "Put it in other words, or ask another model."
+    hint = "Rephrase the prompt, or use another model."
 
 
 class KeyRefused(ProviderError):

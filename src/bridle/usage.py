@@ -9,12 +9,12 @@ from msgspec import Struct
 def format_cost(cost: float | None, *, unpriced: int = 0) -> str:
     """Write an amount of dollars for a person, in the same way everywhere.
 
-    From ten cents on with two decimals: `$0.50`, `$12.35`, `$1,234.50`. Below that with two
+    Amounts from ten cents have two decimals: `$0.50`, `$12.35`, `$1,234.50`. Smaller ones have two
     significant digits, and never fewer than two decimals: `$0.05`, `$0.012`, `$0.00031`. Less than
     a hundredth of a cent is `under $0.0001`; nothing at all is `$0.00`. Rounded to the nearest.
 
-    `None` is `cost unknown`. `unpriced` counts the replies whose price is unknown: with something
-    priced beside them it is `$0.50 + unknown`, else `cost unknown`.
+    `None` is `cost unknown`. `unpriced` counts the replies whose price is unknown: if other
+    replies have a price the result is `$0.50 + unknown`, else `cost unknown`.
     """
     if cost is None or (unpriced and not cost):
         return "cost unknown"

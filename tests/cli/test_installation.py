@@ -62,7 +62,7 @@ def test_a_package_whose_files_another_distribution_replaced_says_so_when_it_can
     done = started(bridle, site, "--version")
     said, advice = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (1, "")
-    assert said.startswith("bridle: it cannot start: another distribution, bridle 0.6.1, installs")
+    assert said.startswith("bridle: cannot start: another distribution, bridle 0.6.1, installs")
     assert "replaced files of bridle-agent: bridle/__init__.py, bridle/__main__.py" in said
     assert "pip uninstall -y bridle bridle-agent; pip install 'bridle-agent[all]'" in advice
 

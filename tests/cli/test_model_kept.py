@@ -90,9 +90,10 @@ def test_a_model_that_cannot_be_had_any_more_is_named_and_the_usual_one_goes_on(
     done = bridle.run("run", "--continue", "two", BRIDLE_MODEL=model)
     assert (done.returncode, done.stdout) == (0, "usual\n")
     assert (
-        f"{CHEAP}, which this session last used, cannot be had: there is no API key" in done.stderr
+        f"{CHEAP}, which this session last used, is not available: there is no API key"
+        in done.stderr
     )
-    assert "scripted/scripted goes on with it" in done.stderr
+    assert "scripted/scripted continues the session" in done.stderr
     done = bridle.run("run", "--resume", bridle.logs()[0].parent.name, "x", ANTHROPIC_API_KEY="")
     assert done.returncode == 5
 

@@ -86,7 +86,7 @@ def test_a_dash_after_the_prompt_waits_for_what_comes_late(bridle: Program):
     [
         (b"\x7fELF\0\0", "standard input is binary (byte 4), and a prompt is text"),
         (b"caf\xe9", "standard input is not UTF-8 text (byte 3)"),
-        (b"x" * 10_000_001, "what comes from standard input is larger than 10,000,000 bytes"),
+        (b"x" * 10_000_001, "standard input is larger than 10,000,000 bytes"),
     ],
 )
 def test_what_cannot_be_part_of_a_prompt_is_refused_before_anything_is_sent(

@@ -76,7 +76,8 @@ def test_the_limit_of_a_call_is_what_a_command_may_ask_for(
     (request,) = script.requests
     shell = next(tool for tool in request.tools if tool.name == "shell")
     assert shell.parameters["properties"]["timeout"]["description"] == (
-        f"Seconds (not milliseconds) after which it is ended; at most {longest}. Default: {usual}."
+        "Seconds (not milliseconds) after which the command is stopped; "
+        f"at most {longest}. Default: {usual}."
     )
 
 
@@ -84,7 +85,7 @@ def test_milliseconds_are_refused_with_the_unit(tmp_path: Path, state: Path) -> 
     (said,) = run(turn(tmp_path, state, {"command": "true", "timeout": 120_000}))
     assert said == (
         "these arguments are not valid: `timeout`: must be at most 600.0, got 120000 "
-        "(Seconds (not milliseconds) after which it is ended; at most 600. Default: 120)"
+        "(Seconds (not milliseconds) after which the command is stopped; at most 600. Default: 120)"
     )
 
 

@@ -116,9 +116,9 @@ class Profile:
     the singular: a number after one of them, as in `task 7`, is an id that a reply does not say.
 
     The page shows `title` (the name, if there is none), `logo` (the path of an SVG or PNG file; the
-    first letter of the title, if there is none), and in an empty conversation `opening`, a question
-    or a greeting, `about`, a sentence on what the assistant can do, and `suggestions`, messages
-    that one click sends.
+    first letter of the title, if there is none) and, in an empty conversation, `opening`, a
+    question or a greeting, `about`, a sentence on what the assistant can do, and `suggestions`,
+    messages that one click sends.
     """
 
     name: str

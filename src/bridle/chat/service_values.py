@@ -25,7 +25,7 @@ class ServiceLimits:
     `lease` is how long a silent worker is believed in, `waiting` how many messages may stand in
     line for one conversation, `at_once` how many turns one process runs side by side, `attempts`
     how many workers may die over one message before it is answered with an apology. `keep_days` is
-    how long a message that came with a key can be sent again without being done again.
+    for how long a message that was sent with a key can be sent again without running twice.
     """
 
     message: int = 10_000

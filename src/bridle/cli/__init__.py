@@ -51,11 +51,11 @@ COMMANDS = {
 
 _OWN = ("-h", "--help", "--version")
 _SCREEN = (  # of `bridle chat`: those that a person needs first
-    ("--continue", "The newest session of this workspace."),
-    ("--resume ID", "That session; the beginning of its id will do."),
+    ("--continue", "Resume the newest session of this workspace."),
+    ("--resume ID", "Resume that session; the beginning of its id is enough."),
     ("-m, --model NAME", "anthropic/…, openai/…, ollama/…, offline."),
     ("--mode MODE", "What may run without asking: plan, ask, edits, auto."),
-    ("", "All of them: bridle chat --help."),
+    ("", "For all options: bridle chat --help."),
 )
 
 

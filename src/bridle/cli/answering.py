@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 @click.option(
     "--scope",
     type=click.Choice(("once", "session", "rule")),
-    help="What a yes allows: this call once (default); the same call for this session, or for a "
-    "test or build all tests and builds in the folder; or a rule in your policy.yaml.",
+    help="What a yes allows. once: this call (default). session: the same call for this session; "
+    "for a test or build, all tests and builds in the folder. rule: a rule in your policy.yaml.",
 )
 @click.option("--word", metavar="TEXT", help="A word to the model: what to do instead, an answer.")
 @click.option("--all", "every", is_flag=True, help="All that belong to it; of a session, all.")
@@ -151,7 +151,7 @@ def goes_on(session_id: str) -> str:
 
     if carried(session_folder().path(session_id)).face == "library":
         return (
-            "the program that began the session goes on with it: "
+            "only the program that began the session can continue it: "
             f"engine.session({session_id!r}), then session.go_on()"
         )
     return f"`bridle run --resume {session_id}` continues the turn"

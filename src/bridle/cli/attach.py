@@ -27,9 +27,9 @@ def command(target: str, session: str | None, **flags: Any) -> int:
 
     URL is what `bridle serve` prints, or its beginning with a token. Without the ID of a session
     there, a new one is begun. In a terminal it is shown on a full screen; --plain shows it line by
-    line, where Ctrl-D leaves and Ctrl-C interrupts the turn. Leaving leaves the session as it is,
-    also by closing the terminal, by SIGTERM or at the end of the input. Questions are asked here
-    as everywhere; the first answer wins.
+    line, where Ctrl-D leaves and Ctrl-C interrupts the turn. Leaving does not stop the session,
+    whether you leave with Ctrl-D, close the terminal, send SIGTERM or the input ends. Questions are
+    asked in every attached terminal; the first answer wins.
 
     Exit codes: 0 left, 1 failed, 2 usage, 130 ended by a signal.
     """

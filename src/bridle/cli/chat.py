@@ -1,7 +1,7 @@
 """`bridle chat`, and `bridle` alone in a terminal: the options, and the way in and out.
 
 The curtain stands before anything heavy is imported. At every end the terminal is as it was, and a
-line says how to go on. Without the packages of the full screen it is the REPL.
+line says how to go on. If the packages for the full screen are not installed, it starts the REPL.
 """
 
 import gc
@@ -58,7 +58,7 @@ def curtain_for(theme: str | None) -> "Curtain":
 
 
 def is_installed() -> bool:
-    """Return whether the packages of the full screen are there; if not, say how to get them."""
+    """Return whether the packages for the full screen are there; if not, say how to get them."""
     from importlib.util import find_spec
 
     if find_spec("textual") is not None:

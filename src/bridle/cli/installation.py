@@ -18,8 +18,8 @@ from typing import NamedTuple, NoReturn
 from bridle.distribution import NAME as DISTRIBUTION
 
 REPAIR = (
-    f"Install it anew: pip uninstall -y bridle {DISTRIBUTION}; pip install '{DISTRIBUTION}[all]'. "
-    "If you need the other package too, give it an environment of its own."
+    f"Reinstall it: pip uninstall -y bridle {DISTRIBUTION}; pip install '{DISTRIBUTION}[all]'. "
+    "If you need the other package too, install it in an environment of its own."
 )
 _PACKAGE = Path(__file__).resolve().parent.parent
 _MOST = 3  # file names in a message
@@ -56,7 +56,7 @@ def stop(error: BaseException) -> NoReturn:
     said = damage()
     if not said:
         raise error
-    sys.stderr.write(f"bridle: it cannot start: {said}\n  → {REPAIR}\n")
+    sys.stderr.write(f"bridle: cannot start: {said}\n  → {REPAIR}\n")
     raise SystemExit(1)
 
 

@@ -179,7 +179,7 @@ async def examined(server: "Server", *, accept: bool) -> int:
         if accept:
             _accept(server, {} if is_new else dict(server.pinned))
     except AgentError as error:
-        look = "Look at its command or address, and at what it needs to start."
+        look = "Check its command or address, and what it needs to start."
         complain(error.message, error.hint or look)
         return FAILED
     finally:

@@ -87,10 +87,10 @@ _OPTIONS = [
     click.option("--temperature", type=float, metavar="N", help="Between 0 and 2."),
     click.option("--max-tokens", type=int, metavar="N", help="Length of one reply."),
     click.option(
-        "--retries", type=int, metavar="N", help="Tries after a failed model request; 0: none."
+        "--retries", type=int, metavar="N", help="Retries of a failed model request; 0: none."
     ),
     click.option(
-        "--retry-seconds", type=float, metavar="N", help="How long to try again. Default: 300."
+        "--retry-seconds", type=float, metavar="N", help="Seconds to keep retrying. Default: 300."
     ),
     click.option("--max-steps", type=int, metavar="N", help="Model requests in a turn."),
     click.option("--max-tool-calls", type=int, metavar="N", help="Tool calls in a turn."),

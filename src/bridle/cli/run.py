@@ -46,8 +46,8 @@ _EXAMPLE = 'bridle run "fix the failing test"'
 def command(prompt: tuple[str, ...], **flags: Any) -> int:
     """Send PROMPT and print the answer. Without PROMPT, or with -, it is read from stdin.
 
-    What is piped or redirected into it stands below PROMPT: cat FILE | bridle run "summarise this".
-    A pipe in which nothing comes for 3 seconds is left alone, unless - stands after PROMPT.
+    Piped or redirected input is appended to PROMPT: cat FILE | bridle run "summarise this".
+    A pipe that stays empty for 3 seconds is ignored, unless PROMPT is followed by -.
 
     With --resume or --continue and no PROMPT, a turn that waits for answers goes on. A session that
     another process holds is sent the prompt, and what happens there is shown.

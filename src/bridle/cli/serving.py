@@ -69,7 +69,7 @@ def _model(setup: Setup) -> str:
     try:
         return setup.choose().provider().info.label
     except (MissingKey, MissingModel) as error:
-        complain(f"{error.message}; a prompt without a model of its own is refused", error.hint)
+        complain(f"{error.message}; prompts that name no model will be refused", error.hint)
         return "none"
 
 

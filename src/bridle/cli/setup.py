@@ -94,9 +94,9 @@ class Setup:
             if is_agent(before) and not self.imported:  # whose log may name any program
                 if names_file(before) and before != check_agent(wanted):
                     raise ConfigError(
-                        f"the session was carried by the agent {before}, and a file of code is "
-                        "imported only if you name it",
-                        hint=f"Name it again, with --agent {before}, or another with --agent loop.",
+                        f"this session last used the agent {before}; bridle imports a "
+                        "file of code only if you name it",
+                        hint=f"Name it again with --agent {before}, or use --agent loop.",
                     )
                 return check_agent(before)
             self._stranger = before if is_agent(before) else agent
@@ -173,8 +173,8 @@ class Setup:
         except ConfigError as error:
             usual = self.choose().provider()
             complain(
-                f"{one_line(name)}, which this session last used, cannot be had: {error.message}; "
-                f"{usual.info.label} goes on with it",
+                f"{one_line(name)}, which this session last used, is not available: "
+                f"{error.message}; {usual.info.label} continues the session",
                 error.hint,
             )
             return usual

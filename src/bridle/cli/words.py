@@ -38,9 +38,9 @@ def piped(*, quiet: bool) -> str:
 
             complain(
                 f"nothing came from standard input for {_FIRST_BYTE:g} seconds, "
-                "so the prompt goes without it",
-                'To wait for it, end the words with -: bridle run "…" -. '
-                "To leave it out at once: </dev/null",
+                "so the prompt is sent without it",
+                'To wait for it, write - after the prompt: bridle run "…" -. '
+                "To skip the wait, add </dev/null.",
             )
         return ""
     return read_all()
@@ -79,13 +79,13 @@ def read_all() -> str:
     data = sys.stdin.buffer.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise click.UsageError(
-            f"what comes from standard input is larger than {LARGEST:,} bytes\n"
-            "Put it into a file of the workspace and ask for that to be read."
+            f"standard input is larger than {LARGEST:,} bytes\n"
+            "Put it in a file in the workspace and ask the model to read that file."
         )
     if (place := data.find(b"\0")) >= 0:
         raise click.UsageError(
             f"standard input is binary (byte {place}), and a prompt is text\n"
-            "Put it into a file of the workspace; send a picture with --image."
+            "Put it in a file in the workspace; send a picture with --image."
         )
     try:
         return data.decode("utf-8")

@@ -238,7 +238,7 @@ class RemoteSession:
     ) -> None:
         """Put back what was shown. `clashes`: what to do with files that changed after the turn.
 
-        With "refuse" nothing is put back if there is one; raise `SessionError` then.
+        With "refuse", if there are any, put nothing back and raise `SessionError`.
         """
         body = {"turn": shown.turn, "token": shown.token, "clashes": clashes}
         await self._do("POST", "undo", body)

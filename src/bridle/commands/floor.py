@@ -102,7 +102,7 @@ def look_unknown(args: list[Arg], home: str, notes: Notes) -> None:
     forced = "f" in short or "--force" in flags
     whole = {*_ROOTS, home, f"{home}/", f"{home}/*"}
     if deep and forced and any(text in whole or _TOP(text) for text in texts):
-        notes.forbid("may delete everything there is: which program it runs cannot be known")
+        notes.forbid("may delete everything: the program that it runs is not known")
 
 
 _TOP = re.compile(r"/+[\w.-]*(?:/+\**)?").fullmatch  # a folder of the root itself
@@ -336,7 +336,7 @@ def _install(texts: list[str], reach: Reach) -> None:
 
 def _look_mode(modes: list[str], reach: Reach) -> None:
     if any(_SETS_ID.search(mode.translate(_QUOTES)) for mode in modes):
-        reach.notes.guarded("has a file run with its owner's rights")
+        reach.notes.guarded("makes a file run with its owner's rights")
 
 
 _SPECIAL: dict[str, Callable[[list[str], Reach], None]] = {

@@ -62,8 +62,8 @@ class Settings(Struct, frozen=True, omit_defaults=True):
     (None: where the environment says so), `telemetry_content` whether they carry what was said.
     `theme` and `notify` are the terminal's: its colours, and how it calls a person who looks
     elsewhere. `diagnostics` are command lines that look at files which a turn has changed. A
-    request to the model that fails is tried again for `retry_seconds`, at most `retries` times
-    (None: as often as there is time).
+    failed request to the model is retried for `retry_seconds`, at most `retries` times (None: as
+    often as the time allows).
     """
 
     provider: str = ""

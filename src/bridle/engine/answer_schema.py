@@ -51,5 +51,5 @@ class AnswerSchema:
 def _unfit(problem: str) -> BadReply:
     return BadReply(
         f"the answer does not fit the schema: {problem}",
-        hint="Try again, say it in the prompt, or use a model that can keep to a schema.",
+        hint="Try again, describe the format in the prompt, or use a model that supports schemas.",
     )

@@ -32,8 +32,8 @@ log = logging.getLogger(__name__)
 class StreamCallbacks(Struct, frozen=True):
     """Who is called: for each piece of text, each call, each result; then for the end, once.
 
-    `on_reply_discarded`: a reply broke off, and what came of it since the last result counts no
-    more; it is asked for again.
+    `on_reply_discarded`: a reply broke off; what has arrived since the last result is discarded,
+    and the model is asked again.
 
     The end is `on_complete`, or `on_error` for a turn that ended in any other way. What they give
     back is awaited where that can be done, and is of no consequence.

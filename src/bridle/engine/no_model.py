@@ -20,7 +20,7 @@ class NoModel:
         name = agent if isinstance(agent, str) else getattr(agent, "name", "")
         self.info = ProviderInfo(name if isinstance(name, str) and name else type(agent).__name__)
         self._error = ConfigError(
-            f"{self.info.name} carries the turns, and there is no model beside it",
+            f"{self.info.name} runs the turns, and no model is set up beside it",
             hint="Name a model as well, for example with --model.",
         )
 

@@ -70,7 +70,7 @@ class ToolOutputDelta(Streamed, frozen=True):
 
 
 class ReplyDiscarded(Streamed, frozen=True):
-    """A reply broke off before any of its calls ran; what came of it counts no more.
+    """A reply broke off before any of its calls ran; what had arrived is discarded.
 
     The model is asked again, and a new reply follows.
     """
@@ -131,7 +131,7 @@ class MessageAdded(Recorded, frozen=True, tag="message:user"):
 
     `prompt` is the number of the record in which a prompt was received; it enters exactly once.
     `turn` is the turn that it enters. `by` is "bridle" if no person sent it: it asks the model to
-    go on.
+    continue.
     """
 
     message: Message

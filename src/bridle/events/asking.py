@@ -17,7 +17,7 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     narrowest rule that would allow it, `times` how often the like was allowed before. Questions of
     one step with the same `group` belong together. `lasting`: it can only be allowed once.
     `sandbox`: its level. `network`: the command needs the network, which the sandbox does not have,
-    and a yes gives it to this command.
+    and gets it if the call is allowed.
     """
 
     call: ToolCall

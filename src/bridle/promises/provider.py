@@ -89,7 +89,7 @@ LONGEST_REPLY = 32_000  # tokens, where nobody set a limit
 def reply_limit(config: RequestConfig, info: ProviderInfo) -> int:
     """The tokens that a reply may have, thinking included.
 
-    As set, or the smaller of what the model can write and 32,000.
+    `max_tokens` if it is set; else the smaller of the model's maximum and 32,000.
     """
     return config.max_tokens or min(info.max_output or LONGEST_REPLY, LONGEST_REPLY)
 
@@ -100,7 +100,7 @@ def known_limit(config: RequestConfig, info: ProviderInfo) -> int:
 
 
 class Retry(NamedTuple):
-    """Another try of a request that failed: what is said of it, and how long it is waited for."""
+    """Another try of a failed request: the event that announces it, and how long to wait."""
 
     trace: TraceEvent
     seconds: float
@@ -115,24 +115,24 @@ class Tries(Protocol):
     """The tries of one request."""
 
     def after(self, error: AgentError) -> Retry | None:
-        """How to go on after this failure; None: there are no more tries."""
+        """Return the next try after this failure, or None if there are no more."""
         ...
 
 
 class RetryPolicy(Protocol):
-    """How often, and how long, a failed request is tried again."""
+    """How often, and for how long, a failed request is retried."""
 
     def begin(self) -> Tries: ...
 
 
 def retry_policy_of(provider: "Provider") -> RetryPolicy | None:
-    """The policy of a provider that has one: whoever reads a reply that broke off goes by it."""
+    """Return the provider's retry policy, if any. It also applies to replies that break off."""
     found: RetryPolicy | None = getattr(provider, "retry_policy", None)
     return found
 
 
 class Provider(Protocol):
-    """An adapter to a model API. One that tries again has a `retry_policy`."""
+    """An adapter to a model API. One that retries has a `retry_policy`."""
 
     @property
     def info(self) -> ProviderInfo: ...

@@ -1,4 +1,4 @@
-"""Types of pydantic, where a program uses them. pydantic is imported only for those."""
+"""JSON Schemas and values of pydantic types. pydantic is imported only if a program uses it."""
 
 import sys
 from collections.abc import Mapping

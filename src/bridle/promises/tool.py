@@ -60,7 +60,7 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
     def success(cls, data: Any = None, *, text: str | None = None) -> "ToolResult":
         """It worked. Without `text` the model reads the data: as it is, or as JSON.
 
-        Models of pydantic become plain JSON values, in the text and in the data.
+        Pydantic models become plain JSON values, both in the text and in the data.
         """
         if data is None or isinstance(data, str):
             return cls(True, text if text is not None else "done" if data is None else data, data)
@@ -84,7 +84,7 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
 
 
 class _JsonHook:
-    """Says what msgspec cannot: a model of pydantic as its fields, anything else as text."""
+    """Encodes what msgspec cannot: a pydantic model as its fields, anything else as text."""
 
     def __init__(self) -> None:
         self.met_model = False
@@ -101,11 +101,12 @@ def _nothing(path: str) -> bool:
 
 
 class Access(Struct, frozen=True):
-    """Files that need a person's permission, and that a command may use all the same.
+    """Which guarded files a command may use, because a person or a rule allowed it.
 
-    `reads` says it of a file that holds credentials, `writes` of one that runs by itself, by its
-    path from the root. `git`: whether the command is one of git's, which may put files of its
-    commits in place: `known` those that were there before the session, `any` also later ones.
+    `reads(path)` is true for credentials that the command may read, `writes(path)` for files that
+    run by themselves and that it may change; paths are relative to the root. `git` is not empty if
+    the command is git and may write files from its commits: `known` for commits from before the
+    session, `any` for later ones, too.
     """
 
     reads: Callable[[str], bool] = _nothing
@@ -123,7 +124,8 @@ class ToolContext(Struct, Generic[Deps]):
     is the session's. `clean` takes secrets out of text that is kept elsewhere than in the log.
     `agreed`: a person was shown this call, and said yes to it, before the session was taken up.
     `hidden` says which files a search leaves out, because a rule keeps them (None: there is none).
-    A tool sets `unfinished` to what gives its output so far: the model gets it after a cut-off.
+    A tool sets `unfinished` to a function that returns its output so far: if the call is cut off,
+    the model gets that output.
     `access` says which guarded files a command may use, because a person or a rule allowed it.
     `network`: this call may use the network, because a person allowed it or wrote a rule for it.
     """
@@ -162,7 +164,7 @@ class Touching(Protocol):
 
 
 class Precheck(Protocol):
-    """A tool that can tell without any effect that a call would fail; then nobody is asked."""
+    """A tool that can tell in advance, without side effects, that a call would fail."""
 
     async def precheck(self, arguments: dict[str, Any], context: ToolContext[Any]) -> None:
         """Raise `ToolError` if the call must fail as things stand."""

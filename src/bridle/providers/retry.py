@@ -1,8 +1,8 @@
 """Retrying: the same provider, asked again when another try may work.
 
-`Retrying` asks again by itself only before the first delta, so that nobody sees a sentence twice.
-A reply that broke off later is for its reader to discard and to ask for again: its `retry_policy`
-says how long. Knows errors by their `retryable` and `retry_after`, and no vendor.
+`Retrying` retries by itself only before the first delta, so that nobody sees a sentence twice. If a
+reply breaks off later, its reader has to discard it and ask again; `retry_policy` says for how
+long. Errors are judged by their `retryable` and `retry_after`, whatever the vendor.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,11 +19,11 @@ Pause = Callable[[float], Awaitable[object]]
 
 
 class RetryPolicy:
-    """How often, and how long, a failed request is tried again.
+    """How often, and for how long, a failed request is retried.
 
-    Each wait is up to twice the one before, with jitter, and at most `longest` seconds. What a
-    vendor asks for (`retry_after`) is honoured; if it is more than is left, the error is raised at
-    once, so that a person can decide. `retries` None is as often as `seconds` allow. `pause` and
+    Each wait is up to twice the one before, with jitter, and at most `longest` seconds. A vendor's
+    `retry_after` is honoured; if it is longer than the time left, the error is raised at once, so
+    that a person can decide. With `retries=None`, retry as often as `seconds` allow. `pause` and
     `clock` are there for tests.
     """
 

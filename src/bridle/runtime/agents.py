@@ -147,7 +147,7 @@ def child_agent_of(name: str) -> BaseAgent | None:
     if names_code(name.strip()):
         raise ConfigError(
             f"a task cannot be given to {name}: only a person may name code to import",
-            hint="Leave the agent out, or name `same` for the agent of this session.",
+            hint="Leave the agent out, or write `same` for the agent of this session.",
         )
     return agent_of(name)
 

@@ -43,9 +43,9 @@ class EngineOptions(TypedDict, total=False):
     `approver` answers the gate's questions; without one they are denied, or wait for
     `session.answer` with on_ask="wait"; with "park" the turn rests in the log until then. `small`
     is a cheap model for titles and summaries, `fallback` is asked when the first is overloaded.
-    A request that fails is tried again for `retry_seconds` (300; 0: not at all), at most `retries`
-    times (None: as often as there is time); a provider of your own is tried again only if one of
-    them is given.
+    A failed request is retried for `retry_seconds` (300; 0: not at all), at most `retries` times
+    (None: as often as the time allows); a provider of your own is retried only if one of the two is
+    given.
     `state` is the folder of the sessions, `day` who keeps the account for the limits of a day.
     `redact` are regular expressions of what nobody is to read; `redact_tokens=False` lets pass
     what looks like a token of a well-known service. Known keys never pass.
@@ -117,11 +117,11 @@ def build_engine(
 ) -> Engine:
     """An engine, ready for sessions.
 
-    Without a provider it is found as the command line finds it: by the settings, a key or a local
+    Without a provider, it is chosen as on the command line: by the settings, a key or a local
     server. Raise `MissingModel` if there is none; an `agent` needs none. Without tools there are
     the built-in ones, which work on the files of the workspace (default: the current folder). With
-    tools of your own and no workspace, the model is told nothing of files: it has your tools, and a
-    short neutral system prompt instead of a coding assistant's.
+    tools of your own and no workspace, the model has only your tools, and a short neutral system
+    prompt that says nothing about files.
     """
     _check(options)
     agent = resolved(options.get("agent"))
@@ -167,19 +167,19 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {  # whether it fits, and what would
     "limits": (lambda value: isinstance(value, Limits), "Pass limits=Limits(…)."),
     "config": (lambda value: isinstance(value, RequestConfig), "Pass config=RequestConfig(…)."),
-    "system": (lambda value: isinstance(value, str), "The system prompt is a text."),
-    "instructions": (lambda value: isinstance(value, str), "Instructions are a text."),
+    "system": (lambda value: isinstance(value, str), "Pass the system prompt as a string."),
+    "instructions": (lambda value: isinstance(value, str), "Pass the instructions as a string."),
     "approver": (
         lambda value: value is None or callable(value),
-        "An approver is an async function that takes the question and returns True or False.",
+        "Pass an async function that takes the question and returns True or False.",
     ),
     "policy": (
         lambda value: value is None or callable(getattr(value, "evaluate", None)),
-        "A policy is an object with `async def evaluate(self, tool, arguments)`.",
+        "Pass an object with `async def evaluate(self, tool, arguments)`.",
     ),
     "learn": (
         lambda value: value is None or callable(value),
-        "It is a function that takes a rule and the name of who made it.",
+        "Pass a function that takes a rule and the name of the person who made it.",
     ),
     "ask_seconds": (lambda value: isinstance(value, int | float), "Pass a number of seconds."),
     "ask_grant_seconds": (
@@ -189,7 +189,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {  # whether it fits, and
     "undo": (lambda value: isinstance(value, bool), "Pass True or False."),
     "redact_tokens": (lambda value: isinstance(value, bool), "Pass True or False."),
     "telemetry_content": (lambda value: isinstance(value, bool), "Pass True or False."),
-    "face": (lambda value: isinstance(value, str), "It is a name for the log."),
+    "face": (lambda value: isinstance(value, str), "Pass a string; the log shows it."),
 }
 _UNLIMITED = 3600.0  # seconds of a command, if the engine has no limit for a call
 _KEPT = (

@@ -56,7 +56,7 @@ class Choice(Struct, frozen=True):
         lacking = [f"{step.found}. {step.lacks}" for step in self.considered if step.lacks]
         hint = "; ".join(lacking) or (
             "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a local server such as Ollama, or name "
-            "a model (`offline` is one for a try, and not a language model). "
+            "a model (`offline` is for trying bridle out; it is not a language model). "
             "`bridle doctor` shows what was looked for."
         )
         return MissingModel(f"no model was found: {self.why}", hint=hint)

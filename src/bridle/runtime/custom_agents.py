@@ -1,9 +1,9 @@
-"""Agents of somebody's own, started by name: `MODULE:CLASS`, `PATH.py:CLASS`, or an entry point.
+"""Custom agents, started by name: `MODULE:CLASS`, `PATH.py:CLASS`, or an entry point.
 
-`MODULE:CLASS` is a class of an installed package: a module of the current folder is not imported by
-that name. `PATH.py:CLASS` names the file itself. A package that has the entry-point group
-`bridle.agents` gives its agents short names. What is named may be a class without arguments, a
-function that makes an agent, or an agent.
+`MODULE:CLASS` is a class in an installed package; modules of the current folder are not imported by
+that name. `PATH.py:CLASS` names a file. A package can give its agents short names in the
+entry-point group `bridle.agents`. The name may stand for a class that takes no
+arguments, a function that makes an agent, or an agent object.
 """
 
 import importlib
@@ -30,7 +30,7 @@ _SHAPE = ("execute", "cancel", "shutdown")
 
 
 class NamedAgent:
-    """An agent under the name that it was started by, so that a session finds it again."""
+    """An agent with the name it was started by, so that a resumed session finds it again."""
 
     def __init__(self, name: str, agent: BaseAgent) -> None:
         self.name = name
@@ -53,19 +53,19 @@ class NamedAgent:
 
 
 def is_custom(name: str) -> bool:
-    """Is it the name of an agent of somebody's own?"""
+    """Whether this is the name of a custom agent."""
     if name in _RESERVED or name.startswith(("acp:", "scripted:")):
         return False
     return names_code(name) or ("/" not in name and name in installed())
 
 
 def names_code(name: str) -> bool:
-    """Is it a class by its module or its file?"""
+    """Whether the name is MODULE:CLASS or PATH.py:CLASS."""
     return bool(_IN_MODULE.fullmatch(name)) or names_file(name)
 
 
 def names_file(name: str) -> bool:
-    """Is it a class by its file?"""
+    """Whether the name is PATH.py:CLASS."""
     return not name.startswith("acp:") and bool(_IN_FILE.fullmatch(name))
 
 
@@ -88,8 +88,8 @@ def checked_custom(name: str, folder: str = "") -> str:
     path = Path(named[1]).expanduser()
     if not (path.is_absolute() or folder):
         raise ConfigError(
-            f"the agent {name} is a file without its whole path",
-            hint="Write the whole path in settings; a flag may name it from the current folder.",
+            f"the agent {name} is a file, but its path is not absolute",
+            hint="Write the absolute path; only a flag may use a relative path.",
         )
     return f"{os.path.normpath(Path(folder) / path)}:{named[2]}"
 
@@ -116,7 +116,7 @@ def made(name: str) -> BaseAgent:
             raise ConfigError(
                 f"the agent {name} could not be made: {type(error).__name__}: {error}",
                 error,
-                hint="Name a class without arguments, or a function that makes the agent.",
+                hint="Name a class that takes no arguments, or a function that makes the agent.",
             ) from error
     return NamedAgent(name, checked_object(value, name))
 
@@ -153,7 +153,7 @@ def _file(path: str) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     if not Path(path).is_file():
-        raise ConfigError(f"there is no file {path}", hint="It is PATH.py:CLASS.")
+        raise ConfigError(f"there is no file {path}", hint="Write PATH.py:CLASS.")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -177,7 +177,7 @@ def _attribute(module: ModuleType, attribute: str, name: str) -> Any:
         raise ConfigError(
             f"the agent {name} was not found: {module.__name__} has no {attribute!r}",
             error,
-            hint=f"It has {', '.join(there)}." if there else "Look at the name of the class.",
+            hint=f"It has {', '.join(there)}." if there else "Check the name of the class.",
         ) from error
 
 

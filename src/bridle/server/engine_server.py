@@ -1,7 +1,7 @@
-"""Serve an engine of a program's own: the routes, streams and page of `bridle serve`, for it alone.
+"""Serve an engine that a program has built, with the routes, streams and page of `bridle serve`.
 
-The engine stays its owner's: sessions that the program has open are seen over HTTP as they are, and
-the engine is not closed here.
+Clients see the sessions that the program has open. The program still owns the engine: the server
+does not close it.
 """
 
 import asyncio
@@ -35,10 +35,10 @@ _SHORTEST = 16  # characters of a token
 
 
 class EngineServer:
-    """A server that runs: where it is, and how to sign in.
+    """A running server: its address, and how to sign in.
 
-    `token` is the owner's. `sign_in_url` opens the page and signs a browser in, once and within a
-    quarter of an hour.
+    `token` is the owner's. Opening `sign_in_url` signs a browser in; each one works once, within
+    15 minutes.
     """
 
     def __init__(self, url: str, door: Door) -> None:
@@ -52,7 +52,7 @@ class EngineServer:
 
     @property
     def sign_in_url(self) -> str:
-        """An address for a browser: a new one each time it is read."""
+        """An address that opens the page and signs a browser in; each read makes a new one."""
         return f"{self.url}/#code={self._door.code()}"
 
 
@@ -73,8 +73,8 @@ async def serve(
 ) -> None:
     """Serve the engine until this task is cancelled (Ctrl-C under `asyncio.run` does that).
 
-    Raise `ConfigError`: the engine's sessions are not on disk, its questions would be denied before
-    anybody could answer them, or the address cannot be used.
+    Raise `ConfigError` if the engine's sessions are not on disk, if it would deny its questions
+    before anybody could answer them, or if the address cannot be used.
     """
     async with open_server(
         engine, host=host, port=port, token=token, allowed_hosts=allowed_hosts
@@ -96,8 +96,8 @@ async def open_server(
     check_reach(host, explicit=bool(token))
     if token and len(token) < _SHORTEST:
         raise ConfigError(
-            f"the token is too short to keep anybody out: at least {_SHORTEST} characters",
-            hint="Leave it out: a good one is made and kept beside the sessions.",
+            f"the token is too short: it needs at least {_SHORTEST} characters",
+            hint="Leave it out, and bridle makes one and keeps it beside the sessions.",
         )
     folder = _folder(engine)
     _check_answerable(engine)
@@ -171,8 +171,8 @@ def _folder(engine: Engine) -> Path:
     if isinstance(folder, Path):
         return folder
     raise ConfigError(
-        "a server reads sessions from their logs, and this engine keeps them elsewhere",
-        hint="Build the engine without a store of your own, or with a bridle.stores JsonlStore.",
+        "a server reads sessions from their logs, and this engine does not keep logs in a folder",
+        hint="Build the engine without store=, or with a JsonlStore from bridle.stores.",
     )
 
 
@@ -180,6 +180,6 @@ def _check_answerable(engine: Engine) -> None:
     parts = engine.parts
     if parts.approver is None and parts.on_ask == "deny" and parts.mode != "auto":
         raise ConfigError(
-            "the engine denies what needs approval before anybody could answer over HTTP",
+            "the engine denies calls that need approval before anybody can answer over HTTP",
             hint="Build it with on_ask='wait': build_engine(…, on_ask='wait').",
         )

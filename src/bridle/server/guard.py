@@ -176,7 +176,7 @@ async def refuse(scope: Scope, send: Send, refusal: Problem, headers: Pairs = ()
 _WRONG_HOST = """<!doctype html>
 <html lang="en"><meta name="viewport" content="width=device-width"><title>bridle: host name</title>
 <h1>bridle does not answer under this host name</h1>
-<p>This keeps foreign pages from reaching it under a name of their own.</p>
+<p>This keeps pages of other sites from reaching it under a host name that they control.</p>
 <p>Open the address that <code>bridle serve</code> printed. If this name is yours, for example that
 of a proxy, start the server with <code>--allow-host {name}</code>.</p>
 </html>

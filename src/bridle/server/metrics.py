@@ -100,7 +100,12 @@ class Metrics:
         waiting = sum(len(one.history.pending) for one in sessions)
         yield from _one("info", "gauge", "Which bridle this is.", {f'version="{__version__}"': 1})
         yield from _one("sessions_open", "gauge", "Sessions that are open here.", len(sessions))
-        yield from _one("turns_running", "gauge", "Turns that run and wait for nobody.", running)
+        yield from _one(
+            "turns_running",
+            "gauge",
+            "Turns that are running and not waiting for a person.",
+            running,
+        )
         yield from _one("questions_waiting", "gauge", "Questions nobody has answered.", waiting)
         yield from _one("streams_open", "gauge", "Live streams.", len(self._streams))
         yield from _one("uptime_seconds", "gauge", "Since the start.", time.time() - self._since)

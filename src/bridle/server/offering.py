@@ -55,8 +55,8 @@ class Offer(Struct, frozen=True):
         self.check_agent(agent)
         if names_file(agent) and agent not in self.agents:
             raise ForbiddenChoice(
-                f"the session was carried by the agent {agent[:200]!r}, and a file of code is "
-                "imported only if a person names it",
+                f"this session last used the agent {agent[:200]!r}; bridle imports a file of code "
+                "only if a person names it",
                 hint="Name it when you resume the session (--agent) or start the server.",
             )
 

@@ -178,11 +178,11 @@ class ChatAccepted(Struct, frozen=True, rename="camel"):
 
 
 class ApprovalAnswer(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a person says to a question; `shown` is the hash of what they were shown.
+    """A person's answer to a question; `shown` is the hash of what they were shown.
 
     `scope` says what a yes allows. `once`: this call alone. `session`: the same call in the same
     folder for this session; if the question `covers` `builds`, all tests and builds there. `rule`:
-    what `rule` says, or without it the rule that was proposed.
+    whatever the rule in `rule` covers, or the proposed rule if that is empty.
     """
 
     allowed: bool
@@ -239,8 +239,8 @@ class ChangedFile(FileChange, frozen=True, rename="camel"):
 class Clash(Struct, frozen=True, rename="camel", kw_only=True):
     """A file that an undo cannot simply put back, because it changed after the turn.
 
-    `why` says so in words, and `diff` shows what an overwrite would lose. `turn` and `session_id`
-    name the later turn that changed it, if it was one.
+    `why` is the reason in words, and `diff` shows what would be lost if it is overwritten. `turn`
+    and `session_id` name the later turn that changed it, if a turn did.
     """
 
     path: str
@@ -251,8 +251,8 @@ class Clash(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class UndoPreview(Struct, frozen=True, rename="camel", kw_only=True):
-    """What an undo would do. `token` names this preview. Nothing in `clashes` is put back unless
-    the undo says so."""
+    """What an undo would do. `token` identifies this preview. Files in `clashes` are put back
+    only if the request says so."""
 
     turn: int
     files: tuple[ChangedFile, ...] = ()
@@ -262,7 +262,7 @@ class UndoPreview(Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class Undo(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Which turn to take back (0: the newest that changed something), as it was previewed.
+    """Which turn to undo (0: the newest that changed something), as it was previewed.
 
     `clashes` says what happens if a file changed after the turn: with `refuse` nothing is put back,
     with `skip` everything else is, and with `overwrite` that file, too.

@@ -18,9 +18,9 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _LIMITS = {
-    "bubblewrap": "only the workspace and a temporary folder may be written, "
-    "and the home folder is not there",
-    "landlock": "only the workspace and $TMPDIR may be written, and the home folder cannot be read",
+    "bubblewrap": "only the workspace and a temporary folder can be written, "
+    "and the home folder is hidden",
+    "landlock": "only the workspace and $TMPDIR can be written, and the home folder cannot be read",
 }
 _NO_NETWORK = {"bubblewrap": "no network, ", "landlock": "no network and no sockets, "}
 
@@ -51,7 +51,7 @@ def result(ok: bool, told: tuple[str, list[str]], data: object, mended: Mended) 
         more = f" and {len(mended.undone) - _SHOWN} more" if len(mended.undone) > _SHOWN else ""
         said = (
             "only a person may allow changes to files that run by themselves, so the command's "
-            f"were undone: {', '.join(shown)}{more}. Use write or edit; a person is asked"
+            f"changes were undone: {', '.join(shown)}{more}. Use write or edit; a person is asked"
         )
         notes = [*notes, said]
     separator = "" if output.endswith("\n") or not output else "\n"

@@ -74,7 +74,7 @@ def outcomes_of(context: ToolContext[Any], patches: Sequence[FilePatch]) -> list
         outcome = _worked_out(context, seen, patch)
         size += sum(len(step.before or b"") for step in outcome.steps)
         if size > _MOST_BYTES:
-            raise ToolError("The files of the patch are too large together; make smaller ones.")
+            raise ToolError("The files of this patch are too large together; send smaller patches.")
         outcomes.append(outcome)
     return outcomes
 

@@ -140,7 +140,7 @@ class Room:
             notes.append(
                 f"commands cannot read {_list(named or unreadable)}, because it holds "
                 f"credentials. If it is needed, ask the person for the rule `allow: "
-                f"read({first})`; a command that names the file, such as cat, is asked about"
+                f"read({first})`; a command that names the file, such as cat, needs approval"
             )
         named = [path for path in unwritable if path.rpartition("/")[2] in output]
         if named and failed:

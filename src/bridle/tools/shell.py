@@ -36,17 +36,17 @@ class Shell:
                     "type": "number",
                     "exclusiveMinimum": 0,
                     "maximum": max(LONGEST, longest),
-                    "description": "Seconds (not milliseconds) after which it is ended; "
+                    "description": "Seconds (not milliseconds) after which the command is stopped; "
                     f"at most {longest:g}. Default: {min(TIMEOUT, longest):g}.",
                 },
                 "background": {
                     "type": "boolean",
-                    "description": "Start it, give its id at once, and let it run. Default: false.",
+                    "description": "Start it, return its id, and let it run. Default: false.",
                 },
                 "sandbox": {
                     "type": "boolean",
-                    "description": "false only when the sandbox was in the way of this very "
-                    "command; a person is always asked. Default: true.",
+                    "description": "false only if the sandbox prevented this very "
+                    "command from working; a person is always asked. Default: true.",
                 },
             },
             "required": ["command"],

@@ -124,7 +124,7 @@ def _refuse_unclear(
         )
     if parameter.name not in hints and parameter.name in ("self", "cls"):
         raise ConfigError(
-            f"{_name(function)} is a method, and @tool cannot know its object.",
+            f"{_name(function)} is a method, and @tool does not know its object.",
             hint=f"Make a tool of the bound method: `bridle.tool(an_object.{_name(function)})`.",
         )
     if parameter.name not in hints:

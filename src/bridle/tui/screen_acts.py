@@ -140,7 +140,7 @@ class Acts(_Base):
         from bridle.tui.job_control import has_shell, stop_job
 
         if self.app.is_headless or not has_shell():
-            self.bar.say("there is no shell to go back to")
+            self.bar.say("no shell with job control started bridle, so it cannot be suspended")
             return
         with self.app.suspend():
             stop_job()

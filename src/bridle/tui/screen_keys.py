@@ -24,7 +24,7 @@ KEYS = (
     ),
     Key("ctrl+d", "leave_empty", "leave, if nothing is typed", "Ctrl+D", first=True),
     Key("ctrl+z", "suspend", "back to the shell; fg continues", "Ctrl+Z", first=True),
-    Key("ctrl+l", "repaint", "draw the screen anew", "Ctrl+L", first=True),
+    Key("ctrl+l", "repaint", "redraw the screen", "Ctrl+L", first=True),
     Key("f1", "keys", "this help", "F1", first=True),
     Key("f2", "side", "show or hide the side panel", "F2", first=True),
     Key("f3", "tray", "the questions of all sessions, to be answered there", "F3", first=True),
@@ -50,10 +50,10 @@ COMPOSER = (  # the composer's own, for the help
     ("Up, Down", "earlier prompts"),
     ("Ctrl+R", "search the earlier prompts"),
     ("Ctrl+G", "write in your editor"),
-    ("Ctrl+U, Ctrl+K, Ctrl+W", "delete to the beginning, to the end, a word"),
+    ("Ctrl+U, Ctrl+K, Ctrl+W", "delete to line start, to line end, a word"),
     ("Ctrl+Y", "insert what was deleted last"),
     ("Ctrl+_", "undo what was typed"),
-    ("Mouse", "mark text, Ctrl+C copies it; with Shift the terminal marks by itself"),
+    ("Mouse", "mark text, and Ctrl+C copies it; with Shift, the terminal marks it"),
     ("@, /", "files, commands; Tab completes"),
 )
 

@@ -25,7 +25,7 @@ HOOKS = (
 )
 _IS_HOOK = Protection("", "ask", "git runs it as a hook: core.hooksPath leads there")
 _IS_CONFIG = Protection("", "deny", "git reads it as its configuration, which can run programs")
-_ON_THE_WAY = Protection("", "ask", "it holds what git's configuration leads to")
+_ON_THE_WAY = Protection("", "ask", "it contains a file that git's configuration names")
 _MOST_BYTES = 1 << 20  # of a configuration
 _MOST_FILES = 50  # that are read
 _MOST_LEVELS = 64  # of folders above a workspace

@@ -144,7 +144,7 @@ class GuardedFiles:
                 done.append(f"{path} (it holds credentials, and was moved to {new})")
             except OSError:
                 done.append(
-                    f"{path} (it holds credentials, is at {new} now, and could not be put back)"
+                    f"{path} (it holds credentials, is now at {new}, and could not be put back)"
                 )
         return done
 

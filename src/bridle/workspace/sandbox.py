@@ -93,7 +93,9 @@ def _bubblewrap() -> Probed:
     trouble = bubblewrap.trouble()
     if trouble:
         return Probed("none", trouble)
-    why = "no network, own processes, only the workspace is written, credentials in it are hidden"
+    why = (
+        "no network, own processes, only the workspace can be written, credentials in it are hidden"
+    )
     return Probed("bubblewrap", why)
 
 
@@ -103,7 +105,7 @@ def _landlock() -> Probed:
         return Probed("none", "the kernel has no Landlock, or it is off")
     open_still = "" if abi >= 6 else ", and other processes can be signalled"
     why = (
-        f"Landlock {abi}, no network, only the content of the workspace is written; but modes, "
+        f"Landlock {abi}, no network, only files in the workspace can be written; but modes, "
         "owners and times of your files elsewhere can be changed, and credentials in the "
         f"workspace can be read{open_still}"
     )
@@ -116,8 +118,8 @@ def _landlock_unasked() -> Probed:
     if found.level == "none" or os.geteuid() != 0:
         return found
     why = (
-        "Landlock alone does not hold root, who could change modes and owners everywhere; "
-        "to use it all the same choose landlock"
+        "Landlock alone hardly restricts root, who can change modes and owners everywhere; "
+        "to use it anyway, pass --sandbox landlock"
     )
     return Probed("none", why)
 

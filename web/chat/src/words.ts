@@ -6,7 +6,7 @@ export const RTL: ReadonlySet<Language> = new Set<Language>(["ar"]);
 
 const en = {
   signIn: "Sign in",
-  signInText: "What is said here is shown to you alone.",
+  signInText: "Only you can see what is said here.",
   signInHow: "Put in the token that you were given.",
   token: "Token",
   signingIn: "Signing in…",
@@ -20,7 +20,7 @@ const en = {
   newOne: "New conversation",
   noConversations: "What you talk about appears here.",
   remove: "Delete this conversation",
-  removeSure: "Delete this conversation? What was done in it stays as it is.",
+  removeSure: "Delete this conversation? Changes that were made in it stay.",
   removeYes: "Delete",
   cancel: "Cancel",
   older: "Show earlier messages",

@@ -34,7 +34,7 @@ export function Composer({ view, sessionId }: { view: View | null; sessionId: st
         <div class="composer-row">
           <Hint running={running} sending={going[0] ?? ""} />
           {running && (
-            <button type="button" class="button" disabled={!text.trim()} title="Into the turn that runs (Ctrl+Enter)" onClick={() => say(true)}>
+            <button type="button" class="button" disabled={!text.trim()} title="Send into the running turn (Ctrl+Enter)" onClick={() => say(true)}>
               Send now
             </button>
           )}

@@ -100,7 +100,7 @@ function UndoDialog({ preview }: { preview: UndoPreview }) {
             <span class="file-how deleted">clash</span> {oneLine(clash.path, 400)}
           </h3>
           <p class="faint">{oneLine(clash.why, 400)}</p>
-          {clash.diff && <pre class="undo-clash" tabIndex={0} role="group" aria-label={`What an overwrite of ${clash.path} would lose`}>{neutral(clash.diff)}</pre>}
+          {clash.diff && <pre class="undo-clash" tabIndex={0} role="group" aria-label={`What would be lost if ${clash.path} is overwritten`}>{neutral(clash.diff)}</pre>}
         </section>
       ))}
       {uncovered.length > 0 && (
@@ -162,7 +162,7 @@ function GrantsDialog() {
   };
   return (
     <Frame title="Permissions of this session">
-      {grants.length === 0 && <p>None beyond its mode and your rules: nothing was allowed for the whole session.</p>}
+      {grants.length === 0 && <p>Only its mode and your rules apply: nothing else was allowed for the whole session.</p>}
       <ul class="grants">
         {grants.map((grant) => (
           <li key={grant.id}>

@@ -11,7 +11,7 @@ const SAID = {
   wrong: ["That token is wrong", "A token is good until it is withdrawn. Whoever runs the server can give you a new one."],
   expired: ["You were signed out", "The sign-in has expired, or the token was withdrawn. Your sessions go on, and drafts are kept in this browser."],
   left: ["You are signed out", "Your sessions go on without you."],
-  silent: ["Can't reach the server", "Retrying… This page comes back by itself."],
+  silent: ["Can't reach the server", "Retrying… This page reconnects by itself."],
 } as const;
 
 export function Login() {

@@ -38,7 +38,7 @@ export function Tray() {
       </div>
       <NotifyOffer />
       <div class="tray-list">
-        {found.length === 0 && <p class="faint">What any session asks for appears here: what it wants to do, why, and exactly how.</p>}
+        {found.length === 0 && <p class="faint">Requests from all sessions appear here: what each wants to do, why, and exactly how.</p>}
         {found.map((pending) => (
           <section key={`${pending.sessionId} ${pending.shown}`} class="tray-one">
             <ApprovalCard approval={approvalOf(pending)} actions={actions} role={role.value} compact />

@@ -28,7 +28,7 @@ export const KEYS: readonly (readonly [string, readonly Key[]])[] = [
     ["A…Z", "the prompt, from anywhere"],
   ]],
   ["Do", [
-    ["Esc", "close what is on top; stop the turn, after a question; back to the prompt"],
+    ["Esc", "close what is on top; stop the turn, after a confirmation; go back to the prompt"],
     [`${COMMAND}N`, "new session"],
     [`${COMMAND}U`, "undo, with a preview"],
     [`${COMMAND}M`, "change the mode"],

@@ -114,8 +114,8 @@ const MODES: readonly Mode[] = ["plan", "ask", "edits", "auto"]; // each allows 
 
 /** Modes in which it does something without asking, and what is said before it may. */
 const WIDER: Readonly<Record<string, { readonly title: string; readonly text: string; readonly yes: string }>> = {
-  edits: { title: "Edit files without asking?", text: "Files of this folder will be changed without an approval. Everything else still asks.", yes: "Mode Edits" },
-  auto: { title: "Let it work without asking?", text: "Whatever would ask is allowed by itself. What is denied stays denied.", yes: "Mode Auto" },
+  edits: { title: "Edit files without asking?", text: "It may change files in this folder without your approval. Everything else still asks.", yes: "Mode Edits" },
+  auto: { title: "Let it work without asking?", text: "Calls that would need your approval run without asking. What is denied stays denied.", yes: "Mode Auto" },
 };
 
 export async function change(id: string, what: SessionChange): Promise<boolean> {

@@ -100,7 +100,7 @@ class Me(Struct, frozen=True):
 
 
 class About(Struct, frozen=True):
-    """What the page says of the assistant, to anybody.
+    """What the page shows about the assistant, before sign-in too.
 
     `tasks`: there is a list of tasks beside the chat. `languages` are those that the assistant
     understands; empty: any.
