@@ -71,8 +71,8 @@ def test_a_session_of_the_program_is_seen_over_http_and_the_engine_outlives_the_
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"on_ask": "deny"}, "denies what needs approval"),
-        ({"store": MemoryStore()}, "keeps them elsewhere"),
+        ({"on_ask": "deny"}, "denies calls that need approval"),
+        ({"store": MemoryStore()}, "does not keep logs in a folder"),
     ],
 )
 def test_an_engine_that_cannot_be_served_is_refused_with_what_to_do(tmp_path, options, said):
