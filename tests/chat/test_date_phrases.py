@@ -249,6 +249,13 @@ RIGHT = [
     ("by tomorrow please", "Tue 17 Nov 2026"),
     ("on Friday please", "Fri 20 Nov 2026"),
     ("tomorrow to my list", "Tue 17 Nov 2026"),
+    ("2morrow", "Tue 17 Nov 2026"),
+    ("tonite", "Mon 16 Nov 2026, 20:00"),
+    ("no later than friday", "Fri 20 Nov 2026"),
+    ("by friday at the latest", "Fri 20 Nov 2026"),
+    ("tomorrow, if possible", "Tue 17 Nov 2026"),
+    ("maybe tomorrow", "Tue 17 Nov 2026"),
+    ("tomorrow or so", "Tue 17 Nov 2026"),
 ]
 ASK = [
     "monday",
@@ -373,6 +380,22 @@ ASK = [
     "on 28 march 2027 at 02:30",
     "on 31 october 2027 at 02:30",
     "on 31 october 2027 at 2:30am",
+    "not tomorrow",
+    "not before friday",
+    "starting friday",
+    "as of friday",
+    "the week after next",
+    "friday after next",
+    "in 2 and a half hours",
+    "in 2wks",
+    "in 3 mths",
+    "within the hour",
+    "at 1730",
+    "the last of the month",
+    "once a week",
+    "twice a day",
+    "quarterly",
+    "nightly",
 ]
 
 
@@ -441,6 +464,10 @@ def test_a_date_that_is_unclear_is_asked_about_and_nothing_is_added(database):
         ("remind me to call Bob the day after tomorrow", "call Bob", "Due Wed 18 Nov 2026."),
         ("remind me friday to call Bob", "call Bob", "Due Fri 20 Nov 2026."),
         ("I need to pay rent by the 1st", "pay rent", "Due Tue 1 Dec 2026."),
+        ("call the bank tomorrow", "call the bank", "Due Tue 17 Nov 2026."),
+        ("add call mother on friday", "call mother", "Due Fri 20 Nov 2026."),
+        ("add buy something new tomorrow", "buy something new", "Due Tue 17 Nov 2026."),
+        ('add call "Bob" tomorrow', 'call "Bob"', "Due Tue 17 Nov 2026."),
     ],
 )  # fmt: skip
 def test_a_date_is_found_wherever_it_stands(database, message, title, then):
@@ -463,8 +490,12 @@ def test_words_that_only_look_like_a_date_stay_in_the_title(database, title):
 
 @on_sqlite
 @pytest.mark.parametrize(
-    "title", ["friday report", "buy the monday newspaper", "upgrade to python 3.12"]
-)
+    "title",
+    [
+        "friday report", "buy the monday newspaper", "upgrade to python 3.12",
+        "plan new year's eve", "call Bob after lunch", "call Bob at 23.59",
+    ],
+)  # fmt: skip
 def test_a_title_that_names_a_day_says_that_no_date_was_set(database, title):
     assert replies(database, [f"add {title}"]) == [f"{added(title)} No due date was set."]
 
@@ -491,6 +522,7 @@ def conversation(database, *messages):
         ("add call Bob monday at 9am", ["next monday"], "Due Mon 23 Nov 2026, 09:00."),
         ("add call Bob every monday", ["tomorrow at 8", "8am"], "Due Tue 17 Nov 2026, 08:00."),
         ("add call Bob soon", ["in 3 days"], "Due Thu 19 Nov 2026."),
+        ("call Bob at 4", ["pm"], "Due Mon 16 Nov 2026, 16:00."),
     ],
 )
 def test_the_answer_to_the_question_for_a_date_completes_the_task(database, message, answers, then):
@@ -505,6 +537,17 @@ def test_a_change_of_a_date_is_asked_about_and_completed(database):
     assert said[1].startswith(ASKED)
     assert said[2] == "Updated! 'call Bob' now has a due date of Fri 20 Nov 2026 at 17:00."
     assert said[3] == "1. ☐ call Bob (due Fri 20 Nov 2026 at 17:00)"
+
+
+@on_sqlite
+def test_it_means_a_task_by_its_new_title(database):
+    said = conversation(
+        database, "add call Bob", "rename call Bob to visit Bob", "move it to friday", "list"
+    )
+    assert said[2:] == [
+        "Updated! 'visit Bob' now has a due date of Fri 20 Nov 2026.",
+        "1. ☐ visit Bob (due Fri 20 Nov 2026)",
+    ]
 
 
 @on_sqlite

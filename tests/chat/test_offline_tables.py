@@ -293,6 +293,7 @@ EVERYDAY = [
     ("never mind about Rome", "I couldn't find a task about 'Rome' in your list."),
     ("finished everything", "That's a big action. Confirm with 'yes complete "),
     ("show ben's tasks", "I can only help you with your own tasks."),
+    ("show tasks of user ben", "I can only help you with your own tasks."),
     ("show today's tasks", "1. ☐ pick up the kids"),
     (
         "blah blah",

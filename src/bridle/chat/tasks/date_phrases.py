@@ -18,7 +18,7 @@ _RELATIVE = "today|tonight|tomorrow|overmorrow|yesterday"
 _SLIP = "|".join(SLIPS)
 _TH = r"\d{1,2}(?:st|nd|rd|th)"
 _NUMBER = "|".join(sorted((*NUMBERS, *ORDINALS), key=len, reverse=True)).replace("-", "[- ]")
-_UNITS = r"(?:day|week|wk|fortnight|month|year|weekday|hour|hr|minute|min)s?'?s?"
+_UNITS = r"(?:day|week|wk|fortnight|month|year|weekday|hour|hr|minute|min|mth)s?'?s?"
 _ORDINAL_WORDS = "|".join(sorted(ORDINALS, key=len, reverse=True))
 _PARTS = "morning|afternoon|evening|night"
 _HOLIDAY = (
@@ -34,6 +34,7 @@ _CONNECTING = (
     "|around|about|over|this|next|last|coming|past|ago|now|later|end|start|beginning|middle|mid"
     "|early|late|sometime|weekends?|quarter|half|few|several|time|couple|working|business|very"
     "|every|each|other|daily|weekly|monthly|fortnightly|yearly|annually|soon|asap|someday"
+    "|once|twice|times|per|nightly|quarterly|biweekly|bi-weekly|hourly"
     "|whenever|thing|close|day|am|pm|noon|midday|midnight|eod|cob|eom|eoy|z|utc|-|–"
 )
 _OF_HOLIDAYS = (
@@ -43,14 +44,25 @@ _OF_HOLIDAYS = (
 )
 
 
+_HOLIDAY_NAME = re.compile(
+    r"\b(?:(?:christmas|xmas|new year(?:'?s)?)(?: (?:day|eve))?|valentine'?s?(?: day)?"
+    r"|(?:boxing|independence|labou?r|memorial|mother'?s|father'?s|(?:st\.? )?patrick'?s) day"
+    r"|bank holiday|good friday|black friday|cyber monday|halloween|easter|thanksgiving|pentecost"
+    r"|whitsun|hanukkah|ramadan|eid|diwali)(?!\w)",
+    re.IGNORECASE,
+)
+
+
 def _any(*patterns: str, before: str = "", after: str = "") -> re.Pattern[str]:
     return re.compile(f"{before}(?:{'|'.join(patterns)}){after}", re.IGNORECASE)
 
 
+_OF_HOLIDAY = re.compile(rf"(?!years?$)(?:{_OF_HOLIDAYS})", re.IGNORECASE)
 _TOKEN = _any(  # words that can belong to a date
     *(_RELATIVE, _SLIP, WEEKDAY, _DAYS_MANY, MONTH, _NUMBER, _UNITS, _TH, "q[1-4]"),
     *(_PARTS, f"(?:{_PARTS})s", _CONNECTING, _OF_HOLIDAYS, r"[ap]\.m\.?", "o'?clock"),
     r"\d{1,4}(?:'s)?",
+    r"\d{1,3}(?:d|days?|wks?|weeks?|mths?|months?)",
     rf"{_CLOCK}(?::\d\d)?(?:am|pm|a\.m\.?|p\.m\.?|[aphm]|hrs?|mins?)?",
     rf"{_CLOCK}(?:am|pm)?[-–]{_CLOCK}(?:am|pm)?",
     rf"(?:{WEEKDAY})[-–/](?:{WEEKDAY})",
@@ -72,7 +84,12 @@ _STRONG = _any(  # a day or a time, wherever it stands
     *(r"\d{1,2}:\d\d", r"\d{1,2}[aph]", "noon|midday|midnight|eod|cob|eom|eoy|o'?clock"),
     rf"(?:in|within|over) (?:about )?(?:the next )?(?:\d{{1,4}}|(?:half )?(?:{_NUMBER})"
     rf"|\d{{1,3}}\.\d|(?:a )?(?:few|couple|several)(?: of)?) ?(?:{_UNITS}|working|business|[hm])",
-    r"in \d{1,3}(?:h|m|min|mins|hrs?)",
+    r"in \d{1,3}(?:h|m|min|mins|hrs?|d|days?|wks?|weeks?|mths?|months?)",
+    rf"in (?:about )?(?:\d{{1,2}}|{_NUMBER}) and a half {_UNITS}",
+    r"within the (?:hour|day|week|month|year)",
+    rf"(?:{WEEKDAY}|week|weekend|month|year) after next",
+    r"(?:once|twice|times) (?:a|per|every|each) (?:day|week|month|year)",
+    rf"(?:{_WHICH})?last of (?:{_WHICH})?(?:month|year|{MONTH})",
     rf"(?:\d{{1,4}}|{_NUMBER}|few) (?:{_UNITS}|(?:working|business) days?)"
     r" (?:ago|from|later|after)",
     rf"(?:this|next|last|coming) (?:{WEEKDAY}|week|weekend|month|year|fortnight|quarter|{_PARTS})",
@@ -86,7 +103,7 @@ _STRONG = _any(  # a day or a time, wherever it stands
 )
 _LED = _any(  # a day or a time once such a word stands before it
     r"(?:\b(?:at|by|before|until|till|til|around) |@ ?)"
-    rf"(?:{_NUMBER}|\d{{1,2}}(?:h|hrs)?)(?![\w/.:])",
+    rf"(?:{_NUMBER}|\d{{1,2}}(?:h|hrs)?|[012]\d[0-5]\d)(?![\w/.:])",
     rf"\b(?:on|by|before|until|till|due|for|from|after) (?:the )?(?:{_TH}|{_ORDINAL_WORDS})(?!\w)",
     rf"\bthe {_TH}(?!\w)",
     r"\b(?:on|by|before|until|till|due|for|from|after) (?:the )?\d{1,2}[./-]\d{1,2}\.?(?!\w)",
@@ -98,11 +115,21 @@ _LED = _any(  # a day or a time once such a word stands before it
 _LAST = _any(  # a day at the end of the words
     rf"(?<!the )\b(?:{WEEKDAY})\b",
     rf"\b(?:{_TH}|(?<!\d)\d{{1,2}}/\d{{1,2}})$",
-    r"\b(?:weekend|daily|weekly|fortnightly|monthly|yearly|annually)$",
+    r"\b(?:weekend|daily|nightly|hourly|(?:bi-?)?weekly|fortnightly|monthly|quarterly|yearly"
+    r"|annually)$",
     r"\b(?:soon|asap|someday|whenever|later|now)$",
 )
 _DAY_NAME = re.compile(rf"\b(?:{_DAYS_LONG}|{_RELATIVE}|{_SLIP})\b(?!['’])", re.IGNORECASE)
 _DOTTED = re.compile(r"\b(?:[12]?\d|3[01])\.(?:[1-9]|1[0-2])\.?$")
+_VAGUE = re.compile(  # words for a time at the end of a title; they can belong to the task itself
+    r"\b(?:(?:at|by|before|after|around) (?:\w+ )?(?:breakfast|lunch|lunchtime|dinner|dinnertime"
+    r"|teatime|supper|bedtime|bed|work|school|dawn|dusk|sunrise|sunset)(?: time)?"
+    r"|(?<!for )(?:christmas|xmas|new year'?s?|halloween|easter|thanksgiving)(?: day| eve)?"
+    r"|nye|payday|on my birthday|eventually|one day|the other day"
+    r"|in the (?:coming (?:days|weeks|months)|new year)|(?:cw|week) \d{1,2}|\d{1,2}ish"
+    r"|at \d{1,2}\.\d\d|\d{4} ?(?:h|hrs|hours)|the (?:\w+-)?\w+(?:tieth|teenth))$",
+    re.IGNORECASE,
+)
 _LEADS = re.compile(
     r"(?:at|@.*|on|over|by|before|until|till|til|due|in|within|from|between|every|each|around)$",
     re.I,
@@ -110,6 +137,15 @@ _LEADS = re.compile(
 _AFTER = re.compile(  # words that can follow a date in the middle of a title
     r"(?:with|about|to|for|from|at|in|near|and|or|because|re|regarding|so|then|if|but|via|using|on"
     r"|by|that|-|–|—)$",
+    re.IGNORECASE,
+)
+_SAID_BEFORE = re.compile(  # words that say how firm a date is, or that it is another one
+    r"(?:(?:by )?(?:no|not) later than|not(?: (?:before|until|till|on|by|from))?|starting(?: from)?"
+    r"|as of|maybe|perhaps|possibly|hopefully|ideally|preferably)$",
+    re.IGNORECASE,
+)
+_SAID_AFTER = re.compile(
+    r"(?:at the (?:very )?latest|or so|if possible|if i can|maybe|hopefully|ideally|preferably)$",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(  # what has a number for its name: "chapter 5"
@@ -156,17 +192,18 @@ def is_dated(words: str) -> bool:
 
 def looks_dated(title: str) -> bool:
     """Does a title name a day that nobody took for its date?"""
-    known = _DAY_NAME.search(title) or _DOTTED.search(title) or split_dates(title).phrases
-    return bool(known)
+    known = _DAY_NAME.search(title) or _DOTTED.search(title) or _VAGUE.search(title)
+    return bool(known or split_dates(title).phrases)
 
 
 def _spans(tokens: list[str]) -> list[tuple[int, int]]:
     """Where the dates stand: from which token to which."""
     spans: list[tuple[int, int]] = []
+    places = _places(tokens)
     start = 0
     while start < len(tokens):
         end = start
-        while end < len(tokens) and _TOKEN.fullmatch(_bare(tokens[end])):
+        while end < len(tokens) and end in places:
             end += 1
             if tokens[end - 1][-1] in ":;!?" and end > start:
                 break
@@ -175,9 +212,30 @@ def _spans(tokens: list[str]) -> list[tuple[int, int]]:
             continue
         first, last = _trimmed(tokens, start, end)
         if first < last and _is_date(tokens, first, last):
+            before = " ".join(_bare(one) for one in tokens[:first])
+            after = " ".join(_bare(one) for one in tokens[last:])
+            if match := _SAID_BEFORE.search(before):
+                first -= len(match[0].split())
+            if match := _SAID_AFTER.match(after):
+                last += len(match[0].split())
+                end = max(end, last)
             spans.append((first, last))
         start = end
     return spans
+
+
+def _places(tokens: list[str]) -> set[int]:
+    """Where words stand that can belong to a date; "bank" and "mother" only in a holiday's name."""
+    bare = [_bare(one) for one in tokens]
+    holidays: set[int] = set()
+    for match in _HOLIDAY_NAME.finditer(" ".join(bare)):
+        first = match.string[: match.start()].count(" ")
+        holidays.update(range(first, first + len(match[0].split())))
+    return {
+        place
+        for place, one in enumerate(bare)
+        if _TOKEN.fullmatch(one) and (place in holidays or not _OF_HOLIDAY.fullmatch(one))
+    }
 
 
 def _trimmed(tokens: list[str], start: int, end: int) -> tuple[int, int]:

@@ -19,7 +19,11 @@ from bridle.chat.tasks.dates_spoken import MONTH, ORDINALS, SLIPS, WEEKDAYS, Unc
 from bridle.chat.tasks.dates_times import ahead_of, day_and_time, split_time
 
 LONGEST = 100  # characters of a date
-_FILLING = re.compile(r"\b(?:by|due|until|till|before|on|over|the|at|@|for|about|around)\b|@")
+_FILLING = re.compile(
+    r"\b(?:no|not) later than\b|\bat the (?:very )?latest\b|\bor so\b|\bif (?:possible|i can)\b"
+    r"|\b(?:maybe|perhaps|possibly|hopefully|ideally|preferably)\b"
+    r"|\b(?:by|due|until|till|before|on|over|the|at|@|for|about|around)\b|@"
+)
 _ISO = re.compile(
     r"(\d{4}-\d{2}-\d{2})[t ](\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)\s*(z|utc|[+-]\d{2}:?\d{2})"
 )
@@ -34,6 +38,7 @@ _SPELLED = {
 _SPELLINGS = [(re.compile(rf"\b{words}(?!\w)"), right) for words, right in _SPELLED.items()]
 _REPEATS = re.compile(
     r"\b(?:every|each|daily|weekly|fortnightly|monthly|yearly|annually|weekends|recurring"
+    r"|nightly|hourly|quarterly|bi-?weekly|(?:once|twice|times) (?:a|per)"
     r"|mornings|evenings|nights|afternoons|"
     + "|".join(f"{name}s" for name in WEEKDAYS)
     + r")\b|^weekdays$"

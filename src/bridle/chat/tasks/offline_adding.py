@@ -110,9 +110,10 @@ def _unquoted(title: str) -> str:
     """Without the punctuation around it, and without quotes around the whole of it."""
     title = title.strip(" .!?,;:")
     for left, right in _PAIRS:
-        if len(title) > 2 and title[0] == left and title[-1] == right and left not in title[1:-1]:
+        if len(title) > 1 and title[0] == left and title[-1] == right and left not in title[1:-1]:
             return title[1:-1].strip(" .!?,;:")
-    return title.strip('"“”')
+    paired = title.count('"') % 2 == 0 and title.count("“") == title.count("”")
+    return title if paired else title.strip('"“”')
 
 
 def _many(rest: str) -> Wish:

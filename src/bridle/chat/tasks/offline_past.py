@@ -14,6 +14,7 @@ from bridle.chat.replies import FALLBACK
 from bridle.chat.tasks.choosing import Task
 from bridle.chat.tasks.date_phrases import is_dated
 from bridle.chat.tasks.dates import completed, is_half
+from bridle.chat.tasks.offline_adding import read_bare_task
 from bridle.chat.tasks.offline_wish import Wish
 from bridle.chat.tasks.offline_words import understood
 from bridle.chat.tasks.sentences import task_replies
@@ -63,6 +64,8 @@ def answered_date(message: str, before: Past) -> Wish | None:
         if not _asks_when(reply):
             return None
         wish = understood(said)
+        if wish.kind == "unknown":
+            wish = read_bare_task(said) or wish
         wanted = [one for one in (wish.fields, *wish.more) if one.due]
         left = [one for one in wanted if f"'{one.title}'" not in reply]
         if wish.kind in ("add", "update") and left:
@@ -118,7 +121,8 @@ def last_title(before: Past) -> str:
             continue
         for key in _NAMING:
             if match := _said(key, words):
-                return match["title"]
+                renamed = _said("change_title", match["changes"]) if key == "task_updated" else None
+                return renamed["value"] if renamed else match["title"]
     return ""
 
 

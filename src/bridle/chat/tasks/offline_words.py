@@ -51,7 +51,7 @@ _FOREIGN = re.compile(
     r"\b(?:user|account|customer)s?\s*(?:id\s*)?(?:#|number|no\.?)?\s*['\"]?\w*\d\w*"
     r"|\b(?:every(?:one|body)(?: else)?|some(?:one|body) else|other (?:people|users?|person))"
     r"(?:'s|s')?\b"
-    r"|\ball (?:the )?users\b",
+    r"|\ball (?:the )?users\b|\b(?:of|from|by|belonging to) (?:the )?user \w+",
     re.IGNORECASE,
 )
 _SOMEBODYS = re.compile(
