@@ -46,9 +46,9 @@ def test_plans_and_questions_of_the_model_read_well(serve, window):
     served = serve([PLAN, QUESTION, say("I take SQLite.")], FILES, "--mode", "plan")
     me = window(served, bypass_csp=True)
     me.begin("plan it")
-    expect(me.question("The plan").get_by_role("heading", name="Plan")).to_be_visible()
+    expect(me.question("Carry out this plan?").get_by_role("heading", name="Plan")).to_be_visible()
     found = {"a plan": me.axe()}
-    me.question("The plan").get_by_role("button", name="Agree, with changes").click()
+    me.question("Carry out this plan?").get_by_role("button", name="Agree, with changes").click()
     me.page.get_by_label("Agreed, with these changes").fill("and the docs")
     me.page.get_by_role("button", name="Agree with changes").click()
     expect(me.feed).to_contain_text("Agreed by you")

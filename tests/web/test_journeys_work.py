@@ -62,6 +62,12 @@ def test_a_build_is_allowed_once_or_with_all_tests_and_builds_of_the_session(ser
         ("once", False),
         ("session", True),
     ]
+    me.page.get_by_role("button", name="More to do").click()
+    me.page.get_by_role("menuitem", name="Permissions").click()
+    dialog = me.page.get_by_role("dialog")
+    expect(dialog.get_by_role("listitem")).to_have_count(1)
+    expect(dialog).to_contain_text("tests and builds in")
+    expect(dialog).to_contain_text("allowed by you, until")
     me.is_well()
 
 

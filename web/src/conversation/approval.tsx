@@ -47,7 +47,7 @@ export function ApprovalCard(props: ApprovalCardProps): JSX.Element {
   );
 }
 
-const HEADS: Record<string, string> = { exit_plan_mode: "The plan: shall it be done?", ask_user: "A question to you" };
+const HEADS: Record<string, string> = { exit_plan_mode: "Carry out this plan?", ask_user: "A question for you" };
 
 interface FrameProps {
   readonly approval: Approval;

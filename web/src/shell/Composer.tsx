@@ -39,7 +39,7 @@ export function Composer({ view, sessionId }: { view: View | null; sessionId: st
             </button>
           )}
           {running && (
-            <button type="button" class="button stop" onClick={() => void stop(false)}>
+            <button type="button" class="button stop" onClick={() => { void stop(false); focusComposer(); }}>
               <Stop /> Stop
             </button>
           )}

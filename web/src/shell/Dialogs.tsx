@@ -2,11 +2,12 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { type UndoPreview, api } from "../api/client.ts";
-import { Diff } from "../conversation/index.ts";
+import { Diff, byWhom } from "../conversation/index.ts";
 import { type Pressed, closeDialog, dialog } from "../state/dialogs.ts";
 import { opened, saySorry } from "../state/living.ts";
 import type { Children } from "../state/model.ts";
 import { neutral, oneLine } from "../text/neutral.ts";
+import { clock } from "../text/words.ts";
 import { KEYS } from "./keys.ts";
 import { count } from "./words.ts";
 
@@ -87,17 +88,17 @@ function UndoDialog({ preview }: { preview: UndoPreview }) {
   const { files, clashes, uncovered } = preview;
   return (
     <Frame title={`Undo turn ${preview.turn}?`} buttons={undoButtons(preview)} wide>
-      {files.length > 0 && <p>This puts {files.length === 1 ? "the file" : "these files"} back as before that turn. The conversation stays.</p>}
+      {files.length > 0 && <p>This puts {files.length === 1 ? oneLine(files[0]!.path, 200) : `${files.length} files`} back as before that turn. The conversation stays.</p>}
       {clashes.length > 0 && (
         <div class="callout bad">
-          <strong>{count(clashes.length, "file")} changed after that turn.</strong> If you overwrite {clashes.length === 1 ? "it" : "them"}, what
-          was changed since is lost; <code>bridle undo --redo</code> brings it back.
+          <strong>{count(clashes.length, "file")} changed after that turn.</strong> Overwriting {clashes.length === 1 ? "it" : "them"} discards
+          these later changes. To get them back, run <code>bridle undo --redo</code>.
         </div>
       )}
       {clashes.map((clash) => (
         <section key={clash.path} class="undo-file">
           <h3>
-            <span class="file-how deleted">clash</span> {oneLine(clash.path, 400)}
+            <span class="file-how deleted">conflict</span> {oneLine(clash.path, 400)}
           </h3>
           <p class="faint">{oneLine(clash.why, 400)}</p>
           {clash.diff && <pre class="undo-clash" tabIndex={0} role="group" aria-label={`What would be lost if ${clash.path} is overwritten`}>{neutral(clash.diff)}</pre>}
@@ -168,7 +169,7 @@ function GrantsDialog() {
           <li key={grant.id}>
             <span>
               {neutral(grant.what || grant.rule || grant.id)}
-              <span class="faint"> allowed by {oneLine(grant.by ?? "me", 64)}</span>
+              <span class="faint"> allowed by {byWhom(grant.by ?? "me")}{grant.until && `, until ${clock(grant.until)}`}</span>
             </span>
             <button type="button" class="button small" onClick={() => revoke(grant.id)}>
               Revoke

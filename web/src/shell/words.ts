@@ -37,7 +37,7 @@ const REASONS: Readonly<Record<string, string>> = {
   interrupted: "stopped",
   budget: "limit reached",
   timeout: "took too long",
-  stuck: "went in circles",
+  stuck: "repeated itself",
   max_tokens: "cut off",
 };
 

@@ -211,7 +211,7 @@ function attached(draft: Draft, record: LogRecord): void {
   const agent = words(record.data["agent"]);
   if (agent === draft.agent) return;
   draft.agent = agent;
-  notices.notice(draft, record, "agent", `${agent} carries the turns from here on.`);
+  notices.notice(draft, record, "agent", `From here on the agent is ${agent}.`);
 }
 
 /** What everything before adds up to: what is not loaded is said here. */

@@ -18,7 +18,7 @@ const ENDS: Readonly<Record<string, string>> = {
   timeout: "The turn took longer than it may",
   interrupted: "The turn was stopped",
   budget: "The turn reached a limit",
-  stuck: "The turn went round in circles and was ended",
+  stuck: "The turn repeated itself and was ended",
   max_tokens: "The answer is not complete",
 };
 
@@ -117,7 +117,7 @@ export function began(draft: Draft, record: LogRecord): void {
   draft.model = words(record.data["model"]) || draft.model;
   if (record.data["resumed"] !== true) return;
   const model = words(record.data["model"]);
-  notice(draft, record, "resumed", `Taken up again${model ? ` with ${model}` : ""}.`);
+  notice(draft, record, "resumed", `Continued${model ? ` with ${model}` : ""}.`);
 }
 
 export function repaired(draft: Draft, record: LogRecord): void {
