@@ -53,6 +53,40 @@ async def press(app, pilot, key, after=1.0, character=None):
     await pilot.pause()
 
 
+@pytest.mark.parametrize(
+    "dialog",
+    [
+        lambda: Confirm("Q", "really?"),
+        lambda: TextPage("T", [("a", "")]),
+        lambda: Choose("C", [Item("a", "a")]),
+        lambda: AskText("A", "text"),
+    ],
+)
+def test_ctrl_c_leaves_a_dialog_as_escape_does(dialog):
+    left = []
+    for key in ("escape", "ctrl+c"):
+
+        async def story(app, pilot, key=key):
+            await press(app, pilot, key)
+            await until(pilot, lambda: len(app.screen_stack) == 1)
+
+        left.append(play(dialog(), story))
+    assert left[0] == left[1]
+    assert len(left[0]) == 1
+
+
+def test_ctrl_c_copies_what_is_marked_in_a_dialog_and_leaves_it_open():
+    dialog = Confirm("Q", "really?")
+
+    async def story(app, pilot):
+        dialog.query_one("#said").text_select_all()
+        await press(app, pilot, "ctrl+c")
+        await until(pilot, lambda: app.clipboard == "really?")
+        assert app.screen is dialog
+
+    assert play(dialog, story) == []
+
+
 @pytest.mark.parametrize(("key", "answer"), [("y", True), ("n", False), ("escape", False)])
 def test_a_question_is_answered_by_its_keys(key, answer):
     async def story(app, pilot):

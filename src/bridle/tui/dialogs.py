@@ -43,11 +43,15 @@ class Field(Input):
 
 
 class Dialog(ModalScreen[T]):
-    """A box in the middle; Escape leaves it. `_deciding` are the keys that the guard stands before.
+    """A box in the middle; Escape or Ctrl-C leaves it.
 
-    Escape is always free: to leave decides nothing.
+    `_deciding` are the keys that the guard stands before. To leave decides nothing and is
+    always possible.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "copy_or_leave", show=False, priority=True),
+    ]
     DEFAULT_CSS = """
     Dialog { align: center middle; background: $background 60%; }
     Dialog > Vertical {
@@ -94,6 +98,13 @@ class Dialog(ModalScreen[T]):
         rest = sum(one.outer_size.height + one.styles.margin.height for one in box.children)
         rest -= long.outer_size.height
         long.styles.max_height = max(2, int(self.size.height * _SHARE) - 2 - rest)
+
+    def action_copy_or_leave(self) -> None:
+        """Copy marked text if there is any; otherwise do what Escape does."""
+        if self.get_selected_text():
+            self.action_copy_text()
+        else:
+            self.app.simulate_key("escape")
 
     def on_key(self, event: events.Key) -> None:
         """Before any key of this dialog does something."""

@@ -81,18 +81,23 @@ def _items(lacking: Lacking) -> list[Item]:
 def key_lines() -> Sequence[tuple[str, str]]:
     """How to set a key, for each vendor; bridle writes none."""
     rows = {variable: vendor for vendor, variable in KEY_VARIABLES.items() if "-" not in vendor}
+    from_environment = (
+        "bridle reads it from the environment and writes it nowhere. You can also write it as "
+        f"`api_key:` into {config_place()}; make that file readable only by you."
+    )
+    local = (
+        "A local server needs no key: Ollama, llama.cpp and LM Studio are found if they answer "
+        "on their usual ports."
+    )
     return [
-        ("Leave with /quit, set one of these in your shell, and start bridle again:", ""),
+        ("Leave with Ctrl+C, set one of these in your shell, and start bridle again:", ""),
         ("", ""),
         *(
             (f"  export {variable + '=…':24} for {vendor}", "head")
             for variable, vendor in rows.items()
         ),
         ("", ""),
-        ("bridle reads it from the environment and writes it nowhere. A key can also stand in", ""),
-        (f"{config_place()} as `api_key:`, if you write it there yourself;", ""),
-        ("make that file readable for you alone.", ""),
+        (from_environment, ""),
         ("", ""),
-        ("A local server needs no key: Ollama, llama.cpp and LM Studio are found where they", ""),
-        ("answer on their usual ports.", ""),
+        (local, ""),
     ]
