@@ -114,7 +114,7 @@ def test_the_last_failure_is_raised() -> None:
     scripts: list[Script] = [[Overloaded("1")], [Overloaded("2")], [Overloaded("3")], [*GOOD]]
     seen, error = run(quick(*scripts, retries=2))
     assert (kinds(seen), str(error)) == (["retry", "retry"], "3")
-    assert error is not None and error.hint.startswith("It was tried 3 times in 1 seconds. ")
+    assert error is not None and error.hint.startswith("It was tried 3 times in 1 second. ")
 
 
 @pytest.mark.parametrize("error", [Overloaded("busy"), RateLimited("slow"), StreamStalled("still")])

@@ -170,7 +170,7 @@ class _Attempts(Opening):
 def _spoken(seconds: float) -> str:
     """A wait as a person says it."""
     if seconds < 100:
-        return f"{round(seconds)} seconds"
+        return "1 second" if round(seconds) == 1 else f"{round(seconds)} seconds"
     minutes = round(seconds / 60)
     if minutes < 120:
         return f"{minutes} minutes"
