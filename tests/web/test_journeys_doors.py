@@ -87,6 +87,31 @@ def test_an_address_signs_in_an_open_page_and_nobody_becomes_somebody_else_unask
     assert served.code not in other.page.url
 
 
+def test_an_address_that_is_opened_again_signs_nobody_out(serve, window):
+    """A request of the sign-in before, which arrives after the new one, was taken for its end."""
+    me = window(serve([say("Hi.")]))
+    held, codes = [], []
+
+    def stream(route):
+        route.continue_() if codes else held.append(route)
+
+    def login(route):
+        answer = route.fetch()
+        codes.append(answer.status)
+        for one in held:
+            one.continue_()
+        route.fulfill(response=answer)
+
+    me.page.route("**/api/events*", stream)
+    me.page.route("**/api/login", login)
+    me.served.stop()
+    me.served.start()
+    me.sign_in()
+    me.begin("hello")
+    me.has_ended()
+    assert codes == [200]
+
+
 def test_nothing_of_a_plan_hides_and_what_is_agreed_to_can_be_seen_as_it_was_written(serve, window):
     plans = [say("", ("exit_plan_mode", {"plan": plan})) for plan in (HIDDEN, DROPPED)]
     served = serve([*plans, say("Done.")], FILES, "--mode", "plan")

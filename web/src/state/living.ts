@@ -32,8 +32,8 @@ async function come(code: string): Promise<void> {
     if (await signIn({ code })) await enter();
     return;
   }
-  if (gate.value.at !== "in") await enter();
   const error = await api.login({ code, only: known.name }).catch((problem: unknown) => problem);
+  if (gate.value.at !== "in") await enter(); // not before: requests under way would have the key of the old sign-in
   if (!(error instanceof Problem) || error.code !== "other_name") return; // one that is used up is no news
   const text = `You are signed in as ${oneLine(known.name, 64)}. The address that was opened signs this browser in as somebody else: what you do then stands under their name.`;
   if (await confirm("Sign in as somebody else?", text, "Sign in", true)) {
