@@ -57,3 +57,11 @@ def test_arabic_is_read_from_right_to_left(window):
     expect(me.page.get_by_role("heading", name="Tasks", level=2)).to_be_visible()
     assert me.page.evaluate("document.documentElement.dir") == "ltr"
     me.is_well()
+
+
+def test_a_task_that_was_completed_just_now_is_struck_through(window):
+    """T8: without a reload."""
+    ana = window("ana")
+    ana.say("complete call the dentist", "as complete")
+    title = ana.tasks.locator(".is-done .task-title", has_text="Call the dentist")
+    expect(title).to_have_css("text-decoration-line", "line-through")

@@ -21,7 +21,8 @@ export function TaskList() {
       {sorted.length === 0 && <p class="faint empty">{w.noTasks}</p>}
       <ul class="list">
         {sorted.map((one) => (
-          <Item key={one.id} task={one} />
+          // Chromium keeps the old style of a title whose task changes, so it is made anew
+          <Item key={`${one.id} ${one.completed}`} task={one} />
         ))}
       </ul>
       {found.next && <p class="faint">{w.shown}</p>}

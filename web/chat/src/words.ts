@@ -54,7 +54,7 @@ const en = {
   tomorrow: "Tomorrow",
   yesterday: "Yesterday",
   overdue: "overdue",
-  offline: "The server does not answer. It is tried again every moment.",
+  offline: "Can't reach the server. Trying again…",
   answerWith: "Write",
   tooLong: "characters too many",
 };

@@ -25,7 +25,7 @@ export async function toProblem(answer: Response): Promise<Problem> {
 }
 
 export function noAnswer(): Problem {
-  return new Problem(0, "no_answer", "The server does not answer.", "It is tried again; nothing that was sent is lost.");
+  return new Problem(0, "no_answer", "Can't reach the server.", "Nothing that you sent is lost: the page keeps trying.");
 }
 
 /** One line for a person. */
