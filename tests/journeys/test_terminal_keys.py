@@ -184,7 +184,7 @@ def test_ctrl_z_gives_the_terminal_back_to_the_shell_until_fg(place, open_termin
 
 def test_ctrl_z_without_a_shell_to_go_back_to_stops_nothing(place, open_terminal):
     screen = open_terminal("bridle", "--model", place.script("done"))
-    screen.until("Ask for something")
+    screen.until("Ask for something", "sandbox")
     screen.press("C-z")
     screen.until("no shell to go back to")
     screen.type("still here")

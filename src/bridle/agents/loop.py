@@ -90,12 +90,14 @@ class LoopAgent:
             await heard.reached(ours.seq)
         finally:
             self._running.pop(session.id, None)
-            listening.cancel()
-            with suppress(asyncio.CancelledError):
-                await listening
             if not heard.lent:
                 self._known[session.id] = ours.id
-            await ours.close()
+            listening.cancel()
+            try:
+                with suppress(asyncio.CancelledError):
+                    await listening  # raises what a callback raised
+            finally:
+                await ours.close()
         return _response(result, heard, time.monotonic() - began)
 
     async def cancel(self, session_id: str) -> None:
