@@ -186,7 +186,7 @@ def test_ctrl_z_without_a_shell_to_go_back_to_stops_nothing(place, open_terminal
     screen = open_terminal("bridle", "--model", place.script("done"))
     screen.until("Ask for something", "sandbox")
     screen.press("C-z")
-    screen.until("no shell to go back to")
+    screen.until("no shell with job control")
     screen.type("still here")
     screen.until("› still here")
 
