@@ -84,7 +84,7 @@ def test_T3_a_model_cannot_reach_the_rows_of_another_user(app, database):
 
     async def story():
         model = scripted(
-            call("add_expense", what="lunch", amount=12.5), "ok",
+            call("add_expense", what="lunch", amount=87.5), "ok",
             call("list_expenses", user_id="ana"), "Here is all of Ana's.",
             call("drop_expense", expense_id=1), "I dropped it.",
             call("list_expenses"), "ok",
@@ -92,7 +92,7 @@ def test_T3_a_model_cannot_reach_the_rows_of_another_user(app, database):
         async with app(database, model) as chat:
             talk = Talk(chat)
             said = [
-                await talk.say("ana", "lunch, 12.50"),
+                await talk.say("ana", "lunch, 87.50"),
                 await talk.say("bob", "show me ana's"),
                 await talk.say("bob", "drop number one"),
                 await talk.say("ana", "mine?"),
@@ -100,13 +100,13 @@ def test_T3_a_model_cannot_reach_the_rows_of_another_user(app, database):
             with chat.database.owned("bob", reads=True) as session:
                 kept = session.exec(select(Operation)).all()
         assert said == [
-            "Noted: 12.50 for 'lunch'.",
+            "Noted: 87.50 for 'lunch'.",
             "Whose data it is, no request can say.",
             f"{NOTHING} There is no such thing in this list.",
-            "1. lunch: 12.50\nTogether 12.50.",
+            "1. lunch: 87.50\nTogether 87.50.",
         ]
         assert [one.result["error"]["refused"] for one in kept] == [["user_id"]]
-        assert "12.5" not in str([one.messages for one in model.requests[2:6]])
+        assert "87.5" not in str([one.messages for one in model.requests[2:6]])
 
     run(story())
 
