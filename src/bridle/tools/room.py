@@ -20,7 +20,7 @@ from bridle.tools.threads import in_thread
 from bridle.workspace.elsewhere import OF_WORKTREE, elsewhere
 from bridle.workspace.git_objects import has_blob
 from bridle.workspace.git_paths import GitConfiguration
-from bridle.workspace.guarded import Guarded, GuardedFiles
+from bridle.workspace.guarded_files import Guarded, GuardedFiles
 from bridle.workspace.keepsake import Keepsake
 from bridle.workspace.sandbox import Sandbox
 from bridle.workspace.taming import Tamed
