@@ -119,7 +119,7 @@ def test_work_that_waits_for_work_that_waits_for_it_is_done_anew(postgres_url):
         await asyncio.gather(both("x", 0, 1), both("y", 1, 0))
 
     run(story())
-    assert len(tries) == 3
+    assert len(tries) >= 3  # the one that was given up may meet the other one again
     with database.owned("ana", reads=True) as session:
         assert {"".join(sorted(one.title)) for one in session.exec(select(Task))} == {"xy"}
     database.close()

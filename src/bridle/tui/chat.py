@@ -343,12 +343,14 @@ class ChatScreen(Commanding, Screen[None]):
         once that was done."""
         from bridle.tui.commands import command_line, is_loose
 
-        await self._open.wait()
         line = command_line(text, self.own())
         if line and is_loose(line):
+            await self._open.wait()
             await self.obey(line)
             return
-        async with self._order:
+        async with self._order:  # first: whoever has waited longer comes first
+            await self._open.wait()
+            line = command_line(text, self.own())  # one's own commands are known from now on
             if line:
                 await self.obey(line)
             else:
