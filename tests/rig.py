@@ -11,7 +11,7 @@ from contextlib import aclosing, suppress
 from pathlib import Path
 
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Parts
+from bridle.engine.engine_config import EngineConfig
 from bridle.events import MessageAdded, ResponseCompleted, ToolResultEvent, TurnEnded
 from bridle.policy import ToolPolicy
 from bridle.promises.provider import ProviderInfo
@@ -32,7 +32,7 @@ def make_engine(provider, *tools, store=None, root="/", **rest):
     """An engine with a scripted model (a list of replies will do) and these tools."""
     model = provider if hasattr(provider, "stream") else Scripted(provider)
     named = {tool.name: tool for tool in map(as_tool, tools)}
-    return Engine(Parts(model, named, store or MemoryStore(), Workspace(root), **rest))
+    return Engine(EngineConfig(model, named, store or MemoryStore(), Workspace(root), **rest))
 
 
 def call(name, **arguments):

@@ -60,7 +60,7 @@ class Pair:
     async def begin(self) -> None:
         """A fresh session with its messages, all of them encoded and on disk."""
         self._session = await self._engine.session()
-        self._session.bring(conversation(self._count - 2))
+        self._session.add_history(conversation(self._count - 2))
         await self._turn()
 
     async def step(self) -> None:

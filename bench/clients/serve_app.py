@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Parts
+from bridle.engine.engine_config import EngineConfig
 from bridle.events import ModelEvent, TraceEvent
 from bridle.messages import Text
 from bridle.promises.provider import Request
@@ -65,7 +65,7 @@ def room_of(state: Path, workspace: Path) -> Room:
     def opening(wanted: Wanted, session_id: str) -> Engine:
         store = JsonlStore(state)
         place = Workspace(wanted.workspace)
-        return Engine(Parts(Endless(), {}, store, place, on_ask="wait", face="server"))
+        return Engine(EngineConfig(Endless(), {}, store, place, on_ask="wait", face="server"))
 
     sessions = Sessions(SessionFolder(state), Engines(opening), (str(workspace),), rest=600.0)
     door = Door(Tokens(state / "server"))
@@ -89,7 +89,7 @@ class Driver:
                 at = start + (turn + number / len(sessions)) * step
                 if (wait := at - loop.time()) > 0:
                     await asyncio.sleep(wait)
-                session = self._room.sessions.opened(session_id)
+                session = self._room.sessions.get_open(session_id)
                 assert session is not None
                 said = {"at": time.monotonic(), "text": PADDING}
                 session.emit(TraceEvent("tick", said))
@@ -97,7 +97,7 @@ class Driver:
         return {"ends": ends}
 
     def _opened(self, session_id: str) -> Any:
-        return self._room.sessions.opened(session_id)
+        return self._room.sessions.get_open(session_id)
 
 
 def used() -> dict[str, float]:

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from bench.sessions.story import prose, tell
 from bridle.engine.history import History
-from bridle.engine.turns import _EVERY
+from bridle.engine.turn_runner import _CHECKPOINT_BYTES
 from bridle.events import (
     Checkpoint,
     Event,
@@ -100,8 +100,8 @@ class Scribe:
         return event
 
     def _keep_short(self, history: History) -> None:
-        """As the engine does (`engine/turns.py`)."""
-        if self.since > _EVERY and self.since > 8 * history.metrics.context_tokens:
+        """As the engine does (`engine/turn_runner.py`)."""
+        if self.since > _CHECKPOINT_BYTES and self.since > 8 * history.metrics.context_tokens:
             event = history.checkpoint(self._head)
             self._write(event, encode_data(event))
             self.since = 0
@@ -122,7 +122,7 @@ def one(state: Path, story: list[Said], size: int, *, bare: bool) -> None:
     scribe = Scribe(state / "sessions" / "20260101-000000-large", folds=not bare)
     for said in cycle(story):
         scribe.say(said)
-        due = bare or scribe.since > _EVERY * 0.9
+        due = bare or scribe.since > _CHECKPOINT_BYTES * 0.9
         if scribe.size >= size and due and isinstance(said[0], TurnEnded):
             break
     scribe.close()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import bridle
-from bridle.engine import deltas
+from bridle.engine import stream
 from bridle.events import (
     ModelEvent,
     ResponseCompleted,
@@ -103,7 +103,7 @@ def viewer(seed: int) -> Any:
 
 async def tell(folder: Path, least: int, seed: int = 7) -> list[Record]:
     """Have a session of at least so many bytes written there; its records."""
-    deltas._PAUSE = 0.0  # the teller waits for nobody: each of its pieces stands for 30 ms
+    stream._DELTA_SECONDS = 0.0  # the teller waits for nobody: each of its pieces stands for 30 ms
     (folder / "workspace").mkdir(parents=True, exist_ok=True)
     engine = bridle.build_engine(
         Teller(seed),

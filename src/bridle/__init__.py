@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bridle import events as events
-    from bridle.engine.callbacks import StreamCallbacks as StreamCallbacks
-    from bridle.engine.complete import complete as complete
-    from bridle.engine.facade import Assistant as Assistant
-    from bridle.engine.facade import SendOptions as SendOptions
+    from bridle.engine.assistant import Assistant as Assistant
+    from bridle.engine.assistant import SendOptions as SendOptions
+    from bridle.engine.assistant import SessionStore as SessionStore
+    from bridle.engine.assistant import StreamCallbacks as StreamCallbacks
+    from bridle.engine.hub import HubEvent as HubEvent
+    from bridle.engine.hub import LiveSummary as LiveSummary
     from bridle.engine.session import Session as Session
-    from bridle.engine.session_store import SessionStore as SessionStore
-    from bridle.engine.told import LiveSummary as LiveSummary
-    from bridle.engine.told import Told as Told
+    from bridle.engine.structured_output import complete as complete
     from bridle.errors import AgentError as AgentError
     from bridle.errors import BadReply as BadReply
     from bridle.errors import BudgetReached as BudgetReached
@@ -73,12 +73,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "engine.callbacks": ("StreamCallbacks",),
-    "engine.complete": ("complete",),
-    "engine.facade": ("Assistant", "SendOptions"),
+    "engine.structured_output": ("complete",),
+    "engine.assistant": ("Assistant", "SendOptions", "SessionStore", "StreamCallbacks"),
     "engine.session": ("Session",),
-    "engine.session_store": ("SessionStore",),
-    "engine.told": ("LiveSummary", "Told"),
+    "engine.hub": ("LiveSummary", "HubEvent"),
     "errors": (
         "AgentError",
         "BadReply",

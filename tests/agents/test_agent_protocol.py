@@ -5,7 +5,7 @@ import pytest
 
 import bridle
 from bridle.agents.base import AgentResponse, BaseAgent, Permission, ToolActivity
-from bridle.engine.told import Told
+from bridle.engine.hub import HubEvent
 from bridle.errors import ConfigError
 from bridle.events import AgentAttached, AgentResponded, TextDelta
 from rig import events, run
@@ -81,7 +81,7 @@ def test_what_an_agent_says_of_itself_is_told_by_topic(tmp_path):
     async def story():
         options = {"workspace": tmp_path, "state": tmp_path / "state"}
         async with bridle.build_engine(agent=Greeter(), **options) as engine:
-            told: list[Told] = []
+            told: list[HubEvent] = []
             listening = engine.subscribe("agent")
             await engine.run("hello")
             async for one in listening:

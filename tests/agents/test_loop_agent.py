@@ -9,8 +9,8 @@ from tests.rig import Thing, call, conversation, endings, events, results, run
 import bridle
 from bridle.agents.base import BaseAgent, Permission, ToolActivity
 from bridle.agents.loop import LoopAgent
-from bridle.engine.broadcast import Channel
 from bridle.engine.history import fold
+from bridle.engine.stream import Channel
 from bridle.events import AgentResponded, CallIntended, FilesChanged, TextDelta, TodosChanged
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore

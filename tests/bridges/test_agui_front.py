@@ -154,7 +154,7 @@ def test_a_run_that_is_aborted_stops_its_turn(tmp_path):
             one.abort()
             await aborted
             state = one.events[1]["snapshot"]
-            session = there.room.sessions.opened(state["sessionId"])
+            session = there.room.sessions.get_open(state["sessionId"])
             await until(session, lambda event: isinstance(event, TurnEnded))
             _, found = await one.run("again")
             ends = logged(there, session.id, TurnEnded)

@@ -149,7 +149,7 @@ def test_when_the_server_stops_a_run_that_waits_is_told_so_and_its_turn_is_parke
             listed = []
             while not listed:
                 listed = (await there.get("/api/sessions")).body["sessions"]
-            session = there.room.sessions.opened(listed[0]["id"])
+            session = there.room.sessions.get_open(listed[0]["id"])
             await until(session, lambda event: type(event).__name__ == "CallIntended")
             await there.serving.stop(5)
             return await running, logged(there, session.id, TurnEnded)

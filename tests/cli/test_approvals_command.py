@@ -124,7 +124,7 @@ def test_without_a_prompt_there_has_to_be_something_to_go_on_with(bridle: Progra
     before = bridle.logs()[0].read_text()
     done = go_on(bridle, session)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "has nothing to go on with" in done.stderr
+    assert "has nothing to resume" in done.stderr
     assert [one["content"] for one in data(bridle, session, "user_prompt")] == ["hi"]
     assert bridle.logs()[0].read_text() == before
     piped = bridle.run("run", "--continue", "-m", bridle.script("Piped."), stdin=b"go on\n")

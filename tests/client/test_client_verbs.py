@@ -96,7 +96,7 @@ def test_problems_are_our_own_errors_again(tmp_path):
                 (errors.UnknownSession, client.session("20260101-000000-abcdef")),
                 (errors.SessionError, client.watch("../../etc")),
                 (errors.UnknownApproval, session.answer("c1", True, shown="x", by="x")),
-                (errors.SessionError, session.go_on()),
+                (errors.SessionError, session.resume()),
                 (errors.SessionError, session.rewind(999)),
                 (errors.SessionError, session.wait(0)),
                 (errors.SessionError, client.session(workspace="/")),

@@ -1,8 +1,8 @@
 """An agent that does what a test writes, and an engine in which it carries the turns."""
 
 from bridle.engine.engine import Engine
+from bridle.engine.engine_config import EngineConfig
 from bridle.engine.no_model import NoModel
-from bridle.engine.parts import Parts
 from bridle.stores.memory import MemoryStore
 from bridle.tools.function import as_tool
 from bridle.workspace.paths import Workspace
@@ -35,7 +35,7 @@ class Acting:
 def acting_engine(agent, *tools, store=None, root="/", **rest):
     named = {tool.name: tool for tool in map(as_tool, tools)}
     store = store or MemoryStore()
-    return Engine(Parts(NoModel(agent), named, store, Workspace(root), agent=agent, **rest))
+    return Engine(EngineConfig(NoModel(agent), named, store, Workspace(root), agent=agent, **rest))
 
 
 async def one_turn(agent, *tools, prompt="go", **rest):

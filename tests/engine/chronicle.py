@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
+from bridle.engine.compaction import note, plan, stand_in
 from bridle.engine.history import History, fold
-from bridle.engine.shortening import note, plan, stand_in
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,

@@ -1,7 +1,7 @@
 """A model for a whole family of sessions, which knows each by its prompt, and engines for them."""
 
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Parts
+from bridle.engine.engine_config import EngineConfig
 from bridle.events import ChildEnded, ChildStarted
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
@@ -31,7 +31,7 @@ def family_engine(cast, *tools, info=None, store=None, root="/", **rest):
     """An engine whose sessions can hand out tasks."""
     named = {tool.name: tool for tool in (TaskTool(), *map(as_tool, tools))}
     model = Scripted(cast, info=info)
-    return Engine(Parts(model, named, store or MemoryStore(), Workspace(root), **rest))
+    return Engine(EngineConfig(model, named, store or MemoryStore(), Workspace(root), **rest))
 
 
 def task(prompt, **more):

@@ -177,7 +177,7 @@ def test_what_only_a_person_or_the_engine_says_an_agent_cannot_say(caplog):
     assert len(events(engine, sid, MessageAdded)) == len(events(engine, sid, TurnEnded)) == 1
     kinds = [one.kind for one in events(engine, sid, TraceEvent)]
     assert kinds == ["unknown_event"] * 4
-    assert "cannot say ModeChanged" in caplog.text
+    assert "may not emit ModeChanged" in caplog.text
 
 
 def test_a_whole_reply_of_the_agent_is_recorded_once_and_its_calls_are_not_recorded_again():

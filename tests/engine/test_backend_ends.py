@@ -116,9 +116,9 @@ def test_replies_that_say_their_use_are_counted_where_nothing_else_is():
     ("limits", "words"),
     [
         (Limits(tokens=20), "the limit of 20 tokens is reached: 30 are used"),
-        (Limits(money=0.25), "the limit of $0.25 is reached: $0.40 are spent"),
+        (Limits(money=0.25), "the limit of $0.25 is reached: $0.40 is spent"),
         (Limits(session_tokens=30), "the limit of 30 tokens a session is reached: 30 are used"),
-        (Limits(session_money=0.3), "the limit of $0.30 a session is reached: $0.40 are spent"),
+        (Limits(session_money=0.3), "the limit of $0.30 a session is reached: $0.40 is spent"),
     ],
 )
 def test_what_an_agent_uses_while_it_runs_counts_and_a_limit_ends_its_turn(limits, words):

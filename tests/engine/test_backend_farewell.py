@@ -31,7 +31,7 @@ def test_an_agent_that_breaks_when_it_is_shut_down_is_a_warning(caplog):
 
 
 def test_an_agent_that_does_not_shut_down_is_not_waited_for(caplog, monkeypatch):
-    monkeypatch.setattr(engine_module, "_FAREWELL", 0.01)
+    monkeypatch.setattr(engine_module, "_SHUTDOWN_SECONDS", 0.01)
 
     async def shutdown():
         await asyncio.Event().wait()

@@ -26,7 +26,7 @@ async def turns(count, limits, cost=0.6, tokens=0):
         return [(one.reason, one.text, one.detail) for one in ends], len(started)
 
 
-SAID = "the limit of $1.00 a session is reached: $1.20 are spent"
+SAID = "the limit of $1.00 a session is reached: $1.20 is spent"
 
 
 def test_a_spent_session_starts_no_agent_and_the_turn_that_spends_the_last_ends_as_budget():
@@ -43,7 +43,7 @@ def test_tokens_of_a_session_that_are_used_start_no_agent():
 
 def test_what_a_turn_cost_in_the_end_reaches_its_limit_and_its_answer_is_kept():
     ends, started = run(turns(2, Limits(money=0.5)))
-    end = ("budget", "said", "the limit of $0.50 is reached: $0.60 are spent")
+    end = ("budget", "said", "the limit of $0.50 is reached: $0.60 is spent")
     assert (ends, started) == ([end, end], 2)  # each turn has a limit of its own
 
 

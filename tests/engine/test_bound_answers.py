@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from standing import Opinion, SaidHooks
 
 from bridle.engine.approvals import NOBODY, Approvals
+from bridle.engine.engine_config import EngineConfig
 from bridle.engine.facts import facts_of
 from bridle.engine.history import History
-from bridle.engine.parts import Parts
 from bridle.engine.question import Judged
 from bridle.errors import UnknownApproval
 from bridle.events import ApprovalAsked
@@ -36,7 +36,7 @@ class Desk:
 
     def __init__(self, session_id="s", **rest):
         rest.setdefault("redact_tokens", False)
-        parts = Parts(Scripted([]), {}, MemoryStore(), SPACE, **rest)
+        parts = EngineConfig(Scripted([]), {}, MemoryStore(), SPACE, **rest)
         self.history, self.said = History(), []
         self.approvals = Approvals(self.hear, parts, session_id, self.history)
 

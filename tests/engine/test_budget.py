@@ -89,7 +89,7 @@ def test_money():
     limits = Limits(money=0.0155)
     model, result, _ = run(limited(script, limits, PRICED))
     assert result.reason == "budget"
-    said = "the limit of $0.015 leaves no room for another step: $0.012 are spent"
+    said = "the limit of $0.015 leaves no room for another step: $0.012 is spent"
     assert result.detail == said
     assert result.metrics.cost <= 0.0155
     assert len(model.requests) == 2
@@ -123,7 +123,7 @@ def test_what_the_model_may_write_is_cut_to_what_is_left():
         reserved(budget, 0, config)
     budget = Budget(Limits(money=0.01), PRICED)
     assert reserved(budget, 2000, config).max_tokens == 1500
-    with pytest.raises(BudgetReached, match=r"\$0.00 are spent"):
+    with pytest.raises(BudgetReached, match=r"\$0.00 is spent"):
         reserved(Budget(Limits(money=0.01), PRICED), 4000, config)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bridle.engine.redact import MARK
+from bridle.engine.redaction import MARK
 from bridle.errors import ProviderError
 from bridle.events import TextDelta, TitleChanged, TurnEnded
 from bridle.promises.codec import decode_data, encode_data

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridle.engine.budget import Budget, Limits, estimate
-from bridle.engine.carving import carved
+from bridle.engine.subagents import child_limits
 from bridle.errors import BudgetReached
 from bridle.events import CallIntended, ChildStarted, ResponseCompleted, UsageReported
 from bridle.promises.child import Task
@@ -191,10 +191,10 @@ def test_a_child_has_what_was_asked_for_and_never_more_than_is_left():
     budget = Budget(Limits(steps=10, tokens=1000, money=0.5, tool_calls=4), PRICED)
     run(budget.reserve(RequestConfig(50), 100))
     budget.spend(Usage(100, 50), 0.1)
-    mine = carved(budget, Task("a", money=9.0, steps=3, seconds=9.0), 5.0, shares=False)
+    mine = child_limits(budget, Task("a", money=9.0, steps=3, seconds=9.0), 5.0, shares=False)
     assert (mine.steps, mine.tool_calls, mine.tokens) == (3, 4, 850)
     assert (mine.money, mine.seconds) == (0.4, 5.0)
-    theirs = carved(budget, Task("a"), None, shares=True)  # an agent that spends unasked
+    theirs = child_limits(budget, Task("a"), None, shares=True)  # an agent that spends unasked
     assert (theirs.tokens, theirs.money, theirs.seconds) == (425, 0.2, 0.0)
 
 

@@ -7,8 +7,8 @@ import pytest
 from acting import Acting
 from family import Cast, children_of, ends_of, family_engine, task, tasks
 
-from bridle.engine.children import AT_ONCE
 from bridle.engine.conversation import UNKNOWN
+from bridle.engine.subagents import AT_ONCE
 from bridle.events import (
     AgentAttached,
     ApprovalAnswered,
@@ -100,7 +100,7 @@ def test_an_interrupt_of_the_child_alone_is_a_failed_call_for_the_parent():
             turn = await session.send("go")
             await work.begun.wait()
             (child,) = children_of(engine, session.id)
-            await engine.opened(child).interrupt(by="ann")
+            await engine.get_open(child).interrupt(by="ann")
             result = await session.wait(turn)
             ((_, text, failed),) = results(engine, session.id)
             return result.reason, text.partition(":")[0], failed
@@ -152,13 +152,13 @@ def test_a_question_of_a_child_that_waits_is_answered_in_the_childs_session():
             turn = await session.send("go")
             told = await until(session, lambda one: isinstance(one, ToolOutputDelta))
             (child,) = children_of(engine, session.id)
-            reason = "mark waits for an answer: mark may change things"
+            reason = "mark needs approval: mark may change things"
             assert told.event.text == f"? {reason} (session {child})\n"
             waiting = {one.id: one.waiting for one in engine.summaries()}
             assert waiting == {session.id: 0, child: 1}
             (asked,) = events(engine, child, ApprovalAsked)
             shown = asked.shown
-            await engine.opened(child).answer(asked.call.id, True, shown=shown, by="ann")
+            await engine.get_open(child).answer(asked.call.id, True, shown=shown, by="ann")
             result = await session.wait(turn)
             return result.reason, work.done, events(engine, session.id, ApprovalAsked)
 
@@ -230,7 +230,7 @@ def test_after_a_crash_the_childs_turn_is_interrupted_and_the_call_is_unknown(tm
             (child,) = children_of(engine, session.id)
             kept = {}
             for one in (session.id, child):  # as a kill leaves them
-                await engine.opened(one)._log.settled()
+                await engine.get_open(one)._log.settled()
                 kept[one] = JsonlStore(tmp_path).path(one).read_bytes()
             await session.interrupt()
         for one, data in kept.items():

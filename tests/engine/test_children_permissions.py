@@ -10,10 +10,10 @@ from standing import Opinion
 
 from bridle.engine.around import Around
 from bridle.engine.budget import Budget, Limits
+from bridle.engine.engine_config import EngineConfig
 from bridle.engine.gate import Gate
 from bridle.engine.grants import stamp
-from bridle.engine.parent import Parent, Tree
-from bridle.engine.parts import Parts
+from bridle.engine.subagents import Parent, Tree
 from bridle.events import ApprovalAsked, Grant, ModeChanged
 from bridle.messages import ToolCall
 from bridle.policy import MODES, ORDER, Act, Facts, ToolPolicy, read_rule
@@ -121,7 +121,7 @@ def verdict(parts, mode, found, granted=()):
 def test_the_verdict_in_a_child_is_never_wider_than_above_it(found, given, chosen, granted, word):
     """Whatever the modes, rules, grants and policies are, and whoever changes a mode meanwhile."""
     judge = None if word is None else Opinion(word)
-    parts = Parts(
+    parts = EngineConfig(
         Scripted([]), {}, MemoryStore(), Workspace("/"), tuple(given), judge=judge, mode="auto"
     )
     budget, tree = Budget(Limits(), ProviderInfo("m")), Tree()
@@ -154,7 +154,7 @@ async def in_modes(mode, change=None):
         """Have somebody change the modes meanwhile."""
         if change is not None:
             child = next(one.id for one in engine.summaries() if one.parent)
-            engine.opened(child).mode = change[1]
+            engine.get_open(child).mode = change[1]
             sessions[0].mode = change[0]
         return "turned"
 

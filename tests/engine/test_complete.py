@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from bridle import complete
-from bridle.engine.complete import to_schema
+from bridle.engine.structured_output import to_schema
 from bridle.errors import BadReply, Overloaded, StreamCutShort
 from bridle.messages import user
 from bridle.promises.provider import ProviderInfo, Request, RequestConfig, Response

@@ -38,7 +38,7 @@ def test_a_session_that_is_just_being_closed_is_taken_up_again_after_it(state):
         async with make_engine(["one", "two"], store=JsonlStore(state)) as engine:
             session = await engine.session()
             await session.wait(await session.send("go"))
-            session.bring([Message("user", (Text("by the way"),))])
+            session.add_history([Message("user", (Text("by the way"),))])
             closing = asyncio.create_task(session.close())
             await asyncio.sleep(0)
             again = await engine.session(session.id)
@@ -81,14 +81,14 @@ def test_history_that_is_none_is_refused_and_nothing_of_it_is_kept(state):
         async with make_engine(["one"], store=JsonlStore(state)) as engine:
             session = await engine.session()
             strange = [Message("user", (Text("hi"),)), {"role": "user", "content": "hi"}]
-            with pytest.raises(SessionError, match="dict is no message") as no:
-                session.bring(strange)
+            with pytest.raises(SessionError, match="history cannot hold dict") as no:
+                session.add_history(strange)
             before = session.seq
             await session.wait(await session.send("go"))
             return no.value.hint, before, conversation(engine, session.id)
 
     hint, before, said = run(story())
-    assert (hint, before) == ("History is made of `Message`s.", 0)
+    assert (hint, before) == ("It is made of `bridle.Message` values.", 0)
     assert said == [("user", "go"), ("assistant", "one")]
 
 

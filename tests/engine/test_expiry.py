@@ -154,7 +154,7 @@ def test_a_prompt_that_waits_is_done_after_the_turn_that_expired(state, monkeypa
         store = JsonlStore(state)
         async with make_engine(["no", "more"], marks.tool, store=store) as engine:
             session = await engine.session(found)
-            await session.wait(await session.go_on())
+            await session.wait(await session.resume())
             result = await session.wait(2)
             return result.text, marks.made, len(events(engine, found, PromptReceived))
 

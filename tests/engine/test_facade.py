@@ -5,10 +5,9 @@ import logging
 
 import pytest
 
-from bridle.engine.broadcast import Channel
+from bridle.engine.assistant import Assistant, SendOptions, StreamCallbacks
 from bridle.engine.budget import Limits
-from bridle.engine.callbacks import StreamCallbacks
-from bridle.engine.facade import Assistant, SendOptions
+from bridle.engine.stream import Channel
 from bridle.errors import (
     BudgetReached,
     EmptyPrompt,

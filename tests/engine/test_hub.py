@@ -6,9 +6,9 @@ from contextlib import aclosing
 
 import pytest
 
-from bridle.engine import broadcast
+from bridle.engine import stream
 from bridle.engine.budget import Limits
-from bridle.engine.told import LiveSummary
+from bridle.engine.hub import LiveSummary
 from bridle.errors import SessionError
 from bridle.events import ResponseCompleted, ToolResultEvent, TraceEvent, TurnEnded
 from bridle.promises.provider import ProviderInfo
@@ -257,7 +257,7 @@ def test_what_streams_under_a_name_is_the_reply_that_had_that_name(seed, tmp_pat
 
 def test_a_slow_listener_is_dropped_with_a_marker_and_the_others_hear_all(monkeypatch):
     """S6: a slow one never blocks the agent."""
-    monkeypatch.setattr(broadcast.Channel.join, "__defaults__", (20,))
+    monkeypatch.setattr(stream.Channel.join, "__defaults__", (20,))
 
     async def story():
         async with make_engine([call("look", n=1)] * 30 + ["end"], look) as engine:

@@ -7,7 +7,7 @@ import asyncio
 
 import pytest
 
-from bridle.engine import underway
+from bridle.engine import turn_runner
 from bridle.errors import SessionBusy
 from bridle.events import (
     ApprovalAsked,
@@ -72,7 +72,7 @@ def shutting(store, reply):
 
 
 def test_a_tool_is_given_up_also_when_who_interrupted_has_gone(monkeypatch):
-    monkeypatch.setattr(underway, "PATIENCE", 0.05)
+    monkeypatch.setattr(turn_runner, "INTERRUPT_SECONDS", 0.05)
 
     async def story():
         store, release = Slow(), asyncio.Event()
@@ -226,7 +226,7 @@ def test_an_interrupt_by_letter_that_found_nothing_to_stop_stops_nothing_later(s
             session = await engine.session()
             await session.wait(await session.send("go"))
             store.post(session.id, letter)
-            await session.take_letters()
+            await session.check_inbox()
             await session.wait(await session.send("more"))
         store = JsonlStore(state)
         store.post(session.id, letter)
@@ -257,7 +257,7 @@ def test_a_second_interrupt_by_letter_is_known_as_done_too(state):
             first = asyncio.create_task(session.interrupt())
             await until(session, traced("interrupt"))
             store.post(session.id, Letter("i", "interrupt", "bo"))
-            taking = asyncio.create_task(session.take_letters())
+            taking = asyncio.create_task(session.check_inbox())
             await asyncio.sleep(0)
             release.set()
             await asyncio.gather(first, taking)

@@ -102,7 +102,7 @@ def test_a_session_remembers_what_its_turns_have_cost():
     budget.spend(Usage(3000, 1000), 0.009)
     with pytest.raises(BudgetReached) as caught:
         reserved(budget, 400)
-    said = "the limit of $0.10 a session leaves no room for another step: $0.099 are spent"
+    said = "the limit of $0.10 a session leaves no room for another step: $0.099 is spent"
     assert caught.value.message == said
 
 
@@ -298,7 +298,7 @@ def test_no_interleaving_of_sessions_passes_a_limit_of_the_day(data, tokens, mon
             account.money += cost
             account.release(str(number))
             continue
-        budget.go_on()
+        budget.restart_estimate()
         news = data.draw(st.integers(0, 2000))
         try:
             config = asyncio.run(unless_the_day_waits(budget, news, account))

@@ -89,7 +89,7 @@ def test_letters_wait_for_the_next_holder_and_are_done_in_their_order(shared):
             await session.wait(6)
             told = [one.content for one in model.requests[-1].messages if one.role == "user"]
             assert is_valid(session.history.transcript)
-            await session.take_letters()
+            await session.check_inbox()
             return told, prompts(engine, found)[1:]
 
     told, sent = run(story())
@@ -210,7 +210,7 @@ def test_a_letter_that_was_done_before_a_crash_is_not_done_again(state, verb):
                 "interrupt": Letter("x", "interrupt", "bo"),
             }[verb]
             JsonlStore(state).post(session.id, letter)
-            await session.take_letters()
+            await session.check_inbox()
             if verb == "answer":
                 await session.wait(1)
         before = [one.seq for one in store.read(session.id)]
@@ -264,7 +264,7 @@ def test_a_letter_that_comes_as_the_session_closes_waits_for_the_next_holder(sha
             await until(session, begun)
             shared().post(session.id, Letter("a", "interrupt", "bo"))
             shared().post(session.id, Letter("b", "send", "bo", content="more"))
-            taking = asyncio.create_task(session.take_letters())
+            taking = asyncio.create_task(session.check_inbox())
             await until(session, lambda one: getattr(one, "kind", "") == "interrupt")
             closing = asyncio.create_task(session.close())
             await asyncio.sleep(0)  # it closes, and waits for the turn as the first letter does
@@ -307,10 +307,10 @@ def test_a_letter_that_comes_while_others_are_being_done_is_done_in_the_same_go(
         async with make_engine(Scripted(["ok"], loop=True), store=shared()) as engine:
             session = await engine.session(found)
             shared().post(found, Letter("a", "send", "bo", content="first"))
-            taking = asyncio.create_task(session.take_letters())
+            taking = asyncio.create_task(session.check_inbox())
             await until(session, lambda one: getattr(one, "letter", "") == "a")
             shared().post(found, Letter("b", "send", "bo", content="second"))
-            await session.take_letters()
+            await session.check_inbox()
             await taking
             await ended(session, 3)
             return prompts(engine, found)[1:]
@@ -347,7 +347,7 @@ def test_a_letter_that_lies_there_does_not_take_the_turns_that_others_were_promi
             await session.send("three", when="queue")
         shared().post(session.id, Letter("l4", "send", "bob", content="four", when="queue"))
         async with make_engine(["2", "3", "4"], hold, store=shared(), mode="auto") as engine:
-            session = await engine.session(session.id, promised=promised)
+            session = await engine.session(session.id, keep_turns=promised)
             await session.wait(4)
             return turns_of(engine, session.id)
 

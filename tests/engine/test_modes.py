@@ -3,7 +3,7 @@
 import pytest
 
 from bridle.engine.history import fold
-from bridle.engine.plan import instructed
+from bridle.engine.plan_mode import add_plan_instructions
 from bridle.errors import SessionError
 from bridle.events import (
     ApprovalAnswered,
@@ -117,11 +117,11 @@ def test_the_model_is_told_of_plan_mode_as_long_as_it_lasts():
             return [one.system for one in model.requests]
 
     first, second, third = run(story())
-    assert first == third == instructed("You help.", "plan")
+    assert first == third == add_plan_instructions("You help.", "plan")
     assert first.startswith("You help.\n\n# Plan mode\n")
     assert "exit_plan_mode" in first
     assert second == "You help."
-    assert instructed("", "plan").startswith("# Plan mode")
+    assert add_plan_instructions("", "plan").startswith("# Plan mode")
 
 
 def planning(answer, word_calls):

@@ -142,9 +142,7 @@ def test_sending_while_a_turn_is_parked_says_busy_and_a_queued_prompt_waits(stat
         marks, model = Marks(), Scripted([mark("a"), "done", "and on"])
         async with make_engine(model, marks.tool, on_ask="park", store=JsonlStore(state)) as engine:
             session = await parked(engine)
-            with pytest.raises(
-                SessionBusy, match=r"turn 1 of session .* waits for 1 answer$"
-            ) as no:
+            with pytest.raises(SessionBusy, match=r"turn 1 of session .* needs 1 approval$") as no:
                 await session.send("now")
             later = await session.send("later", when="queue")
             steer = await session.send("rather so", when="next_step")
@@ -191,7 +189,7 @@ def test_a_turn_that_is_stopped_in_the_moment_in_which_it_goes_on_answers_its_ca
         marks = Marks()
         async with make_engine([mark("a", "b"), "next"], marks.tool, on_ask="park") as engine:
             session = await parked(engine)
-            await session.go_on()
+            await session.resume()
             await session.interrupt()
             await session.wait(await session.send("next"))
             return results(engine, session.id), endings(engine, session.id)
@@ -285,7 +283,7 @@ def test_a_question_that_expired_while_nobody_ran_is_a_no_when_the_turn_goes_on(
         store = JsonlStore(state)
         async with make_engine(["then not"], marks.tool, on_ask=on_ask, store=store) as engine:
             session = await engine.session(session.id)
-            result = await session.wait(await session.go_on())
+            result = await session.wait(await session.resume())
             (answer,) = events(engine, session.id, ApprovalAnswered)
             return result.text, answer.by, answer.allowed, marks.made
 
@@ -297,12 +295,12 @@ def test_going_on_without_an_answer_parks_again_and_asks_nothing_twice():
         marks = Marks()
         async with make_engine([mark("a"), "done"], marks.tool, on_ask="park") as engine:
             session = await parked(engine)
-            again = await session.wait(await session.go_on())
+            again = await session.wait(await session.resume())
             questions = events(engine, session.id, ApprovalAsked)
             await say(session, "call_1", True)
             last = await session.wait(1)
-            with pytest.raises(SessionError, match="nothing to go on with"):
-                await session.go_on()
+            with pytest.raises(SessionError, match="nothing to resume"):
+                await session.resume()
             return again.reason, len(questions), last.reason, marks.made
 
     assert run(story()) == ("parked", 1, "done", ["a"])
@@ -366,7 +364,7 @@ def test_an_answer_to_a_session_that_closes_is_kept_and_starts_nothing(state):
             assert session.seq == len(list(store.read(session.id)))  # nothing was said after that
         async with make_engine(["done"], marks.tool, store=JsonlStore(state)) as engine:
             session = await engine.session(session.id)
-            return (await session.wait(await session.go_on())).text, marks.made
+            return (await session.wait(await session.resume())).text, marks.made
 
     assert run(story()) == ("done", ["a"])
 

@@ -3,8 +3,8 @@
 import pytest
 
 from bridle.engine.budget import Limits
+from bridle.engine.engine_config import EngineConfig
 from bridle.engine.gate import Gate
-from bridle.engine.parts import Parts
 from bridle.engine.question import Judged
 from bridle.events import ApprovalAsked, ResponseCompleted
 from bridle.messages import Message, Text, ToolCall
@@ -23,7 +23,7 @@ def test_the_gate_takes_nothing_for_a_yes_that_is_none(allowed):
     async def ask(judged):
         return Answer(allowed)
 
-    parts = Parts(Scripted([]), {}, MemoryStore(), Workspace("/"))
+    parts = EngineConfig(Scripted([]), {}, MemoryStore(), Workspace("/"))
     gate = Gate(parts, lambda: "ask", ask, {})
     judged = Judged(ToolCall("c", "x"), Thing(None), Facts(), Decision("ask", "", "r"), "/")
     found = run(gate.ask(judged))
@@ -34,7 +34,9 @@ def test_the_gate_alone_comes_back_with_the_reason():
     async def no(judged):
         return NO
 
-    parts = Parts(Scripted([]), {}, MemoryStore(), Workspace("/"), rules=(Rule("ask", "thing"),))
+    parts = EngineConfig(
+        Scripted([]), {}, MemoryStore(), Workspace("/"), rules=(Rule("ask", "thing"),)
+    )
     gate = Gate(parts, lambda: "ask", no, {})
     judged = gate.judge(ToolCall("c", "thing", {}), Thing(None, read_only=False))
     assert judged.decision == Decision("ask", "a rule says so", "ask: thing")

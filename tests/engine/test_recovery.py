@@ -158,7 +158,7 @@ def test_one_who_was_killed_while_it_asked_is_answered_after_the_restart(state, 
         async with Again(state, on_ask="wait") as again:
             session = await again.take(found)
             (asked,) = session.history.pending.values()
-            with pytest.raises(SessionBusy, match="waits for 1 answer"):
+            with pytest.raises(SessionBusy, match="needs 1 approval"):
                 await session.send("hello?")
             assert session.is_parked
             await session.answer(asked.call.id, yes, shown=asked.shown, by="bo")
@@ -210,7 +210,7 @@ def test_an_answer_that_was_recorded_holds_after_the_restart(state, yes, mode):
             with pytest.raises(SessionBusy, match="has its answers") as busy:
                 await session.send("hello?")
             assert f"`bridle sessions stop {found}`" in busy.value.hint
-            result = await session.wait(await session.go_on())
+            result = await session.wait(await session.resume())
             asked = events(again.engine, found, ApprovalAsked)
             assert (len(asked), endings(again.engine, found)) == (1, ["done"])
             return result.reason, again.work.done, again.heard
@@ -283,7 +283,7 @@ async def settle(again, session, ask=False):
     for asked in () if ask else list(session.history.pending.values()):
         await session.answer(asked.call.id, True, shown=asked.shown, by="bo")
     if session.is_parked or session.history.waiting:
-        await session.go_on()
+        await session.resume()
     turn = await session.send("last", when="queue")
     result = await session.wait(turn)
     assert (result.reason, session.is_parked, session.history.waiting) == ("done", False, {})

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.engine.parts import Parts
-from bridle.engine.redact import MARK, Redaction, Redactor
-from bridle.engine.secrets import BY_START, anchor, screen_of
+from bridle.engine.engine_config import EngineConfig
+from bridle.engine.redaction import MARK, Redaction, Redactor
+from bridle.engine.secret_patterns import BY_START, anchor, screen_of
 from bridle.errors import ProviderError
 from bridle.events import (
     ResponseCompleted,
@@ -178,14 +178,14 @@ def test_a_key_at_the_place_of_a_cut_is_gone_before_the_cut():
 
 
 def test_the_parts_of_an_engine_do_not_show_a_key():
-    parts = Parts(Scripted([]), {}, MemoryStore(), Workspace("/"), secrets=(KEY,))
+    parts = EngineConfig(Scripted([]), {}, MemoryStore(), Workspace("/"), secrets=(KEY,))
     assert KEY not in repr(parts)
     assert parts.secrets == ()
     assert parts.redactor is not None
 
 
 def test_without_secrets_nothing_stands_in_between():
-    parts = Parts(
+    parts = EngineConfig(
         Scripted([]), {}, MemoryStore(), Workspace("/"), secrets=("short",), redact_tokens=False
     )
     assert parts.redactor is None

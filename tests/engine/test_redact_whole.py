@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bridle.engine.redact import Redactor
+from bridle.engine.redaction import Redactor
 from bridle.errors import ToolError
 from bridle.events import (
     ApprovalAnswered,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bridle.engine import turns
+from bridle.engine import turn_runner
 from bridle.errors import SessionError
 from bridle.events import (
     ApprovalAnswered,
@@ -134,7 +134,7 @@ def test_a_yes_that_was_given_right_before_a_close_holds_after_it(state):
         async with make_engine(["done"], writes.tool, store=JsonlStore(state)) as engine:
             session = await engine.session(found)
             left = len(session.history.pending), session.is_parked, endings(engine, found)
-            result = await session.wait(await session.go_on())
+            result = await session.wait(await session.resume())
             questions = len(events(engine, found, ApprovalAsked))
         return before, left, result.text, writes.where, questions
 
@@ -146,7 +146,7 @@ def test_a_question_of_a_turn_that_is_closed_as_it_goes_on_stays_open(state):
         writes = Writes()
         found = await parked(state, writes.tool)
         async with make_engine(["no"], writes.tool, store=JsonlStore(state)) as engine:
-            await (await engine.session(found)).go_on()
+            await (await engine.session(found)).resume()
         async with make_engine(["done"], writes.tool, store=JsonlStore(state)) as engine:
             session = await engine.session(found)
             left = len(session.history.pending), session.is_parked, endings(engine, found)
@@ -233,7 +233,7 @@ def test_what_is_no_answer_leaves_the_question_open(state, said):
 
 def test_a_checkpoint_that_is_too_large_to_be_kept_is_left_out(state, monkeypatch):
     """It is a help: every turn ends, and the conversation is whole."""
-    monkeypatch.setattr(turns, "_EVERY", 20_000)
+    monkeypatch.setattr(turn_runner, "_CHECKPOINT_BYTES", 20_000)
     monkeypatch.setattr(held, "LONGEST", 50_000)
 
     async def story():
@@ -251,7 +251,7 @@ def test_a_checkpoint_that_is_too_large_to_be_kept_is_left_out(state, monkeypatc
 
 
 def test_checkpoints_take_less_room_than_what_they_sum_up(state, monkeypatch):
-    monkeypatch.setattr(turns, "_EVERY", 10_000)
+    monkeypatch.setattr(turn_runner, "_CHECKPOINT_BYTES", 10_000)
 
     async def story():
         async with make_engine(["ok"] * 30, store=JsonlStore(state, "process")) as engine:

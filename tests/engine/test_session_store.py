@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from bridle.engine.session_store import SessionStore
+from bridle.engine.assistant import SessionStore
 from bridle.errors import SessionBusy
 from bridle.events import MessageAdded, Rewound, TitleChanged
 from bridle.messages import Message, Text, ToolCall, ToolOutput, user

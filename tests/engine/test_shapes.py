@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.engine.redact import MARK, MOST, Redaction, Redactor
-from bridle.engine.secrets import SHAPES, entropy
+from bridle.engine.redaction import MARK, MOST, Redaction, Redactor
+from bridle.engine.secret_patterns import SHAPES, entropy
 from bridle.events import TextDelta, ThinkingDelta, ToolCallArgsDelta, ToolResultEvent, TurnEnded
 from bridle.messages import File, Image, Thinking, ToolOutput
 

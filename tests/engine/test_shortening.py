@@ -4,8 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.engine.budget import estimate
-from bridle.engine.gauge import Gauge
-from bridle.engine.shortening import note, plan, slimmed, stand_in, stands_in
+from bridle.engine.compaction import (
+    TokenCounter,
+    is_stand_in,
+    note,
+    plan,
+    shorten_old_message,
+    stand_in,
+)
 from bridle.messages import (
     File,
     Image,
@@ -104,7 +110,7 @@ def test_what_stands_for_the_old_part_is_known_again_and_carried_on():
     written = stand_in(old, "What was.", written=True)
     assert written == Message("user", (Text("What was."),), "m4s", "now")
     assert stand_in([written], "", written=False).id == "m4n"
-    assert (stands_in(written), stands_in(old[0])) == (True, False)
+    assert (is_stand_in(written), is_stand_in(old[0])) == (True, False)
     text = note([written, *old], 2_000)
     assert text.startswith("What was.\n\n[The beginning of this conversation was left out")
     assert text.endswith("- go]")
@@ -115,10 +121,10 @@ def test_what_stands_for_the_old_part_is_known_again_and_carried_on():
 
 def test_slimming_twice_is_slimming_once():
     message = Message("tool", (ToolOutput("a", "x" * 9000, data={"x": 1}, media=(PICTURE,)),))
-    once = slimmed(message)
+    once = shorten_old_message(message)
     assert (once.tool_results[0].media, once.tool_results[0].data) == ((), None)
-    assert slimmed(slimmed(once)) == slimmed(once)
-    assert slimmed(answered("x" * 9000)) == answered("x" * 9000)
+    assert shorten_old_message(shorten_old_message(once)) == shorten_old_message(once)
+    assert shorten_old_message(answered("x" * 9000)) == answered("x" * 9000)
 
 
 pieces = st.lists(
@@ -150,12 +156,12 @@ def test_whatever_is_cut_every_call_keeps_its_result_and_a_prompt_its_words(foun
 @given(pieces, st.integers(0, 20), st.integers(1, 9000))
 def test_a_gauge_that_saw_it_grow_says_what_one_says_that_sees_it_now(found, cut, read):
     messages = [said("first"), *(one for piece in found for one in piece)]
-    growing, gauge = Transcript(messages[:1]), Gauge()
+    growing, gauge = Transcript(messages[:1]), TokenCounter()
     for message in messages[1:]:
         gauge.measure(growing, 10)
         growing = growing.plus(message)
     total = sum(map(estimate, messages)) + 10
-    assert gauge.measure(growing, 10) == Gauge().measure(Transcript(messages), 10) == total
+    assert gauge.measure(growing, 10) == TokenCounter().measure(Transcript(messages), 10) == total
     gauge.count(read)
     assert gauge.measure(growing, 10) == read
     more = growing.plus(said("more"))
@@ -168,4 +174,4 @@ def test_a_gauge_that_saw_it_grow_says_what_one_says_that_sees_it_now(found, cut
 def test_a_gauge_goes_by_the_count_in_the_log_when_a_session_is_taken_up():
     history = Transcript([said("x" * 900), answered("so"), said("more")])
     tail = estimate(history[1]) + estimate(history[2])
-    assert Gauge(77).measure(history, 10) == 77 + tail
+    assert TokenCounter(77).measure(history, 10) == 77 + tail

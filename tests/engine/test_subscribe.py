@@ -6,9 +6,8 @@ from contextlib import aclosing
 
 import pytest
 
-from bridle.engine import broadcast
-from bridle.engine.broadcast import Broadcast
-from bridle.engine.deltas import Deltas
+from bridle.engine import stream
+from bridle.engine.stream import Broadcast, DeltaBuffer
 from bridle.events import TextDelta, ThinkingDelta, ToolCallArgsDelta, TraceEvent, TurnEnded
 from bridle.promises.store import Record
 from bridle.providers.scripted import Scripted
@@ -96,7 +95,7 @@ def test_what_is_told_is_in_the_file_already(tmp_path):
 
 
 def test_a_slow_watcher_gets_every_record_once_and_nobody_else_loses_anything(monkeypatch):
-    monkeypatch.setattr(broadcast.Broadcast.join, "__defaults__", (20,))
+    monkeypatch.setattr(stream.Broadcast.join, "__defaults__", (20,))
 
     async def story():
         async with make_engine([{"text": "x " * 300, "chunk": 1, "pause": 0.0005}]) as engine:
@@ -170,7 +169,7 @@ def test_a_full_queue_takes_nothing_more_and_the_others_go_on():
         small, large = tower.join(2), tower.join(10)
         records = [Record(n, "", TraceEvent("x", n)) for n in range(1, 6)]
         for record in records:
-            tower.tell((record,))
+            tower.publish((record,))
         tower.end()
         return [r.seq async for r in small.records()], [r.seq async for r in large.records()]
 
@@ -178,11 +177,11 @@ def test_a_full_queue_takes_nothing_more_and_the_others_go_on():
 
 
 def joined(pieces):
-    """Hand pieces to `Deltas` in one go; what it recorded, and what came once it was closed."""
+    """Hand deltas to the buffer in one go: what it recorded, and what came when it was closed."""
 
     async def story():
         seen = []
-        deltas = Deltas(seen.append)
+        deltas = DeltaBuffer(seen.append)
         for piece in pieces:
             deltas.add(piece)
         early = list(seen)
@@ -227,7 +226,7 @@ def test_the_first_piece_goes_with_the_next_round_and_the_following_wait_for_the
             if len(seen) == 2:
                 done.set()
 
-        deltas = Deltas(record)
+        deltas = DeltaBuffer(record)
         deltas.add(TextDelta("a"))
         await asyncio.sleep(0)
         first = list(seen)

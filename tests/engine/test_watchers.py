@@ -9,9 +9,8 @@ from contextlib import aclosing
 
 import pytest
 
-from bridle.engine import watching
-from bridle.engine.broadcast import Broadcast, Channel
-from bridle.engine.watching import follow
+from bridle.engine import stream
+from bridle.engine.stream import Broadcast, Channel, follow
 from bridle.errors import StoreFailed
 from bridle.events import TraceEvent
 from bridle.promises.store import Record
@@ -74,7 +73,7 @@ def test_a_long_log_is_never_held_whole():
         return max(ahead), store.closed, len(tower)
 
     most, closed, left = run(story())
-    assert 0 < most <= watching._BATCH
+    assert 0 < most <= stream._BATCH
     assert (closed, left) == (1, 0)
 
 
@@ -130,7 +129,7 @@ def test_one_who_asks_and_never_listens_is_forgotten():
 
 def test_one_who_has_much_to_read_joins_when_it_is_near(monkeypatch):
     """So that a long log does not make a slow watcher of anybody."""
-    monkeypatch.setattr(watching, "_NEAR", 100)
+    monkeypatch.setattr(stream, "_NEAR", 100)
 
     async def story():
         store, log, tower = a_log(1000)
@@ -154,8 +153,8 @@ def test_one_who_has_much_to_read_joins_when_it_is_near(monkeypatch):
 @pytest.mark.parametrize("seed", seeds(40))
 def test_a_hundred_watchers_who_come_at_any_time_see_every_record_once(seed, near, monkeypatch):
     """Whoever joins at whichever moment, near or far: no gap, no repeat, and then the end."""
-    monkeypatch.setattr(watching, "_NEAR", near)
-    monkeypatch.setattr(watching, "_BATCH", 16)
+    monkeypatch.setattr(stream, "_NEAR", near)
+    monkeypatch.setattr(stream, "_BATCH", 16)
 
     async def story():
         chance = random.Random(seed)
@@ -200,7 +199,7 @@ def test_what_all_have_passed_is_let_go():
         for _ in range(3):
             thing = Thing()
             kept.append(weakref.ref(thing))
-            channel.tell([thing])
+            channel.publish([thing])
         del thing
         for _ in range(3):
             await quick.batch()
@@ -222,9 +221,9 @@ def test_what_all_have_passed_is_let_go():
 def test_one_who_is_dropped_holds_nothing_and_wakes():
     async def story():
         channel = Channel()
-        slow = channel.join(room=3)
+        slow = channel.join(backlog=3)
         for number in range(5):
-            channel.tell([number])
+            channel.publish([number])
         return await slow.batch(), slow.lagging, len(channel)
 
     assert run(story()) == ((), True, 0)
@@ -233,9 +232,9 @@ def test_one_who_is_dropped_holds_nothing_and_wakes():
 def test_a_long_chain_is_let_go_without_a_deep_recursion():
     async def story():
         channel = Channel()
-        watcher = channel.join(room=10**9)
+        watcher = channel.join(backlog=10**9)
         for number in range(200_000):
-            channel.tell([number])
+            channel.publish([number])
         channel.leave(watcher)
         del watcher
         return len(channel)
@@ -249,7 +248,7 @@ def test_what_was_written_in_one_go_is_one_wake_up():
         watchers = [channel.join() for _ in range(3)]
         waiting = [asyncio.create_task(one.batch()) for one in watchers]
         await asyncio.sleep(0)
-        channel.tell(range(1000))
+        channel.publish(range(1000))
         return await asyncio.gather(*waiting)
 
     assert run(story()) == [range(1000)] * 3
@@ -336,7 +335,7 @@ def test_two_who_listen_are_told_in_the_order_of_the_log():
         channel = Channel()
         one, other = channel.join(), channel.join()
         for number in range(1, 4):
-            channel.tell([Record(number, "", noise(number))])
+            channel.publish([Record(number, "", noise(number))])
         channel.end()
         return [[record.seq async for record in watcher.records()] for watcher in (one, other)]
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import bridle
-from bridle.engine import underway
+from bridle.engine import turn_runner
 from bridle.engine.budget import Limits
 from bridle.engine.calls import NOT_RUN, NOT_STOPPED
 from bridle.errors import ConfigError, SessionError
@@ -105,7 +105,7 @@ class Stubborn:
 @pytest.mark.parametrize("read_only", [True, False])
 def test_an_interrupt_does_not_wait_for_ever_for_a_tool(monkeypatch, read_only):
     """A13: one that ignores the cancel is left to itself, and that is said."""
-    monkeypatch.setattr(underway, "PATIENCE", 0.05)
+    monkeypatch.setattr(turn_runner, "INTERRUPT_SECONDS", 0.05)
     later = []
 
     async def note(arguments, context):
@@ -144,7 +144,7 @@ def test_an_interrupt_does_not_wait_for_ever_for_a_tool(monkeypatch, read_only):
 
 
 def test_side_by_side_only_the_one_that_stays_is_given_up(monkeypatch):
-    monkeypatch.setattr(underway, "PATIENCE", 0.05)
+    monkeypatch.setattr(turn_runner, "INTERRUPT_SECONDS", 0.05)
 
     async def fine(arguments, context):
         return ToolResult.success("k")

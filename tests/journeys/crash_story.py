@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Parts
+from bridle.engine.engine_config import EngineConfig
 from bridle.errors import SessionError, StoreFailed, UnknownApproval, UnknownSession
 from bridle.events import Todo, TodosChanged
 from bridle.policy import Rule
@@ -182,7 +182,7 @@ class Person:
                     if not self.mail():
                         return
                 else:
-                    await self.go_on()
+                    await self.resume()
             if self.tools.napping.is_set():  # the plan of a process that is gone
                 await self.wake()
             await asyncio.sleep(0.001)  # a person who looks at the screen now and then
@@ -195,9 +195,9 @@ class Person:
         else:
             await self.session.interrupt(by="ann")
 
-    async def go_on(self):
+    async def resume(self):
         with suppress(SessionError):  # a letter may have made it go on in the meantime
-            await self.session.go_on()
+            await self.session.resume()
 
     def mail(self):
         """What lies in the inbox."""
@@ -300,7 +300,7 @@ SCRIPT = (
 def parts(person, store):
     """What its engine is made of; whether a question is waited for or parks is left to chance."""
     info = ProviderInfo("story", "m", context_window=WINDOW)
-    return Parts(
+    return EngineConfig(
         Scripted(Model(person.notes, person.points, person.name), info=info),
         person.tools.named,
         store,

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from bridle.engine import turns
+from bridle.engine import turn_runner
 from bridle.promises.store import Letter
 from bridle.stores import jsonl
 from bridle.stores.disk import Disk
@@ -124,7 +124,7 @@ def instrument(points, notes, put=setattr):
     put(JsonlLog, "settled", settling)
     put(JsonlLog, "discard", discarding)
     put(jsonl, "_TICK", 0.004)  # letters are heard at once
-    put(turns, "_EVERY", 6_000)  # and checkpoints are near
+    put(turn_runner, "_CHECKPOINT_BYTES", 6_000)  # and checkpoints are near
 
 
 class Post:

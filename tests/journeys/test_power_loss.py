@@ -41,7 +41,7 @@ class Play:
         folder.mkdir()
         self.notes = Notes(folder)
         instrument(Points(0), self.notes, monkeypatch.setattr)
-        monkeypatch.setattr(engine, "_AGAIN", 0.01)
+        monkeypatch.setattr(engine, "_INBOX_RETRY_SECONDS", 0.01)
 
     def tell(self, disk, attempt=plainly):
         """Play it, or what is left of it. Without power nobody waits for anything."""
@@ -205,9 +205,9 @@ def test_a_letter_is_neither_lost_nor_refused_by_a_disk_that_is_full(state, monk
             full(disk)
             JsonlStore(state).post(session.id, Letter("b", "send", "bo", content="and more"))
             with pytest.raises(StoreFailed):
-                await again.take_letters()
+                await again.check_inbox()
             repaired(disk)
-            await again.take_letters()
+            await again.check_inbox()
             await again.wait(await again.send("last", when="queue"))
             left = list((store.path(session.id).parent / "inbox").glob("*.json"))
             return letters_done(engine, session.id), left

@@ -76,7 +76,7 @@ def test_an_ask_parks_the_task_and_a_persons_answer_lets_it_go_on(tmp_path):
     assert question["reason"] == "write changes files"
     assert question["shown"] and question["expires"] and question["cwd"]
     assert "bridle approvals answer" in words(parked)
-    assert again.is_error and "has nothing to go on with" in words(again)
+    assert again.is_error and "has nothing to resume" in words(again)
     assert more.structured_content["text"] == "and more"
 
 

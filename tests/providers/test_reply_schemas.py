@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from bridle import complete
-from bridle.engine.complete import to_schema
+from bridle.engine.structured_output import to_schema
 from bridle.messages import user
 from bridle.promises.provider import Provider, Request, RequestConfig
 from bridle.promises.schema import can_be_closed

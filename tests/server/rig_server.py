@@ -8,7 +8,7 @@ from typing import NamedTuple
 import aiohttp
 
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Parts
+from bridle.engine.engine_config import EngineConfig
 from bridle.policy import ToolPolicy
 from bridle.providers.scripted import Scripted
 from bridle.server.app import Application
@@ -141,7 +141,7 @@ def opening(replies, *tools, **parts):
         store = JsonlStore(parts["folder"])
         rest = {key: value for key, value in parts.items() if key != "folder"}
         return Engine(
-            Parts(model, named, store, Workspace(wanted.workspace), on_ask="wait", **rest)
+            EngineConfig(model, named, store, Workspace(wanted.workspace), on_ask="wait", **rest)
         )
 
     return open_engine

@@ -5,7 +5,7 @@ import os
 from contextlib import asynccontextmanager, suppress
 
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Parts
+from bridle.engine.engine_config import EngineConfig
 from bridle.events import ApprovalAsked, TurnEnded
 from bridle.policy import ToolPolicy
 from bridle.providers.scripted import Scripted
@@ -57,7 +57,7 @@ def opening(state, replies, *tools, store=None, made=None, **parts):
         named = {tool.name: tool for tool in map(as_tool, tools or (note,))}
         kept = store() if store else JsonlStore(state)
         usual = {"on_ask": "wait", "face": "server"} | parts
-        engine = Engine(Parts(model, named, kept, Workspace(wanted.workspace), **usual))
+        engine = Engine(EngineConfig(model, named, kept, Workspace(wanted.workspace), **usual))
         if made is not None:
             made.append((wanted, session_id))
         return engine
@@ -89,7 +89,7 @@ async def made(sessions, **wanted):
 async def asked(sessions, session_id, after=0):
     """The question that a session puts, and its record's number."""
     record = await until(
-        sessions.opened(session_id), lambda one: isinstance(one, ApprovalAsked), after
+        sessions.get_open(session_id), lambda one: isinstance(one, ApprovalAsked), after
     )
     return record.event, record.seq
 
@@ -97,7 +97,7 @@ async def asked(sessions, session_id, after=0):
 async def ended(sessions, session_id, turn=0):
     """How a turn of an open session ends."""
     found = await until(
-        sessions.opened(session_id),
+        sessions.get_open(session_id),
         lambda one: isinstance(one, TurnEnded) and turn in (0, one.turn),
     )
     return found.event.reason

@@ -272,7 +272,7 @@ def test_a_rule_that_does_not_cover_the_question_is_no_answer_to_it(tmp_path):
             name = await made(one)
             await one.send(name, Chat("go"), "ann")
             question, _ = await asked(one, name)
-            session = one.opened(name)
+            session = one.get_open(name)
             said = Answer(True, "rule", rule="allow: shell")
             with pytest.raises(SessionError, match="would not allow"):
                 await session.answer(question.call.id, said, shown=question.shown, by="me")

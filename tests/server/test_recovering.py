@@ -97,7 +97,7 @@ def test_a_question_outlives_the_server_and_its_turn_goes_on_with_the_answer(tmp
             assert (view.state, view.waiting, view.holder) == ("waiting", 1, "here")
             assert len(told(sessions, name, TurnParked)) == 1
             busy = await refused(sessions.send(name, Chat("more"), "ann"), SessionBusy)
-            assert "waits for 1 answer" in busy.message
+            assert "needs 1 approval" in busy.message
             outcome = await sessions.answer(name, question.call_id, yes(question), "ann")
             assert outcome.allowed
             assert await ended(sessions, name) == "done"

@@ -135,7 +135,7 @@ def test_a_yes_for_the_session_is_listed_and_can_be_taken_back(tmp_path):
             await refused(sessions.revoke(name, "no such grant", "ann"), NotFound)
             await sessions.revoke(name, grant.id, "bob")
             assert (await sessions.grants(name)).grants == ()
-            after = sessions.opened(name).seq
+            after = sessions.get_open(name).seq
             await sessions.send(name, Chat("again"), "ann")
             await asked(sessions, name, after)
             await sessions.interrupt(name, "ann")

@@ -57,7 +57,7 @@ def test_a_fork_begins_as_the_other_and_goes_its_own_way(tmp_path):
         async with serving(tmp_path, ["one", "two", "three"]) as sessions:
             name = await made(sessions)
             await spoken(sessions, name, "first")
-            at = sessions.opened(name).seq
+            at = sessions.get_open(name).seq
             await spoken(sessions, name, "second")
             copy = await sessions.fork(name, Fork(at), "ann")
             assert await said(sessions, copy.id) == ["first", "one"]
@@ -80,7 +80,7 @@ def test_a_rewind_takes_the_conversation_back(tmp_path):
         async with serving(tmp_path, ["one", "two"]) as sessions:
             name = await made(sessions)
             await spoken(sessions, name, "first")
-            at = sessions.opened(name).seq
+            at = sessions.get_open(name).seq
             await spoken(sessions, name, "second")
             detail = await sessions.rewind(name, Rewind(at), "ann")
             assert (detail.id, await said(sessions, name)) == (name, ["first", "one"])
@@ -274,7 +274,7 @@ def test_a_session_stays_in_its_folder_while_that_is_there(tmp_path):
         await refused(sessions.resume(name, Resume(), "ann"), UnknownWorkspace)
         moved = await sessions.resume(name, Resume(str(other)), "ann")
         assert moved.workspace == str(other)
-        assert sessions.opened(name)._parts.workspace.root == str(other)
+        assert sessions.get_open(name)._parts.workspace.root == str(other)
         await sessions.stop(5)
 
     run(story())

@@ -168,7 +168,7 @@ def test_a_session_at_rest_is_let_go_so_that_another_process_can_take_it(tmp_pat
             question, _ = await asked(sessions, name)  # one who waits for an answer does not rest
             for _ in range(5):
                 await sessions._holding.sweep()
-            assert sessions.opened(name) is not None
+            assert sessions.get_open(name) is not None
             await sessions.answer(name, "call_1", yes(question), "ann")
             assert await seen(closings, lambda count: count > 1) == 2
 

@@ -144,7 +144,7 @@ def test_records_come_as_the_log_has_them_from_either_end(tmp_path):
         async with serving(tmp_path, ["hello there"]) as sessions:
             name = await made(sessions)
             await spoken(sessions, name)
-            await sessions.opened(name).begin()  # everything is on disk
+            await sessions.get_open(name).begin()  # everything is on disk
             log = (tmp_path / "state" / "sessions" / name / "log.jsonl").read_bytes()
             lines = [line[: line.rindex(b',"hash"')] + b"}" for line in log.splitlines()]
             count = len(lines)
@@ -181,8 +181,8 @@ def test_a_page_of_records_ends_where_they_have_become_large(tmp_path):
             name = await made(sessions)
             for letter in "abc":
                 await spoken(sessions, name, letter * 2_500_000)
-            await sessions.opened(name).begin()
-            last = sessions.opened(name).seq
+            await sessions.get_open(name).begin()
+            last = sessions.get_open(name).seq
             pages, after = [], 0
             while not pages or after:
                 page = await sessions.records(name, after, limit=1000)

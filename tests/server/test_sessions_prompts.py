@@ -71,10 +71,10 @@ def test_a_prompt_is_acknowledged_only_once_it_is_on_disk(tmp_path):
             await asyncio.to_thread(disk.waits.wait, 20)
             assert [one.content for one in prompts(sessions, name)] == ["go"]  # it is written
             assert not sending.done()
-            assert sessions.opened(name).durable < sessions.opened(name).seq
+            assert sessions.get_open(name).durable < sessions.get_open(name).seq
             disk.free.set()
             assert await sending == ChatAccepted(name, 1)
-            assert sessions.opened(name).durable >= 2
+            assert sessions.get_open(name).durable >= 2
             assert await ended(sessions, name) == "done"
 
     run(story())
@@ -109,7 +109,7 @@ def test_a_key_is_known_again_when_a_session_has_forgotten_the_letter(tmp_path):
             name = await made(sessions)
             assert (await sessions.send(name, Chat("go"), "ann", "old")).turn == 1
             await ended(sessions, name, 1)
-            history = sessions.opened(name).history
+            history = sessions.get_open(name).history
             history.letters.clear()
             history.letters.update(dict.fromkeys(map(str, range(256))))
             assert (await sessions.send(name, Chat("go"), "ann", "old")).turn == 1
@@ -264,7 +264,7 @@ def test_a_prompt_that_waits_can_be_taken_back_and_one_that_has_begun_cannot(tmp
             await hold.begun.wait()
             for words in ("second", "third"):
                 await sessions.send(name, Chat(words, queue=True), "ann")
-            session = sessions.opened(name)
+            session = sessions.get_open(name)
             first, *_ = (one.seq for one in sessions.folder.read(name) if _is_prompt(one))
             second, third = (one.seq for one in (await sessions.detail(name)).queued)
             await sessions.withdraw(name, second, "bob")

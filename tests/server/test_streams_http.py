@@ -37,7 +37,7 @@ def test_clients_that_vanish_at_any_byte_leave_nothing_and_nobody_else_notices(t
     async def work():
         async with server(tmp_path, ["yes"]) as running:
             session_id = await running.made()
-            session = running.room.sessions.opened(session_id)
+            session = running.room.sessions.get_open(session_id)
             path, last = f"/api/sessions/{session_id}/stream", []
             watching = asyncio.create_task(
                 running.until(path, lambda event: event.data.get("seq") in last)
@@ -69,7 +69,7 @@ def test_one_that_does_not_read_is_dropped_and_others_see_everything(tmp_path):
     async def work():
         async with server(tmp_path, ["yes"]) as running:
             session_id = await running.made()
-            session = running.room.sessions.opened(session_id)
+            session = running.room.sessions.get_open(session_id)
             path = f"/api/sessions/{session_id}/stream"
             _, lazy = await connected(running, path)
             lazy.transport.pause_reading()
@@ -99,7 +99,7 @@ def test_a_client_goes_on_by_the_last_id_that_it_was_sent(tmp_path):
             path = f"/api/sessions/{session_id}/stream"
             await running.post(f"/api/sessions/{session_id}/chat", {"prompt": "go"})
             first = await running.until(path, lambda event: event.name == "completed")
-            session = running.room.sessions.opened(session_id)
+            session = running.room.sessions.get_open(session_id)
             await session._log.settled()
             reader, writer = await connected(running, path, Last_Event_ID=2)
             parser, events = Parser(), []
@@ -126,7 +126,7 @@ def test_what_makes_no_sense_as_an_id_is_refused_and_what_is_beyond_the_end_is_t
                 assert (answer.status, answer.code) == (400, "invalid_request"), nonsense
             headers = {"Last-Event-ID": "4000"}
             found = await running.until(path, lambda event: True, headers=headers)
-            seq = running.room.sessions.opened(session_id).seq
+            seq = running.room.sessions.get_open(session_id).seq
             assert [(one.name, one.data) for one in found] == [("resync", {"after": seq})]
             assert json.loads(found[0].id) == seq
             await nobody_watches(running)

@@ -25,8 +25,8 @@ class House:
         self.folder.path(session_id)
         return SessionView(id=session_id)
 
-    def opened(self, session_id):
-        return self.engine.opened(session_id)
+    def get_open(self, session_id):
+        return self.engine.get_open(session_id)
 
     def on_changed(self, tell, *, others=True):
         self._tell.append(tell)

@@ -12,14 +12,14 @@ from rig import PYTHON, make_engine, run
 HOLDER = """
 import asyncio, sys
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Parts
+from bridle.engine.engine_config import EngineConfig
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.workspace.paths import Workspace
 
 async def hold():
     store = JsonlStore(sys.argv[1])
-    async with Engine(Parts(Scripted(["ok"]), {}, store, Workspace(sys.argv[2]))) as engine:
+    async with Engine(EngineConfig(Scripted(["ok"]), {}, store, Workspace(sys.argv[2]))) as engine:
         session = await engine.session()
         await session.wait(await session.send("go"))
         print(session.id, flush=True)

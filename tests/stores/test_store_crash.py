@@ -20,7 +20,7 @@ from rig import PYTHON, make_engine, run, seeds
 WRITING = """
 import asyncio, sys
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Parts
+from bridle.engine.engine_config import EngineConfig
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.workspace.paths import Workspace
@@ -28,7 +28,7 @@ from bridle.workspace.paths import Workspace
 async def main(state, chatty):
     def answer(request):
         return {"text": "word " * 200, "pause": 0.0001 if chatty else 0.0}
-    engine = Engine(Parts(Scripted(answer), {}, JsonlStore(state), Workspace("/")))
+    engine = Engine(EngineConfig(Scripted(answer), {}, JsonlStore(state), Workspace("/")))
     session = await engine.session()
     for number in range(1000):
         await session.send(f"prompt {number}", when="queue")

@@ -6,7 +6,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from bridle.engine.tracing import trace
+from bridle.engine.trace import trace
 from bridle.events import CallIntended, ResponseCompleted, ToolResultEvent
 from bridle.promises.provider import ProviderInfo
 from bridle.promises.tool import ToolResult

@@ -16,7 +16,7 @@ from rig_spans import (
     traced_engine,
 )
 
-from bridle.engine.tracing import trace
+from bridle.engine.trace import trace
 from bridle.events import ApprovalAsked, ChildStarted, ToolOutputDelta
 from bridle.promises.provider import ProviderInfo
 from bridle.promises.tool import ToolResult

@@ -11,7 +11,7 @@ from bridle.cli import main
 from bridle.cli.style import Paint, cells
 from bridle.cli.trace_lines import Lines, Scale, short, spoken
 from bridle.cli.trace_reading import MOST, Branch, Reading
-from bridle.engine.traced import Span
+from bridle.engine.trace import Span
 from bridle.events import (
     CallIntended,
     ChildStarted,

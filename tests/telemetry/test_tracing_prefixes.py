@@ -20,7 +20,7 @@ from rig_spans import (
     traced_engine,
 )
 
-from bridle.engine.tracing import trace
+from bridle.engine.trace import trace
 from bridle.events import TurnEnded, TurnParked
 from bridle.promises.codec import to_record
 from rig import run, seeds, until

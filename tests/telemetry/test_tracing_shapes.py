@@ -6,10 +6,9 @@ from rig_spans import LOOKS, TOOLS, Collected, shape, traced_engine
 
 from bridle.agents.base import AgentResponse
 from bridle.engine.engine import Engine
+from bridle.engine.engine_config import EngineConfig
 from bridle.engine.no_model import NoModel
-from bridle.engine.parts import Parts
-from bridle.engine.traced import Growing
-from bridle.engine.tracing import Tracing, trace
+from bridle.engine.trace import Growing, Tracing, trace
 from bridle.events import (
     CallIntended,
     ChildEnded,
@@ -204,7 +203,7 @@ def test_a_turn_that_another_agent_carries_says_so_and_has_its_calls():
 
     async def story():
         agent, tools = Agent(), {"look": LOOKS}
-        parts = Parts(NoModel(agent), tools, MemoryStore(), Workspace("/"), agent=agent)
+        parts = EngineConfig(NoModel(agent), tools, MemoryStore(), Workspace("/"), agent=agent)
         async with Engine(parts) as engine:
             session = await engine.session()
             await session.wait(await session.send("go"))

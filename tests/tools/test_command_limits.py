@@ -7,7 +7,7 @@ import pytest
 from early_clock import TIME, out_of_time
 
 import bridle
-from bridle.engine.limits import Limits
+from bridle.engine.budget import Limits
 from bridle.events import ToolOutputDelta
 from bridle.providers.scripted import Scripted
 from rig import call, results, run

@@ -133,7 +133,7 @@ class LoopAgent:
             )
             ours = await inner.session()
             if earlier := _before(session.messages):
-                ours.bring(earlier)
+                ours.add_history(earlier)
             return inner, ours
         asked = [_Lent(one, heard, can_use_tool) for one in parts.offered]
         given: dict[str, Any] = {"mode": getattr(session, "mode", parts.mode), "agent": None}

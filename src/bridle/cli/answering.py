@@ -152,7 +152,7 @@ def goes_on(session_id: str) -> str:
     if carried(session_folder().path(session_id)).face == "library":
         return (
             "only the program that began the session can continue it: "
-            f"engine.session({session_id!r}), then session.go_on()"
+            f"engine.session({session_id!r}), then session.resume()"
         )
     return f"`bridle run --resume {session_id}` continues the turn"
 

@@ -146,7 +146,7 @@ class OwnHouse(Moving):
 
     async def rename(self, session_id: str, title: str) -> None:
         """Give a session a title. Raise `SessionLocked` where another process holds it."""
-        if (session := self.opened(session_id)) is not None:
+        if (session := self.get_open(session_id)) is not None:
             await session.rename(title)
         elif session_id == self.session.id:
             await self.session.rename(title)
@@ -160,7 +160,7 @@ class OwnHouse(Moving):
                 "this is the session that you are in, and it was not deleted",
                 hint="Go to another one first: /new, or /resume ID.",
             )
-        if (session := self.opened(session_id)) is not None:
+        if (session := self.get_open(session_id)) is not None:
             session.check_idle()
             await session.close()
         await self.desk.delete(session_id)
@@ -256,7 +256,7 @@ class OwnHouse(Moving):
     async def answer(self, session_id: str, asked: ApprovalAsked, answer: Answer) -> None:
         """Answer a question of any session; the first answer wins."""
         call, shown, by = asked.call.id, asked.shown, answer.by or person()
-        if (session := self.opened(session_id)) is not None:
+        if (session := self.get_open(session_id)) is not None:
             await session.answer(call, answer, shown=shown, by=by)
         elif session_id == self.session.id:
             await self.session.answer(call, answer, shown=shown, by=by)

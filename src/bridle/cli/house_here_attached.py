@@ -55,7 +55,7 @@ class Attached:
                 f"session {self.session.id} is in use by another process, which keeps its model",
                 hint="Change it there, or go on in a copy of it: /fork.",
             )
-        await cast("RemoteSession", self.session).use(**chosen)
+        await cast("RemoteSession", self.session).configure(**chosen)
 
     async def close(self) -> None:
         """Look no longer; it goes on where it is."""

@@ -69,7 +69,7 @@ class Desk:
 
     def holds(self, session_id: str) -> bool:
         """Was that session taken up here for an errand?"""
-        return self._sessions is not None and self._sessions.opened(session_id) is not None
+        return self._sessions is not None and self._sessions.get_open(session_id) is not None
 
     async def sessions(self, query: str, limit: int) -> tuple[Listed, ...]:
         """The newest that fit, and what each does."""

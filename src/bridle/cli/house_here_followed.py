@@ -132,11 +132,11 @@ class Followed:
     async def wait(self, turn: int) -> TurnResult:
         """The result of a turn, when it is over. A parked one is not."""
         if not 0 < turn <= self.history.turn:
-            raise SessionError(f"session {self.id} knows nothing of a turn {turn}")
+            raise SessionError(f"session {self.id} has no turn {turn}")
         await self._until(lambda: turn in self._endings.results, None)
         return self._endings.results[turn]
 
-    async def go_on(self) -> int:
+    async def resume(self) -> int:
         """The turn that is under way or waits; it goes on where somebody holds the session."""
         from bridle.server.views import Resume
 
@@ -144,9 +144,7 @@ class Followed:
             await self._desk.resume(self.id, Resume(), person())
         waiting = min((one.turn for one in self.history.waiting.values()), default=0)
         if not (turn := self.turn or waiting):
-            raise SessionError(
-                f"session {self.id} has nothing to go on with", hint="Send it a prompt."
-            )
+            raise SessionError(f"session {self.id} has nothing to resume", hint="Send it a prompt.")
         return turn
 
     async def set_mode(self, mode: Mode, *, by: str = "me", reason: str = "") -> None:

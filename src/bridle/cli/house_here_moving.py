@@ -16,7 +16,7 @@ from bridle.cli.house_here_desk import Desk
 from bridle.cli.house_here_words import overheard, plainly
 from bridle.cli.setup import Setup
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Approver
+from bridle.engine.engine_config import Approver
 from bridle.engine.session import Session
 from bridle.errors import SessionBusy
 from bridle.promises.provider import Provider
@@ -99,9 +99,9 @@ class Moving:
             self._engine = self._made(self.setup, self.setup.provider())
         return self._engine
 
-    def opened(self, session_id: str) -> Session | None:
+    def get_open(self, session_id: str) -> Session | None:
         """That session, if it is open in an engine of ours."""
-        found = (one.opened(session_id) for one in self.engines)
+        found = (one.get_open(session_id) for one in self.engines)
         return next((one for one in found if one is not None), None)
 
     async def renew(self) -> None:
@@ -117,7 +117,7 @@ class Moving:
             if found.id == self.session.id:
                 return
             seen = (await asyncio.to_thread(head_of, self.setup.folder, found.id)).seq
-            if (mine := self.opened(found.id)) is not None:
+            if (mine := self.get_open(found.id)) is not None:
                 await self._move(mine, seen)
             elif (held := await attached(self.desk, found.id)) is not None:
                 await self._move(held.session, seen)
@@ -235,5 +235,5 @@ class Moving:
         if self._attached is not None:
             attached, self._attached = self._attached, None
             await attached.close()
-        elif isinstance(session, Session) and session.is_at_rest:
+        elif isinstance(session, Session) and session.is_inactive:
             await session.close()

@@ -17,7 +17,7 @@ from bridle.cli.options import turn_options
 if TYPE_CHECKING:
     from bridle.cli.setup import Setup
     from bridle.engine.engine import Engine
-    from bridle.engine.parts import OnAsk
+    from bridle.engine.engine_config import OnAsk
     from bridle.policy import Mode
     from bridle.server.mcp.tasks import Caps, Tasks
 

@@ -22,8 +22,8 @@ from bridle.cli.screen import Screen
 from bridle.cli.setup import Setup, is_interactive
 from bridle.cli.shape import Shape
 from bridle.cli.turn import Seen, Watch, holding_reins, run
-from bridle.engine.complete import repair
 from bridle.engine.session import Session
+from bridle.engine.structured_output import repair
 from bridle.errors import BadReply, SessionLocked
 from bridle.events import ApprovalAsked, ChildEnded
 from bridle.messages import Part, Text
@@ -106,7 +106,7 @@ class Run:
         """The session, held by us for the prompts that wait in it, ours and those of others."""
         async with self._taken() as session:
             if session.history.waiting and not (session.is_busy or session.is_parked):
-                await session.go_on()
+                await session.resume()
             yield session
             with holding_reins(session.interrupt):
                 while session.is_busy:
@@ -127,7 +127,7 @@ class Run:
             tell_parked(session, unsent=bool(parts) and not sent)
             return PERMISSION
         if self._shape is not None and result.ok:
-            session.one_budget = True
+            session.shares_limits = True
             result = await self._shaped(watch, result, self._shape)
         result = replace(result, metrics=session.metrics.since(before))
         code = self._tell(self._counted(result), watch)
@@ -138,7 +138,7 @@ class Run:
         """What others have sent while our turn ran is done, too: whoever sent it was told so."""
         while session.is_busy:
             self._screen.answer_aside()
-            if (await watch.go_on()).reason == "interrupted":
+            if (await watch.resume()).reason == "interrupted":
                 break
 
     async def _elsewhere(self, parts: tuple[Part, ...]) -> int:

@@ -65,7 +65,7 @@ async def carry_on(
         asker.expect_nothing(session.history.pending.values())
     result = None
     while session.is_busy or session.history.waiting or (session.is_parked and result is None):
-        result = await watch.go_on()
+        result = await watch.resume()
         if result.reason == "interrupted":
             break
     if result is not None:
@@ -80,6 +80,6 @@ async def carry_on(
 def nothing_left(session_id: str) -> TurnResult:
     """There is neither a parked turn nor a prompt that waits."""
     raise click.UsageError(
-        f"session {session_id} has nothing to go on with\n"
+        f"session {session_id} has nothing to resume\n"
         f'Send it a prompt: bridle run --resume {session_id} "…"'
     )

@@ -88,13 +88,13 @@ def stop(session_id: str, by: str | None, as_json: bool) -> None:
 def _end(found: "SessionSummary", by: str, *, as_json: bool) -> None:
     """End a parked turn that nobody holds. Prompts and letters that wait stay where they are."""
     from bridle.cli.changing import take
-    from bridle.engine.recovery import given_up
+    from bridle.engine.recovery import end_parked
     from bridle.errors import SessionError
 
     async def end(session: "Session") -> int:
         turn = session.turn if session.is_parked else 0
-        for event in given_up(session.history, by) if turn else ():
-            await session.note(event)
+        for event in end_parked(session.history, by) if turn else ():
+            await session.record(event)
         return turn
 
     if not (turn := take(found, end)):

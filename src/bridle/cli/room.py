@@ -104,10 +104,10 @@ class Room:
         said = "a turn goes on that waits for answers" if session.is_parked else "a turn goes on"
         self.screen.line(self.screen.paint.dim(said))
         self.asker.expect_nothing(session.history.pending.values())
-        self._tell(await self._watch.go_on())
+        self._tell(await self._watch.resume())
 
     async def _go_on(self) -> None:
-        self._tell(await self._watch.go_on())
+        self._tell(await self._watch.resume())
 
     async def settle(self) -> None:
         """Wait a little until what was done has come back and stands on the screen."""

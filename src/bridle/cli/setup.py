@@ -18,7 +18,7 @@ from bridle.config import Loaded, Settings, load_settings, state_folder, vendor_
 from bridle.config.places import policy_file
 from bridle.config.settings import FLAGS, PROVIDERS
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Approver
+from bridle.engine.engine_config import Approver
 from bridle.engine.session import Session
 from bridle.errors import ConfigError, MissingKey, MissingModel
 from bridle.events import ModeChanged
@@ -286,7 +286,9 @@ class Setup:
         if (mode := self.chosen_mode) is not None:
             session.mode = mode  # what was asked for now comes before what the log says
             if mode == "plan" and session.history.mode != mode:
-                session.preface(ModeChanged(mode))  # it lasts until somebody agrees to a plan
+                session.emit_with_first_prompt(
+                    ModeChanged(mode)
+                )  # it lasts until somebody agrees to a plan
         tell_mode(session)
         return session
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from bridle.engine.answer_schema import AnswerSchema
+from bridle.engine.structured_output import AnswerSchema
 from bridle.errors import ConfigError
 
 _MEND = "Mend the schema in that file."

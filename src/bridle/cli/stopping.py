@@ -18,7 +18,7 @@ from bridle.cli.supervising import (
     supervisors,
 )
 from bridle.cli.words import person
-from bridle.engine.recovery import given_up
+from bridle.engine.recovery import end_parked
 from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionError
 from bridle.promises.store import Letter, SessionSummary
@@ -95,8 +95,8 @@ def _stop_alone(found: SessionSummary, *, known: bool) -> Stopped:
 
     async def end(session: Session) -> bool:
         if session.is_parked:
-            for event in given_up(session.history, person()):
-                await session.note(event)
+            for event in end_parked(session.history, person()):
+                await session.record(event)
             return True
         return False
 

@@ -5,7 +5,7 @@ from msgspec import Struct
 from bridle.cli.render import counted, one_line
 from bridle.cli.style import Paint, cells, cut
 from bridle.cli.trace_reading import Branch, Totals
-from bridle.engine.traced import Span
+from bridle.engine.trace import Span
 from bridle.usage import ExecutionMetrics, format_cost
 
 _BAR = 24  # columns

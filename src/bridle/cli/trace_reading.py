@@ -11,8 +11,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from bridle.cli.render import one_line, subject_of
-from bridle.engine.traced import Span
-from bridle.engine.tracing import Tracing
+from bridle.engine.trace import Span, Tracing
 from bridle.errors import AgentError
 from bridle.messages import ToolCall
 from bridle.stores.holder import holder_of

@@ -39,7 +39,7 @@ class Awaited(Session, Protocol):
     @property
     def is_busy(self) -> bool: ...
     async def wait(self, turn: int) -> TurnResult: ...
-    async def go_on(self) -> int: ...
+    async def resume(self) -> int: ...
 
 
 class Seen(Protocol):
@@ -97,12 +97,12 @@ class Watch:
         when: When = "queue" if self._session.is_busy else "idle"
         return await self.see(await self._session.send(prompt, when=when))
 
-    async def go_on(self) -> TurnResult:
+    async def resume(self) -> TurnResult:
         """Carry on what was left behind, show what happens, and come back with the result."""
         self.hint = self.stopped = ""
         self._ended.clear()  # a parked turn has been seen to stop, and is not over
         with self._reins():  # it runs already
-            return await self._see(await self._session.go_on())
+            return await self._see(await self._session.resume())
 
     async def see(self, turn: int) -> TurnResult:
         """Show that turn to its end."""

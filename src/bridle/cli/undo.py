@@ -162,7 +162,7 @@ def _record(done: "Outcome") -> tuple[str, str] | None:
     if done.kind == "redo":
         event = TraceEvent("redo", {"turn": done.turn, "by": person(), "undo": done.undo})
     try:
-        take(find_session(session_folder(), done.session), lambda session: session.note(event))
+        take(find_session(session_folder(), done.session), lambda session: session.record(event))
     except AgentError as error:
         said = f"the files are put back, but the session's log was not told: {error.message}"
         return said, "Nothing is lost: `bridle undo --list` knows it."

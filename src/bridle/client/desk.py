@@ -92,7 +92,7 @@ class Client:
         line = await self._ask("POST", f"{path}/resume", _given(wanted), of=SessionLine)
         session = await self._opened(line)
         if agent:
-            await session.use(agent=agent)
+            await session.configure(agent=agent)
         if mode is not None and mode != session.mode:
             await session.set_mode(mode)
         return session

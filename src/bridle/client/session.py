@@ -146,7 +146,7 @@ class RemoteSession:
         feed = self._feed
         await feed.until(lambda: self.history.turn >= turn, _SEEN)
         if not 0 < turn <= self.history.turn:
-            raise SessionError(f"session {self.id} knows nothing of a turn {turn}")
+            raise SessionError(f"session {self.id} has no turn {turn}")
 
         await feed.until(lambda: turn in feed.endings.results)
         return feed.endings.results[turn]
@@ -159,14 +159,12 @@ class RemoteSession:
         """Every record after that number: what was written, then live; no gap, no repeat."""
         return self._feed.records(after)
 
-    async def go_on(self) -> int:
+    async def resume(self) -> int:
         """Carry on what was left behind, a parked turn or prompts that wait: the turn's number."""
         await self._seen(await self._ask("POST", "resume", {}, of=SessionLine))
         waiting = min((one.turn for one in self.history.waiting.values()), default=0)
         if not (turn := self.turn or waiting):
-            raise SessionError(
-                f"session {self.id} has nothing to go on with", hint="Send it a prompt."
-            )
+            raise SessionError(f"session {self.id} has nothing to resume", hint="Send it a prompt.")
         return turn
 
     async def set_mode(self, mode: Mode, *, by: str = "me", reason: str = "") -> None:
@@ -181,7 +179,7 @@ class RemoteSession:
         """Give it these tags, and no others."""
         await self._change(tags=list(tags))
 
-    async def use(self, *, provider: str = "", model: str = "", agent: str = "") -> None:
+    async def configure(self, *, provider: str = "", model: str = "", agent: str = "") -> None:
         """Another model or agent from the next turn on."""
         given = {"provider": provider, "model": model, "agent": agent}
         await self._change(**{key: value for key, value in given.items() if value})

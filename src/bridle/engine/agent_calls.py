@@ -25,7 +25,7 @@ from bridle.engine.loop import PARKED, Ending
 from bridle.engine.question import Judged
 from bridle.engine.remarks import line
 from bridle.engine.spans import Spans
-from bridle.engine.turn import Turn
+from bridle.engine.turn_context import TurnContext
 from bridle.events import CallIntended, Event, ToolResultEvent, TraceEvent
 from bridle.messages import ToolCall, ToolOutput
 from bridle.policy import Facts, ToolPolicy
@@ -80,7 +80,7 @@ class Allowed(Struct, frozen=True, gc=False):
 class AgentCaller(Caller):
     """Lets the calls of one agent through, in one turn."""
 
-    def __init__(self, turn: Turn, history: History, session_id: str = "") -> None:
+    def __init__(self, turn: TurnContext, history: History, session_id: str = "") -> None:
         super().__init__(turn)
         self._history = history
         self._session_id = session_id
@@ -166,7 +166,7 @@ class AgentCaller(Caller):
 
     def begin_anew(self) -> None:
         """Have our shell start in the root, wherever its last command ended."""
-        self._turn.belongings.memory.pop(CWD, None)
+        self._turn.tool_state.memory.pop(CWD, None)
 
     async def carry_out(self, call_id: str) -> ToolOutput:
         """Have our tool do what the agent was allowed to do itself: its one result."""

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from bridle.engine.history import History
-from bridle.engine.redact import Redactor
+from bridle.engine.redaction import Redactor
 from bridle.events import (
     Event,
     ResponseCompleted,

@@ -16,12 +16,12 @@ from bridle.engine.agent_calls import OVER, AgentCaller
 from bridle.engine.agent_replies import Replies
 from bridle.engine.agent_words import Words
 from bridle.engine.allowance import DayRoom, added_up, believable, reached, room_of
+from bridle.engine.engine_config import Translate
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
-from bridle.engine.parts import Translate
-from bridle.engine.sources import renew
-from bridle.engine.turn import Turn
-from bridle.engine.voice import Voice
+from bridle.engine.tool_sources import refresh_tools
+from bridle.engine.tool_state import ToolEmitter
+from bridle.engine.turn_context import TurnContext
 from bridle.errors import BudgetReached
 from bridle.events import (
     AgentActivity,
@@ -79,7 +79,7 @@ class Assignment(Struct):
 class LentSession:
     """One turn's view of its session, lent to the agent that carries it."""
 
-    def __init__(self, turn: Turn, given: Assignment, caller: AgentCaller) -> None:
+    def __init__(self, turn: TurnContext, given: Assignment, caller: AgentCaller) -> None:
         self.prompt: tuple[Part, ...] = ()  # as it was sent, with its pictures
         self.day: DayRoom | None = None
         self._turn = turn
@@ -87,7 +87,7 @@ class LentSession:
         self._caller = caller
         self._replies = Replies(turn.emit, given.history, turn.redactor)
         self._words = Words(given.translate, given.root, lambda: turn.tools)
-        self._voice = Voice(self._take)
+        self._voice = ToolEmitter(self._take)
         self._names: dict[str, str] = {}  # the agent's own ids of calls: how the log calls them
         self._streams = False  # does the agent emit its text itself?
         self._late: set[asyncio.Task[None]] = set()  # what the turn still waits for
@@ -211,7 +211,7 @@ class LentSession:
     def _asked_for(self, name: str, arguments: dict[str, Any], call_id: str) -> ToolCall:
         """The call as the log has it, with arguments that nobody else holds."""
         if self._turn.sources:
-            renew(self._turn)
+            refresh_tools(self._turn)
         copied = msgspec.json.decode(_encode(arguments), type=dict[str, Any])
         call = self._replies.ask_for(str(name), copied, call_id)
         self._names[call_id or call.id] = call.id

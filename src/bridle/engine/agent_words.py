@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.engine.parts import Back, Translate
+from bridle.engine.engine_config import Back, Translate
 from bridle.events import ResponseCompleted
 from bridle.messages import ToolCall
 

@@ -47,7 +47,7 @@ def reached(budget: Budget, before: ExecutionMetrics, ahead: int = 0) -> tuple[s
         return f"the limit of {limits.tokens} tokens is reached: {tokens} are used", ""
     if limits.money and money >= limits.money:
         return (
-            f"the limit of {format_cost(limits.money)} is reached: {format_cost(money)} are spent",
+            f"the limit of {format_cost(limits.money)} is reached: {format_cost(money)} is spent",
             "",
         )
     whole, spent = before.tokens + tokens, before.cost + money
@@ -56,7 +56,7 @@ def reached(budget: Budget, before: ExecutionMetrics, ahead: int = 0) -> tuple[s
         return f"{said}: {whole} are used", _later("tokens")
     if limits.session_money and spent >= limits.session_money:
         said = f"the limit of {format_cost(limits.session_money)} a session is reached"
-        return f"{said}: {format_cost(spent)} are spent", _later("money")
+        return f"{said}: {format_cost(spent)} is spent", _later("money")
     if said := _unkept(budget, before):
         return said, _UNPRICED
     if budget.above is not None:  # what others below the same parent have used counts as well

@@ -13,10 +13,10 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from bridle.engine.engine_config import Approver, EngineConfig
 from bridle.engine.gate import Parked
 from bridle.engine.grants import likeness, seconds_at, stamp
 from bridle.engine.history import History
-from bridle.engine.parts import Approver, Parts
 from bridle.engine.question import NONCE, Judged
 from bridle.errors import ConfigError, SessionError, UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, Event
@@ -38,7 +38,7 @@ class Approvals:
     """The open questions of one session."""
 
     def __init__(
-        self, emit: Callable[[Event], None], parts: Parts, session_id: str, history: History
+        self, emit: Callable[[Event], None], parts: EngineConfig, session_id: str, history: History
     ) -> None:
         self._emit = emit
         self._parts = parts

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from bridle.engine.parts import Parts, PolicyEngine
+from bridle.engine.engine_config import EngineConfig, PolicyEngine
 from bridle.events import Event, FilesChanged, TraceEvent
 from bridle.messages import ToolCall
 from bridle.policy import Decision, Mode, Verdict
@@ -35,7 +35,7 @@ class Around:
     __slots__ = ("_emit", "_keeping", "_parts", "_session_id", "_turn")
 
     def __init__(
-        self, parts: Parts, session_id: str, turn: int, emit: Callable[[Event], None]
+        self, parts: EngineConfig, session_id: str, turn: int, emit: Callable[[Event], None]
     ) -> None:
         self._parts = parts
         self._session_id = session_id

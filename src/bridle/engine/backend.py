@@ -19,11 +19,11 @@ from msgspec.structs import replace
 from bridle.engine.agent_calls import AgentCaller
 from bridle.engine.agent_session import Assignment, LentSession
 from bridle.engine.allowance import DayRoom
+from bridle.engine.cancellation import run_uncancelled
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
-from bridle.engine.sources import renew
-from bridle.engine.turn import Turn
-from bridle.engine.unbroken import to_its_end
+from bridle.engine.tool_sources import refresh_tools
+from bridle.engine.turn_context import TurnContext
 from bridle.errors import AgentError, BudgetReached
 from bridle.events import AgentResponded, TraceEvent, UsageReported
 from bridle.messages import ToolCall, ToolOutput
@@ -51,9 +51,9 @@ class Came(Struct, frozen=True):
     error: AgentError | None = None
 
 
-async def carry_turn(turn: Turn, given: Assignment) -> Ending:
+async def carry_turn(turn: TurnContext, given: Assignment) -> Ending:
     """Have the agent run to its end. Raise `AgentError` where it failed."""
-    caller = turn.caller = AgentCaller(turn, given.history, given.session_id)
+    caller = turn.tool_calls = AgentCaller(turn, given.history, given.session_id)
     run = _Run(turn, given, caller)
     day = DayRoom(turn.budget, given.session_id, turn.settled)
     try:
@@ -70,7 +70,7 @@ async def carry_turn(turn: Turn, given: Assignment) -> Ending:
 class _Run:
     """One run of an agent, in one turn."""
 
-    def __init__(self, turn: Turn, given: Assignment, caller: AgentCaller) -> None:
+    def __init__(self, turn: TurnContext, given: Assignment, caller: AgentCaller) -> None:
         self._turn = turn
         self._given = given
         self._caller = caller
@@ -96,9 +96,9 @@ class _Run:
         except asyncio.CancelledError:
             self._caller.end(_STOPPED)
             with suppress(Exception):  # whoever stops it wants to hear nothing else
-                await to_its_end(self._wind_up(running))
+                await run_uncancelled(self._wind_up(running))
             raise
-        return await to_its_end(self._wind_up(running))
+        return await run_uncancelled(self._wind_up(running))
 
     async def _prompt(self) -> str:
         """What the agent is to do. One that goes on is told what came of its calls."""
@@ -115,8 +115,8 @@ class _Run:
     async def _go_on(self) -> None:
         """Have the calls settled that waited for a person; a tool that does not stop is left."""
         if self._turn.sources:
-            renew(self._turn)
-        work = asyncio.ensure_future(self._caller.go_on(self._turn.left))
+            refresh_tools(self._turn)
+        work = asyncio.ensure_future(self._caller.go_on(self._turn.open_calls))
         try:
             await asyncio.wait((work,))
         except asyncio.CancelledError:

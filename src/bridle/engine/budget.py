@@ -1,24 +1,85 @@
-"""What may be used: steps, tool calls, seconds, tokens, money. Reserved before it is spent.
+"""What may be used: steps, tool calls, seconds, tokens and money, reserved before it is spent.
 
-Of a turn, of a session with all its turns, and of a day with all its sessions. What a child session
-uses counts for the turn that began it as well, up to the root of the tree. Arithmetic: the figures
-of the session and who keeps the day's account are handed in.
+There are limits for a turn, for a session with all its turns, and for a day with all its sessions.
+What a subagent uses counts for the turn that started it as well, up to the root of the tree. Pure
+arithmetic: the session's figures and the day's account are handed in.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Set
 from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.engine.limits import Ledger
-from bridle.engine.limits import Limits as Limits
-from bridle.engine.unbroken import to_its_end
+from bridle.engine.cancellation import run_uncancelled
 from bridle.errors import BudgetReached
 from bridle.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.day import Day
 from bridle.promises.provider import ProviderInfo, RequestConfig, reply_limit
 from bridle.usage import ExecutionMetrics, Price, Usage, format_cost
+
+
+class Limits(Struct, frozen=True, omit_defaults=True):
+    """Limits of a turn, of a session and of a day. Zero is no limit.
+
+    `tool_seconds` bounds one call, `output_chars` what the model reads of its result, and `repeats`
+    how often the same call may fail in a row.
+    """
+
+    steps: int = 200
+    tool_calls: int = 0
+    seconds: float = 0.0
+    tokens: int = 0
+    money: float = 0.0
+    tool_seconds: float = 600.0
+    output_chars: int = 60_000
+    repeats: int = 3
+    session_tokens: int = 0
+    session_money: float = 0.0
+    day_tokens: int = 0
+    day_money: float = 0.0
+
+    @property
+    def counts(self) -> bool:
+        """Is there a limit that needs tokens to be counted?"""
+        of_turn, of_session = self.tokens or self.money, self.session_tokens or self.session_money
+        return bool(of_turn or of_session or self.lasts_a_day)
+
+    @property
+    def lasts_a_day(self) -> bool:
+        """Is there a limit that other sessions count towards?"""
+        return bool(self.day_tokens or self.day_money)
+
+
+class Ledger:
+    """What a turn and its session have used, and what is reserved at the moment."""
+
+    __slots__ = ("before", "held", "money", "tokens", "unknown", "waiting")
+
+    def __init__(self, before: ExecutionMetrics) -> None:
+        self.before = before
+        self.tokens = 0
+        self.money = 0.0
+        self.unknown = ""  # the model of a reply whose cost is not known
+        self.held: dict[str, tuple[int, float]] = {}
+        self.waiting: list[asyncio.Future[None]] = []  # done when a reservation ends
+
+    def others(self, who: str, kin: Set[str] = frozenset()) -> tuple[int, float]:
+        """Return what others in this session, and below it, have reserved.
+
+        `kin` are budgets above whose share is ours to use: it is never free while we run.
+        """
+        held = self.held.items()
+        found = [most for name, most in held if name != who and name not in kin]
+        return sum(tokens for tokens, _ in found), sum(money for _, money in found)
+
+    def add(self, tokens: int, money: float, unknown: str) -> None:
+        """Count what was used."""
+        self.tokens += tokens
+        self.money += money
+        self.unknown = unknown or self.unknown
+
 
 _ENDLESS = 1 << 62
 _NEW = ExecutionMetrics()
@@ -27,19 +88,52 @@ _LOOK = 0.25  # seconds between two looks at a day's account that others have fi
 
 
 class _Scope(NamedTuple):
-    """One limit of a kind, and what to say when it is reached."""
+    """One limit, and what to say when it is reached."""
 
     limit: float
     used: float
-    words: str  # where the limit holds, beyond the turn
-    hint: str  # a turn needs none: another can be begun
+    scope: str  # " a session", or empty for a turn
+    hint: str  # empty for a turn: another can be started
+
+
+class Reservation:
+    """Room for one model call, as an async context manager that gives the request's settings.
+
+    On leaving it, what was reserved is free again; what was used has been counted by `spend`.
+    """
+
+    __slots__ = ("_budget", "_config", "_is_repeated", "_new_tokens", "_settled")
+
+    def __init__(
+        self,
+        budget: "Budget",
+        config: RequestConfig,
+        new_tokens: int,
+        settled: Callable[[], Awaitable[None]],
+        *,
+        is_repeated: bool,
+    ) -> None:
+        self._budget = budget
+        self._config = config
+        self._new_tokens = new_tokens
+        self._settled = settled
+        self._is_repeated = is_repeated
+
+    async def __aenter__(self) -> RequestConfig:
+        return await self._budget.reserve(self._config, self._new_tokens, again=self._is_repeated)
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._budget.limits.counts:
+            self._budget.let_go()
+        if self._budget.day is not None:
+            await self._budget.settle(self._settled)
 
 
 class Budget:
-    """What is left of the limits. `before` is what the session had used already.
+    """What is left of the limits. `before` is what the session had used when the turn began.
 
-    `who` is a name for the day's account that no other session has: its id. `above` is the budget
-    of the turn that began this session as its child: nothing is used here that is not left there.
+    `who` is the session's id, its name in the day's account. `above` is the budget of the turn that
+    started this session as a subagent: nothing is used here that is not left there.
     """
 
     def __init__(
@@ -52,7 +146,7 @@ class Budget:
     ) -> None:
         self.limits = limits
         self.above: Budget | None = None
-        self.shares = False  # is what it may use set aside above, because nobody asks for each?
+        self.shares = False  # it spends without asking, so what it may use is reserved above
         self._steps = self._steps_below = 0
         self._calls = self._calls_below = 0
         self._is_beside = False
@@ -60,13 +154,13 @@ class Budget:
         self._who = who
         self._info = info
         self._ledger = Ledger(before)
-        self._context = 0  # what the model read last time
-        self._reading = 0  # what it is about to read, by our own estimate
-        self._refused = 0  # a call was asked for beyond this limit
+        self._context = 0  # tokens that the model read last time
+        self._reading = 0  # tokens that it is about to read, by our estimate
+        self._refused = 0  # the limit of calls that was exceeded
 
     @property
     def steps(self) -> int:
-        """The steps of this turn and of all below it."""
+        """The steps of this turn and of its subagents."""
         return self._steps + self._steps_below
 
     @steps.setter
@@ -77,7 +171,7 @@ class Budget:
 
     @property
     def tool_calls(self) -> int:
-        """The calls of this turn and of all below it."""
+        """The calls of this turn and of its subagents."""
         return self._calls + self._calls_below
 
     @tool_calls.setter
@@ -94,17 +188,17 @@ class Budget:
 
     @property
     def set_aside(self) -> tuple[int, float]:
-        """The tokens and the money that are about to be used, here and below."""
+        """The tokens and the money that are reserved, here and below."""
         return self._ledger.others("")
 
     @property
     def is_held_by_others(self) -> bool:
-        """Is something set aside, here or above, that may be free later?"""
+        """Is something reserved by others, here or above, that may be free later?"""
         kin = frozenset(level._who for level in self.levels() if level.shares)
         return any(any(level._ledger.others("", kin)) for level in self.levels())
 
     def levels(self) -> "Iterator[Budget]":
-        """This one, and all above it."""
+        """Yield this budget, and all above it."""
         yield self
         yield from self._above()
 
@@ -121,18 +215,18 @@ class Budget:
 
     @property
     def money(self) -> float:
-        """The money of this turn, as far as it is known or can be guessed."""
+        """The money of this turn, as far as it is known or can be estimated."""
         return self._ledger.money
 
     @property
     def unknown(self) -> str:
-        """Whose reply of this turn nobody knows the cost of; empty where there is none."""
+        """The model of a reply of this turn whose cost is unknown; empty if there is none."""
         return self._ledger.unknown
 
     def beside(self, info: ProviderInfo, purpose: str) -> "Budget":
-        """The same budget for another model's call beside the turn: a title, a summary.
+        """Return the same budget for another model's call beside the turn: a title, a summary.
 
-        It counts towards everything but the steps.
+        It counts towards everything except the steps.
         """
         other = Budget(replace(self.limits, steps=0), info, day=self.day)
         other._who, other._ledger = f"{self._who}:{purpose}", self._ledger
@@ -140,48 +234,61 @@ class Budget:
         return other
 
     def begin_below(self, above: "Budget", *, shares: bool) -> None:
-        """It is a child's. Who spends without being asked has what it may use set aside above."""
+        """Place it below a parent's budget; `shares`: reserve all that it may use up there."""
         self.above, self.shares = above, shares
         if shares:
             self._hold_share(anew=True)
 
     def end_below(self, who: str) -> None:
-        """That child is over: nothing is set aside for it any more."""
+        """End the reservation of a subagent that has ended."""
         for level in self.levels():
             level._ledger.held.pop(who, None)
         self._wake()
 
     def _wake(self) -> None:
-        """Something that was set aside is free: whoever waits for it looks again."""
+        """Have those who wait for a reservation to end look again."""
         for news in self._root()._ledger.waiting:
             if not news.done():
                 news.set_result(None)
 
     def _hold_share(self, *, anew: bool) -> None:
-        """Set aside above what it may still use; not `anew` once it has ended."""
+        """Reserve above what it may still use; not `anew` once it has ended."""
         tokens, money = self.limits.tokens - self.tokens, self.limits.money - self.money
         for level in self._above():
             if anew or self._who in level._ledger.held:
                 level._ledger.held[self._who] = max(0, tokens), max(0.0, money)
 
     def resume(self, used: ExecutionMetrics, steps: int) -> None:
-        """The turn goes on after a rest: what it has used already counts."""
+        """Count what the turn had used before it was parked."""
         self.steps, self.tool_calls = steps, used.tool_calls
         self._ledger.tokens, self._ledger.money = used.tokens, used.cost
 
-    def go_on(self) -> None:
-        """Another turn on what is left: its first estimate covers the whole conversation."""
+    def restart_estimate(self) -> None:
+        """Forget how much the model read last: the next estimate covers the whole conversation."""
         self._context = self._reading = 0
+
+    def reservation(
+        self,
+        config: RequestConfig,
+        new_tokens: int,
+        settled: Callable[[], Awaitable[None]],
+        *,
+        is_repeated: bool = False,
+    ) -> Reservation:
+        """Reserve room for one model call while the context lasts; see `reserve`.
+
+        `settled` returns when everything emitted so far is durable: the day's account goes by it.
+        """
+        return Reservation(self, config, new_tokens, settled, is_repeated=is_repeated)
 
     async def reserve(
         self, config: RequestConfig, news: int, *, again: bool = False
     ) -> RequestConfig:
-        """Room for one model call: its settings, cut to what is left. Raise `BudgetReached`.
+        """Reserve room for one model call, and return its settings. Raise `BudgetReached`.
 
-        What others have set aside and not used yet is waited for. The reply is cut only if what is
-        left cannot pay for a whole one, and to no less than 1,024 tokens. `news` is an estimate of
-        the tokens that are new since the last call; `again`: the step has been counted, and its
-        request is sent once more.
+        Wait for reservations of others to end if they are in the way. Lower `max_tokens` only if
+        what is left cannot pay for a full reply, and not below 1,024. `news` estimates the tokens
+        that are new since the last call; `again`: the step has been counted already.
         """
         if not again:
             self._take_step()
@@ -204,7 +311,7 @@ class Budget:
             raise
 
     async def freed(self) -> None:
-        """Wait until something that was set aside anywhere in the tree is free again."""
+        """Wait until a reservation anywhere in the tree has ended."""
         waiting = self._root()._ledger.waiting
         news = asyncio.get_running_loop().create_future()
         waiting.append(news)
@@ -219,9 +326,9 @@ class Budget:
         return root
 
     def _room(self, reading: int, wanted: int) -> int | None:
-        """The tokens that the reply may have; None: others have to let go of theirs first.
+        """Return the tokens that the reply may have; None: other reservations have to end first.
 
-        Raise `BudgetReached` if there is too little, also without what others have set aside.
+        Raise `BudgetReached` if too little is left even without the reservations of others.
         """
         least = min(_LEAST, wanted)
         kin = frozenset(level._who for level in self._above() if level.shares)
@@ -235,12 +342,12 @@ class Budget:
         return room if room >= least and free < wanted else None
 
     def _left(self, level: "Budget", reading: int, least: int, held: tuple[int, float]) -> int:
-        """The tokens of a reply that a level leaves. Raise `BudgetReached` below the `least`."""
+        """Return the tokens that one level leaves. Raise `BudgetReached` if below `least`."""
         tokens = self._tokens_left(level, reading, least, held[0])
         return min(tokens, self._money_left(level, reading, least, held[1]))
 
     def _take_step(self) -> None:
-        """One more step, here and above. Raise `BudgetReached`."""
+        """Count one more step, here and above. Raise `BudgetReached`."""
         if self._is_beside:
             return
         for level in self.levels():
@@ -251,11 +358,11 @@ class Budget:
         self.steps = self._steps + 1
 
     async def settle(self, settled: Callable[[], Awaitable[None]]) -> None:
-        """The call is over: when its use is on disk, the day's account goes by the log again."""
-        await to_its_end(self._settle(settled))
+        """End the reservation in the day's account, once the usage is durable in the log."""
+        await run_uncancelled(self._settle(settled))
 
     def spend(self, usage: Usage, cost: float | None, model: str = "") -> None:
-        """A model call used this. Where there are no figures, what it was to read stands for it."""
+        """Count what a model call used. Without figures, count what it was to read."""
         total = usage.total_tokens or self._reading
         self._context = total
         unknown = ""
@@ -268,7 +375,7 @@ class Budget:
         self.let_go()
 
     def let_go(self) -> None:
-        """The call that room was reserved for is over, whatever came of it."""
+        """End the reservation of a model call."""
         if self.above is None and not self._ledger.held:
             return
         for level in self.levels():
@@ -279,7 +386,7 @@ class Budget:
         self._wake()
 
     def take_call(self) -> bool:
-        """Room for one more tool call, here and above?"""
+        """Count one more tool call, here and above; False: the limit is reached."""
         for level in self.levels():
             limit = level.limits.tool_calls
             if limit and level.tool_calls >= limit:
@@ -289,27 +396,27 @@ class Budget:
         return True
 
     def _most(self, room: int) -> tuple[int, float]:
-        """The most that a call can use whose reply is so long."""
+        """Return the most that a call can use whose reply has `room` tokens."""
         price = self._info.price
         money = (self._reading * _dearest(price) + room * price.output) if price is not None else 0
         return self._reading + room, money / 1_000_000
 
     async def _hold(self, config: RequestConfig) -> RequestConfig:
-        """Room in the day's account as well, cut to what is left. Raise `BudgetReached`."""
+        """Reserve room in the day's account as well. Raise `BudgetReached`."""
         while True:
             work = asyncio.ensure_future(asyncio.to_thread(self._hold_some, config))
             try:
                 held = await asyncio.shield(work)
             except asyncio.CancelledError:
-                await to_its_end(self._take_back(work))
+                await run_uncancelled(self._take_back(work))
                 raise
             if held is not None:
                 return held
-            await asyncio.sleep(_LOOK)  # another session, or process, has set it aside
+            await asyncio.sleep(_LOOK)  # another session or process has reserved it
 
     def _hold_some(self, config: RequestConfig) -> RequestConfig | None:
-        """The same in a thread; None: others have to let go of theirs first."""
-        assert self.day is not None  # asked only where there is one
+        """In a thread: reserve; None: other reservations have to end first."""
+        assert self.day is not None
         if self.limits.day_money:
             self._check_price(self.limits.day_money, " a day", self._ledger)
         wanted = room = reply_limit(config, self._info)
@@ -337,11 +444,11 @@ class Budget:
     async def _settle(self, settled: Callable[[], Awaitable[None]]) -> None:
         try:
             await settled()
-        finally:  # also where the log fails: nobody else would ever give the room back
+        finally:  # also if the log fails: nobody else would end the reservation
             await self._release()
 
     async def _take_back(self, work: "asyncio.Future[RequestConfig | None]") -> None:
-        """A reservation that nobody waits for any more must not stay."""
+        """End a reservation that was made for a cancelled caller."""
         await asyncio.wait([work])
         if work.exception() is None:
             await self._release()
@@ -354,14 +461,14 @@ class Budget:
         ledger = level._ledger
         here, before = ledger.tokens, ledger.before.tokens
         room = _ENDLESS
-        for limit, used, words, hint in (
+        for limit, used, scope, hint in (
             _Scope(level.limits.tokens, here, "", ""),
             _Scope(level.limits.session_tokens, before + here, " a session", _later("tokens")),
         ):
             left = int(limit - used - held - reading) if limit else _ENDLESS
             if left < least:
                 raise BudgetReached(
-                    f"the limit of {limit} tokens{words} leaves no room for another step: "
+                    f"the limit of {limit} tokens{scope} leaves no room for another step: "
                     f"{used} are used, and it would read about {reading}",
                     hint=hint,
                 )
@@ -372,40 +479,40 @@ class Budget:
         ledger = level._ledger
         here, before = ledger.money, ledger.before.cost
         room = _ENDLESS
-        for limit, used, words, hint in (
+        for limit, used, scope, hint in (
             _Scope(level.limits.money, here, "", ""),
             _Scope(level.limits.session_money, before + here, " a session", _later("money")),
         ):
             if not limit:
                 continue
-            price = self._check_price(limit, words, ledger)
+            price = self._check_price(limit, scope, ledger)
             left = limit - used - held - reading * _dearest(price) / 1_000_000
             some = int(left * 1_000_000 / price.output) if price.output else _ENDLESS
             some = some if left >= 0 else -1
             if some < least:
                 raise BudgetReached(
-                    f"the limit of {format_cost(limit)}{words} leaves no room for another step: "
-                    f"{format_cost(used)} are spent",
+                    f"the limit of {format_cost(limit)}{scope} leaves no room for another step: "
+                    f"{format_cost(used)} is spent",
                     hint=hint,
                 )
             room = min(room, some)
         return room
 
-    def _check_price(self, limit: float, words: str, ledger: Ledger) -> Price:
-        """The model's price. Raise `BudgetReached` where it, or what was spent, is unknown."""
+    def _check_price(self, limit: float, scope: str, ledger: Ledger) -> Price:
+        """Return the model's price. Raise `BudgetReached` if it, or what was spent, is unknown."""
         price, info = self._info.price, self._info
         if price is None:
             raise BudgetReached(
                 f"the price of {info.model or info.name} is unknown, "
-                f"so a limit of {format_cost(limit)}{words} cannot be kept",
+                f"so a limit of {format_cost(limit)}{scope} cannot be kept",
                 hint="Give the model a price in the configuration, or drop the money limit.",
             )
-        earlier = words == " a session" and ledger.before.unpriced
+        earlier = scope == " a session" and ledger.before.unpriced
         if ledger.unknown or earlier:
             what = ledger.unknown or "an earlier reply of this session"
             raise BudgetReached(
                 f"what {what} cost is unknown, "
-                f"so a limit of {format_cost(limit)}{words} cannot be kept",
+                f"so a limit of {format_cost(limit)}{scope} cannot be kept",
                 hint="Use a model with a known price and a server that counts, or drop the limit.",
             )
         return price
@@ -421,7 +528,7 @@ def _later(kind: str) -> str:
 
 
 def estimate(message: Message) -> int:
-    """About how many tokens a message takes; rather more than fewer."""
+    """Estimate the tokens of a message; rather too many than too few."""
     total = 8
     for part in message.parts:
         match part:

@@ -21,7 +21,7 @@ from bridle.engine.gate import Parked
 from bridle.engine.passage import Passage
 from bridle.engine.question import Judged
 from bridle.engine.remarks import from_hook, line
-from bridle.engine.turn import Turn
+from bridle.engine.turn_context import TurnContext
 from bridle.events import CallIntended, ToolResultEvent
 from bridle.messages import ToolCall, ToolOutput, sound
 from bridle.promises.tool import CHANGED, Tool, ToolContext, ToolResult
@@ -45,7 +45,7 @@ _MOST_DATA = 200_000  # bytes of the structured part that the log keeps
 class Caller(Passage):
     """Answers calls, step after step, in one turn."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: TurnContext) -> None:
         super().__init__(turn)
         self._emit = turn.emit
         self._budget = turn.budget
@@ -217,8 +217,8 @@ class Caller(Passage):
             context.access = self._gate.access(judged)
         elif not judged.reads:
             context.memory.setdefault(CHANGED, set()).update(judged.paths)
-        if self._turn.left:
-            context.agreed = any(one.id == judged.call.id for one in self._turn.left)
+        if self._turn.open_calls:
+            context.agreed = any(one.id == judged.call.id for one in self._turn.open_calls)
         self._begun.add(judged.call.id)
         self._contexts[judged.call.id] = context
         seconds = 0.0 if judged.tool.policy.delegates else self._budget.limits.tool_seconds

@@ -1,4 +1,4 @@
-"""An engine: what sessions share, and the sessions that are open. It owns them and closes them."""
+"""The engine: what sessions share, and the sessions that are open here. It owns and closes them."""
 
 import asyncio
 import logging
@@ -12,8 +12,9 @@ from weakref import WeakValueDictionary
 
 from msgspec import UNSET
 
+from bridle.engine.engine_config import EngineConfig
 from bridle.engine.history import History
-from bridle.engine.parts import Parts
+from bridle.engine.hub import Hub, HubEvent, LiveSummary, Topic
 from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionClosed
 from bridle.events import SessionStarted
@@ -23,84 +24,81 @@ from bridle.promises.session import Prompt, TurnResult
 from bridle.promises.store import Log, Store
 
 if TYPE_CHECKING:
-    from bridle.engine.hub import Hub
-    from bridle.engine.told import LiveSummary, Told, Topic
     from bridle.promises.agent import BaseAgent
 
 log = logging.getLogger(__name__)
 
-_AGAIN = 1.0  # seconds until letters that could not be taken are looked at again
-_FAREWELL = 15.0  # seconds that an agent has to shut down
+_INBOX_RETRY_SECONDS = 1.0
+_SHUTDOWN_SECONDS = 15.0  # that a foreign agent has
 
 
 class Engine:
-    """Starts sessions, takes them up again, and runs prompts for those who want no stream."""
+    """Creates and resumes sessions, and runs single prompts for callers that need no stream."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: EngineConfig) -> None:
         self._parts = parts = parts.changed(begin=self._begin)
         self._sessions: dict[str, Session] = {}
-        self._passing: set[Session] = set()  # opened by a run, and nobody else was handed them
-        # two who ask for one session get the same one
-        self._taking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._temporary: set[Session] = set()  # opened by `run`, and given to nobody else
+        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closed = False
-        self._hub: Hub | None = None  # made when somebody wants to hear of all sessions
-        self._forgotten = self._forget  # one for all sessions
-        self._errands: set[asyncio.Task[None]] = set()
+        self._hub: Hub | None = None  # made for the first subscriber
+        self._on_closed = self._forget  # one bound method for all sessions
+        self._inbox_checks: set[asyncio.Task[None]] = set()
 
     @property
     def config(self) -> RequestConfig:
-        """The settings of a request, where a session has no others."""
+        """The settings of requests, unless a session has its own."""
         return self._parts.config
 
     @property
     def provider(self) -> Provider:
-        """The model's side."""
+        """The model's provider."""
         return self._parts.provider
 
     @property
-    def parts(self) -> Parts:
-        """What its sessions share. Change nothing in it: `Parts.changed` makes another."""
+    def parts(self) -> EngineConfig:
+        """What its sessions share. Do not change it: `EngineConfig.changed` returns a copy."""
         return self._parts
 
     @property
     def store(self) -> Store:
-        """Where the sessions are kept."""
+        """Where the sessions are stored."""
         return self._parts.store
 
-    async def session(self, session_id: str | None = None, *, promised: bool = False) -> Session:
-        """A new session, or an old one taken up again; one that is open here is handed out.
+    async def session(self, session_id: str | None = None, *, keep_turns: bool = False) -> Session:
+        """Create a session, resume an old one by its id, or return it if it is open here.
 
-        `promised`: each prompt that waits there gets the turn that it was given by the process
-        before, in its order. Otherwise the next turn takes all of them in.
+        `keep_turns`: each waiting prompt gets the turn that an earlier process gave it, in order.
+        Otherwise the next turn takes all of them.
         """
-        session = await self._take(session_id, promised)
-        self._passing.discard(session)
+        session = await self._get_or_open(session_id, keep_turns)
+        self._temporary.discard(session)
         return session
 
-    async def _take(self, session_id: str | None, promised: bool = False) -> Session:
+    async def _get_or_open(self, session_id: str | None, keep_turns: bool = False) -> Session:
         if self._closed:
             raise SessionClosed("the engine is closed")
         if session_id is None:
             return self._begin(self._parts)
-        lock = self._taking.setdefault(session_id, asyncio.Lock())
+        lock = self._opening.setdefault(session_id, asyncio.Lock())
         async with lock:
-            if (leaving := self._sessions.get(session_id)) is not None and leaving.is_closed:
-                await leaving.close()  # until it has let the log go
-            return self._known(session_id) or await self._resume(session_id, promised)
+            if (closing := self._sessions.get(session_id)) is not None and closing.is_closed:
+                await closing.close()  # wait until it has released the log
+            return self.get_open(session_id) or await self._resume(session_id, keep_turns)
 
-    def _begin(self, parts: Parts) -> Session:
-        """A new session with these parts, which may be a child's."""
+    def _begin(self, parts: EngineConfig) -> Session:
+        """Create a session with this configuration, which may be a subagent's."""
         if self._closed:
             raise SessionClosed("the engine is closed")
         return self._open(parts.store.create(new_id()), History(), parts, resumed=False)
 
-    async def _resume(self, session_id: str, promised: bool) -> Session:
+    async def _resume(self, session_id: str, keep_turns: bool) -> Session:
         history = History()
         log = await self._parts.store.resume(session_id, history.apply)
         session = self._open(log, history, self._parts, resumed=True)
         try:
-            if promised and not history.parent:
-                session.promise()  # before letters are taken: what they bring comes after it
+            if keep_turns and not history.parent:
+                session.expect_waiting()  # before the inbox is read: its prompts come after these
             await session.recover()
             if self._closed:
                 raise SessionClosed("the engine is closed")
@@ -110,30 +108,25 @@ class Engine:
             raise
         return session
 
-    def _known(self, session_id: str) -> Session | None:
+    def get_open(self, session_id: str) -> Session | None:
+        """Return a session if it is open here."""
         session = self._sessions.get(session_id)
         return None if session is None or session.is_closed else session
 
-    def opened(self, session_id: str) -> Session | None:
-        """That session, if it is open here."""
-        return self._known(session_id)
-
     def sessions(self) -> tuple[Session, ...]:
-        """Those that are open here, tasks too."""
-        return tuple(one for one in self._sessions.values() if not one.is_closed)
+        """Return the sessions that are open here, subagents included."""
+        return tuple(session for session in self._sessions.values() if not session.is_closed)
 
-    def summaries(self) -> "list[LiveSummary]":
-        """The open sessions, each in one line: busy, waiting for answers, what it cost."""
-        return self._hearing().summaries()
+    def summaries(self) -> list[LiveSummary]:
+        """Return the open sessions, each in one line: busy, pending approvals, cost."""
+        return self._get_hub().summaries()
 
-    def subscribe(self, topic: "Topic | None" = None) -> "AsyncGenerator[Told, None]":
-        """What happens in all open sessions, live: everything, or one topic."""
-        return self._hearing().subscribe(topic)
+    def subscribe(self, topic: Topic | None = None) -> AsyncGenerator[HubEvent, None]:
+        """Yield live what happens in all open sessions: everything, or one topic."""
+        return self._get_hub().subscribe(topic)
 
-    def _hearing(self) -> "Hub":
+    def _get_hub(self) -> Hub:
         if self._hub is None:
-            from bridle.engine.hub import Hub
-
             self._hub = Hub()
             for session in self._sessions.values():
                 self._hub.add(session)
@@ -147,44 +140,44 @@ class Engine:
         session: Session | str | None = None,
         by: str = "me",
     ) -> TurnResult:
-        """One prompt, one turn, one result. Without a session it is a new one.
+        """Run one prompt in one turn, and return its result. Without a session, create one.
 
-        `messages` is a conversation from elsewhere that goes before. Cancelling it interrupts the
-        turn. A session that was not open before is closed after.
+        `messages` is a conversation from elsewhere that goes before. Cancelling `run` interrupts
+        the turn. A session that was not open before is closed afterwards.
         """
-        used = session if isinstance(session, Session) else await self._take(session)
+        used = session if isinstance(session, Session) else await self._get_or_open(session)
         try:
             if messages is not None:
-                used.bring(messages)
+                used.add_history(messages)
             turn = 0
             try:
                 turn = await used.send(prompt, by=by)
                 return await used.wait(turn)
             except asyncio.CancelledError:
-                await used.interrupt(by=by, turn=turn)  # not somebody else's
+                await used.interrupt(by=by, turn=turn)  # only this turn, not somebody else's
                 raise
         finally:
-            if used in self._passing and not used.is_busy:  # busy: with somebody else's turn
+            if used in self._temporary and not used.is_busy:  # busy: somebody else's turn
                 await used.close()
 
     async def close(self) -> None:
-        """Interrupt what runs, settle every log, let go of connections and threads."""
+        """Interrupt what runs, make every log durable, close connections and threads."""
         self._closed = True
         self._parts.store.listen(None)
-        async with AsyncExitStack() as leaving:  # whatever fails, the rest is closed, too
+        async with AsyncExitStack() as stack:  # whatever fails, the rest is closed, too
             if self._hub is not None:
-                leaving.callback(self._hub.end)
-            leaving.callback(self._parts.store.close)
+                stack.callback(self._hub.end)
+            stack.callback(self._parts.store.close)
             if self._parts.small is not None:
-                leaving.push_async_callback(self._parts.small.close)
-            leaving.push_async_callback(self._parts.provider.close)
+                stack.push_async_callback(self._parts.small.close)
+            stack.push_async_callback(self._parts.provider.close)
             for source in self._parts.sources:
-                leaving.push_async_callback(source.close)
+                stack.push_async_callback(source.close)
             if (agent := self._parts.agent) is not None:
-                leaving.push_async_callback(_shut_down, agent)
+                stack.push_async_callback(_shut_down, agent)
             for session in list(self._sessions.values()):
-                leaving.push_async_callback(session.close)
-            leaving.push_async_callback(self._drop_errands)
+                stack.push_async_callback(session.close)
+            stack.push_async_callback(self._cancel_inbox_checks)
 
     async def __aenter__(self) -> "Engine":
         return self
@@ -197,7 +190,7 @@ class Engine:
     ) -> None:
         await self.close()
 
-    def _open(self, log: Log, history: History, parts: Parts, *, resumed: bool) -> Session:
+    def _open(self, log: Log, history: History, parts: EngineConfig, *, resumed: bool) -> Session:
         info = parts.provider.info
         opening = SessionStarted(
             log.session_id,
@@ -208,31 +201,31 @@ class Engine:
             version=parts.version,
             effort=parts.config.effort or UNSET,
         )
-        session = Session(parts, log, history, opening, self._forgotten)
+        session = Session(parts, log, history, opening, self._on_closed)
         if not self._sessions:
-            parts.store.listen(self._ring)
+            parts.store.listen(self._check_inboxes)
         self._sessions[session.id] = session
-        self._passing.add(session)
+        self._temporary.add(session)
         if self._hub is not None:
             self._hub.add(session)
         return session
 
-    def _ring(self) -> None:
-        """Somebody has put a letter into an inbox; whose it is, is not said."""
+    def _check_inboxes(self) -> None:
+        """Look into all inboxes: one of them has a new message."""
         for session in self._sessions.values():
-            errand = asyncio.ensure_future(_hear(session))
-            self._errands.add(errand)
-            errand.add_done_callback(self._errands.discard)
+            check = asyncio.ensure_future(_check_inbox(session))
+            self._inbox_checks.add(check)
+            check.add_done_callback(self._inbox_checks.discard)
 
-    async def _drop_errands(self) -> None:
-        """Letters that were not taken by now wait for the next who holds their session."""
-        for errand in self._errands:
-            errand.cancel()
-        if self._errands:
-            await asyncio.wait(self._errands)
+    async def _cancel_inbox_checks(self) -> None:
+        """Stop looking: messages that are left wait for the next owner of their session."""
+        for check in self._inbox_checks:
+            check.cancel()
+        if self._inbox_checks:
+            await asyncio.wait(self._inbox_checks)
 
     def _forget(self, session: Session) -> None:
-        self._passing.discard(session)
+        self._temporary.discard(session)
         if self._hub is not None:
             self._hub.remove(session)
         if self._sessions.get(session.id) is session:
@@ -242,36 +235,36 @@ class Engine:
 
 
 async def _shut_down(agent: "BaseAgent") -> None:
-    """Have another agent leave nothing behind; what it cannot let go of is said, not waited for."""
-    leaving = asyncio.ensure_future(_farewell(agent))
-    await asyncio.wait((leaving,), timeout=_FAREWELL)
-    if not leaving.done():
-        leaving.cancel()
-        log.warning("the agent did not shut down within %g seconds", _FAREWELL)
-        await asyncio.wait((leaving,), timeout=1.0)
+    """Shut a foreign agent down. Do not wait for ever, but log that it did not."""
+    shutdown = asyncio.ensure_future(_call_shutdown(agent))
+    await asyncio.wait((shutdown,), timeout=_SHUTDOWN_SECONDS)
+    if not shutdown.done():
+        shutdown.cancel()
+        log.warning("the agent did not shut down within %g seconds", _SHUTDOWN_SECONDS)
+        await asyncio.wait((shutdown,), timeout=1.0)
 
 
-async def _farewell(agent: "BaseAgent") -> None:
+async def _call_shutdown(agent: "BaseAgent") -> None:
     try:
         await agent.shutdown()
-    except Exception:  # it is somebody else's, and the engine is closed all the same
+    except Exception:  # somebody else's code; the engine is closed all the same
         log.warning("the agent could not be shut down", exc_info=True)
 
 
-async def _hear(session: Session) -> None:
-    """Have its letters taken; while the disk does not work they stay where they are."""
-    told = False
+async def _check_inbox(session: Session) -> None:
+    """Read a session's inbox. While the disk does not work, messages stay there."""
+    is_logged = False
     while not session.is_closed:
         try:
-            await session.take_letters()
+            await session.check_inbox()
             break
         except AgentError as error:
-            if not told:
+            if not is_logged:
                 log.warning("the inbox of session %s: %s", session.id, error.message)
-            told = True
-        await asyncio.sleep(_AGAIN)
+            is_logged = True
+        await asyncio.sleep(_INBOX_RETRY_SECONDS)
 
 
 def new_id() -> str:
-    """A session's id: when it began, and something that no other has."""
+    """Return a new session id: the time, and something unique."""
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(5)}"

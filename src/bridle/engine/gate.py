@@ -9,14 +9,14 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from bridle.engine.engine_config import EngineConfig
 from bridle.engine.facts import facts_of, vouched
 from bridle.engine.grants import is_over, rules_of
-from bridle.engine.parts import Parts
 from bridle.engine.question import Judged
-from bridle.engine.redact import MARK, holds_mark
+from bridle.engine.redaction import MARK, holds_mark
 from bridle.engine.ruled_reads import with_ruled_reads
 from bridle.engine.sweeps import SWEEPS, swept
-from bridle.engine.turn import Parked as Parked
+from bridle.engine.turn_context import Parked as Parked
 from bridle.events import Grant
 from bridle.messages import ToolCall
 from bridle.policy import Act, Decision, Mode, Rule, decide, is_named
@@ -38,7 +38,7 @@ class Gate:
     __slots__ = ("_ask", "_grants", "_parts", "_rules", "mode", "redactor")
 
     def __init__(
-        self, parts: Parts, mode: Callable[[], Mode], ask: Ask, grants: Mapping[str, Grant]
+        self, parts: EngineConfig, mode: Callable[[], Mode], ask: Ask, grants: Mapping[str, Grant]
     ) -> None:
         self.redactor = parts.redactor
         self.mode = mode

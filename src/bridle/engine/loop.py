@@ -1,62 +1,40 @@
-"""The loop: ask the model, run what it asks for, until it asks for nothing.
+"""The loop: ask the model, run the tools it calls, and repeat until it calls none.
 
 Its states are those of the figure in docs/concepts.md: send → tool execution → send … → complete,
-or error, or timeout. It knows what is handed in: history, a provider, tools, a gate, a budget, and
-where to say what happened. It knows nothing of sessions, stores, screens or sockets.
+or error, or timeout. It works on what it is given (`TurnContext`), and knows nothing of sessions,
+stores, screens or sockets.
 """
 
 import asyncio
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.engine.budget import estimate
-from bridle.engine.compact import NoRoom
-from bridle.engine.pricing import Heard, priced
-from bridle.engine.sources import renew
-from bridle.engine.turn import Parked, Turn
+from bridle.engine.calls import Caller
+from bridle.engine.compaction import NoRoom
+from bridle.engine.model_call import ask_model
+from bridle.engine.structured_output import AnswerSchema
+from bridle.engine.tool_sources import refresh_tools
+from bridle.engine.turn_context import Parked, TurnContext
 from bridle.errors import (
     AgentError,
     BadReply,
     BudgetReached,
     ConfigError,
-    ContextTooLong,
     ModelRefused,
-    ProviderError,
-    StreamCutShort,
     TimedOut,
 )
-from bridle.events import (
-    MessageAdded,
-    Reason,
-    ReplyDiscarded,
-    ResponseCompleted,
-    Streamed,
-    TextDelta,
-    TraceEvent,
-    UsageReported,
-)
-from bridle.messages import Message, Part, Text, ToolCall, Transcript
-from bridle.promises.codec import scrubbed
-from bridle.promises.provider import (
-    Request,
-    RequestConfig,
-    Tries,
-    known_limit,
-    reply_limit,
-    retry_policy_of,
-)
-from bridle.usage import Usage
+from bridle.events import MessageAdded, Reason, ResponseCompleted
+from bridle.messages import Message, Text, ToolCall
+from bridle.promises.provider import RequestConfig, known_limit
 
-if TYPE_CHECKING:
-    from bridle.engine.answer_schema import AnswerSchema
-    from bridle.engine.calls import Caller
-
-_encode = msgspec.json.Encoder(enc_hook=str).encode
-_NOTHING = Usage()
+MOST_CALLS = 256  # of one reply that run: a model that asks for more has lost its way
+_UNFORCED = ("", "auto", "none")  # tool choices with which the model can end the turn
+_LONGER = "Allow longer replies (--max-tokens, max_tokens), or ask for smaller parts."
+_CONTINUE = (
+    "[Your reply was cut off at its token limit. Go on exactly where it stopped: "
+    "repeat nothing, and say nothing about the cut.]"
+)
 
 
 class Ending(Struct, frozen=True):
@@ -67,80 +45,72 @@ class Ending(Struct, frozen=True):
     hint: str = ""
 
 
-_FREE = ("", "auto", "none")  # a choice that leaves the model free to end the turn
-MOST_CALLS = 256  # of one reply that run: a model that asks for more has lost its way
-_LONGER = "Allow longer replies (--max-tokens, max_tokens), or ask for smaller parts."
-_GO_ON = (
-    "[Your reply was cut off at its token limit. Go on exactly where it stopped: "
-    "repeat nothing, and say nothing about the cut.]"
-)
 PARKED = Ending("parked", "the turn waits for a person's answer")
 
 
-async def run_turn(turn: Turn) -> Ending:
-    """Run to the end. Raise what the provider raises; a limit is an ending, not an error."""
+async def run_turn(turn: TurnContext) -> Ending:
+    """Run a turn to its end. Raise what the provider raises; a limit is an ending, not an error."""
+    assert turn.tool_calls is not None
+    tool_calls, calls = turn.tool_calls, turn.open_calls  # a parked turn is resumed with these
+    was_corrected = False
+    cut_replies = 0  # in a row that were cut off, with no whole call in them
     try:
         if turn.sources:
-            renew(turn)  # what was left open may be for one of theirs
-        return await _steps(turn, turn.left)
+            refresh_tools(turn)  # an open call may be for one of their tools
+        schema = _prepare_answer_schema(turn)
+        _check_tool_choice(turn)
+        while True:
+            if calls:
+                await tool_calls.answer_all(calls)
+                if (stuck := _check_after_calls(tool_calls)) is not None:
+                    return stuck
+            history = await turn.window.fit(turn.budget)
+            turn.budget.restart_estimate()  # the window has measured the whole conversation
+            reply, config = await ask_model(turn, history)
+            if turn.config.tool_choice not in _UNFORCED:  # it is for the first step only
+                turn.config = replace(turn.config, tool_choice="")
+            calls = reply.message.tool_calls if reply.message is not None else ()
+            if reply.stop_reason == "max_tokens":
+                calls = _refuse_cut_call(turn, tool_calls, reply, config)
+                cut_replies = 0 if calls else cut_replies + 1
+                if not calls and _continues_cut_reply(turn, reply, cut_replies):
+                    continue
+            elif calls:
+                cut_replies, turn.cut_text = 0, ""
+            if reply.stop_reason in ("refusal", "error"):
+                tool_calls.refuse_all(calls, "not run: the reply that asked for it broke off")
+                return _ending_of(reply)
+            if len(calls) > MOST_CALLS:
+                calls = _refuse_surplus(tool_calls, calls)
+            if calls:
+                continue
+            ending = _ending_of(reply)
+            if ending.reason == "done" and turn.has_steering():
+                turn.cut_text = ""
+                continue  # a prompt was sent into what would have been the last step
+            if schema is None or reply.stop_reason != "complete":
+                return ending
+            answer = reply.message.content if reply.message is not None else ""
+            try:
+                schema.fit(turn.cut_text + answer)
+                return ending
+            except BadReply as problem:
+                if was_corrected:
+                    raise
+                was_corrected, turn.cut_text = True, ""
+                turn.emit(MessageAdded(schema.correction(problem), by="bridle"))
     except Parked:
         return PARKED
+    except BudgetReached as limit:
+        return Ending("budget", limit.message, limit.hint)
     except NoRoom as full:
         return Ending("stuck", full.message, full.hint)
 
 
-async def _steps(turn: Turn, calls: tuple[ToolCall, ...]) -> Ending:
-    wanted = _answer_schema(turn)
-    _check_choice(turn)
-    asked_again = False
-    cuts = 0  # replies in a row that were cut off, with nothing in them to run
-    while True:
-        if calls:
-            await _caller(turn).answer_all(calls)
-            if (ending := _obeyed(_caller(turn))) is not None:
-                return ending
-        history = await turn.window.fit(turn.budget)
-        turn.budget.go_on()  # what is measured is all of it, not only what is new
-        try:
-            reply, config = await _answer(turn, history)
-        except BudgetReached as limit:
-            return Ending("budget", limit.message, limit.hint)
-        if turn.config.tool_choice not in _FREE:  # it was for the first step: else no turn ends
-            turn.config = replace(turn.config, tool_choice="")
-        calls = reply.message.tool_calls if reply.message is not None else ()
-        if reply.stop_reason == "max_tokens":
-            calls = _without_cut(turn, reply, config)
-            cuts = 0 if calls else cuts + 1
-            if not calls and _goes_on(turn, reply, cuts):
-                continue
-        elif calls:
-            cuts, turn.said = 0, ""
-        if len(calls) > MOST_CALLS and reply.stop_reason in ("tool_use", "max_tokens", "complete"):
-            words = f"not run: a reply may ask for {MOST_CALLS} calls, and this one asked for more"
-            rest = calls[MOST_CALLS:]
-            _caller(turn).refuse_all(rest, f"{words}. Send the rest again.", "calls_per_reply")
-            calls = calls[:MOST_CALLS]
-        if (ending := _over(turn, reply, calls)) is None:
-            continue
-        if ending.reason == "done" and turn.is_steered():
-            turn.said = ""
-            continue  # somebody has sent a prompt into what would have been the last step
-        if wanted is None or reply.stop_reason != "complete":
-            return ending
-        try:
-            wanted.fit(turn.said + (reply.message.content if reply.message is not None else ""))
-            return ending
-        except BadReply as problem:
-            if asked_again:
-                raise
-            asked_again, turn.said = True, ""
-            turn.emit(MessageAdded(wanted.correction(problem), by="bridle"))
-
-
-def _check_choice(turn: Turn) -> None:
-    """Raise `ConfigError` if the turn is to begin with a tool that is not there."""
+def _check_tool_choice(turn: TurnContext) -> None:
+    """Raise `ConfigError` if the turn has to begin with a tool that does not exist."""
     choice = turn.config.tool_choice
-    if choice in _FREE or choice == "required" or choice in turn.tools:
+    if choice in _UNFORCED or choice == "required" or choice in turn.tools:
         return
     known = ", ".join(sorted(turn.tools)) or "none"
     raise ConfigError(
@@ -149,66 +119,67 @@ def _check_choice(turn: Turn) -> None:
     )
 
 
-def _answer_schema(turn: Turn) -> "AnswerSchema | None":
-    """The schema that the turn's answer has to fit. The model is told, unless its API is."""
+def _prepare_answer_schema(turn: TurnContext) -> AnswerSchema | None:
+    """Return the schema that the answer has to fit. Tell the model, unless its API is told."""
     if turn.config.output_schema is None:
         return None
-    from bridle.engine.answer_schema import AnswerSchema
-
-    wanted = AnswerSchema(turn.config.output_schema)
-    if not wanted.is_native_to(turn.provider.info):
-        turn.system = f"{turn.system}\n\n{wanted.rule}" if turn.system else wanted.rule
-    return wanted
+    schema = AnswerSchema(turn.config.output_schema)
+    if not schema.is_native_to(turn.provider.info):
+        turn.system = f"{turn.system}\n\n{schema.rule}" if turn.system else schema.rule
+    return schema
 
 
-def _request(turn: Turn, history: Transcript, config: RequestConfig) -> Request:
-    """What the provider is asked: with the tools as they are now, where some come and go."""
-    if turn.sources:
-        renew(turn)
-    return Request(history, turn.offered, config, _system(turn))
-
-
-def _system(turn: Turn) -> str:
-    """The system prompt; in plan mode with what that means."""
-    if turn.mode() != "plan":
-        return turn.system
-    from bridle.engine.plan import instructed
-
-    return instructed(turn.system, "plan")
-
-
-def _caller(turn: Turn) -> "Caller":
-    """Who runs the turn's calls. Made, and loaded, with the first: many a turn has none."""
-    if turn.caller is None:
-        from bridle.engine.calls import Caller
-
-        turn.caller = Caller(turn)
-    return turn.caller
-
-
-def _obeyed(caller: "Caller") -> Ending | None:
-    """The calls of a step were run; an ending where there is no going on after them."""
+def _check_after_calls(tool_calls: Caller) -> Ending | None:
+    """Return an ending if the calls are stuck. Raise if an interrupt was swallowed by a tool."""
     task = asyncio.current_task()
-    if caller.is_over or (task is not None and task.cancelling()):  # an interrupt, swallowed
+    if tool_calls.is_over or (task is not None and task.cancelling()):
         raise asyncio.CancelledError
-    if caller.stuck:
-        return Ending("stuck", caller.stuck, "Look at that call, then say how to go on.")
+    if tool_calls.stuck:
+        return Ending("stuck", tool_calls.stuck, "Look at that call, then say how to go on.")
     return None
 
 
-def _over(turn: Turn, reply: ResponseCompleted, calls: tuple[ToolCall, ...]) -> Ending | None:
-    """An ending, unless there are calls to run. Nothing is run of what half a reply asks for.
+def _refuse_cut_call(
+    turn: TurnContext, tool_calls: Caller, reply: ResponseCompleted, config: RequestConfig
+) -> tuple[ToolCall, ...]:
+    """Return the whole calls of a cut reply. Refuse the one that it was cut off in."""
+    parts = reply.message.parts if reply.message is not None else ()
+    calls = tuple(part for part in parts if type(part) is ToolCall)
+    if not (calls and parts[-1] is calls[-1] and calls[-1].broken):
+        return calls
+    tokens = reply.usage.output_tokens or known_limit(config, turn.provider.info)
+    place = f" at {tokens:,} tokens" if tokens else ""
+    why = f"your reply was cut off in the middle of this call{place}"
+    tool_calls.refuse_all(calls[-1:], f"Not run: {why}. Send it again in smaller parts.")
+    return calls[:-1]
 
-    Raise `ModelRefused`.
+
+def _continues_cut_reply(turn: TurnContext, reply: ResponseCompleted, cut_replies: int) -> bool:
+    """Decide whether the model goes on after a cut reply without a whole call.
+
+    A cut text is continued once. A cut call was refused, and may be tried as often as any call may
+    fail.
     """
-    if reply.stop_reason in ("refusal", "error"):
-        if calls:
-            _caller(turn).refuse_all(calls, "not run: the reply that asked for it broke off")
-        return _ending(reply)
-    return None if calls else _ending(reply)
+    if reply.message is not None and reply.message.tool_calls:
+        turn.cut_text = ""
+        repeats = turn.budget.limits.repeats
+        return cut_replies < repeats or not repeats
+    if cut_replies > 1:
+        return False
+    turn.cut_text += reply.message.content if reply.message is not None else ""
+    turn.emit(MessageAdded(Message("user", (Text(_CONTINUE),)), by="bridle"))
+    return True
 
 
-def _ending(reply: ResponseCompleted) -> Ending:
+def _refuse_surplus(tool_calls: Caller, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+    """Return the calls of a reply that may run, and refuse those beyond."""
+    why = f"not run: a reply may ask for {MOST_CALLS} calls, and this one asked for more"
+    tool_calls.refuse_all(calls[MOST_CALLS:], f"{why}. Send the rest again.", "calls_per_reply")
+    return calls[:MOST_CALLS]
+
+
+def _ending_of(reply: ResponseCompleted) -> Ending:
+    """Return how a reply without calls ends the turn. Raise `ModelRefused`."""
     if reply.stop_reason == "error":
         return Ending("failed", reply.stop_detail or "the model's side reported an error")
     if reply.stop_reason == "max_tokens":
@@ -219,228 +190,8 @@ def _ending(reply: ResponseCompleted) -> Ending:
     return Ending("done")
 
 
-def _without_cut(
-    turn: Turn, reply: ResponseCompleted, config: RequestConfig
-) -> tuple[ToolCall, ...]:
-    """The calls that came whole. One that the reply was cut off in is answered: it does not run."""
-    parts = reply.message.parts if reply.message is not None else ()
-    calls = tuple(part for part in parts if type(part) is ToolCall)
-    if calls and parts[-1] is calls[-1] and calls[-1].broken:
-        words = f"your reply was cut off in the middle of this call{_at(turn, reply, config)}"
-        _caller(turn).refuse_all(calls[-1:], f"Not run: {words}. Send it again in smaller parts.")
-        return calls[:-1]
-    return calls
-
-
-def _at(turn: Turn, reply: ResponseCompleted, config: RequestConfig) -> str:
-    """Where a reply was cut off, if that is known."""
-    tokens = reply.usage.output_tokens or known_limit(config, turn.provider.info)
-    return f" at {tokens:,} tokens" if tokens else ""
-
-
-def _goes_on(turn: Turn, reply: ResponseCompleted, cuts: int) -> bool:
-    """A reply was cut off with nothing to run in it: is the model asked to go on?
-
-    It is if the reply was text, once; in the middle of a call it has been told so, and may try
-    as often as any call may fail.
-    """
-    if reply.message is not None and reply.message.tool_calls:
-        turn.said = ""
-        return cuts < turn.budget.limits.repeats or not turn.budget.limits.repeats
-    if cuts > 1:
-        return False
-    turn.said += reply.message.content if reply.message is not None else ""
-    turn.emit(MessageAdded(Message("user", (Text(_GO_ON),)), by="bridle"))
-    return True
-
-
-async def _answer(turn: Turn, history: Transcript) -> tuple[ResponseCompleted, RequestConfig]:
-    """A reply, and the settings that it was asked for with. Raise `BudgetReached`.
-
-    A provider that finds the conversation too long is asked again with less of it; one whose reply
-    breaks off is asked again as its policy says.
-    """
-    policy = retry_policy_of(turn.provider)
-    tries = None if policy is None else policy.begin()
-    again = False
-    while True:
-        config = await turn.budget.reserve(turn.config, turn.window.size, again=again)
-        try:
-            if config is not turn.config:
-                _say_shorter(turn, config)
-            reply = await _ask(turn, _request(turn, history, config), tries)
-        except ContextTooLong as refused:
-            history = await turn.window.give_way(turn.budget, refused)
-        else:
-            if reply is not None:
-                return reply, config
-        finally:
-            if turn.budget.limits.counts:
-                turn.budget.let_go()
-            if turn.budget.day is not None:
-                await turn.budget.settle(turn.settled)
-        again = True
-
-
-def _say_shorter(turn: Turn, config: RequestConfig) -> None:
-    """What is left of a limit does not pay for a whole reply: say so, once a turn."""
-    if not turn.is_short:
-        turn.is_short = True
-        wanted = reply_limit(turn.config, turn.provider.info)
-        said = f"a reply may have {config.max_tokens:,} tokens and not {wanted:,}"
-        detail = {"max_tokens": config.max_tokens, "wanted": wanted}
-        message = f"{said}: that is what is left of the limits"
-        turn.emit(TraceEvent("reply_limit", {**detail, "message": message}))
-
-
-async def _ask(turn: Turn, request: Request, tries: Tries | None) -> ResponseCompleted | None:
-    """One request. Every event is said aloud as it comes; the reply is returned.
-
-    None: the reply broke off, was discarded, and it is time to ask again.
-    """
-    heard = _Heard()
-    try:
-        reply = await _listen(turn, request, heard)
-    except asyncio.CancelledError:
-        _report(turn, heard.so_far(), _cut(turn, request, heard))
-        if (text := "".join(heard.texts)).strip():  # vendors refuse text that is only space
-            turn.emit(ResponseCompleted("interrupted", Message("assistant", (Text(text),))))
-        raise
-    except AgentError as error:
-        used, guess = heard.so_far(), _cut(turn, request, heard)
-        if not heard.began or tries is None or (retry := tries.after(error)) is None:
-            _failed(turn, error, used, guess)
-            raise
-        _report(turn, used, guess)
-        turn.emit(ReplyDiscarded(error.message))
-        turn.emit(retry.trace)
-        await retry.wait()
-        return None
-    except Exception as broken:  # somebody's provider raised what it should not
-        typed = ProviderError(f"the provider broke: {broken!r}", broken)
-        _failed(turn, typed, heard.so_far(), _cut(turn, request, heard))
-        raise typed from broken
-    _report(turn, heard.usage, _uncounted(turn, reply))
-    reply = _distinct(_sayable(reply))
-    if (redactor := turn.redactor) is not None:  # what runs is what the log says was asked for
-        reply = redactor.value(reply)
-    turn.emit(reply)
-    return reply
-
-
-def _cut(turn: Turn, request: Request, heard: "_Heard") -> Usage:
-    """About what a reply used that was cut off."""
-    if heard.so_far() is None:
-        return _NOTHING
-    read = turn.window.size or sum(map(estimate, request.messages)) + len(request.system) // 3
-    return Usage(read, heard.written)
-
-
-def _uncounted(turn: Turn, reply: ResponseCompleted) -> Usage:
-    """About what a whole reply used, should its server not say so; asked where a limit needs it."""
-    if not turn.budget.limits.counts or reply.usage.total_tokens or reply.message is None:
-        return _NOTHING
-    return Usage(turn.window.size, estimate(reply.message))
-
-
-def _sayable(reply: ResponseCompleted) -> ResponseCompleted:
-    """Calls as the log can hold them, so that what is asked about and what runs is the same."""
-    try:
-        _encode(reply.message.tool_calls if reply.message is not None else ())
-    except UnicodeEncodeError:  # half a surrogate pair
-        cleaned = scrubbed(reply)
-        assert isinstance(cleaned, ResponseCompleted)
-        return cleaned
-    return reply
-
-
-def _distinct(reply: ResponseCompleted) -> ResponseCompleted:
-    """Each call with an id of its own: some servers give two calls the same one, or none."""
-    calls = reply.message.tool_calls if reply.message is not None else ()
-    if reply.message is None or not calls or (len(calls) == 1 and calls[0].id):
-        return reply
-    ids = {call.id for call in calls}
-    if len(ids) == len(calls) and "" not in ids:
-        return reply
-    parts: list[Part] = []
-    taken: set[str] = set()
-    for part in reply.message.parts:
-        if isinstance(part, ToolCall):
-            number = len(parts)
-            while not part.id or part.id in taken:
-                part = replace(part, id=f"{part.id or 'call'}-{number}")
-            taken.add(part.id)
-        parts.append(part)
-    return replace(reply, message=replace(reply.message, parts=tuple(parts)))
-
-
-class _Heard(Heard):
-    """What has come of a reply so far, with its text."""
-
-    __slots__ = ("_counted", "texts")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-        self._counted = False
-
-    def so_far(self) -> UsageReported | None:
-        """What the reply has used; its text is looked at now and not piece by piece."""
-        if self.texts and not self._counted:
-            self._counted = True
-            self.note_text("".join(self.texts))
-        return super().so_far()
-
-
-async def _listen(turn: Turn, request: Request, heard: _Heard) -> ResponseCompleted:
-    emit, keep = turn.emit, heard.texts.append
-    async with aclosing(turn.provider.stream(request)) as events:
-        event: Any
-        async for event in events:
-            kind = type(event)
-            if kind is TextDelta:
-                keep(event.text)
-                emit(event)
-            elif kind is ResponseCompleted:
-                reply: ResponseCompleted = event
-                heard.note(reply)
-                return reply
-            elif kind is UsageReported:
-                heard.usage = event
-            elif isinstance(event, Streamed):
-                heard.note(event)
-                emit(event)
-            else:  # a provider streams; it does not write facts into the log
-                emit(TraceEvent("unknown_event", _quoted(turn, event)))
-    raise StreamCutShort("the stream ended before the reply did")
-
-
-def _quoted(turn: Turn, event: object) -> str:
-    """The beginning of what nobody knows; without secrets before it is cut, which hides half."""
-    said, redactor = repr(event), turn.redactor
-    return (said if redactor is None else redactor.text(said))[:2000]
-
-
-def _failed(turn: Turn, error: AgentError, report: UsageReported | None, guess: Usage) -> None:
-    """The vendor's own words, as a trace; then the reply is over."""
-    _report(turn, report, guess)
-    detail = {"kind": error.kind, "message": error.message, **error.origin._asdict()}
-    turn.emit(TraceEvent("error", {key: value for key, value in detail.items() if value}))
-    turn.emit(ResponseCompleted("error"))
-
-
-def _report(turn: Turn, report: UsageReported | None, guess: Usage) -> None:
-    """Count the use, and say it with its cost."""
-    if report is None:
-        return
-    turn.window.count(report.usage)
-    said = priced(report, turn.provider.info, guess)
-    turn.budget.spend(said.usage, said.cost, said.model)
-    turn.emit(said)
-
-
 def outcome(raised: BaseException) -> tuple[Ending, AgentError | None]:
-    """How a turn ended that did not come to its end, and the error if there was one."""
+    """Return how a turn ended that raised, and the error if it was one."""
     if isinstance(raised, asyncio.CancelledError):
         return Ending("interrupted", "the turn was interrupted"), None
     if isinstance(raised, TimedOut):

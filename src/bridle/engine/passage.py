@@ -18,8 +18,8 @@ from bridle.engine.around import Around
 from bridle.engine.question import Judged
 from bridle.engine.remarks import from_hook, line
 from bridle.engine.schema import compile_schema
-from bridle.engine.sources import renew
-from bridle.engine.turn import Turn
+from bridle.engine.tool_sources import refresh_tools
+from bridle.engine.turn_context import TurnContext
 from bridle.errors import ToolError
 from bridle.messages import ToolCall
 from bridle.policy import Decision
@@ -33,9 +33,9 @@ Check = Callable[[Any], list[str]]
 class Passage:
     """Takes calls through the gate, in one turn."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: TurnContext) -> None:
         self._turn = turn
-        self._gate = turn.gate()
+        self._gate = turn.gate
         self._around = turn.around
         self._checks: dict[str, tuple[Tool, Check]] = {}
         self._words: dict[str, str] = {}  # what is added to a result, by call
@@ -46,7 +46,7 @@ class Passage:
     def _tools(self) -> Mapping[str, Tool]:
         """Those that the turn knows now: sources may have others with every step."""
         if self._turn.sources:
-            renew(self._turn)
+            refresh_tools(self._turn)
         return self._turn.tools
 
     def _check(self, tool: Tool) -> Check:
@@ -71,7 +71,7 @@ class Passage:
         return self._gate.judge(call, tool, self._cwd(tool))
 
     def _cwd(self, tool: Tool) -> str:
-        return self._turn.belongings.cwd if tool.policy.runs else ""
+        return self._turn.tool_state.cwd if tool.policy.runs else ""
 
     async def _passed(self, call: ToolCall, tool: Tool) -> Judged | ToolResult:
         """The call as it may run; a result where it may not. Raise `Parked`."""
@@ -94,7 +94,7 @@ class Passage:
         call, facts = judged.call, judged.facts
         if precheck is None or facts.guard or facts.opaque:
             return ""
-        if self._turn.approvals().is_put(call.id):
+        if self._turn.approvals.is_put(call.id):
             return ""
         try:
             await precheck(call.arguments, self._turn.context(call))
@@ -132,7 +132,7 @@ class Passage:
         """Have a person say whether it may run."""
         judged = self._gate.placed(judged)
         if self._gate.is_granted(judged):
-            self._turn.approvals().settle(judged)
+            self._turn.approvals.settle(judged)
         else:
             await self._put_together(judged)
         decision = await self._gate.ask(judged)
@@ -154,7 +154,7 @@ class Passage:
 
     async def _put_together(self, judged: Judged) -> None:
         """Put the questions of this step that belong with this one before it is waited for."""
-        approvals = self._turn.approvals()
+        approvals = self._turn.approvals
         if not approvals.together or self._hears() or approvals.is_put(judged.call.id):
             return
         kin = [judged]

@@ -1,8 +1,8 @@
-"""What a reply used and cost, as it is recorded: one way for turns, titles and summaries.
+"""What a reply used and cost: measured on its stream, the same way for turns, titles and summaries.
 
-The figures are the vendor's, the price is the model's. Where a reply was cut off before its figures
-came, or a server keeps no count, our estimate stands for them and is marked as one: rather more
-than less, as far as it can be seen. Unknown is only what a model without a price costs.
+The figures are the vendor's, the price is the model's. If a reply was cut off before its figures
+came, or if a server does not count, our estimate stands for them and is marked as one. The cost is
+unknown only for a model without a price.
 """
 
 from collections.abc import AsyncGenerator
@@ -26,21 +26,21 @@ _NOTHING = Usage()
 _BYTES = 3  # of a token; rather too few
 
 
-class Heard:
-    """What has come of a reply so far, as far as its cost goes."""
+class UsageMeter:
+    """Measures what a reply has used so far."""
 
     __slots__ = ("_began", "_fell", "_size", "usage")
 
     def __init__(self) -> None:
-        self.usage: UsageReported | None = None  # nothing came of the request: nothing was used
+        self.usage: UsageReported | None = None  # None: nothing came of the request
         self._began = False
-        self._fell = False  # another model answers, whose price is not ours to know
+        self._fell = False  # another model answered, whose price we do not know
         self._size = 0
 
     def note(self, event: Event) -> None:
-        """One more event of the stream."""
+        """Take one more event of the stream."""
         kind = type(event)
-        if kind is ToolCallStarted or kind is ToolCallReady:  # what it says came before, in pieces
+        if kind is ToolCallStarted or kind is ToolCallReady:  # its text came before, in deltas
             self._began = True
         elif isinstance(event, UsageReported):
             self.usage = event
@@ -53,39 +53,39 @@ class Heard:
             self.note_text(getattr(event, "text", ""))
 
     def note_text(self, text: str) -> None:
-        """The model has written some more."""
+        """Count text that the model wrote."""
         self._size += len(text.encode("utf-8", "replace"))
         self._began = True
 
     def so_far(self) -> UsageReported | None:
-        """What the reply has used: without figures, once the model had begun to speak."""
+        """Return what the reply has used; without figures if the vendor sent none yet."""
         if self.usage is None and self._began:
             return UsageReported(_NOTHING, priced=self._fell)
         return self.usage
 
     @property
     def began(self) -> bool:
-        """Has the model begun to speak?"""
+        """Has the model begun its reply?"""
         return self._began
 
     @property
     def written(self) -> int:
-        """About how many tokens have come."""
+        """An estimate of the tokens that arrived."""
         return self._size // _BYTES
 
 
-async def overheard(
-    events: AsyncGenerator[ModelEvent, None], heard: Heard
+async def metered(
+    events: AsyncGenerator[ModelEvent, None], heard: UsageMeter
 ) -> AsyncGenerator[ModelEvent, None]:
-    """The stream as it is; what it used is noted on the way."""
+    """Yield the stream unchanged, and measure it."""
     async with aclosing(events):
         async for event in events:
             heard.note(event)
             yield event
 
 
-def priced(report: UsageReported, info: ProviderInfo, guess: Usage = _NOTHING) -> UsageReported:
-    """The report with model and cost; `guess` is our estimate, for where it has no figures."""
+def with_cost(report: UsageReported, info: ProviderInfo, guess: Usage = _NOTHING) -> UsageReported:
+    """Return the report with model and cost; `guess` is our estimate if it has no figures."""
     usage, cost, price = report.usage, report.cost, info.price
     if estimated := usage.total_tokens == 0 and guess.total_tokens > 0:
         usage = guess

@@ -1,8 +1,8 @@
-"""What a log says of a turn that nobody carries any more, and what is to be recorded of it. Pure.
+"""What to record of a turn whose process ended, from the log alone. Pure.
 
-After a crash every call is finished, not started or unknown. A step with open questions leaves its
-turn parked; any other turn that was running ends as interrupted. A call of an earlier step whose
-result is not in the log, because a line of it was lost, is told in the same way.
+After a crash every call is finished, not started or unknown. A step with pending approvals leaves
+its turn parked; any other turn that was running ends as interrupted. A call of an earlier step
+whose result is missing, because a line of the log was lost, is treated in the same way.
 """
 
 from collections.abc import Iterator
@@ -17,81 +17,85 @@ _ADVICE = "Look at what it may have changed before it is done again."
 
 
 def is_parked(history: History) -> bool:
-    """Can the turn that was running go on, because it waits for a person and for nothing else?"""
+    """Can the turn be resumed, because it waits for approvals and for nothing else?"""
     return history.running > 0 and (history.parked or bool(history.pending))
 
 
 def recovered(history: History) -> Iterator[Event]:
-    """What has to be said of the turn that was running when its process ended."""
-    stays = is_parked(history)
-    found = list(_lost(history))
+    """Yield what to record of the turn that was running when its process ended."""
+    stays_parked = is_parked(history)
+    events = list(_lost_results(history))
     if history.running:
-        found += [event for one in history.open_calls for event in _found(history, one, stays)]
-    yield from found
+        for call in history.open_calls:
+            events += _call_outcome(history, call, stays_parked)
+    yield from events
     if not history.running:
         return
-    if not stays:
+    if not stays_parked:
         yield TurnEnded(history.running, "interrupted", LOST)
-    elif found or not history.parked:  # it may have been killed while somebody was being asked
-        yield TurnParked(history.running, tuple(one.call.id for one in history.pending.values()))
+    elif events or not history.parked:  # it may have been killed while it asked for approval
+        calls = tuple(asked.call.id for asked in history.pending.values())
+        yield TurnParked(history.running, calls)
 
 
-def _lost(history: History) -> Iterator[Event]:
-    """Without power a result may be lost, and what came after it not: it is said afterwards."""
-    for one in history.lost.values():
-        if any(one.call.id == other.call.id for other in history.open_calls):
-            continue  # the id was given twice: a result now would be that of the other call
-        if one.state == "unknown":
-            yield from _unknown(history, one, f"the result of {one.call.name} was lost")
+def _lost_results(history: History) -> Iterator[Event]:
+    """After a power cut a result may be missing although later records are there."""
+    for lost in history.lost.values():
+        if any(lost.call.id == other.call.id for other in history.open_calls):
+            continue  # the id was used twice: a result now would be the other call's
+        if lost.state == "unknown":
+            yield from _unknown(history, lost, f"the result of {lost.call.name} was lost")
         else:
-            yield _result(one.call, NOT_RUN)
+            yield _result(lost.call, NOT_RUN)
 
 
-def _found(history: History, one: OpenCall, stays: bool) -> Iterator[Event]:
-    """What has become of one call, where that is known now."""
-    if one.state == "unknown" and not (stays and one.reads):
-        yield from _unknown(history, one, f"{one.call.name} had begun when the process ended")
-    elif stays:
-        yield from _refused(history, one)
+def _call_outcome(history: History, call: OpenCall, stays_parked: bool) -> Iterator[Event]:
+    if call.state == "unknown" and not (stays_parked and call.reads):
+        reason = f"{call.call.name} had started when the process ended"
+        yield from _unknown(history, call, reason)
+    elif stays_parked:
+        yield from _denied_result(history, call)
     else:
-        yield _result(one.call, NOT_RUN)
+        yield _result(call.call, NOT_RUN)
 
 
-def refused(history: History) -> tuple[Event, ...]:
-    """The results of calls to which the answer was no: nothing that goes on asks about them."""
-    return tuple(event for one in history.open_calls for event in _refused(history, one))
+def denied_results(history: History) -> tuple[Event, ...]:
+    """Return the results of open calls that were denied."""
+    return tuple(event for call in history.open_calls for event in _denied_result(history, call))
 
 
-def _refused(history: History, one: OpenCall) -> Iterator[Event]:
-    if (said := history.answers.get(one.call.id)) and not said.allowed:
-        word = f": {said.word}" if said.word else ""
-        yield _result(one.call, f"not permitted: the answer was no{word}")
+def _denied_result(history: History, call: OpenCall) -> Iterator[Event]:
+    if (answer := history.answers.get(call.call.id)) and not answer.allowed:
+        reason = f": {answer.word}" if answer.word else ""
+        yield _result(call.call, f"not permitted: the answer was no{reason}")
 
 
-def left_open(history: History) -> tuple[ToolCall, ...]:
-    """The calls with which a parked turn goes on; what only reads may run again."""
-    return tuple(one.call for one in history.open_calls if one.state == "not started" or one.reads)
+def open_calls(history: History) -> tuple[ToolCall, ...]:
+    """Return the calls with which a parked turn is resumed; one that only reads may run again."""
+    return tuple(
+        call.call for call in history.open_calls if call.state == "not started" or call.reads
+    )
 
 
-def abandoned(history: History) -> Iterator[Event]:
-    """The results of calls that a turn leaves behind when it ends."""
-    for one in history.open_calls:
-        yield _result(one.call, NOT_RUN if one.state == "not started" else UNKNOWN)
+def results_at_end(history: History) -> Iterator[Event]:
+    """Yield results for the calls that are still open when a turn ends."""
+    for call in history.open_calls:
+        yield _result(call.call, NOT_RUN if call.state == "not started" else UNKNOWN)
 
 
-def given_up(history: History, by: str) -> tuple[Event, ...]:
-    """What is to be recorded where somebody ends a parked turn, and nobody goes on after it."""
+def end_parked(history: History, by: str) -> tuple[Event, ...]:
+    """Return what to record when somebody ends a parked turn of a session that nobody owns."""
     end = TurnEnded(history.running, "interrupted", "the turn was interrupted")
-    return (TraceEvent("interrupt", {"by": by}), *abandoned(history), end)
+    return (TraceEvent("interrupt", {"by": by}), *results_at_end(history), end)
 
 
-def _unknown(history: History, one: OpenCall, why: str) -> Iterator[Event]:
-    """Told once: who came before may have been killed when that was said, and the rest was not."""
-    if one.call.id not in history.told:
-        words = f"{why}: it is not known whether it ran. {_ADVICE}"
-        named = {"callId": one.call.id, "name": one.call.name}
-        yield TraceEvent("unknown_call", {**named, "message": words})
-    yield _result(one.call, UNKNOWN)
+def _unknown(history: History, call: OpenCall, reason: str) -> Iterator[Event]:
+    """Report an unknown call once: an earlier recovery may have been killed right after that."""
+    if call.call.id not in history.told:
+        message = f"{reason}: it is not known whether it ran. {_ADVICE}"
+        detail = {"callId": call.call.id, "name": call.call.name, "message": message}
+        yield TraceEvent("unknown_call", detail)
+    yield _result(call.call, UNKNOWN)
 
 
 def _result(call: ToolCall, text: str) -> ToolResultEvent:

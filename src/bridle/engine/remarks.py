@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bridle.engine.redact import Redactor
+from bridle.engine.redaction import Redactor
 from bridle.errors import HookDenied
 from bridle.events import TraceEvent
 from bridle.messages import Part, Text

@@ -1,50 +1,86 @@
-"""A session: one conversation, its log, and at most one turn in flight.
-
-Three verbs go in (`send`, `answer`, `interrupt`), one numbered stream comes out (`subscribe`). The
-turn belongs to the session, not to who watches it. What happened is recorded first, then told.
-"""
+"""A prompt as it comes in: its parts, looked at before anything is recorded."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
-from bridle.engine.broadcast import Broadcast
-from bridle.engine.deltas import Deltas
-from bridle.engine.history import History
-from bridle.engine.letters import Inbox
-from bridle.engine.parts import Parts
-from bridle.engine.prompt import checked
+from msgspec.structs import asdict
+
+from bridle.engine.approvals import is_sound
+from bridle.engine.budget import Limits
+from bridle.engine.engine_config import EngineConfig
+from bridle.engine.facts import facts_of
+from bridle.engine.grants import is_over, lasting
+from bridle.engine.history import History, as_of
+from bridle.engine.inbox import Inbox
+from bridle.engine.proposal import preview
 from bridle.engine.recovery import is_parked, recovered
-from bridle.engine.redact import Redaction
-from bridle.engine.turns import Turns
-from bridle.engine.upkeep import Upkeep
-from bridle.engine.watching import follow
-from bridle.errors import SessionBusy, SessionClosed, SessionError
+from bridle.engine.redaction import Redaction
+from bridle.engine.remarks import before_prompt
+from bridle.engine.stream import Broadcast, DeltaBuffer, follow
+from bridle.engine.titles import write_title
+from bridle.engine.turn_runner import TurnRunner
+from bridle.errors import EmptyPrompt, SessionBusy, SessionClosed, SessionError
 from bridle.events import (
     Event,
+    Grant,
+    GrantRevoked,
     MessageAdded,
+    ModeChanged,
     PromptReceived,
+    PromptWithdrawn,
     Reason,
+    Rewound,
+    TagsChanged,
+    TitleChanged,
     TraceEvent,
     TurnEnded,
     When,
 )
-from bridle.messages import Message, Part, Text
-from bridle.policy import Mode
+from bridle.messages import File, Image, Message, Part, Text, ToolCall, as_parts, sound
+from bridle.policy import MODES, Mode, read_rule
+from bridle.promises.hooks import Occasion
+from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.session import Answer, Prompt, TurnResult
 from bridle.promises.store import Log, Record
+from bridle.promises.tool import Tool
 from bridle.usage import ExecutionMetrics
 
 if TYPE_CHECKING:
     from bridle.promises.hooks import Hooks
 
+_WHENS: tuple[str, ...] = get_args(When)
 
-class Session(Upkeep):
-    """A conversation that lasts."""
+
+def checked(prompt: Prompt, when: str = "idle") -> tuple[Part, ...]:
+    """A prompt's parts; one that says nothing, or comes at no time that there is, is refused."""
+    if when not in _WHENS:
+        raise SessionError(
+            f"a prompt cannot be sent {when!r}", hint=f"`when` is {', '.join(_WHENS)}."
+        )
+    if not isinstance(prompt, Iterable):
+        raise SessionError(
+            f"a prompt cannot be {prompt!r}", hint="A prompt is text, or a list of parts."
+        )
+    parts = as_parts(prompt)
+    if strange := [part for part in parts if not isinstance(part, Text | Image | File)]:
+        raise SessionError(
+            f"a prompt cannot hold {type(strange[0]).__name__}",
+            hint="A prompt is made of text, images and files.",
+        )
+    parts = tuple(Text(sound(part.text)) if isinstance(part, Text) else part for part in parts)
+    says = any(not isinstance(part, Text) or part.text.strip() for part in parts)
+    if not says:
+        raise EmptyPrompt("the prompt is empty", hint="Say what you want done.")
+    return parts
+
+
+class Session:
+    """One conversation. It outlives the process: the log has everything."""
 
     def __init__(
         self,
-        parts: Parts,
+        parts: EngineConfig,
         log: Log,
         history: History,
         opening: Event,
@@ -55,25 +91,24 @@ class Session(Upkeep):
         self._log = log
         self._history = history
         self._on_closed = on_closed
-        self._opening: tuple[Event, ...] = (
-            opening,
-        )  # said with the first prompt, so nothing is empty
+        self._opening: tuple[Event, ...] = (opening,)  # recorded with the first prompt
         if history.mode == "auto":
-            history.mode = ""  # a yes to everything ends with the process that it was given to
+            history.mode = ""  # `auto` ends with the process in which it was chosen
         redactor = parts.redactor
-        self._deltas = Deltas(Redaction(redactor, self._record).take if redactor else self._record)
-        self._turns = Turns(parts, log, history, self._deltas, self._now_mode)
-        self._broadcast: Broadcast | None = None  # made for the first who watches
-        self._inbox: Inbox | None = None  # most sessions never get a letter
+        redaction = Redaction(redactor, self._record) if redactor else None
+        self._deltas = DeltaBuffer(self._record if redaction is None else redaction.take)
+        self._turns = TurnRunner(parts, log, history, self._deltas, lambda: self.mode)
+        self._broadcast: Broadcast | None = None  # made for the first watcher
+        self._inbox: Inbox | None = None  # made for the first message
         self._naming: asyncio.Task[None] | None = None
-        self._named = False  # did somebody give it a title?
+        self._has_title = False  # did somebody give it one?
         self._closed = False
-        self._gone: asyncio.Event | None = None  # where somebody waits for the end of closing
+        self._released: asyncio.Event | None = None  # for those who wait until it is closed
         self._over = False
 
     @property
     def broadcast(self) -> Broadcast:
-        """Where its watchers are told."""
+        """The channel of its watchers."""
         if self._broadcast is None:
             self._broadcast = Broadcast(self._log)
             if self._over:
@@ -83,7 +118,7 @@ class Session(Upkeep):
     @property
     def is_busy(self) -> bool:
         """Is a turn running?"""
-        return self._turns.busy
+        return self._turns.is_busy
 
     @property
     def turn(self) -> int:
@@ -92,38 +127,38 @@ class Session(Upkeep):
 
     @property
     def is_parked(self) -> bool:
-        """Does a turn wait for answers, with nothing running?"""
-        return self._turns.parked
+        """Does a turn wait for approvals, with nothing running?"""
+        return self._turns.is_parked
 
     @property
-    def ended(self) -> Reason | None:
-        """How the newest turn has ended; None where none has since it was taken up."""
-        return self._turns.ended
+    def last_reason(self) -> Reason | None:
+        """How the newest turn ended; None if none has ended since the session was opened."""
+        return self._turns.last_reason
 
     @property
-    def is_at_rest(self) -> bool:
-        """Does nothing run, wait or belong to it that closing it would end?"""
+    def is_inactive(self) -> bool:
+        """Is there nothing that closing it would end: a turn, an approval, a background job?"""
         naming = self._naming is not None and not self._naming.done()
         idle = not (self.is_busy or naming or self._history.pending)
-        return idle and not self._turns.belongings.is_at_work
+        return idle and not self._turns.tool_state.is_at_work
 
     @property
     def cwd(self) -> str:
-        """Where its shell stands, which is forgotten when it is closed; empty: in the root."""
-        return self._turns.belongings.cwd
+        """The shell's current folder, which is forgotten when it is closed; empty for the root."""
+        return self._turns.tool_state.cwd
 
     @property
-    def one_budget(self) -> bool:
+    def shares_limits(self) -> bool:
         """Do the limits hold over all turns from here on, or over each?"""
-        return self._turns.one_budget
+        return self._turns.shares_limits
 
-    @one_budget.setter
-    def one_budget(self, value: bool) -> None:
-        self._turns.one_budget = value
+    @shares_limits.setter
+    def shares_limits(self, value: bool) -> None:
+        self._turns.shares_limits = value
 
     @property
     def is_closed(self) -> bool:
-        """Was it closed? A closed session can be taken up again through the engine."""
+        """Was it closed? The engine can resume a closed session."""
         return self._closed
 
     @property
@@ -133,12 +168,12 @@ class Session(Upkeep):
 
     @property
     def durable(self) -> int:
-        """The number up to which everything would survive."""
+        """The number of the newest record that would survive a crash."""
         return self._log.durable
 
     @property
     def title(self) -> str:
-        """The session's title: given, or made from its first prompt."""
+        """Its title: given by somebody, or made from the first prompt."""
         return self._history.title
 
     @property
@@ -148,36 +183,69 @@ class Session(Upkeep):
 
     @property
     def history(self) -> History:
-        """What the log adds up to."""
+        """The state that the log adds up to."""
         return self._history
 
     @property
     def log_path(self) -> str:
-        """Where the log lies, if it lies somewhere."""
+        """The path of the log; empty if it is not a file."""
         return str(getattr(self._log, "path", ""))
+
+    @property
+    def model(self) -> str:
+        """Provider and model, as in `anthropic/claude-x`."""
+        return self._parts.provider.info.label
+
+    @property
+    def agent(self) -> str:
+        """The agent that runs its turns; empty for our own loop."""
+        agent = self._parts.agent
+        found = getattr(agent, "name", "") if agent is not None else ""
+        return (
+            found if isinstance(found, str) and (found or agent is None) else type(agent).__name__
+        )
+
+    @property
+    def workspace(self) -> str:
+        """The folder it works in."""
+        return self._parts.workspace.root
+
+    @property
+    def window(self) -> int | None:
+        """The model's context window in tokens; None if it is not known."""
+        return self._parts.provider.info.context_window
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of its turns."""
+        return self._parts.limits
 
     async def send(
         self, prompt: Prompt, *, when: When = "idle", by: str = "me", letter: str = ""
     ) -> int:
-        """The turn's number, once the prompt is on disk."""
+        """Send a prompt, and return the number of its turn once the prompt is durable.
+
+        Raise `EmptyPrompt`, `SessionBusy` if a turn runs and `when` is "idle", `HookDenied`.
+        """
         parts = checked(prompt, when)
         self._check_sending(when)
         said = None
         if (hooks := self._parts.hooks) is not None and hooks.listens("before_prompt"):
-            parts, said = await self._heard(hooks, parts)
+            parts, said = await self._run_prompt_hooks(hooks, parts)
             parts = checked(parts, when)
-            self._check_sending(when)  # somebody may have sent another one meanwhile
+            self._check_sending(when)  # another one may have been sent meanwhile
         turns = self._turns
         steers = when == "next_step" and turns.current
-        turn = turns.steered() if steers else turns.new()
+        turn = turns.steered_number() if steers else turns.new_number()
         kept = parts if any(not isinstance(part, Text) for part in parts) else ()
         text = "".join(part.text for part in parts if isinstance(part, Text))
-        self._open()
+        self._write_opening()
         if said is not None:
             self.emit(said)
         self.emit(PromptReceived(text, turn, by, when, kept, letter))
-        if not turns.busy and not is_parked(self._history):
-            turns.begin(turns.due(turn))
+        if not turns.is_busy and not is_parked(self._history):
+            number = turns.next_number(turn)
+            turns.start(number, turns.take_prompts(number))
             if turn == 1 and self._parts.small is not None:
                 self._naming = asyncio.create_task(self._name(self._parts.small, text))
         await self._log.settled()
@@ -188,26 +256,24 @@ class Session(Upkeep):
         if when == "idle":
             self.check_idle()
 
-    async def _heard(
+    async def _run_prompt_hooks(
         self, hooks: "Hooks", parts: tuple[Part, ...]
     ) -> tuple[tuple[Part, ...], TraceEvent | None]:
-        """A prompt as the hooks leave it, and what they said."""
-        from bridle.engine.remarks import before_prompt
-        from bridle.promises.hooks import Occasion
-
+        """Return the prompt as the hooks change it, and a record of what they said."""
         text = "".join(part.text for part in parts if isinstance(part, Text))
         about = Occasion("before_prompt", self.id, self._parts.workspace.root, prompt=text)
         return await before_prompt(hooks, about, parts, self._parts.redactor)
 
-    def bring(self, messages: Iterable[Message]) -> None:
-        """History from elsewhere, before the next prompt. A call without a result gets none."""
+    def add_history(self, messages: Iterable[Message]) -> None:
+        """Add messages from elsewhere to the conversation, before the next prompt."""
         self.check_idle()
         messages = tuple(messages)
         if strange := [one for one in messages if not isinstance(one, Message)]:
             raise SessionError(
-                f"{type(strange[0]).__name__} is no message", hint="History is made of `Message`s."
+                f"history cannot hold {type(strange[0]).__name__}",
+                hint="It is made of `bridle.Message` values.",
             )
-        self._open()
+        self._write_opening()
         for message in messages:
             self.emit(MessageAdded(message))
 
@@ -221,141 +287,345 @@ class Session(Upkeep):
         letter: str = "",
         at: float = 0.0,
     ) -> None:
-        """Settle a pending approval; the first answer wins. A parked turn goes on with the last."""
+        """Answer a pending approval; the first answer wins. The last one resumes a parked turn."""
         self._check_open()
         if isinstance(answer, Answer) and answer.scope == "rule":
             self.check_rule(shown, answer)
         try:
-            self._turns.approvals().answer(call_id, answer, shown, by, letter, at)
-        finally:  # also one that came too late may have settled the last question: as a no
-            await self._move_on()
+            self._turns.approvals.answer(call_id, answer, shown, by, letter, at)
+        finally:  # an answer that came too late may have settled the last approval, as denied
+            await self._resume_if_answered()
 
     async def expire(self) -> None:
-        """Have questions of a parked turn count as a no where nobody has answered in time.
+        """Deny approvals of a parked turn whose time is over, and resume it if none is left.
 
-        What others have answered is heard first. The turn goes on when nothing is left to answer.
+        Answers that other processes have sent count first.
         """
         self._check_open()
-        await self.take_letters()
-        if self._turns.parked and self._history.pending:
-            self._turns.approvals().expire()
-            await self._move_on()
+        await self.check_inbox()
+        if self._turns.is_parked and self._history.pending:
+            self._turns.approvals.expire()
+            await self._resume_if_answered()
 
-    async def _move_on(self) -> None:
+    async def _resume_if_answered(self) -> None:
         await self._log.settled()
-        if self._turns.parked and not self._history.pending and not self._closed:
-            self._open()
-            self._turns.go_on()
+        if self._turns.is_parked and not self._history.pending and not self._closed:
+            self._write_opening()
+            self._turns.resume()
 
-    async def go_on(self) -> int:
-        """Carry on what was left behind, a parked turn or prompts that wait: the turn's number."""
+    async def resume(self) -> int:
+        """Resume a parked turn, or start one for prompts that wait. Return the turn's number."""
         self._check_open()
-        if self._turns.parked:
+        if self._turns.is_parked:
             await self.expire()
-        if self._turns.busy:
-            return self._turns.number
-        if not self._turns.parked and not self._history.waiting:
-            raise SessionError(
-                f"session {self.id} has nothing to go on with", hint="Send it a prompt."
-            )
-        self._open()
-        return self._turns.go_on() if self._turns.parked else self._turns.follow()
+        if self._turns.is_busy:
+            return self._turns.running_number
+        if not self._turns.is_parked and not self._history.waiting:
+            raise SessionError(f"session {self.id} has nothing to resume", hint="Send it a prompt.")
+        self._write_opening()
+        return self._turns.resume() if self._turns.is_parked else self._turns.start_waiting()
 
-    def promise(self) -> None:
-        """Have each prompt that waits get the turn that it was given by another process.
+    def expect_waiting(self) -> None:
+        """Give each waiting prompt the turn that another process gave it.
 
-        Otherwise the next turn takes all of them in.
+        Otherwise the next turn takes all of them.
         """
-        self._turns.promise()
+        self._turns.expect_waiting()
 
     async def interrupt(self, *, by: str = "me", letter: str = "", turn: int = 0) -> None:
-        """End the running turn (`turn`: only that one), and come back when it has ended."""
+        """Stop the running or parked turn (`turn`: only that one); return when it has ended."""
         detail = {"by": by, "letter": letter} if letter else {"by": by}
         turns = self._turns
         latest = turns.latest
         if turn not in (0, latest):
             return
-        said = not turns.parked and await turns.stop(detail)
-        if turns.parked and turns.current == latest and not self._closed:
-            said = True
-            self._open()
-            await turns.abandon(detail)
-        if letter and not said:  # nothing to stop: the letter is done all the same
+        recorded = not turns.is_parked and await turns.interrupt(detail)
+        if turns.is_parked and turns.current == latest and not self._closed:
+            recorded = True
+            self._write_opening()
+            await turns.end_parked(detail)
+        if letter and not recorded:  # nothing to stop: the message is done all the same
             self._check_open()
-            self._open()
+            self._write_opening()
             self.emit(TraceEvent("interrupt", detail))
 
     async def wait(self, turn: int) -> TurnResult:
-        """The result of a turn, when it is over."""
+        """Wait for a turn to end, and return its result."""
         if (awaited := self._turns.results.get(turn)) is None:
-            raise SessionError(f"session {self.id} knows nothing of a turn {turn}")
+            raise SessionError(f"session {self.id} has no turn {turn}")
         while (result := awaited.result) is None:
-            await awaited.coming()
+            await awaited.arrival()
         return result
 
     def subscribe(self, after: int = 0) -> AsyncGenerator[Record, None]:
-        """Every record after that number: what was written, then live; no gap, no repeat."""
+        """Yield every record after that number: what was written, then live; no gap, no repeat.
+
+        A watcher that is too slow is sent what it missed from the store.
+        """
         return follow(self._parts.store, self._log, self.broadcast, after)
 
+    @property
+    def mode(self) -> Mode:
+        """What may run without asking: the session's own mode, or else its engine's.
+
+        A subagent's mode is never wider than that of the session that started it.
+        """
+        mode, parent = self._history.mode or self._parts.mode, self._parts.parent
+        return mode if parent is None else parent.narrowed(mode)
+
+    @mode.setter
+    def mode(self, mode: Mode) -> None:
+        self._change_mode(mode, "me", "")
+
+    async def set_mode(self, mode: Mode, *, by: str = "me", reason: str = "") -> None:
+        """Change the mode from the next call on, and return when that is durable.
+
+        The engine's own mode is recorded, too: another engine may have another one.
+        """
+        if mode == self.mode and mode != self._history.mode:
+            self.emit_with_first_prompt(ModeChanged(mode, by, reason))
+            self._history.mode = mode
+        self._change_mode(mode, by, reason)
+        if self._log.seq and any(isinstance(one, ModeChanged) for one in self._opening):
+            self._write_opening()  # a session without records has nothing to lose
+        await self._log.settled()
+
+    def _change_mode(self, mode: Mode, by: str, reason: str) -> None:
+        self._check_open()
+        if mode not in MODES:
+            raise SessionError(f"there is no mode {mode!r}", hint=f"Choose {', '.join(MODES)}.")
+        if mode == self.mode:
+            return
+        self.emit_with_first_prompt(ModeChanged(mode, by, reason))
+        self._history.mode = mode  # it holds at once, also if nothing is recorded yet
+
+    def emit_with_first_prompt(self, event: Event) -> None:
+        """Record an event; in a session without records, together with its first prompt."""
+        if self._opening:
+            self._opening = (*self._opening, event)
+        else:
+            self.emit(event)
+
+    def grants(self) -> tuple[Grant, ...]:
+        """Return what was allowed for this session and holds still, the oldest first."""
+        found, seconds = self._history.grants.values(), self._parts.ask_grant_seconds
+        return tuple(lasting(one, seconds) for one in found if not is_over(one, seconds))
+
+    async def revoke(self, grant: str = "", *, by: str = "me", letter: str = "") -> None:
+        """Revoke a grant by its id; without one, all of them."""
+        if grant and grant not in self._history.grants:
+            raise SessionError(
+                f"session {self.id} has no grant {grant}", hint="It may have ended already."
+            )
+        await self.record(GrantRevoked(grant, by, letter))
+
+    def preview(self, rule: str) -> tuple[ToolCall, ...]:
+        """Return the calls of this conversation that a rule would have allowed."""
+        tools, ground = self._parts.tools, self._parts.ground
+        calls = [call for one in self._history.transcript for call in one.tool_calls]
+        past = [(call, tools[call.name]) for call in calls if call.name in tools]
+        judged = ((call, facts_of(call, tool, ground)) for call, tool in past)
+        return preview(read_rule(rule), judged)
+
+    def check_rule(self, shown: str, answer: Answer) -> None:
+        """Raise `SessionError` if the rule of an answer does not allow what is asked."""
+        asked, rule = self._history.pending.get(shown), answer.rule
+        if not (rule and answer.allowed and is_sound(answer)) or asked is None or asked.lasting:
+            return
+        if rule == asked.proposal:
+            return
+        call, tool = asked.call, self._parts.tools.get(asked.call.name)
+        if tool is not None:
+            facts = facts_of(call, tool, self._parts.ground, cwd=asked.cwd)
+            if preview(read_rule(rule), [(call, facts)]):
+                return
+        raise SessionError(
+            f"the rule {rule!r} would not allow this call",
+            hint="Take the proposed rule, or one that covers this call; or allow it once.",
+        )
+
+    async def withdraw(self, prompt: int, *, by: str = "me") -> None:
+        """Take back a waiting prompt, by the number of its record: it gets no turn."""
+        if (waits := self._history.waiting.get(prompt)) is None:
+            raise SessionError(
+                f"session {self.id} has no waiting prompt {prompt}",
+                hint="Its turn has started, or it was taken back.",
+            )
+        try:
+            await self.record(PromptWithdrawn(prompt, waits.turn, by))
+        finally:
+            self._turns.withdraw(waits.turn)
+
+    async def rewind(self, to: int, *, by: str = "me") -> None:
+        """Make the conversation what it was at record `to`; 0 is empty.
+
+        Files and commands are not undone.
+        """
+        self.check_idle()
+        if not 0 <= to <= self._log.seq:
+            raise SessionError(
+                f"session {self.id} has no record {to}", hint=f"Its newest is {self._log.seq}."
+            )
+        await self._log.settled()
+        then = await asyncio.to_thread(as_of, self._parts.store.read(self.id), to)
+        self.check_idle()  # a prompt may have been sent meanwhile
+        await self.record(Rewound(to, by, tuple(then.transcript), then.todos))
+
+    async def compact(self, *, by: str = "me") -> bool:
+        """Shorten the conversation now, between two turns. Return whether anything was gained."""
+        self.check_idle()
+        self._write_opening()
+        self.emit(TraceEvent("compact", {"by": by}))
+        shortened = await self._turns.compact()
+        await self._log.settled()
+        return shortened
+
+    async def lower_limits(self, limits: Limits, *, by: str = "me") -> None:
+        """Lower limits from the next turn on. Raise `SessionError` for higher ones."""
+        before = asdict(self.limits)
+        wanted = {name: value for name, value in asdict(limits).items() if value != before[name]}
+        for name, value in wanted.items():
+            if not 0 < value <= (before[name] or value):
+                raise SessionError(
+                    f"the limit {name} is {before[name]:g}, and can only be lowered",
+                    hint="Higher limits are set when the session is started: see the settings.",
+                )
+            if name.startswith("day_") and self._parts.day is None:
+                raise SessionError(
+                    "this engine has no limits of a day", hint="Set them in the settings."
+                )
+        if wanted:
+            await self.record(TraceEvent("limits", {"by": by, "limits": asdict(limits)}))
+            self.set_limits(limits)
+
+    def set_limits(self, limits: Limits) -> None:
+        """Use these limits from the next turn on. Nothing is recorded."""
+        self._parts = self._turns.config = self._parts.changed(limits=limits)
+
+    async def rename(self, title: str) -> None:
+        """Give it a title."""
+        await self.record(TitleChanged(" ".join(title.split())))
+
+    async def tag(self, tags: Iterable[str]) -> None:
+        """Give it these tags, and no others."""
+        await self.record(TagsChanged(tuple(dict.fromkeys(tags))))
+
+    async def record(self, event: Event) -> None:
+        """Record an event, and return when it is durable."""
+        self._check_open()
+        self._write_opening()
+        self._has_title |= isinstance(event, TitleChanged)
+        self.emit(event)
+        await self._log.settled()
+        if isinstance(event, TitleChanged | TagsChanged):
+            await self._log.label(self._history.title, self._history.tags)
+
+    def configure(
+        self,
+        *,
+        provider: Provider | None = None,
+        tools: Iterable[Tool] | None = None,
+        system: str | None = None,
+        config: RequestConfig | None = None,
+    ) -> None:
+        """Change model, tools, system prompt or settings from the next turn on."""
+        self._check_open()
+        given = {"provider": provider, "tools": tools, "system": system, "config": config}
+        changed = {name: value for name, value in given.items() if value is not None}
+        if not changed:
+            return
+        self._parts = self._turns.config = self._parts.changed(**changed)
+        self._write_opening()
+        self.emit(
+            TraceEvent(
+                "settings", {"changed": sorted(changed), "model": self._parts.provider.info.label}
+            )
+        )
+
+    async def _name(self, small: Provider, prompt: str) -> None:
+        """Have the small model write a title while the first turn runs."""
+        if (redactor := self._parts.redactor) is not None:
+            prompt = redactor.text(prompt)
+        budget = self._turns.budget_beside(small.info, "title")
+        try:
+            for event in await write_title(small, prompt, budget):
+                if not (
+                    self._has_title and isinstance(event, TitleChanged)
+                ):  # one that a person gave stays
+                    self.emit(event)
+        finally:
+            if budget is not None and budget.day is not None:
+                await budget.settle(self._log.settled)
+        await self._log.label(self._history.title, self._history.tags)
+
+    async def begin(self) -> None:
+        """Record that it was created or resumed, and return when that is durable.
+
+        Otherwise it is recorded with the first prompt.
+        """
+        self._check_open()
+        self._write_opening()
+        await self._log.settled()
+
     async def recover(self) -> None:
-        """Say what became of a turn whose process ended, and do what others have asked for."""
+        """Record what became of a turn whose process ended, then handle the inbox."""
         if events := list(recovered(self._history)):
-            self._open()
+            self._write_opening()
             for event in events:
                 self.emit(event)
                 if isinstance(event, TurnEnded):
-                    self._turns.ended = event.reason
+                    self._turns.last_reason = event.reason
             await self._log.settled()
-        await self.take_letters()
+        await self.check_inbox()
 
-    async def take_letters(self) -> None:
-        """Do what other processes have put into the inbox."""
+    async def check_inbox(self) -> None:
+        """Do what other processes have asked for in the inbox."""
         if self._inbox is None and self._log.letters():
             self._inbox = Inbox(self._log, self._history, self.emit)
         if not self._closed and self._inbox is not None:
             await self._inbox.take(self)
 
     async def close(self) -> None:
-        """Interrupt what runs, settle, let the log go. Watchers are told that it is over."""
+        """Interrupt what runs, make everything durable, release the log and end all watchers."""
         if self._closed:
-            self._gone = self._gone or asyncio.Event()
+            self._released = self._released or asyncio.Event()
             if not self._over:
-                await self._gone.wait()
+                await self._released.wait()
             return
-        self._closed = self._turns.closed = True
-        idle = not self.is_busy and self._naming is None and self._turns.belongings.is_empty
+        self._closed = self._turns.is_closed = True
+        idle = not self.is_busy and self._naming is None and self._turns.tool_state.is_empty
         if idle and self._log.durable >= self._log.seq:
-            await self._let_go()  # nothing to wait for
+            await self._release()
             return
-        closing = asyncio.ensure_future(self._end())  # whoever gives up waiting, it goes on
+        closing = asyncio.ensure_future(self._end())  # continues if our caller gives up
         closing.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(closing)
 
     async def _end(self) -> None:
         try:
-            await self._turns.leave({"by": "close"})
+            await self._turns.close({"by": "close"})
             if self._naming is not None:
                 self._naming.cancel()
                 await asyncio.wait([self._naming])
-            await self._turns.belongings.end()
+            await self._turns.tool_state.close()
         finally:
-            await self._let_go()
+            await self._release()
 
-    async def _let_go(self) -> None:
+    async def _release(self) -> None:
         try:
             self._deltas.close()
-            self._turns.close()
+            self._turns.settle_all()
             await self._log.close()
         finally:
             self._over = True
             if self._broadcast is not None:
                 self._broadcast.end()
             self._on_closed(self)
-            if self._gone is not None:
-                self._gone.set()
+            if self._released is not None:
+                self._released.set()
 
     def emit(self, event: Event) -> None:
-        """Record, then tell. Synchronous, so the order is the order of the code."""
+        """Record an event, then broadcast it. Synchronous: records have the order of the calls."""
         self._deltas.add(event)
 
     def _check_open(self) -> None:
@@ -363,33 +633,29 @@ class Session(Upkeep):
             raise SessionClosed(f"session {self.id} is closed")
 
     def check_idle(self) -> None:
-        """Raise `SessionBusy` while a turn runs or is parked, `SessionClosed` where none will."""
+        """Raise `SessionBusy` if a turn runs or is parked, `SessionClosed` if it is closed."""
         self._check_open()
-        if self._turns.busy:
-            turn = f" with turn {self._turns.number}" if self._turns.number else ""
+        if self._turns.is_busy:
+            turn = f" with turn {self._turns.running_number}" if self._turns.running_number else ""
             raise SessionBusy(f"session {self.id} is busy{turn}")
-        if self._turns.parked:
-            raise self._waits()
+        if self._turns.is_parked:
+            raise self._parked_error()
 
-    def _waits(self) -> SessionBusy:
+    def _parked_error(self) -> SessionBusy:
         turn = f"turn {self._history.running} of session {self.id}"
         end = f"interrupt the turn (`bridle sessions stop {self.id}`)"
         if not (count := len(self._history.pending)):
-            return SessionBusy(f"{turn} has its answers", hint=f"Let it go on, or {end}.")
+            return SessionBusy(f"{turn} has its answers", hint=f"Let it continue, or {end}.")
         return SessionBusy(
-            f"{turn} waits for {count} answer{'s' if count > 1 else ''}",
-            hint=f"Answer (`bridle approvals list` shows what is asked), or {end}.",
+            f"{turn} needs {count} approval{'s' if count > 1 else ''}",
+            hint=f"Answer (`bridle approvals list` shows them), or {end}.",
         )
 
-    def _open(self) -> None:
+    def _write_opening(self) -> None:
         if self._opening:
             opening, self._opening = self._opening, ()
             for event in opening:
                 self.emit(event)
-
-    def _now_mode(self) -> Mode:
-        mode, parent = self._history.mode or self._parts.mode, self._parts.parent
-        return mode if parent is None else parent.narrowed(mode)
 
     def _record(self, event: Event, data: bytes | None = None) -> None:
         self._history.apply(self._log.append(event, data))

@@ -9,7 +9,7 @@ from bridle import __version__
 from bridle.config.patterns import check_patterns
 from bridle.engine.budget import Limits
 from bridle.engine.engine import Engine
-from bridle.engine.parts import Approver, OnAsk, Parts, PolicyEngine
+from bridle.engine.engine_config import Approver, EngineConfig, OnAsk, PolicyEngine
 from bridle.errors import ConfigError
 from bridle.policy import MODES, Mode, Rule, read_rule
 from bridle.promises.day import Day
@@ -132,7 +132,7 @@ def build_engine(
     around = surroundings(folder, options.get("state"), options.get("sandbox", "auto"))
     named = _tools(around, tools, agent, options)
     coding = tools is None or workspace is not None or "also" in options
-    parts = Parts(
+    parts = EngineConfig(
         model,
         named,
         _store(store, options),
@@ -221,7 +221,7 @@ def _check(options: EngineOptions) -> None:
             kind = type(options.get(key)).__name__
             raise ConfigError(f"{key} cannot be a value of type {kind}", hint=wanted)
     if (schema := options.get("config", RequestConfig()).output_schema) is not None:
-        from bridle.engine.answer_schema import AnswerSchema
+        from bridle.engine.structured_output import AnswerSchema
 
         try:
             AnswerSchema(schema)

@@ -24,7 +24,7 @@ from bridle.tools.shell import Shell
 from bridle.workspace.text import neutral, one_line, shorten
 
 if TYPE_CHECKING:
-    from bridle.engine.parts import PolicyEngine
+    from bridle.engine.engine_config import PolicyEngine
     from bridle.promises.ground import Ground
     from bridle.tools.process import Ended
     from bridle.tools.room import Room, Run

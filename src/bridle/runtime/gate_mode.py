@@ -24,7 +24,7 @@ _USUAL: Mode = "ask"  # what a log that says nothing means
 def tell_mode(session: Session) -> None:
     """With the first prompt the log says which mode holds, where it would not say it otherwise."""
     if not session.history.mode and session.mode != _USUAL:
-        session.preface(TraceEvent(_KIND, {"mode": session.mode}))
+        session.emit_with_first_prompt(TraceEvent(_KIND, {"mode": session.mode}))
 
 
 def is_told(event: Event) -> bool:

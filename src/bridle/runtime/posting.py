@@ -9,7 +9,7 @@ import secrets
 from msgspec.structs import replace
 
 from bridle.config import load_settings
-from bridle.engine.redact import Redactor
+from bridle.engine.redaction import Redactor
 from bridle.promises.store import Letter
 from bridle.runtime.adapters import known_secrets
 from bridle.stores.inbox import Bell, post

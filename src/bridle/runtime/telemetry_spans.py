@@ -16,7 +16,7 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from bridle import __version__
-from bridle.engine.traced import Span
+from bridle.engine.trace import Span
 from bridle.messages import Message, ToolCall, ToolOutput
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import one_line, shorten

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bridle.engine.tracing import Tracing
+from bridle.engine.trace import Tracing
 from bridle.events import Event
 from bridle.promises.store import Letter, Log, Record, SessionSummary, Store
 from bridle.runtime.telemetry_spans import Sending, Tracer

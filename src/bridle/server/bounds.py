@@ -6,7 +6,7 @@ Which limits hold is said by the session.
 import msgspec
 from msgspec.structs import asdict, replace
 
-from bridle.engine.limits import Limits
+from bridle.engine.budget import Limits
 from bridle.events import TraceEvent
 from bridle.server.views import LimitsView
 from bridle.stores.finding import found

@@ -8,9 +8,9 @@ import math
 
 from msgspec.structs import asdict
 
+from bridle.engine.budget import Limits
 from bridle.engine.engine import Engine
 from bridle.engine.history import History
-from bridle.engine.limits import Limits
 from bridle.engine.session import Session
 from bridle.errors import AgentError
 from bridle.server.bounds import kept_limits, to_view
@@ -36,7 +36,7 @@ class Detailing:
 
     async def detail(self, session_id: str) -> SessionDetail:
         """All of it. Raise `UnknownSession`."""
-        session = self._holding.opened(session_id)
+        session = self._holding.get_open(session_id)
         view, questions, history = await asyncio.to_thread(self._looked, session_id, session)
         engine = await self._usual(view.workspace)
         limits = await asyncio.to_thread(self._limits, session_id, session, engine)
@@ -64,7 +64,7 @@ class Detailing:
 
     async def history(self, session_id: str) -> HistoryView:
         """The conversation as it stands."""
-        if (session := self._holding.opened(session_id)) is not None:
+        if (session := self._holding.get_open(session_id)) is not None:
             await asyncio.to_thread(self._ground.known, session_id)
             return HistoryView(tuple(session.history.transcript), session.seq)
         seen = await asyncio.to_thread(self._glimpse, session_id)
@@ -72,7 +72,7 @@ class Detailing:
 
     async def _history(self, session_id: str) -> tuple[History, str]:
         _, head = await asyncio.to_thread(self._ground.known, session_id)
-        if (session := self._holding.opened(session_id)) is not None:
+        if (session := self._holding.get_open(session_id)) is not None:
             return session.history, head.workspace
         return (await asyncio.to_thread(self._glimpse, session_id)).history, head.workspace
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from bridle.engine.broadcast import Channel, Watcher
+from bridle.engine.stream import Channel, Watcher
 from bridle.errors import AgentError, UnknownSession
 from bridle.promises.store import Record
 from bridle.server.frames import KEEP_ALIVE, position, to_frame
@@ -40,7 +40,7 @@ class Known(Protocol):
 
     folder: SessionFolder
 
-    def opened(self, session_id: str) -> "Session | None": ...
+    def get_open(self, session_id: str) -> "Session | None": ...
 
 
 class Item(NamedTuple):
@@ -118,18 +118,18 @@ class Feed:
     @property
     def newest(self) -> int:
         """The number of the newest record that is known here, told or not."""
-        session = self._sessions.opened(self.session_id)
+        session = self._sessions.get_open(self.session_id)
         return max(self.last, session.seq if session is not None else 0)
 
     @property
     def is_unwritten(self) -> bool:
         """Can it be that there is no file, because the session is new here?"""
-        return self._sessions.opened(self.session_id) is not None
+        return self._sessions.get_open(self.session_id) is not None
 
     async def _run(self) -> None:
         try:
             while not self.over:
-                session = self._sessions.opened(self.session_id)
+                session = self._sessions.get_open(self.session_id)
                 await (self._follow() if session is None else self._hear(session))
         except AgentError as error:  # deleted, or not readable: whoever asks again is told why
             log.debug("session %s is no longer watched: %s", self.session_id, error)
@@ -167,7 +167,7 @@ class Feed:
         """The log, to be read from where we are; at first that is its end."""
         after = self.last if self.ready.is_set() else None
         folder, session_id = self._sessions.folder, self.session_id
-        session = self._sessions.opened(session_id)
+        session = self._sessions.get_open(session_id)
 
         def opened() -> tuple[Reader, int]:
             reader = folder.reader(session_id, after, BLOCK)
@@ -199,7 +199,7 @@ class Feed:
         path = self._sessions.folder.path(self.session_id)
         size, looks, synced = -2, 0, 0.0
         try:
-            while self._sessions.opened(self.session_id) is None:
+            while self._sessions.get_open(self.session_id) is None:
                 if (now := _size(path)) != size:
                     size, looks = now, 0
                     await self._read(reader)
@@ -246,7 +246,7 @@ class Feed:
         for place in [one for one in self._places if self._bytes - one.taken > ROOM]:
             place.watcher.drop()
             self.leave(place)
-        self._channel.tell(items)
+        self._channel.publish(items)
         self._bytes += sum(len(item.data) for item in items)
         self._spoke = _now()
 

@@ -56,10 +56,10 @@ class Holding:
         self.stopping = False
         engines.on_made = self._listen
 
-    def opened(self, session_id: str) -> Session | None:
+    def get_open(self, session_id: str) -> Session | None:
         """That session, if it is open here."""
         for engine in self._engines.open():
-            if (found := engine.opened(session_id)) is not None:
+            if (found := engine.get_open(session_id)) is not None:
                 return found
         return None
 
@@ -85,7 +85,7 @@ class Holding:
         """
         self.check_taking()
         async with self._lock(session_id):
-            session = self.opened(session_id)
+            session = self.get_open(session_id)
             if (
                 session is not None
                 and wanted is not None
@@ -119,7 +119,7 @@ class Holding:
     async def let_go(self, session_id: str) -> None:
         """Close it, if it is open here. Raise `SessionBusy` where something runs in it."""
         async with self._lock(session_id):
-            if (session := self.opened(session_id)) is not None:
+            if (session := self.get_open(session_id)) is not None:
                 await self._part(session)
 
     async def sweep(self) -> None:
@@ -174,14 +174,18 @@ class Holding:
         engine = await self._engines.engine(wanted)
         self.check_taking()
         last = await asyncio.to_thread(carried, self._ground.folder.path(session_id))
-        session = await engine.session(session_id, promised=last.face == self.face)
+        session = await engine.session(session_id, keep_turns=last.face == self.face)
         self._keep(session, wanted)
         if why:
-            session.preface(TraceEvent("model_replaced", {"model": session.model, "message": why}))
+            session.emit_with_first_prompt(
+                TraceEvent("model_replaced", {"model": session.model, "message": why})
+            )
         folder, usual = self._ground.folder, session.limits
-        session.bound(await asyncio.to_thread(kept_limits, folder, session_id, usual))
+        session.set_limits(await asyncio.to_thread(kept_limits, folder, session_id, usual))
         if last.face == self.face and not session.history.parent:
-            await go_on(session)  # what a server has accepted is done, whatever it is taken up for
+            await resume_session(
+                session
+            )  # what a server has accepted is done, whatever it is taken up for
         return session
 
     async def usual_mode(self, workspace: str) -> str:
@@ -224,14 +228,14 @@ class Holding:
     async def _let_rest(self, session_id: str) -> None:
         async with self._lock(session_id):
             session = self._mine.get(session_id)
-            if session is not None and session.is_at_rest and not self._users[session_id]:
+            if session is not None and session.is_inactive and not self._users[session_id]:
                 with suppress(AgentError):
                     await session.close()
                 self._forget(session_id)
 
     async def _part(self, session: Session) -> None:
         await _over(session)
-        if not session.is_at_rest or self._users[session.id]:
+        if not session.is_inactive or self._users[session.id]:
             session.check_idle()
             raise SessionBusy(f"session {session.id} is in use, or something of it still runs")
         await session.close()
@@ -241,7 +245,7 @@ class Holding:
         """Note which are open, for who comes after us should we be killed."""
         if name == "opened":
             self._marks.put(session_id)
-        elif name == "closed" and self.opened(session_id) is None:
+        elif name == "closed" and self.get_open(session_id) is None:
             self._marks.remove(session_id)
             self.reasons.pop(session_id, None)
             if session_id not in self._mine:
@@ -275,12 +279,12 @@ async def _over(session: Session) -> None:
         await asyncio.sleep(_MOMENT)
 
 
-async def go_on(session: Session) -> None:
+async def resume_session(session: Session) -> None:
     """Carry on what was left behind: a parked turn with its answers, prompts that wait."""
     waits = session.is_parked and session.history.pending
     left = session.is_parked or session.history.waiting
     if left and not waits and not session.is_busy:
-        await session.go_on()
+        await session.resume()
 
 
 def _is_late(session: Session) -> bool:

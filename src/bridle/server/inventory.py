@@ -44,7 +44,7 @@ class Inventory:
     async def rules(self, session_id: str) -> Choices:
         """The rules that hold in it, its mode, and what was allowed."""
         engine = await self._engine(session_id)
-        if (session := self._holding.opened(session_id)) is not None:
+        if (session := self._holding.get_open(session_id)) is not None:
             return rules_of(engine.parts.rules, session.mode, session.grants())
         seen = await asyncio.to_thread(glimpse, self._ground.folder, session_id)
         grants = granted(seen.history, engine.parts.ask_grant_seconds)
@@ -54,7 +54,7 @@ class Inventory:
         """The one that carries it, or that sessions of its folder usually have."""
         _, head = await asyncio.to_thread(self._ground.known, session_id)
         for engine in self._engines.open():
-            if engine.opened(session_id) is not None:
+            if engine.get_open(session_id) is not None:
                 return engine
         return await self._engines.engine(Wanted(self._ground.workspace(head.workspace)))
 

@@ -64,7 +64,7 @@ class Listing:
 
     async def view(self, session_id: str) -> SessionView:
         """One in a line. Raise `UnknownSession`."""
-        view = await asyncio.to_thread(self.look, session_id, self._holding.opened(session_id))
+        view = await asyncio.to_thread(self.look, session_id, self._holding.get_open(session_id))
         if view.mode:
             return view
         return replace(view, mode=await self._holding.usual_mode(view.workspace))
@@ -97,12 +97,12 @@ class Listing:
 
     def reason(self, session: Session) -> str:
         """In a thread: how the newest turn of a session that is open here has ended."""
-        if session.ended is not None:
-            return session.ended
+        if session.last_reason is not None:
+            return session.last_reason
         reasons = self._holding.reasons
         if session.id not in reasons:
             reasons[session.id] = reason_of(self._ground.folder, session.id)
-        return session.ended or reasons[session.id]
+        return session.last_reason or reasons[session.id]
 
     def _page(
         self, asked: Asked, after: tuple[float, str] | None, here: Mapping[str, Session]

@@ -43,7 +43,7 @@ class Looking:
     async def files(self, session_id: str, query: str, limit: int) -> Paths:
         """Files of the session's workspace whose names have these letters, in this order."""
         most = min(max(1, limit), _FILES)
-        session = self._holding.opened(session_id)
+        session = self._holding.get_open(session_id)
         root = session.workspace if session is not None else ""
         return await asyncio.to_thread(self._files, session_id, root, query[:_LETTERS], most)
 

@@ -23,7 +23,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 class Counted(Protocol):
     """As much of the server's sessions as is counted."""
 
-    def opened(self, session_id: str) -> "Session | None": ...
+    def get_open(self, session_id: str) -> "Session | None": ...
     def open(self) -> "tuple[Session, ...]": ...
     def on_changed(
         self, tell: Callable[[str, str], None], *, others: bool = True
@@ -80,7 +80,7 @@ class Metrics:
         if how == "changed":
             return  # it is counted when somebody asks, or when it is closed
         self._count(session_id)
-        session = self._sessions.opened(session_id)
+        session = self._sessions.get_open(session_id)
         if session is None:
             self._open.pop(session_id, None)
         elif session_id not in self._open or self._open[session_id][0] is not session:

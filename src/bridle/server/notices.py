@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.engine.broadcast import Channel, Watcher
+from bridle.engine.stream import Channel, Watcher
 from bridle.errors import AgentError, UnknownSession
 from bridle.events import ApprovalAnswered
 from bridle.server.feed import QUIET, Known
@@ -116,7 +116,7 @@ class Notices:
                 await self._tell_of(session_id, how)
             if loop.time() - spoke >= QUIET:
                 spoke = loop.time()
-                self._channel.tell([KEEP_ALIVE])
+                self._channel.publish([KEEP_ALIVE])
             await asyncio.sleep(_TOGETHER)
             await self._pause(spoke + QUIET - loop.time())
 
@@ -159,7 +159,7 @@ class Notices:
         before, line = self._lines.get(session_id), _plain(view)
         self._lines[session_id] = line
         if line != before:
-            self._channel.tell([told("session", SessionChanged(how, view))])
+            self._channel.publish([told("session", SessionChanged(how, view))])
         if view.waiting or self._pending.get(session_id):
             await self._tell_questions(session_id)
 
@@ -168,7 +168,7 @@ class Notices:
         self._pending.pop(session_id, None)
         if self._lines.pop(session_id, None) is not None:
             gone = SessionChanged("deleted", SessionView(id=session_id))
-            self._channel.tell([told("session", gone)])
+            self._channel.publish([told("session", gone)])
 
     async def _tell_questions(self, session_id: str) -> None:
         try:
@@ -179,10 +179,10 @@ class Notices:
         before, now = self._pending.get(session_id, {}), {one.shown: one for one in found}
         self._pending[session_id] = now
         for shown in now.keys() - before.keys():
-            self._channel.tell([told("approval_required", now[shown])])
+            self._channel.publish([told("approval_required", now[shown])])
         for shown in before.keys() - now.keys():
             settled = await self._settled(before[shown])
-            self._channel.tell([told("approval_answered", settled)])
+            self._channel.publish([told("approval_answered", settled)])
 
     async def _settled(self, asked: PendingView) -> ApprovalSettled:
         folder = self._sessions.folder

@@ -45,7 +45,7 @@ class Noticing:
         if before is None:
             return
         for session_id, print_ in now.items():
-            if before.get(session_id) != print_ and self._holding.opened(session_id) is None:
+            if before.get(session_id) != print_ and self._holding.get_open(session_id) is None:
                 self._tell(session_id, "changed")
         for session_id in before.keys() - now.keys():
             self._tell(session_id, "deleted")

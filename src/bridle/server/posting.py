@@ -39,10 +39,10 @@ class Posting:
 
     async def elsewhere(self, session_id: str) -> bool:
         """Does another process hold it? Raise `UnknownSession`, also where it is foreign."""
-        if self._holding.opened(session_id) is not None:
+        if self._holding.get_open(session_id) is not None:
             return False
         await asyncio.to_thread(self._ground.known, session_id)
-        if self._holding.opened(session_id) is not None:  # meanwhile
+        if self._holding.get_open(session_id) is not None:  # meanwhile
             return False
         pid = await asyncio.to_thread(pid_of, self._ground.folder.path(session_id))
         return pid not in (None, os.getpid())
@@ -92,7 +92,7 @@ class Posting:
         if not await self.elsewhere(session_id):
             with suppress(AgentError):
                 async with self._holding.use(session_id) as session:
-                    await session.take_letters()
+                    await session.check_inbox()
 
 
 def _check(record: Record, letter: str) -> None:

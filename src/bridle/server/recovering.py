@@ -64,7 +64,7 @@ class Recovering:
 
     def _is_done_with(self, session_id: str) -> bool:
         """Is its mark of no use? Another server's is its own to look at."""
-        if self._holding.opened(session_id) is not None:
+        if self._holding.get_open(session_id) is not None:
             return False
         face = carried(self._ground.folder.path(session_id)).face
         return face in ("", self._holding.face)

@@ -275,9 +275,9 @@ class Sessions:
         """Where the words stand, over all sessions."""
         return await self._looking.search(words, limit)
 
-    def opened(self, session_id: str) -> "Session | None":
+    def get_open(self, session_id: str) -> "Session | None":
         """That session, if it is open here."""
-        return self._holding.opened(session_id)
+        return self._holding.get_open(session_id)
 
     def open(self) -> "tuple[Session, ...]":
         """All that are open here, tasks too."""

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
-from bridle.engine.broadcast import Watcher
+from bridle.engine.stream import Watcher
 from bridle.server.admission import Admission
 from bridle.server.feed import Feed
 from bridle.server.frames import RETRY, told
@@ -60,7 +60,7 @@ class Streams:
         """
         with self._admission.one_more(by):
             self._check()
-            if self._sessions.opened(session_id) is None:
+            if self._sessions.get_open(session_id) is None:
                 await self._sessions.view(session_id)
                 self._check()
             viewer = self._watch(session_id, after)

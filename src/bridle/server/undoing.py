@@ -65,7 +65,7 @@ class Undoing:
         if not done.done:  # a file changed while this was going on
             raise _clash(done)
         files = tuple(one.path for one in done.files)
-        await session.note(Undone(done.turn, by, files, done.undo))
+        await session.record(Undone(done.turn, by, files, done.undo))
         skipped = tuple(one.path for one in done.conflicts) + done.left
         return UndoOutcome(turn=done.turn, files=files, skipped=skipped, undo=done.undo)
 

@@ -19,7 +19,7 @@ from bridle.runtime.posting import new_letter
 from bridle.server.bounds import narrowed
 from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground
-from bridle.server.holding import Holding, Tell, go_on
+from bridle.server.holding import Holding, Tell, resume_session
 from bridle.server.opening import Wanted
 from bridle.server.posting import Posting
 from bridle.server.refusals import BadRequest
@@ -60,10 +60,10 @@ class Verbs:
             Wanted(root, wanted.provider, wanted.model, wanted.agent)
         )
         if wanted.mode is not None:
-            session.preface(ModeChanged(wanted.mode, by, "as it was begun"))
+            session.emit_with_first_prompt(ModeChanged(wanted.mode, by, "as it was begun"))
             session.history.mode = wanted.mode
         if title:
-            session.preface(TitleChanged(title))
+            session.emit_with_first_prompt(TitleChanged(title))
         await session.begin()
         return session
 
@@ -72,7 +72,7 @@ class Verbs:
         wanted = await self._wanted(session_id, how.workspace_path, _given(how))
         async with self._holding.use(session_id, wanted) as session:
             await session.begin()
-            await go_on(session)
+            await resume_session(session)
 
     async def change(self, session_id: str, change: Change, by: str) -> None:
         """Another title, tags, mode, model or agent. Raise `SessionBusy`, `SessionLocked`."""
@@ -96,7 +96,7 @@ class Verbs:
     async def interrupt(self, session_id: str, by: str) -> None:
         """End the turn that runs or is parked; nothing to end is no error."""
         self._holding.check_taking()
-        if (session := self._holding.opened(session_id)) is not None:
+        if (session := self._holding.get_open(session_id)) is not None:
             await asyncio.to_thread(self._ground.known, session_id)
             await self._stop(session, by)
         elif await self._posting.elsewhere(session_id):
@@ -121,7 +121,7 @@ class Verbs:
     async def set_budget(self, session_id: str, limits: LimitsView, by: str) -> None:
         """Narrower limits, from the next turn on."""
         async with self._holding.use(session_id) as session:
-            await session.narrow(narrowed(session.limits, limits), by=by)
+            await session.lower_limits(narrowed(session.limits, limits), by=by)
 
     async def fork(self, session_id: str, at: int | None, title: str) -> str:
         """A new session that begins as this one did; its id."""
@@ -129,7 +129,7 @@ class Verbs:
         if at is not None and at < 1:
             raise BadRequest(f"there is no record {at}", hint="Records are numbered from 1.")
         await asyncio.to_thread(self._ground.known, session_id)
-        if self._holding.opened(session_id) is not None:
+        if self._holding.get_open(session_id) is not None:
             async with self._holding.use(session_id) as session:
                 await session.begin()  # what was said so far is to be in it
         name = new_id()

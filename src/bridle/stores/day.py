@@ -217,7 +217,7 @@ def _check_money(spent: Spent, reserved: float, money: float, limit: float) -> N
     if spent.money + reserved + money > limit + _TINY:
         reached = BudgetReached(
             f"the limit of {format_cost(limit)} a day leaves no room for another step: "
-            f"{format_cost(spent.money)} are spent and {format_cost(reserved)} set aside",
+            f"{format_cost(spent.money)} is spent and {format_cost(reserved)} set aside",
             hint="A new day begins at 00:00 UTC; or raise the limit.",
         )
         reached.set_aside = spent.money + money <= limit + _TINY

@@ -217,7 +217,7 @@ class ChatScreen(Commanding, Screen[None]):
         """A turn that was left waiting for answers goes on: its questions come up."""
         try:
             if self.house is not None:
-                await self.house.session.go_on()
+                await self.house.session.resume()
         except AgentError as error:
             self.complain(error)
 

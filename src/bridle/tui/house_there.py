@@ -129,11 +129,11 @@ class FarHouse:
 
     async def change_model(self, name: str) -> None:
         """Another model for the same session. When it cannot be had, nothing changes."""
-        await self._there.use(model=name)
+        await self._there.configure(model=name)
 
     async def change_agent(self, name: str) -> None:
         """Another agent for the same session. When it cannot be had, nothing changes."""
-        await self._there.use(agent=name)
+        await self._there.configure(agent=name)
 
     async def change_mode(self, mode: Mode) -> None:
         """What may run without asking, from the next call on."""

@@ -120,7 +120,7 @@ class Conversation:
         self._following.add_done_callback(_note)
         self._telling.set()
         if self.session.is_parked or (self.session.history.waiting and not self.session.is_busy):
-            await self.session.go_on()
+            await self.session.resume()
         for asked in list(self.session.history.pending.values()):  # they were put before
             self._questions.put(self.session, asked)
 
@@ -159,7 +159,7 @@ class Conversation:
             )
         provider = await asyncio.to_thread(self._host.provider, model)
         self._models.append(provider)
-        self.session.use(provider=provider)
+        self.session.configure(provider=provider)
         await self._tell_choices()
 
     async def obey(self, word: str, rest: str) -> None:

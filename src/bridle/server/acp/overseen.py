@@ -28,7 +28,7 @@ class Overseen:
 
     def watch(self, session_id: str) -> None:
         """Look at that child until it is over."""
-        session = self._engine.opened(session_id)
+        session = self._engine.get_open(session_id)
         if session is not None and session_id not in self._watching:
             self._watching[session_id] = asyncio.create_task(self._watch(session))
 

@@ -19,7 +19,7 @@ async def followed(sessions: Sessions, session_id: str, after: int) -> AsyncGene
     """Every record after that number. Raise `UnknownSession` where it is deleted."""
     last = after
     while True:
-        session = sessions.opened(session_id)
+        session = sessions.get_open(session_id)
         source = session.subscribe(last) if session else _elsewhere(sessions, session_id, last)
         async with aclosing(source) as records:
             async for record in records:
@@ -33,7 +33,7 @@ async def _elsewhere(
     folder = sessions.folder
     reader = await in_thread(lambda: folder.reader(session_id, after), Reader.close)
     try:
-        while sessions.opened(session_id) is None:
+        while sessions.get_open(session_id) is None:
             for record in await in_thread(reader.more):
                 yield record
             await asyncio.sleep(_EVERY)

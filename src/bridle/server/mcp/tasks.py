@@ -11,7 +11,7 @@ from contextlib import aclosing, suppress
 from msgspec import Struct
 
 from bridle.engine.engine import Engine
-from bridle.engine.parts import OnAsk
+from bridle.engine.engine_config import OnAsk
 from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionBusy, SessionClosed, SessionError
 from bridle.events import ApprovalAsked, FileChange, FilesChanged, ModeChanged, When
@@ -177,7 +177,9 @@ class _Job:
         if mode != session.mode:
             await session.set_mode(mode, by=self._order.by)
         elif not self._order.session and mode != "ask":
-            session.preface(ModeChanged(mode, self._order.by))  # whoever continues it finds it so
+            session.emit_with_first_prompt(
+                ModeChanged(mode, self._order.by)
+            )  # whoever continues it finds it so
 
     def _check_widening(self, session: Session) -> None:
         """A mode that a person chose for the session is theirs to widen. Raise `SessionError`."""
@@ -193,7 +195,7 @@ class _Job:
 
     async def _begin(self, session: Session) -> int:
         if not self._order.prompt:
-            return await session.go_on()
+            return await session.resume()
         when: When = (
             "queue" if session.is_busy else "idle"
         )  # an answer that lay there is acted on first

@@ -1,4 +1,4 @@
-"""Work that is waited for to its end, whoever cancels meanwhile."""
+"""Work that has to finish even if the task that waits for it is cancelled."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Wait for it, which has limits of its own; a cancel meanwhile is heard when it is over."""
+async def run_uncancelled(work: Coroutine[Any, Any, T]) -> T:
+    """Await `work` to completion. If we are cancelled meanwhile, re-raise once it has finished."""
     task, cancelled = asyncio.ensure_future(work), False
     while not task.done():
         try:
@@ -16,6 +16,6 @@ async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
         except asyncio.CancelledError:
             cancelled = True
     if cancelled:
-        task.exception()  # who was cancelled hears nothing else
+        task.exception()  # retrieved: the caller gets the cancel instead
         raise asyncio.CancelledError
     return task.result()

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from bridle.engine import belongings
+from bridle.engine import tool_state
 from bridle.events import TurnEnded
 from bridle.policy import ToolPolicy
 from bridle.promises.session import Answer
@@ -144,11 +144,11 @@ def test_what_tools_left_running_is_ended_with_the_session(caplog):
     with caplog.at_level(logging.WARNING):
         run(story())
     assert ended == ["well"]
-    assert "could not be ended" in caplog.text
+    assert "could not be closed" in caplog.text
 
 
 def test_what_hangs_does_not_hold_up_the_end(monkeypatch, caplog):
-    monkeypatch.setattr(belongings, "PATIENCE", 0.05)
+    monkeypatch.setattr(tool_state, "CLOSE_SECONDS", 0.05)
     ended = []
 
     async def hangs():
@@ -168,7 +168,7 @@ def test_what_hangs_does_not_hold_up_the_end(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING):
         run(story())
     assert ended == ["cancelled"]
-    assert "did not end within" in caplog.text
+    assert "were still running" in caplog.text
 
 
 @pytest.mark.parametrize("mode", ["ask", "auto"])

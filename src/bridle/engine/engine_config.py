@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from msgspec import Struct
 
 from bridle.engine.budget import Limits
-from bridle.engine.redact import Redactor
+from bridle.engine.redaction import Redactor
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode, Rule
 from bridle.promises.day import Day
@@ -18,8 +18,8 @@ from bridle.promises.tool import Files, Tool, ToolSource
 
 if TYPE_CHECKING:
     from bridle.engine.facts import Confining
-    from bridle.engine.parent import Parent
     from bridle.engine.session import Session
+    from bridle.engine.subagents import Parent
     from bridle.promises.agent import BaseAgent
     from bridle.promises.ground import Ground
     from bridle.promises.hooks import Hooks
@@ -39,7 +39,7 @@ class PolicyEngine(Protocol):
         ...
 
 
-class Parts(Struct):
+class EngineConfig(Struct):
     """Provider, tools, store, workspace; rules and who is asked; limits and settings.
 
     `on_ask` says what an ask does when there is no approver: wait for `session.answer`, deny, or
@@ -94,7 +94,7 @@ class Parts(Struct):
     translate: Translate | None = None
     sources: "tuple[ToolSource, ...]" = ()
     parent: "Parent | None" = None
-    begin: "Callable[[Parts], Session] | None" = None
+    begin: "Callable[[EngineConfig], Session] | None" = None
     redactor: Redactor | None = None
     offered: tuple[Tool, ...] = ()
 
@@ -103,7 +103,7 @@ class Parts(Struct):
         self.redactor = Redactor(self.secrets, self.redact, shapes=self.redact_tokens) or None
         self.secrets = ()  # a value that is shown, or looked into, says none of them
 
-    def changed(self, **given: Any) -> "Parts":
+    def changed(self, **given: Any) -> "EngineConfig":
         """The same for one session, but for these: provider, tools, system, config."""
         parts = copy(self)
         if (tools := given.pop("tools", None)) is not None:

@@ -9,7 +9,7 @@ import asyncio
 from msgspec.structs import replace
 
 from bridle.engine.budget import Budget, estimate
-from bridle.engine.pricing import Heard, overheard, priced
+from bridle.engine.pricing import UsageMeter, metered, with_cost
 from bridle.errors import AgentError
 from bridle.events import Event, TitleChanged, TraceEvent
 from bridle.messages import user
@@ -33,7 +33,7 @@ async def write_title(small: Provider, prompt: str, budget: Budget | None = None
     """
     message = user(prompt[:2000])
     read = estimate(message) + len(_SYSTEM) // 3
-    heard = Heard()
+    heard = UsageMeter()
     try:
         config = await _reserved(budget, read)
         asked = Request((message,), config=config, system=_SYSTEM)
@@ -45,22 +45,22 @@ async def write_title(small: Provider, prompt: str, budget: Budget | None = None
     return [*_used(small, heard, read, budget), *said]
 
 
-async def _said(small: Provider, request: Request, heard: Heard) -> list[Event]:
+async def _said(small: Provider, request: Request, heard: UsageMeter) -> list[Event]:
     try:
-        reply = await drain(overheard(small.stream(request), heard))
+        reply = await drain(metered(small.stream(request), heard))
     except asyncio.CancelledError:
         return []
     title = " ".join(reply.content.split()).strip("\"'“”.")[:_LONGEST]
     return [TitleChanged(title)] if title else []
 
 
-def _used(small: Provider, heard: Heard, read: int, budget: Budget | None) -> list[Event]:
+def _used(small: Provider, heard: UsageMeter, read: int, budget: Budget | None) -> list[Event]:
     report = heard.so_far()
     if report is None:
         if budget is not None:
             budget.let_go()
         return []
-    used = priced(report, small.info, Usage(read, heard.written))
+    used = with_cost(report, small.info, Usage(read, heard.written))
     if budget is not None:
         budget.spend(used.usage, used.cost, used.model)
     return [replace(used, purpose="title")]

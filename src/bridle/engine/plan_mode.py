@@ -16,7 +16,7 @@ with it; the person decides whether you may begin. If there is no such tool, say
 """
 
 
-def instructed(system: str, mode: Mode) -> str:
+def add_plan_instructions(system: str, mode: Mode) -> str:
     """The system prompt as it is sent in that mode."""
     if mode != "plan":
         return system

@@ -1,7 +1,7 @@
-"""The tools of a turn where some come and go: its own, and those that sources have right now.
+"""Refreshes the tools of a turn: the engine's own, and those that sources (MCP) have right now.
 
-What is offered stays the same object while nothing changes, so that a provider encodes it once. A
-source's tool never takes the place of one of the engine's own.
+The tuple that the model is offered stays the same object while nothing changes, so that a provider
+encodes it once. A source's tool never replaces one of the engine's own.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from bridle.promises.tool import Tool, ToolSource
 
 if TYPE_CHECKING:
-    from bridle.engine.turn import Turn
+    from bridle.engine.turn_context import TurnContext
 
-_STOCK = "engine.sources"  # in a session's memory: what was put together last
+_STOCK = "engine.tool_sources"  # in a session's memory: what was put together last
 
 
 class _Stock:
@@ -43,9 +43,9 @@ class _Stock:
         self.tools, self.offered = found, (*self.own, *more)
 
 
-def renew(turn: "Turn") -> None:
+def refresh_tools(turn: "TurnContext") -> None:
     """Have a turn know, and offer, what its sources have now. Starts nothing."""
-    memory = turn.belongings.memory
+    memory = turn.tool_state.memory
     stock = memory.get(_STOCK)
     if not isinstance(stock, _Stock) or not stock.is_of(turn.offered):
         stock = memory[_STOCK] = _Stock(turn.tools, turn.offered)

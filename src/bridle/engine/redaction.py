@@ -1,23 +1,32 @@
-"""Secrets, taken out of what is said before it is numbered, hashed, told or read again.
+"""Takes secrets out of events before they are numbered, hashed, logged, broadcast or sent back.
 
 Three kinds: known keys, which are handed in; tokens that look like those of well-known services
-(`secrets.py`); and what the person's own patterns find. Base64 data, and what a vendor wants back
-word for word, are searched for known keys alone: they would break. A secret that comes in pieces is
-found, too: the end of a piece waits as long as it may be the beginning of one, or until what it
-belongs to is over. Pure; knows neither log nor session.
+(`secret_patterns.py`); and what the person's own patterns match. Base64 data, and what a vendor
+needs back word for word, are searched for known keys only: anything else would break them. A secret
+that arrives in pieces is found, too: the end of a piece waits as long as it may be the beginning of
+a secret, or until what it belongs to is over. Pure; knows neither log nor session.
 """
 
 import re
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from traceback import format_exception
-from typing import Any
+from typing import Any, Literal, get_origin
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
-from bridle.engine.kept import as_written, kept_fields, with_letter
-from bridle.engine.secrets import BEGINNINGS, BY_START, LONGEST, Shape, anchor, look, screen_of
+from bridle import events, messages
+from bridle.engine.secret_patterns import (
+    BEGINNINGS,
+    BY_START,
+    LONGEST,
+    Shape,
+    anchor,
+    look,
+    screen_of,
+)
 from bridle.errors import AgentError
 from bridle.events import (
     Event,
@@ -34,7 +43,7 @@ from bridle.events import (
     TraceEvent,
     TurnEnded,
 )
-from bridle.messages import sound
+from bridle.messages import File, Image, Thinking, sound
 from bridle.promises.codec import encode_data
 
 MARK = "[redacted]"
@@ -382,3 +391,67 @@ def _rest(text: str) -> str:
         if one in _ENDS:
             return text[place:]
     return ""
+
+
+_VERBATIM: dict[type, frozenset[str]] = {
+    Image: frozenset({"data"}),
+    File: frozenset({"data"}),
+    Thinking: frozenset({"meta"}),
+}
+_NAMES = frozenset(  # ids, hashes and times: what binds one record to another is nobody's secret
+    [
+        "id",
+        "call_id",
+        "session_id",
+        "parent",
+        "request_id",
+        "shown",
+        "letter",
+        "letters",
+        "previous",
+        "hash",
+        "arguments_hash",
+        "expires",
+        "until",
+        "since",
+        "group",
+        "grant",
+        "grants",
+        "intents",
+        "calls",
+        "created_at",
+        "cwd",
+        "workspace",
+        "mode",
+        "kind",
+    ]
+)
+_LETTERED = frozenset({"interrupt", "letter_refused"})  # traces that say which letter is done
+
+
+@lru_cache(maxsize=256)
+def kept_fields(kind: type[Struct]) -> frozenset[str]:
+    """The fields of a value that only known keys are taken out of: any other change breaks it."""
+    kept = _VERBATIM.get(kind, frozenset())
+    if not kind.__module__.startswith((events.__name__, messages.__name__)):
+        return kept
+    chosen = {one.name for one in fields(kind) if get_origin(one.type) is Literal}
+    return kept | chosen | (_NAMES & set(kind.__struct_fields__))
+
+
+def with_letter(trace: TraceEvent, cleaned: Any) -> Any:
+    """What was made of a trace's detail, with the letter's name where it says that one is done."""
+    detail = trace.detail
+    if trace.kind not in _LETTERED or not isinstance(detail, dict) or "letter" not in detail:
+        return cleaned
+    return {**cleaned, "letter": detail["letter"]}
+
+
+def as_written(value: object) -> Any:
+    """Anything else as it is written down: by its fields, where it has some that are."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return str(bytes(value))  # what is written is base64, in which nobody sees a key
+    try:
+        return msgspec.to_builtins(value, enc_hook=str, str_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return str(value)

@@ -1,7 +1,7 @@
-"""Verbs that other processes have put into a session's inbox, done here in their order, each once.
+"""Carries out what other processes have asked a session to do, in order, each request once.
 
-A letter is done when a record that names it is settled; only then it is thrown away. One that was
-done before a crash is known from the log. Who put it there, and how, is the store's business.
+A message is done when a record that names it is durable; only then it is discarded. One that was
+done before a crash is known from the log. How messages are stored is the store's business.
 """
 
 import logging
