@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,6 +56,80 @@ def test_no_tool_writes_them_unasked_in_the_mode_auto(repository: Program):
     assert "core.hooksPath leads there" in texts[0]
     assert (repository.workspace / "githooks/pre-commit").read_text() == HOOK
     assert not (repository.workspace / "githooks/pre-push").exists()
+
+
+def nest(bridle: Program, how: str) -> str:
+    """Put a repository into the workspace whose hooks lie in `shared`. Return its folder."""
+    other = bridle.workspace.parent / "other"
+    inner = bridle.workspace / "libs/inner"
+
+    def git(folder: Any, *words: str) -> None:
+        named = ["-c", "user.name=n", "-c", "user.email=e@example.org"]
+        allowed = ["-c", "protocol.file.allow=always"]
+        words_before = ["git", *named, *allowed, "-C", str(folder)]
+        subprocess.run([*words_before, *words], check=True, env=bridle.environ, capture_output=True)
+
+    if how == "clone":
+        inner.mkdir(parents=True)
+        git(inner, "init", "-q")
+    else:
+        other.mkdir()
+        git(other, "init", "-q")
+        git(other, "commit", "-qm", "one", "--allow-empty")
+        git(bridle.workspace, "submodule", "--quiet", "add", str(other), "libs/inner")
+    git(inner, "config", "core.hooksPath", "shared")
+    (inner / "shared").mkdir()
+    (inner / "shared/pre-commit").write_text(HOOK)
+    return "libs/inner"
+
+
+@pytest.mark.parametrize("how", ["clone", "submodule"])
+@pytest.mark.parametrize("level", ["bubblewrap", "landlock", "none"])
+def test_a_script_that_changes_hooks_of_a_nested_repository_leaves_nothing_behind(
+    bridle: Program, level: str, how: str
+):
+    try:
+        probe(level)
+    except ConfigError as error:
+        pytest.skip(error.message)
+    bridle.environ["BRIDLE_SANDBOX"] = level
+    subprocess.run(["git", "init", "-q"], cwd=bridle.workspace, check=True, env=bridle.environ)
+    inner = bridle.workspace / nest(bridle, how)
+    (bridle.workspace / "named.sh").write_text(
+        f"for f in shared/pre-commit shared/new; do echo evil > {inner}/$f; done"
+    )
+    (bridle.workspace / "own.sh").write_text(
+        f"d=$(git -C {inner} rev-parse --git-dir); cd {inner}; echo evil > $d/hooks/pre-commit"
+    )
+    model = bridle.script(
+        call("shell", command="bash named.sh"), call("shell", command="bash own.sh"), "Done."
+    )
+    bridle.run("run", "go", "--yes", "-m", model)
+    assert (inner / "shared/pre-commit").read_text() == HOOK
+    assert not (inner / "shared/new").exists()
+    words = ["git", "-C", str(inner), "rev-parse", "--absolute-git-dir"]
+    place = subprocess.run(words, check=True, env=bridle.environ, capture_output=True, text=True)
+    assert not (Path(place.stdout.strip()) / "hooks/pre-commit").exists(), results(bridle)
+    if how == "clone" or level != "bubblewrap":  # there, those of submodules are read-only
+        assert "been restored" in results(bridle)[-1]["text"]
+
+
+@pytest.mark.parametrize("level", ["bubblewrap", "none"])
+def test_a_command_may_remove_a_nested_repository(bridle: Program, level: str):
+    try:
+        probe(level)
+    except ConfigError as error:
+        pytest.skip(error.message)
+    bridle.environ["BRIDLE_SANDBOX"] = level
+    subprocess.run(["git", "init", "-q"], cwd=bridle.workspace, check=True, env=bridle.environ)
+    inner = bridle.workspace / "build/fetched"
+    inner.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=inner, check=True, env=bridle.environ)
+    (bridle.workspace / "clean.sh").write_text("rm -rf build")
+    model = bridle.script(call("shell", command="bash clean.sh"), "Done.")
+    done = bridle.run("run", "go", "--yes", "-m", model)
+    assert done.returncode == 0, done.stderr
+    assert not (bridle.workspace / "build").exists(), results(bridle)
 
 
 @pytest.mark.parametrize("level", ["bubblewrap", "landlock", "none"])

@@ -118,6 +118,45 @@ def test_what_is_no_file_is_not_waited_for(repo, home):
     assert GitConfiguration(str(repo), str(home)).paths.files_in(str(repo)) == ("pipe",)
 
 
+@pytest.fixture
+def nested(repo):
+    """A repository inside the workspace that is no submodule."""
+    found = repo / "libs/inner"
+    found.mkdir(parents=True)
+    git(found, "init", "-q")
+    return found
+
+
+def test_hooks_and_configuration_that_a_nested_repository_names_count_inside_it(repo, home, nested):
+    git(nested, "config", "core.hooksPath", "githooks")
+    git(nested, "config", "include.path", "../team.ini")
+    assert writing(repo, "libs/inner/githooks/pre-commit", home) == "ask"
+    assert writing(repo, "libs/inner/githooks", home) == "ask"
+    assert writing(repo, "libs/inner/team.ini", home) == "deny"
+    assert writing(repo, "libs/inner/.git/hooks/pre-commit", home) == "deny"
+    for path in ("githooks/pre-commit", "libs/inner/main.py", "libs/githooks/x", "team.ini"):
+        assert writing(repo, path, home) == "", path
+
+
+def test_hooks_in_the_top_folder_of_a_nested_repository_are_known_by_their_names(
+    repo, home, nested
+):
+    git(nested, "config", "core.hooksPath", ".")
+    assert writing(repo, "libs/inner/pre-commit", home) == "ask"
+    assert writing(repo, "libs/inner/main.py", home) == writing(repo, "pre-commit", home) == ""
+
+
+def test_hooks_that_a_submodule_names_count(repo, home, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "-c", "user.name=n", "-c", "user.email=e@x", "commit", "-qm", "x", "--allow-empty")
+    git(repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "sub")
+    assert (repo / "sub/.git").is_file()
+    git(repo / "sub", "config", "core.hooksPath", "githooks")
+    assert writing(repo, "sub/githooks/pre-commit", home) == "ask"
+
+
 @pytest.mark.parametrize(
     ("path", "reading", "writing_too"),
     [("gha-creds-0123abcd.json", "ask", "ask"), (".ripgreprc", "", "ask"), ("gha.json", "", "")],

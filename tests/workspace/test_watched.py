@@ -209,6 +209,57 @@ def test_the_configuration_of_a_submodule_is_protected(root):
     assert (module / "objects/pack").exists()
 
 
+@pytest.fixture
+def nested(root):
+    """What is protected of a workspace with a repository inside, which is no submodule."""
+    inner = root / "libs/inner"
+    subprocess.run(["git", "init", "-q", str(inner)], check=True)
+    (inner / ".git/hooks/pre-commit").write_text("mine")
+    watched = Watched(str(root))
+    watched.repositories = ("libs/inner",)
+    watched.look()
+    return watched
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("echo x > .git/hooks/pre-commit", [".git/hooks/pre-commit"]),
+        ("echo x > .git/hooks/pre-push", [".git/hooks/pre-push"]),
+        ("git config core.fsmonitor ./evil.sh", [".git/config"]),
+        ("git remote add origin https://example.com/x.git", []),
+        ("git -c user.name=n -c user.email=e@x commit -q --allow-empty -m x", []),
+    ],
+)
+def test_a_repository_inside_the_workspace_is_protected_like_its_own(root, nested, command, names):
+    before = (root / "libs/inner/.git/hooks/pre-commit").read_text()
+    subprocess.run(["sh", "-ec", command], cwd=root / "libs/inner", check=True)
+    assert nested.mend() == Mended(tuple(f"libs/inner/{name}" for name in names))
+    assert (root / "libs/inner/.git/hooks/pre-commit").read_text() == before
+    assert not (root / "libs/inner/.git/hooks/pre-push").exists()
+
+
+def test_a_nested_repository_may_be_removed_and_has_its_hooks_if_it_is_back(root, nested):
+    moving = "mv libs/inner away; echo evil > away/.git/hooks/pre-commit"
+    subprocess.run(["sh", "-ec", moving], cwd=root, check=True)
+    assert nested.mend() == Mended()
+    nested.look()
+    subprocess.run(["mv", "away", "libs/inner"], cwd=root, check=True)
+    assert nested.mend() == Mended(("libs/inner/.git/hooks/pre-commit",))
+    assert (root / "libs/inner/.git/hooks/pre-commit").read_text() == "mine"
+
+
+def test_a_folder_of_our_own_that_looks_like_a_repository_is_brought_back(root):
+    own = root / ".bridle/x/.git/config"
+    own.parent.mkdir(parents=True)
+    own.write_text("[core]")
+    watched = Watched(str(root))
+    watched.look()
+    subprocess.run(["rm", "-r", ".bridle/x/.git"], cwd=root, check=True)
+    assert watched.mend().restored
+    assert own.read_text() == "[core]"
+
+
 def test_what_the_person_changes_between_commands_stays(root):
     watched = Watched(str(root))
     watched.look()

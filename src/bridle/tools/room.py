@@ -36,6 +36,7 @@ _LONGEST = 4096
 _NONE = Access()
 _SHOWN = 5  # files that are named
 _MOST_HIDDEN, _MOST_CLOSED = 300, 100  # files of the workspace that bubblewrap covers
+_MOST_REPOSITORIES = 200  # inside a folder of the workspace, those of earlier commands too
 
 
 class Run(NamedTuple):
@@ -97,9 +98,12 @@ class Room:
         return run
 
     def _prepared(self, access: Access, level: str) -> Run:
-        changed = self.mend() if self.jobs.running else self._look()
-        run = Run(access, changed=changed)
+        has_jobs = bool(self.jobs.running)
+        changed = self.mend() if has_jobs else Mended()
         found = [(guarded.root, guarded.look()) for guarded in self._guarded]
+        if not has_jobs:
+            changed = self._look()
+        run = Run(access, changed=changed)
         if level == "bubblewrap":
             run = run._replace(
                 unreadable=tuple(_oldest(self._unreadable(found, access))),
@@ -161,10 +165,12 @@ class Room:
     def _look(self) -> Mended:
         found = self._recover() if self._is_new else Mended()
         self._is_new = False
-        for watched, git in zip(
-            self._watched, self._git, strict=False
+        for watched, git, guarded in zip(
+            self._watched, self._git, self._guarded, strict=False
         ):  # the worktrees' come after
             watched.names = _protected(git, watched.root)
+            seen = dict.fromkeys((*watched.repositories, *guarded.repositories))
+            watched.repositories = tuple(seen)[:_MOST_REPOSITORIES]
         for watched in self._watched:
             watched.look()
         for tamed in self._tamed:

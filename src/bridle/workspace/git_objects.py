@@ -13,6 +13,7 @@ from pathlib import Path
 
 _TABLE = 8  # bytes before the first table of an index
 _NAME = 20  # bytes of an object's name
+_LONGEST = 4096  # bytes of a `.git` that is a file
 
 
 def has_blob(root: str, path: str, data: bytes, before: int | None) -> bool:
@@ -35,13 +36,26 @@ def _objects(root: str, path: str) -> str:
         mark = Path(root, folder, ".git")
         if mark.is_dir() and not mark.is_symlink():
             return str(mark / "objects")
-        if not folder and mark.is_file():
+        if mark.is_file() and not mark.is_symlink():
+            if folder:
+                return _objects_of_submodule(root, mark)
             from bridle.workspace.elsewhere import elsewhere
 
             shared = elsewhere(root).readable
             return f"{shared[0]}/objects" if shared else ""
     outer = (one / ".git/objects" for one in Path(root).parents)
     return str(next((one for one in outer if one.is_dir()), ""))
+
+
+def _objects_of_submodule(root: str, mark: Path) -> str:
+    """The folder of objects that a `.git` file inside the workspace names, if that is inside too."""
+    try:
+        with mark.open("rb") as file:
+            line = os.fsdecode(file.read(_LONGEST)).strip()
+    except OSError:
+        return ""
+    folder = os.path.realpath(mark.parent / line.removeprefix("gitdir:").strip())
+    return f"{folder}/objects" if folder.startswith(f"{os.path.realpath(root)}/") else ""
 
 
 def _is_older(path: str, before: int | None) -> bool:

@@ -3,7 +3,8 @@
 `core.hooksPath` leads git to hooks outside of `.git/hooks`; `include.path` and `includeIf.*.path`
 to more configuration. The repository's own configuration and the person's are read for them, here
 and without git, because git would already obey what it reads. Whether a condition of an `includeIf`
-holds is not asked: it may hold later.
+holds is not asked: it may hold later. A repository inside the workspace (a submodule, or a clone)
+has a configuration of its own, which counts for what is in it.
 """
 
 import os
@@ -29,6 +30,7 @@ _ON_THE_WAY = Protection("", "ask", "it contains a file that git's configuration
 _MOST_BYTES = 1 << 20  # of a configuration
 _MOST_FILES = 50  # that are read
 _MOST_LEVELS = 64  # of folders above a workspace
+_MOST_NESTED = 200  # repositories inside a workspace whose configuration is remembered
 
 Mark = tuple[int, int, int] | None
 
@@ -60,11 +62,15 @@ class GitPaths(NamedTuple):
         """The files of configuration in the workspace, named from its root."""
         return _inside(self.files, root)
 
-    def hooks_in(self, root: str) -> tuple[str, ...]:
-        """The folders of hooks in the workspace; if it is one itself, the hooks one by one."""
+    def hooks_in(self, root: str, repository: str = "") -> tuple[str, ...]:
+        """The folders of hooks in the workspace, named from its root.
+
+        If the repository's own top folder is one (`repository`; by default that is the root), the
+        hooks are named one by one.
+        """
         found: list[str] = []
         for folder in self.hooks:
-            beside = _is_below(root, folder)
+            beside = _is_below(repository or root, folder)
             found += [f"{folder}/{name}" for name in HOOKS] if beside else [folder]
         return _inside(found, root)
 
@@ -91,6 +97,25 @@ class GitConfiguration:
         self._home = home
         self._marks: dict[str, Mark] | None = None
         self._paths = GitPaths()
+        self._nested: dict[str, GitConfiguration] = {}
+
+    def nested(self, folder: str) -> "GitConfiguration":
+        """The configuration of the repository whose top is that folder inside the workspace."""
+        if folder not in self._nested:
+            if len(self._nested) >= _MOST_NESTED:
+                self._nested.clear()
+            self._nested[folder] = GitConfiguration(folder, self._home)
+        return self._nested[folder]
+
+    def care(self, path: str) -> Protection:
+        """The care that an absolute path takes for this repository and those on the way to it."""
+        care = self.paths.care(path, self._root)
+        folder = path if path.startswith(f"{self._root.rstrip('/')}/") else self._root
+        while folder and folder != self._root:
+            if os.path.lexists(f"{folder}/.git"):
+                care = stricter(care, self.nested(folder).paths.care(path, folder))
+            folder = folder.rpartition("/")[0]
+        return care
 
     @property
     def paths(self) -> GitPaths:

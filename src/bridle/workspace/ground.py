@@ -132,10 +132,10 @@ class Ground:
             care = stricter(care, Protection("ask", "ask", found.doubt))
         if root is None:
             return care
-        git = self._git[root].paths
-        care = stricter(care, git.care(found.path, root))
+        git = self._git[root]
+        care = stricter(care, git.care(found.path))
         for name in (os.path.normpath(whole), *found.passed) if found.passed else ():
-            care = stricter(care, git.care(name, root))
+            care = stricter(care, git.care(name))
         if found.status is not None and _has_other_names(found.status):
             care = stricter(care, is_planted(found.path, found.status, self._homes, root))
         return stricter(care, _in_bare(found.path, root))

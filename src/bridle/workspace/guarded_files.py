@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from bridle.workspace import protected_names
@@ -31,6 +32,8 @@ _DEEPEST = 40  # names in a path
 _PASSED = frozenset(
     {".git", ".hg", ".jj", ".svn", ".bzr", ".bridle", "node_modules", "site-packages"}
 )
+_REPOSITORY = frozenset({".git", ".hg"})  # marks a folder as one
+_MOST_REPOSITORIES = 100  # inside the folder that are protected, those nearest to it first
 # where other package managers put packages, with the workflows and settings of their own projects
 _INSTALLED = frozenset({"vendor", "target", "Pods", "bower_components", ".pnpm-store", ".yarn"})
 _ENVIRONMENT = "pyvenv.cfg"  # marks a folder with a Python environment
@@ -68,6 +71,7 @@ class _Folder(NamedTuple):
     below: tuple[str, ...] = ()
     credentials: tuple[str, ...] = ()
     autorun: tuple[str, ...] = ()
+    is_repository: bool = False  # a repository of its own, inside the workspace
 
 
 class GuardedFiles:
@@ -83,6 +87,12 @@ class GuardedFiles:
         self._stood: dict[str, set[int]] = {}  # contents that were there before a command
         self._above: dict[str, int] = {}  # inodes of the folders that they are in
         self._lock = threading.Lock()  # commands may run side by side, in threads
+
+    @property
+    def repositories(self) -> tuple[str, ...]:
+        """The repositories inside the folder that the last look found, nearest to it first."""
+        found = (path for path, folder in self._folders.items() if folder.is_repository)
+        return tuple(islice(found, _MOST_REPOSITORIES))
 
     def look(self) -> Guarded:
         """Find them, and keep what the files hold that run by themselves."""
@@ -222,12 +232,27 @@ class GuardedFiles:
                     autorun += found.autorun
                 waiting.extend(found.below)
         self._folders = folders
-        hooks = self._git.paths.hooks_in(self.root) if self._git is not None else ()
         known = set(autorun)
-        for path in hooks:
+        for path in self._named_by_git():
             if os.path.lexists(f"{self.root}/{path}") and known.isdisjoint((path, *_above(path))):
+                known.add(path)
                 autorun.append(path)
         return Guarded(tuple(credentials), tuple(autorun))
+
+    def _named_by_git(self) -> Iterator[str]:
+        """Hooks that git's configuration names, and files that those of nested repositories include.
+
+        What the top repository's configuration includes is protected more strictly, by others.
+        """
+        if self._git is None:
+            return
+        yield from self._git.paths.hooks_in(self.root)
+        strict = self._git.paths.files_in(self.root)
+        for repository in self.repositories:
+            folder = f"{self.root}/{repository}"
+            paths = self._git.nested(folder).paths
+            yield from paths.hooks_in(self.root, folder)
+            yield from (path for path in paths.files_in(self.root) if path not in strict)
 
     def _folder(self, path: str) -> _Folder | None:
         """A folder as it is remembered, or read anew if it has changed."""
@@ -384,9 +409,11 @@ def _sorted_out(root: str, folder: str, listed: "list[os.DirEntry[str]]") -> _Fo
         or any(map(is_set_aside, names))
         or (bool(inside) and _runs(care_of(f"{folder}/x")))
     )
+    is_repository = False
     for entry in listed:
         name = entry.name
         if name in _PASSED:
+            is_repository = is_repository or (name in _REPOSITORY and folder != "")
             continue
         is_aside = within or is_set_aside(name)
         path = f"{folder}/{name}" if folder else name
@@ -401,7 +428,14 @@ def _sorted_out(root: str, folder: str, listed: "list[os.DirEntry[str]]") -> _Fo
             credentials += [real] if real else []
         elif _runs(care) and not is_aside:
             autorun.append(path)
-    return _Folder(0, 0, tuple(below), tuple(credentials), tuple(autorun))
+    return _Folder(
+        inode=0,
+        changed=0,
+        below=tuple(below),
+        credentials=tuple(credentials),
+        autorun=tuple(autorun),
+        is_repository=is_repository,
+    )
 
 
 def _runs(care: Protection) -> bool:

@@ -6,6 +6,9 @@ stood there is kept before a command (in memory, and for a bridle that is killed
 restored after it, byte for byte; what is new is removed. Changes of `.git/config` that cannot run
 anything (a branch, a remote) are let be, and so is a new repository as git makes it. Links are
 never followed.
+
+Repositories inside the workspace are protected like its own. One that a command removes is not
+brought back, but if it is there again later, its hooks are what they were.
 """
 
 import os
@@ -24,6 +27,7 @@ NAMES = (
     *(".git/config", ".git/config.worktree", ".git/commondir", ".git/info/attributes"),
     *(".git/hooks", ".git/modules", ".hg/hgrc", ".bridle"),
 )
+_OF_NESTED = tuple(name for name in NAMES if name != ".bridle")
 _MOST = 4000  # entries that are held, of each name
 _DEEPEST = 40  # names in a path
 _BYTES = 16 * 1024 * 1024  # that are held
@@ -63,6 +67,7 @@ class Watched:
         self.root = self._root = root
         self._keepsake = keepsake
         self.names = names
+        self.repositories: tuple[str, ...] = ()  # inside it
         self._most = most
         self._before: dict[str, Entry] = {}
         self._held = 0
@@ -92,6 +97,7 @@ class Watched:
         with self._lock:
             for held in self._keepsake.left_behind() if self._keepsake is not None else ():
                 self._before = held
+                self.repositories = tuple({_nested(path) for path in held} - {""})
                 counts = Counter(top for path in held for top in self._tops if _is_in(path, top))
                 self._over = {top for top, count in counts.items() if count >= self._most}
                 self._leading = {above for path in held for above in _above(path)}
@@ -114,6 +120,9 @@ class Watched:
                     known = Entry(status.st_mode, mark, self._bytes(path, status))
                 self._held += len(known.data or b"")
                 self._before[path] = known
+        for path, entry in old.items():
+            if path not in self._before and self._is_removed(path):
+                self._before[path] = entry
         self._leading = {above for path in self._before for above in _above(path)}
 
     def _mend(self, take_away: Callable[[int, str], object] = remove) -> Mended:
@@ -121,7 +130,11 @@ class Watched:
         now: dict[str, os.stat_result] = {}
         for top in self._tops:
             now.update(self._found(top) if top not in self._over else self._held_of(top))
-        changed = [path for path in sorted({*now, *self._before}) if self._differs(path, now)]
+        changed = [
+            path
+            for path in sorted({*now, *self._before})
+            if self._differs(path, now) and not self._is_removed(path)
+        ]
         restored: list[str] = []
         lost: list[str] = []
         for path in changed:
@@ -131,7 +144,15 @@ class Watched:
     @property
     def _tops(self) -> tuple[str, ...]:
         """The names, and what a worktree has instead of the folder that they are in."""
-        return (".git", *self.names)
+        nested = [f"{one}/{name}" for one in self.repositories for name in (".git", *_OF_NESTED)]
+        return (".git", *self.names, *nested)
+
+    def _is_removed(self, path: str) -> bool:
+        """Does it belong to a repository inside the workspace that is not there any more?"""
+        repository = _nested(path)
+        if repository not in self.repositories:
+            return False
+        return all(self._status(f"{repository}/{mark}") is None for mark in (".git", ".hg"))
 
     def _sweep(self) -> None:
         """An empty folder does nothing: a sandbox makes one to cover what is not there."""
@@ -152,7 +173,7 @@ class Watched:
             with suppress(OSError), Parent(self._root, path) as (handle, name):
                 status = os.stat(name, dir_fd=handle, follow_symlinks=False)
                 is_folder = stat.S_ISDIR(status.st_mode)
-                if path == ".git" and is_folder:
+                if path == top and _own_name(path) == ".git" and is_folder:
                     return
                 seen += 1
                 if not _is_module_data(path, is_folder):
@@ -204,11 +225,12 @@ class Watched:
     def _is_harmless(self, path: str, before: Entry | None, status: os.stat_result | None) -> bool:
         if status is None:
             return False
-        if before is None and path.startswith(".git/") and _is_sample(path, status):
+        name = _own_name(path)
+        if before is None and name.startswith(".git/") and _is_sample(name, status):
             return True
-        if not path.endswith("/config") or not stat.S_ISREG(status.st_mode):
+        if not name.endswith("/config") or not stat.S_ISREG(status.st_mode):
             return False
-        if not path.startswith(".git/") or "/hooks/" in path:
+        if not name.startswith(".git/") or "/hooks/" in name:
             return False
         old = b"" if before is None else before.data
         new = self._bytes(path, status)
@@ -243,8 +265,23 @@ def _mark(status: os.stat_result) -> tuple[int, ...]:
     return (status.st_mode, status.st_ino, status.st_size, status.st_nlink, *times)
 
 
+def _nested(path: str) -> str:
+    """The repository inside the workspace that a protected file belongs to; empty for its own."""
+    if path.startswith((".git/", ".hg/", ".bridle/")):
+        return ""
+    found = (f"{path}/".find(mark) for mark in ("/.git/", "/.hg/"))
+    return next((path[:at] for at in found if at > 0), "")
+
+
+def _own_name(path: str) -> str:
+    """How a protected file is named from the top of the repository that it belongs to."""
+    repository = _nested(path)
+    return path[len(repository) + 1 :] if repository else path
+
+
 def _is_module_data(path: str, is_folder: bool) -> bool:
     """Below `.git/modules` only configurations and hooks count, and nothing of what leads there."""
+    path = _own_name(path)
     if not path.startswith((".git/modules", "modules")):
         return False
     return is_folder or not (path.endswith("/config") or "/hooks/" in path)
