@@ -23,7 +23,6 @@ from bridle.cli.setup import Setup, is_interactive
 from bridle.cli.shape import Shape
 from bridle.cli.turn import Seen, Watch, holding_reins, run
 from bridle.engine.session import Session
-from bridle.engine.structured_output import repair
 from bridle.errors import BadReply, SessionLocked
 from bridle.events import ApprovalAsked, ChildEnded
 from bridle.messages import Part, Text
@@ -39,10 +38,7 @@ def run_once(text: str, flags: dict[str, Any]) -> int:
     if images and not text:
         raise click.UsageError("a picture goes with a prompt, and there is none")
     parts: tuple[Part, ...] = (*images, Text(text)) if text else ()
-    setup = Setup(flags)
-    if text and shape is not None and setup.agent.startswith("acp:"):
-        parts = (*parts, Text(f"\n\n{shape.rule}"))  # such programs are told nothing but prompts
-    return run(Run(setup, flags, shape).play(parts))
+    return run(Run(Setup(flags), flags, shape).play(parts))
 
 
 class Run:
@@ -92,8 +88,6 @@ class Run:
         extra: dict[str, Any] = {"on_ask": self._on_ask}
         if self._shape is not None:
             extra["schema"] = self._shape.schema
-            if self._setup.agent != "loop":  # our own loop tells its model by itself
-                extra["rule"] = self._shape.rule
         async with self._setup.engine(provider, self._asker, "run", **extra) as engine:
             session = await self._setup.session(engine)
             self._holds = True
@@ -127,8 +121,7 @@ class Run:
             tell_parked(session, unsent=bool(parts) and not sent)
             return PERMISSION
         if self._shape is not None and result.ok:
-            session.shares_limits = True
-            result = await self._shaped(watch, result, self._shape)
+            result = self._print_answer(result, self._shape)
         result = replace(result, metrics=session.metrics.since(before))
         code = self._tell(self._counted(result), watch)
         await self._serve(session, watch)
@@ -189,20 +182,12 @@ class Run:
         if isinstance(asked, ApprovalAsked) and unheard and is_question(asked):
             self._screen.line(told(asked, self._screen.paint, self._screen.width))
 
-    async def _shaped(self, watch: Watch, result: TurnResult, shape: Shape) -> TurnResult:
-        """Check the answer; one that does not fit is sent back once, on what the limits leave."""
+    def _print_answer(self, result: TurnResult, shape: Shape) -> TurnResult:
+        """Print the value in the answer; the engine has had the agent correct it if necessary."""
         try:
             self._print(shape.fit(result.text))
-            return result
-        except BadReply as problem:
-            unheard = result.permission_needed
-            result = await watch.play(repair(problem))
-        result = replace(result, permission_needed=result.permission_needed + unheard)
-        if result.ok:
-            try:
-                self._print(shape.fit(result.text))
-            except BadReply as problem:
-                return replace(result, reason="failed", detail=problem.message, error=problem)
+        except BadReply as problem:  # a turn that was resumed began without this schema
+            return replace(result, reason="failed", detail=problem.message, error=problem)
         return result
 
     def _print(self, value: Any) -> None:

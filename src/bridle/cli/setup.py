@@ -224,8 +224,8 @@ class Setup:
             options["hooks"] = self.hooks
         if servers := project.servers(self.workspace, extra.get("servers", ())):
             options["sources"] = servers
-        if told := "\n\n".join(filter(None, (self.instructions, extra.get("rule", "")))):
-            options["instructions"] = told
+        if self.instructions:
+            options["instructions"] = self.instructions
         return build_engine(provider, workspace=self.workspace, **options)
 
     def _learn(self, words: str, by: str) -> None:

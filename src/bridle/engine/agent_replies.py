@@ -113,6 +113,10 @@ class Replies:
             self.stream(TextDelta(content[len(begun) :]))
         self._say_streamed(reason)
 
+    def begin_answer(self) -> None:
+        """Another answer follows, which may have the same words as the one before it."""
+        self._said.clear()
+
     def _say_streamed(self, reason: StopReason) -> None:
         if "".join(self._texts).strip():
             self._record(ResponseCompleted(reason, Message("assistant")))

@@ -275,6 +275,18 @@ class LentSession:
         if self._late:
             await asyncio.wait(self._late)
 
+    async def end_reply(self, content: str) -> None:
+        """Record what the agent has said as a reply."""
+        if self._late:
+            await asyncio.wait(self._late)
+        self._replies.conclude(content)
+
+    def begin_answer(self) -> None:
+        """Another answer follows: its text and its usage count by themselves."""
+        self._replies.begin_answer()
+        self.has_usage = self.has_cost = False
+        self.used = Usage()
+
     def close(self, content: str, reason: StopReason) -> None:
         """The agent is done: its last words, and then silence."""
         self._voice.close()

@@ -22,10 +22,11 @@ from bridle.engine.allowance import DayRoom
 from bridle.engine.cancellation import run_uncancelled
 from bridle.engine.history import History
 from bridle.engine.loop import Ending
+from bridle.engine.structured_output import AnswerSchema
 from bridle.engine.tool_sources import refresh_tools
 from bridle.engine.turn_context import TurnContext
-from bridle.errors import AgentError, BudgetReached
-from bridle.events import AgentResponded, TraceEvent, UsageReported
+from bridle.errors import AgentError, BadReply, BudgetReached
+from bridle.events import AgentResponded, MessageAdded, TraceEvent, UsageReported
 from bridle.messages import ToolCall, ToolOutput
 from bridle.promises.agent import AgentResponse
 from bridle.usage import Usage
@@ -75,6 +76,8 @@ class _Run:
         self._given = given
         self._caller = caller
         self._ended = True  # does nothing run any more that was ours to stop?
+        schema = turn.config.output_schema
+        self._answer_schema = AnswerSchema(schema) if schema is not None else None
         self.session = LentSession(turn, given, caller)
 
     async def carry(self) -> Ending:
@@ -129,6 +132,36 @@ class _Run:
         work.result()
 
     async def _execute(self, prompt: str) -> Came:
+        """Run it. If its answer does not fit the schema, say why and run it once more."""
+        if self._answer_schema is None:
+            return await self._execute_once(prompt)
+        came = await self._execute_once(f"{prompt}\n\n{self._answer_schema.rule}")
+        problem = await self._misfit(came)
+        if problem is None or self._caller.over.done():
+            return came
+        if self._given.history.open_calls:  # no message can come before their results
+            return Came(came.response, problem)
+        self._say_response(came)
+        self.session.begin_answer()
+        correction = self._answer_schema.correction(problem)
+        self._turn.emit(MessageAdded(correction, by="bridle"))
+        self.session.prompt = correction.parts
+        came = await self._execute_once(correction.content)
+        return Came(came.response, came.error or await self._misfit(came))
+
+    async def _misfit(self, came: Came) -> BadReply | None:
+        """Record the answer. Return why it does not fit the schema, if it does not."""
+        if self._answer_schema is None or came.error is not None or came.response.is_error:
+            return None
+        await self.session.end_reply(came.response.content)
+        last = self._given.history.transcript[-1]
+        try:
+            self._answer_schema.fit(last.content if last.role == "assistant" else "")
+        except BadReply as problem:
+            return problem
+        return None
+
+    async def _execute_once(self, prompt: str) -> Came:
         """Run it; whatever it raises or returns becomes a response."""
         agent, session, name = self._given.agent, self.session, self._given.name
         try:
