@@ -119,6 +119,13 @@ def test_a_stop_ends_the_turn_and_what_is_queued_and_keeps_the_session(backgroun
     assert {one["reason"] for one in ends} == {"interrupted"}
 
 
+def test_the_process_in_the_background_imports_no_module_from_its_current_folder(background):
+    detach(background, *ALLOW, "-m", background.script(SLEEP), "sleep")
+    (pid,) = pids(background)
+    options, _, _ = Path("/proc", str(pid), "cmdline").read_bytes().partition(b"\0-m\0")
+    assert b"-P" in options.split(b"\0")
+
+
 def test_killed_with_9_it_is_said_and_the_next_command_takes_it_up(background):
     background.environ["BRIDLE_MODEL"] = background.script(SHELL, "Made.")
     session = detach(background, "make it")

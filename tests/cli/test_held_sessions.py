@@ -147,6 +147,21 @@ def test_ctrl_c_here_stops_the_turn_there_and_not_the_program(bridle: Program):
         assert terminal.end()[0] == 0
 
 
+def test_a_prompt_whose_turn_is_cut_short_by_a_kill_of_the_other_process_fails_with_code_1(
+    bridle: Program,
+):
+    """It is no mistake in the command line, which is what code 2 says."""
+    said = fifo(bridle)
+    with held(bridle, shell("echo up > said; sleep 600")) as (terminal, session):
+        with bridle.start("run", "--resume", session, "sleep") as process:
+            assert said.read_text() == "up\n"
+            terminal.signal(signal.SIGKILL)
+            _, err = process.communicate()
+        assert process.returncode == 1, err
+        assert "has ended; the turn was cut short" in err
+        assert f"bridle run --resume {session}" in err
+
+
 def test_ctrl_c_before_the_turn_leaves_what_somebody_else_runs_alone(bridle: Program):
     said, on = fifo(bridle), fifo(bridle, "on")
     command = "echo up > said; cat on"

@@ -123,6 +123,16 @@ def test_what_fails_for_a_while_is_tried_again_as_long_as_wanted(bridle: Program
         server = FakeAnthropic([busy, "never"])
         done, requests = against(bridle, server, *flags, *flag, ANTHROPIC_API_KEY=KEY)
         assert (done.returncode, len(requests), "Retrying" in done.stderr) == (1, 1, False)
+    file = bridle.home / "c.yaml"
+    file.write_text("retries: 0\n")
+    for environ in (
+        {"BRIDLE_RETRIES": "0"},
+        {"BRIDLE_RETRY_SECONDS": "0"},
+        {"BRIDLE_CONFIG": str(file)},
+    ):
+        server = FakeAnthropic([busy, "never"])
+        done, requests = against(bridle, server, *flags, ANTHROPIC_API_KEY=KEY, **environ)
+        assert (done.returncode, len(requests), "Retrying" in done.stderr) == (1, 1, False)
 
 
 def test_the_conversation_before_is_sent_along_when_it_is_taken_up_again(bridle: Program):

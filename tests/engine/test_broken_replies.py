@@ -124,6 +124,15 @@ def test_an_interrupt_ends_the_wait():
     assert run(story()).reason == "interrupted"
 
 
+@pytest.mark.parametrize("first", [HALF, {"error": {"status": 529}}])
+def test_the_time_limit_of_the_turn_ends_the_wait(first):
+    """(M6) Before anything of the reply has come, and in the middle of it."""
+    policy = RetryPolicy(base=200.0, longest=200.0)
+    provider = Retrying(Scripted([first, "never"]), policy)
+    _, _, result, _ = run(told(provider, limits=Limits(seconds=0.2)))
+    assert (result.reason, result.text) == ("timeout", "")
+
+
 def test_an_overloaded_vendor_is_asked_again_before_anything_came():
     script = [{"error": {"status": 529}}] * 6
     engine, session, result, _ = run(told(trying([*script, "ok"])))

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from bridle.engine.budget import Budget, Limits, estimate
 from bridle.engine.subagents import child_limits
 from bridle.errors import BudgetReached
-from bridle.events import CallIntended, ChildStarted, ResponseCompleted, UsageReported
+from bridle.events import (
+    CallIntended,
+    ChildStarted,
+    ResponseCompleted,
+    TraceEvent,
+    UsageReported,
+)
 from bridle.promises.child import Task
 from bridle.promises.provider import ProviderInfo, RequestConfig
 from bridle.stores.day import Day
@@ -136,13 +142,18 @@ def test_children_side_by_side_wait_for_what_others_have_only_set_aside(limits):
         async with family_engine(cast, look, info=BIG, limits=limits) as engine:
             session = await engine.session()
             result = await session.wait(await session.send("go"))
-            below = [endings(engine, one) for one in children_of(engine, session.id)]
-            return result, below, used(engine, session.id)
+            below = children_of(engine, session.id)
+            traces = [one for name in below for one in events(engine, name, TraceEvent)]
+            cut = [one for one in traces if one.kind == "reply_limit"]
+            ends = [endings(engine, one) for one in below]
+            return result, ends, cut, used(engine, session.id)
 
-    result, below, (_, _, tokens, money) = run(story())
+    result, below, cut, (_, _, tokens, money) = run(story())
     assert (result.reason, below) == ("done", [["done"]] * 4)
     assert tokens == result.metrics.tokens <= (limits.tokens or tokens)
     assert money <= 0.1
+    # a whole reply has 32,000 tokens: it is made shorter only if the limit itself is too small
+    assert bool(cut) == (limits.tokens == 9000)
 
 
 def test_a_child_that_waits_for_others_can_be_interrupted():

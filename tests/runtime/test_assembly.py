@@ -12,6 +12,7 @@ from bridle.errors import ConfigError, MissingExtra, MissingKey, MissingModel, R
 from bridle.events import SessionStarted, TraceEvent
 from bridle.policy import Rule
 from bridle.providers.offline import Offline
+from bridle.providers.retry import Retrying, RetryPolicy
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine, find_provider
 from bridle.stores.memory import MemoryStore
@@ -272,6 +273,35 @@ def test_an_option_of_another_type_is_refused_with_what_would_do(tmp_path, optio
     with pytest.raises(ConfigError, match=f"{option} cannot be a value of type") as refused:
         build_engine(Scripted([]), tools=[], state=tmp_path, **{option: value})
     assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [({}, 1), ({"retries": 0}, 1), ({"retry_seconds": 0}, 1), ({"retries": 1}, 2)],
+)
+def test_a_provider_of_ones_own_is_asked_again_only_if_that_was_asked_for(
+    state, tmp_path, options, asked
+):
+    model = Scripted([{"error": {"status": 529, "message": "busy"}}] * 3)
+
+    async def scenario():
+        async with build_engine(model, tools=[], state=state, **options) as engine:
+            return await engine.run("go")
+
+    assert run(scenario()).reason == "failed"
+    assert len(model.requests) == asked
+
+
+def test_the_retries_of_an_engine_take_the_place_of_the_providers_own(state):
+    model = Scripted([{"error": {"status": 529, "message": "busy"}}] * 3)
+    provider = Retrying(model, RetryPolicy(retries=2))
+
+    async def scenario():
+        async with build_engine(provider, tools=[], state=state, retries=0) as engine:
+            return await engine.run("go")
+
+    assert run(scenario()).reason == "failed"
+    assert len(model.requests) == 1
 
 
 def test_what_is_no_provider_is_refused(tmp_path):
