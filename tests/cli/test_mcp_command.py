@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bridle.config.mcp import ServerSettings
-from bridle.config.mcp_writing import add_server
+from bridle.config.mcp import ServerSettings, add_server
 
 RAW = str(Path(__file__).parent.parent / "mcp" / "raw_server.py")
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.config.hooks import MOMENTS, CommandLine, StandingHooks, parse_hooks, standing_hooks
+from bridle.config.folder import FolderConfig, load_hooks
+from bridle.config.hooks import MOMENTS, CommandLine, parse_hooks
 from bridle.config.trust import HOOKS, Trust
 from bridle.errors import ConfigError
 
@@ -98,31 +99,31 @@ def places(tmp_path):
 
 def test_the_person_s_hooks_come_first_and_a_folder_s_only_where_it_is_trusted(places):
     environ, mine, root = places
-    assert standing_hooks(root, environ) == StandingHooks()
+    assert load_hooks(root, environ) == FolderConfig()
     mine.write_text("- {on: after_turn, run: mine}")
     theirs = root / HOOKS
     theirs.write_text("- {on: after_turn, run: theirs}")
-    found = standing_hooks(root, environ)
-    assert [one.run for one in found.lines] == ["mine"]
+    found = load_hooks(root, environ)
+    assert [one.run for one in found.items] == ["mine"]
     ((note, hint),) = found.notes
     assert (note, "bridle trust" in hint) == (
         "this folder has its own hooks, which do not run",
         True,
     )
     Trust(environ["BRIDLE_STATE"]).grant(root)
-    found = standing_hooks(root, environ)
-    assert ([one.run for one in found.lines], found.notes) == (["mine", "theirs"], ())
+    found = load_hooks(root, environ)
+    assert ([one.run for one in found.items], found.notes) == (["mine", "theirs"], ())
     theirs.write_text("- {on: after_turn, run: evil}")
-    assert [one.run for one in standing_hooks(root, environ).lines] == ["mine"]
+    assert [one.run for one in load_hooks(root, environ).items] == ["mine"]
 
 
 def test_an_untrusted_file_is_not_even_read_and_a_trusted_bad_one_refuses(places):
     environ, _, root = places
     (root / HOOKS).write_text("- [")
-    assert standing_hooks(root, environ).lines == ()
+    assert load_hooks(root, environ).items == ()
     Trust(environ["BRIDLE_STATE"]).grant(root)
     with pytest.raises(ConfigError, match=r"hooks.yaml:1: this is not YAML"):
-        standing_hooks(root, environ)
+        load_hooks(root, environ)
 
 
 def test_a_hook_says_what_it_does_on_one_line():
@@ -139,9 +140,9 @@ def test_the_scripts_that_a_folder_s_hooks_name_are_trusted_with_them(places):
     trust = Trust(environ["BRIDLE_STATE"])
     assert [one.name for one in trust.files(root)] == [HOOKS, ".bridle/check"]
     trust.grant(root)
-    assert [one.run for one in standing_hooks(root, environ).lines] == [("./check",)]
+    assert [one.run for one in load_hooks(root, environ).items] == [("./check",)]
     (root / ".bridle/notes").write_text("whatever")
-    assert standing_hooks(root, environ).notes == ()
+    assert load_hooks(root, environ).notes == ()
     (root / ".bridle/check").write_text("evil")
-    found = standing_hooks(root, environ)
-    assert (found.lines, len(found.notes), trust.is_trusted(root)) == ((), 1, False)
+    found = load_hooks(root, environ)
+    assert (found.items, len(found.notes), trust.is_trusted(root)) == ((), 1, False)

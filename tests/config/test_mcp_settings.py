@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.config import load_settings
-from bridle.config.mcp import NAME, ServerSettings, own_servers, servers_in, standing_servers
-from bridle.config.mcp_writing import add_server, remove_server
+from bridle.config.folder import load_servers
+from bridle.config.mcp import (
+    NAME,
+    ServerSettings,
+    add_server,
+    own_servers,
+    parse_own_servers,
+    remove_server,
+)
 from bridle.config.trust import Trust
 from bridle.errors import ConfigError
 from bridle.runtime.adapters import known_secrets
@@ -95,8 +102,8 @@ def test_a_folder_has_servers_where_it_is_trusted_and_never_in_place_of_ours(tmp
     (root / ".bridle" / "two.sh").write_text("#!/bin/sh\n")
 
     def names():
-        found = standing_servers(root, environ)
-        return [(one.name, one.command[0], one.here) for one in found.servers], found.notes
+        found = load_servers(root, environ)
+        return [(one.name, one.command[0], one.here) for one in found.items], found.notes
 
     alone, notes = names()
     assert alone == [("one", "mine", False)]
@@ -167,11 +174,11 @@ _WORDS = st.lists(_TEXT, min_size=1, max_size=4).filter(lambda words: words[0].s
     st.dictionaries(st.from_regex("[A-Z]{1,5}", fullmatch=True), _TEXT, max_size=3),
 )
 def test_whatever_is_written_is_read_back(name, words, env):
-    from bridle.config.mcp_writing import _with
+    from bridle.config.mcp import _with
 
     one = ServerSettings(name, tuple(words), env)
     path = Path("config.yaml")
-    found = {each.name: each for each in servers_in(_with(FILE, one, path), path)}
+    found = {each.name: each for each in parse_own_servers(_with(FILE, one, path), path)}
     if name not in ("github", "docs"):
         assert (found[name].command, found[name].env) == (tuple(words), env)
         assert set(found) == {name, "github", "docs"}

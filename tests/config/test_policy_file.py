@@ -10,16 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.config.learning import add_rule
-from bridle.config.places import policy_file
-from bridle.config.policy import (
-    Example,
-    RuleFile,
-    Standing,
-    parse_rules,
-    read_rules,
-    standing_rules,
-)
+from bridle.config.folder import FolderConfig, load_rules
+from bridle.config.paths import policy_file
+from bridle.config.policy import Example, RuleFile, add_rule, parse_rules, read_rules
 from bridle.config.trust import POLICY, Trust
 from bridle.errors import ConfigError
 from bridle.policy import Rule
@@ -169,34 +162,34 @@ def places(tmp_path):
     return {"HOME": str(home), "BRIDLE_STATE": str(tmp_path / "state")}, folder
 
 
-def words(standing):
-    return [str(rule) for rule in standing.rules]
+def words(config):
+    return [str(rule) for rule in config.items]
 
 
 def test_the_rules_of_a_folder_count_once_it_is_trusted_and_as_long_as_they_stay(places):
     environ, folder = places
-    before = standing_rules(folder, environ)
+    before = load_rules(folder, environ)
     assert words(before) == ["allow: shell(mine)"]
     assert len(before.notes) == 1
     Trust(environ["BRIDLE_STATE"]).grant(folder)
-    after = standing_rules(folder, environ)
+    after = load_rules(folder, environ)
     assert (words(after), after.notes) == (["allow: shell(mine)", "deny: shell(theirs)"], ())
     (folder / POLICY).write_text("rules:\n- allow: '*'\n")
-    assert standing_rules(folder, environ) == before
+    assert load_rules(folder, environ) == before
 
 
 def test_without_files_there_are_no_rules_and_nothing_to_say(tmp_path):
     environ = {"HOME": str(tmp_path), "BRIDLE_STATE": str(tmp_path / "state")}
-    assert standing_rules(tmp_path, environ) == Standing()
+    assert load_rules(tmp_path, environ) == FolderConfig()
 
 
 def test_a_bad_file_of_a_folder_that_is_not_trusted_is_nobodys_business(places):
     environ, folder = places
     (folder / POLICY).write_text("rules: {\n")
-    assert words(standing_rules(folder, environ)) == ["allow: shell(mine)"]
+    assert words(load_rules(folder, environ)) == ["allow: shell(mine)"]
     Trust(environ["BRIDLE_STATE"]).grant(folder)
     with pytest.raises(ConfigError, match="this is not YAML"):
-        standing_rules(folder, environ)
+        load_rules(folder, environ)
 
 
 def test_a_folder_that_is_trusted_does_not_lose_its_rules_to_a_link_that_leads_nowhere(places):
@@ -205,9 +198,9 @@ def test_a_folder_that_is_trusted_does_not_lose_its_rules_to_a_link_that_leads_n
     (folder / POLICY).rename(folder / "kept.yaml")
     (folder / POLICY).symlink_to("gone.yaml")
     with pytest.raises(ConfigError, match=r"is a link to gone.yaml, which is not there"):
-        standing_rules(folder, environ)
+        load_rules(folder, environ)
     Trust(environ["BRIDLE_STATE"]).revoke(folder)
-    assert len(standing_rules(folder, environ).notes) == 1
+    assert len(load_rules(folder, environ).notes) == 1
 
 
 @pytest.mark.parametrize(
@@ -324,12 +317,12 @@ def test_a_rule_that_is_learnt_in_a_folder_stands_in_no_other(tmp_path):
         for _ in range(2):
             add_rule(path, "allow: shell(make)", "a note", os.path.realpath(one))
     add_rule(path, "allow: shell(ls)", where=os.path.realpath(mine))
-    assert [str(one) for one in standing_rules(mine, environ).rules] == [
+    assert [str(one) for one in load_rules(mine, environ).items] == [
         "allow: shell(ls)",
         "allow: shell(make)",
     ]
-    assert [str(one) for one in standing_rules(other, environ).rules] == ["allow: shell(make)"]
-    assert standing_rules(tmp_path, environ).rules == ()
+    assert [str(one) for one in load_rules(other, environ).items] == ["allow: shell(make)"]
+    assert load_rules(tmp_path, environ).items == ()
 
 
 def test_a_rule_that_counts_everywhere_is_not_learnt_again_for_a_folder(tmp_path):

@@ -6,7 +6,7 @@ from multiprocessing import get_context
 
 import pytest
 
-from bridle.config.trust import FILES, POLICY, Counting, Trust
+from bridle.config.trust import FILES, POLICY, FolderFile, Trust
 from bridle.errors import ConfigError
 
 
@@ -28,8 +28,8 @@ def test_nothing_is_trusted_before_somebody_says_so(trust, folder):
     assert not trust.is_trusted(folder)
     assert trust.read(folder, POLICY) is None
     assert trust.files(folder) == (
-        Counting(POLICY, b"rules: []\n"),
-        Counting("AGENTS.md", b"be kind\n"),
+        FolderFile(POLICY, b"rules: []\n"),
+        FolderFile("AGENTS.md", b"be kind\n"),
     )
 
 

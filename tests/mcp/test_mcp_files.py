@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from mcp_rig import RAW, look, raw, serving, source_of
 
-from bridle.config.trust import SERVERS, Trust
+from bridle.config.trust import HOOKS, SERVERS, Trust
 from bridle.errors import ToolError
 from bridle.tools.mcp.spec import Spec
 from bridle.workspace.named import fingerprints, named_files
@@ -134,9 +134,9 @@ def test_a_folder_is_trusted_with_what_its_servers_run(tmp_path, written):
     trust = Trust(tmp_path / "state")
     trust.grant(root)
     assert [one.name for one in trust.files(root)] == [SERVERS, "tools/srv.py"]
-    assert trust.servers(root) is not None
+    assert trust.read(root, SERVERS) is not None
     rewrite(path, root)
-    assert trust.servers(root) is None and not trust.is_trusted(root)
+    assert trust.read(root, SERVERS) is None and not trust.is_trusted(root)
 
 
 def test_a_folder_is_trusted_with_what_its_hooks_name(tmp_path):
@@ -152,7 +152,7 @@ def test_a_folder_is_trusted_with_what_its_hooks_name(tmp_path):
     trust.grant(root)
     assert [one.name for one in trust.files(root)] == [".bridle/hooks.yaml", "tools/srv.py"]
     rewrite(path, root)
-    assert trust.hooks(root) is None
+    assert trust.read(root, HOOKS) is None
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bridle.config.mcp import servers_in
+from bridle.config.mcp import parse_own_servers
 from bridle.config.policy import parse_rules
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "guides" / "mcp.md"
@@ -15,7 +15,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.
 
 def test_the_settings_of_the_guide_are_read():
     [text] = [block for kind, block in BLOCKS if kind == "yaml" and block.startswith("mcp:")]
-    github, docs = servers_in(text, PAGE)
+    github, docs = parse_own_servers(text, PAGE)
     assert (github.name, github.timeout, github.cwd) == ("github", 20.0, "~/work")
     assert (docs.name, docs.enabled, docs.url) == ("docs", False, "https://example.com/mcp")
 

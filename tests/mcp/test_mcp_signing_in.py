@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bridle.cli.mcp_login import Loopback
-from bridle.config.mcp import servers_in
+from bridle.config.mcp import parse_own_servers
 from bridle.errors import ConfigError, ToolError
 from bridle.runtime.adapters import known_secrets
 from bridle.runtime.mcp import server_of
@@ -64,7 +64,7 @@ def test_tokens_are_kept_for_nobody_else_to_read(tmp_path):
 
 def test_only_who_asked_for_it_signs_in(tmp_path):
     text = "mcp: {servers: {a: {url: 'https://x/mcp', auth: oauth}, b: {url: 'https://x/mcp'}}}"
-    a, b = servers_in(text, Path("config.yaml"))
+    a, b = parse_own_servers(text, Path("config.yaml"))
     tokens = [server_of(one, tmp_path, tmp_path, {}).spec.tokens for one in (a, b)]
     assert [bool(one) for one in tokens] == [True, False]
     Path(tokens[0]).parent.mkdir()
@@ -72,4 +72,4 @@ def test_only_who_asked_for_it_signs_in(tmp_path):
     server_of(a, tmp_path, tmp_path, {})
     assert "given-for-consent" in known_secrets({})  # no log says it
     with pytest.raises(ConfigError, match="can be `oauth`"):
-        servers_in("mcp: {servers: {a: {url: 'https://x', auth: basic}}}", Path("c.yaml"))
+        parse_own_servers("mcp: {servers: {a: {url: 'https://x', auth: basic}}}", Path("c.yaml"))

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from bridle import Occasion, Remark, hook
-from bridle.config.diagnostics import Check, parse_diagnostics, read_check, standing_diagnostics
+from bridle.config.diagnostics import Check, parse_check, parse_diagnostics
+from bridle.config.folder import load_diagnostics
 from bridle.config.trust import Trust
 from bridle.errors import ConfigError
 from bridle.events import ToolResultEvent, TraceEvent
@@ -154,7 +155,7 @@ def test_what_it_says_is_bounded_and_harmless(tmp_path):
 def test_one_that_never_ends_is_ended(tmp_path):
     workspace = Workspace(tmp_path)
     (tmp_path / "a.py").write_text("")
-    check = read_check("sleep 600", "here")
+    check = parse_check("sleep 600", "here")
     voice = Diagnostics([check], workspace, ((), None, None), None, seconds=0.2)
     voice._decide = allowed
     said = run(voice.speak(Occasion("after_tool", tool="write", arguments={"path": "a.py"})))
@@ -198,7 +199,7 @@ def test_secrets_are_taken_out_of_what_it_says(tmp_path):
     ],
 )
 def test_a_command_line_is_understood(text, words, patterns):
-    assert read_check(text, "here") == Check(words, patterns, "here")
+    assert parse_check(text, "here") == Check(words, patterns, "here")
 
 
 @pytest.mark.parametrize(
@@ -214,7 +215,7 @@ def test_a_command_line_is_understood(text, words, patterns):
 )
 def test_a_line_that_cannot_be_understood_is_refused(text, said):
     with pytest.raises(ConfigError, match="here: .*" + said):
-        read_check(text, "here")
+        parse_check(text, "here")
 
 
 @pytest.mark.parametrize(
@@ -231,17 +232,17 @@ def test_a_folders_own_count_when_it_is_trusted_and_not_when_they_changed(tmp_pa
     file = root / ".bridle" / "diagnostics.yaml"
     file.write_text("diagnostics:\n  - ruff check {files}\n")
     environ = {"BRIDLE_STATE": str(state), "HOME": str(tmp_path)}
-    found = standing_diagnostics(root, ["mylint"], environ)
-    assert [one.words[0] for one in found.checks] == ["mylint"]
+    found = load_diagnostics(root, ["mylint"], environ)
+    assert [one.words[0] for one in found.items] == ["mylint"]
     assert found.notes[0][0] == "this folder has its own diagnostics, which do not run"
     Trust(state).grant(root)
-    found = standing_diagnostics(root, ["mylint"], environ)
-    assert [one.words[0] for one in found.checks] == ["mylint", "ruff"]
-    assert found.checks[1].origin == f"{file}:2"
+    found = load_diagnostics(root, ["mylint"], environ)
+    assert [one.words[0] for one in found.items] == ["mylint", "ruff"]
+    assert found.items[1].origin == f"{file}:2"
     file.write_text("- touch pwned\n")
-    assert len(standing_diagnostics(root, (), environ).checks) == 0
+    assert len(load_diagnostics(root, (), environ).items) == 0
     file.unlink()
     file.symlink_to(tmp_path / "elsewhere.yaml")
     (tmp_path / "elsewhere.yaml").write_text("- touch pwned\n")
     Trust(state).grant(root)
-    assert len(standing_diagnostics(root, (), environ).checks) == 0
+    assert len(load_diagnostics(root, (), environ).items) == 0

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from bridle.cli.chat_preface import ChatPreface
-from bridle.config.trust import Counting, Trust
+from bridle.config.trust import FolderFile, Trust
 from bridle.tui.dialogs_sheet import Sheet
 from bridle.tui.trusting import trust_lines
 from tui.rig import workspace_in
@@ -42,21 +42,21 @@ def test_a_name_that_is_no_text_can_be_trusted(folder, tmp_path):
 
 def test_a_name_is_one_line_of_what_is_shown():
     name = f".bridle/commands/a\n{SPOOF}\x1b[31m.md"
-    lines = [text for text, _kind in trust_lines([Counting(name, b"hi", False, "")])]
+    lines = [text for text, _kind in trust_lines([FolderFile(name, b"hi", False, "")])]
     assert not any("\n" in text for text in lines)
     assert not any(text.startswith(SPOOF) for text in lines)
 
 
 def test_names_that_are_trusted_already_are_one_line():
     name = "x\nAGENTS.md  0 bytes"
-    lines = [text for text, _kind in trust_lines([Counting(name, b"hi", True, "")])]
+    lines = [text for text, _kind in trust_lines([FolderFile(name, b"hi", True, "")])]
     assert not any("\n" in text for text in lines)
 
 
 @pytest.mark.parametrize("width", [20, 40, 78])
 def test_a_long_line_of_a_file_stays_behind_its_bar(width):
     text = ("x" + " " * (width * 3) + SPOOF).encode()
-    sheet = Sheet(trust_lines([Counting("AGENTS.md", text, False, "")]))
+    sheet = Sheet(trust_lines([FolderFile("AGENTS.md", text, False, "")]))
     sheet._wrap(width)
     drawn = [text for text, _kind in sheet._wrapped]
     assert all(line.startswith("│") for line in drawn[1:])

@@ -20,7 +20,7 @@ from bridle.cli.screen import Screen
 from bridle.cli.style import Paint
 from bridle.cli.words import person
 from bridle.config import state_folder
-from bridle.config.places import policy_file
+from bridle.config.paths import policy_file
 from bridle.errors import AgentError, UnknownApproval
 from bridle.events import ApprovalAsked
 from bridle.promises.session import NO, Answer, Conversation
@@ -199,7 +199,7 @@ def answer_of(asked: ApprovalAsked, line: str | None) -> Answer:
 def previewed(asked: ApprovalAsked, session_id: str) -> str:
     """The rule, what it would have covered, and where it goes. Raise `ConfigError`."""
     from bridle.cli.past import covered_line
-    from bridle.config.learning import with_rule
+    from bridle.config.policy import with_rule
     from bridle.runtime.past import root_of
     from bridle.stores.reading import SessionFolder
 

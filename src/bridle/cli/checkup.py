@@ -18,7 +18,14 @@ from bridle import __version__
 from bridle.cli import installation
 from bridle.cli.render import one_line
 from bridle.cli.style import Paint
-from bridle.config import KEY_VARIABLES, Loaded, Settings, config_file, load_settings, state_folder
+from bridle.config import (
+    KEY_VARIABLES,
+    LoadedSettings,
+    Settings,
+    config_file,
+    load_settings,
+    state_folder,
+)
 from bridle.errors import AgentError, ConfigError, MissingModel
 from bridle.promises.provider import ProviderInfo
 from bridle.runtime import Choice, find_provider
@@ -81,7 +88,7 @@ def _package() -> Finding:
     return Finding("bridle", __version__, True)
 
 
-def _settings() -> tuple[Loaded | None, Finding]:
+def _settings() -> tuple[LoadedSettings | None, Finding]:
     file = config_file(os.environ)
     try:
         loaded = load_settings()
@@ -159,14 +166,14 @@ def _hooks() -> Iterator[Finding]:
 
 def _diagnostics(settings: Settings) -> Iterator[Finding]:
     """What would look at changed files in the current folder."""
-    from bridle.config.diagnostics import standing_diagnostics
+    from bridle.config.folder import load_diagnostics
 
     try:
-        found = standing_diagnostics(Path(), settings.diagnostics)
+        found = load_diagnostics(Path(), settings.diagnostics)
     except ConfigError as error:
         yield Finding("diagnostics", error.message, False, error.hint)
         return
-    for one in found.checks:
+    for one in found.items:
         files = "" if one.patterns == ("*",) else f" for {', '.join(one.patterns)}"
         yield Finding("diagnostics", f"{' '.join(one.words)}{files} ({one.origin})", True)
     for said, hint in found.notes:
@@ -175,14 +182,14 @@ def _diagnostics(settings: Settings) -> Iterator[Finding]:
 
 def _skills() -> Iterator[Finding]:
     """The skills that count in the current folder, and what is wrong with those that do not."""
-    from bridle.config.skills import standing_skills
+    from bridle.config.folder import load_skills
 
     try:
-        found = standing_skills(Path())
+        found = load_skills(Path())
     except ConfigError as error:
         yield Finding("skills", error.message, False, error.hint)
         return
-    for one in found.skills:
+    for one in found.items:
         yield Finding("skill", f"{one.name} ({one.root}/{one.folder})", True)
     for said, hint in found.notes:
         yield Finding("skill", said, None, hint)

@@ -94,19 +94,19 @@ def _named(param: click.Parameter, start: str) -> Iterator[Candidate]:
 
 
 def _sessions(start: str) -> Iterator[Candidate]:
-    from bridle.config.places import state_place
+    from bridle.config.paths import state_folder_str
     from bridle.stores.glance import looked, places
 
-    found = [one for one in places(state_place(os.environ)) if one.id.startswith(start)]
+    found = [one for one in places(state_folder_str(os.environ)) if one.id.startswith(start)]
     for one in looked(found[:_MOST]):
         yield Candidate(one.id, one.title or "(no prompt)")
 
 
 def _tags() -> Iterator[Candidate]:
-    from bridle.config.places import state_place
+    from bridle.config.paths import state_folder_str
     from bridle.stores.glance import glance
 
-    found = glance(state_place(os.environ), 4 * _MOST)
+    found = glance(state_folder_str(os.environ), 4 * _MOST)
     yield from (Candidate(tag) for tag in sorted({tag for one in found for tag in one.tags}))
 
 

@@ -33,7 +33,7 @@ def show(as_json: bool) -> None:
     hooks = _hooks()
     shown = [
         item._replace(value=DEFAULTS.get(item.key)) if item.value is None else item
-        for item in loaded.shown()
+        for item in loaded.rows()
     ]
     if as_json:
         import json
@@ -59,11 +59,11 @@ def show(as_json: bool) -> None:
 
 def _hooks() -> list[dict[str, str]]:
     """The hooks that run in the current folder: what, and from where. Raise `ConfigError`."""
-    from bridle.config.places import hooks_file
+    from bridle.config.paths import hooks_file
 
     places = (str(hooks_file(os.environ)), ".bridle/hooks.yaml")
     if not any(os.path.lexists(one) for one in places):
         return []
-    from bridle.config.hooks import standing_hooks
+    from bridle.config.folder import load_hooks
 
-    return [{"does": one.summary, "from": one.origin} for one in standing_hooks(".").lines]
+    return [{"does": one.summary, "from": one.origin} for one in load_hooks(".").items]

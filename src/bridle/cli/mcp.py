@@ -57,16 +57,17 @@ def found_servers() -> "tuple[list[Server], list[tuple[str, str]]]":
     """The servers that count in the current folder; those that are switched off, with origins."""
     from bridle.cli.failure import complain
     from bridle.config import state_folder
-    from bridle.runtime.mcp import server_of, standing
+    from bridle.config.folder import load_servers
+    from bridle.runtime.mcp import server_of
 
     root = Path.cwd()
-    found = standing(root)
-    for note in found.notes:
+    config = load_servers(root)
+    for note in config.notes:
         complain(*note)
     state = state_folder(os.environ)
-    enabled = [one for one in found.servers if one.enabled]
+    enabled = [one for one in config.items if one.enabled]
     servers = [server_of(one, root, state, os.environ) for one in enabled]
-    return servers, [(one.name, one.origin) for one in found.servers if not one.enabled]
+    return servers, [(one.name, one.origin) for one in config.items if not one.enabled]
 
 
 def _row(server: "Server") -> dict[str, Any]:

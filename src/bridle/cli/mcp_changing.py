@@ -40,9 +40,8 @@ def add(
     secret. The server is started once, and its tools are shown; what it says of them is remembered,
     and where that changes you are asked again.
     """
-    from bridle.config.mcp import check_name
-    from bridle.config.mcp_writing import add_server
-    from bridle.config.places import config_file
+    from bridle.config.mcp import add_server, check_name
+    from bridle.config.paths import config_file
 
     check_name(name)
     settings = _settings(name, words, timeout, rest)
@@ -63,7 +62,7 @@ def _settings(
     """What was said on the command line, read as the file would be. Raise `ConfigError`."""
     import json
 
-    from bridle.config.mcp import servers_in
+    from bridle.config.mcp import parse_own_servers
 
     said: dict[str, object] = {}
     if len(words) == 1 and words[0].startswith(("http://", "https://")):
@@ -81,7 +80,7 @@ def _settings(
     if timeout is not None:
         said["timeout"] = timeout
     text = json.dumps({"mcp": {"servers": {name: said}}}, ensure_ascii=False)
-    (found,) = servers_in(text, Path("the command line"))
+    (found,) = parse_own_servers(text, Path("the command line"))
     return found
 
 
@@ -100,9 +99,8 @@ def _pairs(given: "str | tuple[str, ...]", mark: str, how: str) -> dict[str, str
 def remove(name: str) -> int:
     """Take the server NAME out of your settings, and forget what was known of it."""
     from bridle.config import state_folder
-    from bridle.config.mcp import own_servers
-    from bridle.config.mcp_writing import remove_server
-    from bridle.config.places import config_file
+    from bridle.config.mcp import own_servers, remove_server
+    from bridle.config.paths import config_file
     from bridle.runtime.mcp import PINS, spec_of, tokens_of
     from bridle.tools.mcp.pins import Pins
 

@@ -40,7 +40,7 @@ def check(file: str | None, workspace: str | None, mode: "Mode") -> int:
 
 def _both(root: Path) -> "list[RuleFile]":
     """The person's own file, and that of the folder, trusted or not."""
-    from bridle.config.places import policy_file
+    from bridle.config.paths import policy_file
     from bridle.config.policy import read_rules
     from bridle.config.trust import POLICY
 
@@ -90,15 +90,16 @@ def explain(text: str | None, as_json: bool, **flags: Any) -> int:
 
 def _rules(root: Path, flags: dict[str, Any]) -> "tuple[Rule, ...]":
     from bridle.cli.failure import complain
-    from bridle.config.policy import read_rules, standing_rules
+    from bridle.config.folder import load_rules
+    from bridle.config.policy import read_rules
     from bridle.policy import read_rule
 
-    standing = standing_rules(root)
-    for note in standing.notes:
+    config = load_rules(root)
+    for note in config.notes:
         complain(*note)
     given = Path(flags["rules"]) if flags["rules"] else None
     more = read_rules(given, required=True, root=root).rules if given else ()
-    return standing.rules + more + tuple(read_rule(one, "--rule") for one in flags["rule"])
+    return config.items + more + tuple(read_rule(one, "--rule") for one in flags["rule"])
 
 
 def _call(text: str | None, flags: dict[str, Any]) -> Any:

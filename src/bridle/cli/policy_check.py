@@ -9,7 +9,7 @@ import click
 
 from bridle.cli.render import counted
 from bridle.cli.style import Paint, paint_for, plain
-from bridle.config.places import state_folder
+from bridle.config.paths import state_folder
 from bridle.config.policy import RuleFile
 from bridle.config.trust import POLICY, Trust
 from bridle.policy import Mode, Rule

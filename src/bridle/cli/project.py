@@ -1,7 +1,7 @@
 """What files add to a session: hooks, MCP servers, and instructions for the model.
 
-Most folders have neither, and then nothing is loaded to find that out. What does not count, because
-nobody trusts it yet, is told to the person once.
+Most folders have none of these, and then nothing is imported to find that out. The person is told
+once about files that have no effect because they are not trusted yet.
 """
 
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridle.cli.failure import complain
-from bridle.config.places import hooks_file, skills_folder
+from bridle.config.paths import hooks_file, skills_folder
 from bridle.runtime.prompts import FILES
 
 if TYPE_CHECKING:
@@ -31,39 +31,41 @@ def servers(workspace: Path, more: "Sequence[ServerSettings]" = ()) -> "tuple[To
 
     `more` are those of an editor; a name that the person has given to a server of theirs is theirs.
     """
-    from bridle.runtime.mcp import are_there_any, sources_of, standing
+    from bridle.runtime.mcp import are_there_any, sources_of
 
     if not are_there_any(workspace, os.environ):
         return sources_of(more, workspace)
-    found = standing(workspace)
-    for note in found.notes:
+    from bridle.config.folder import load_servers  # it reads YAML, and most people have no servers
+
+    config = load_servers(workspace)
+    for note in config.notes:
         complain(*note)
-    mine = {one.name for one in found.servers}
-    return sources_of((*found.servers, *(one for one in more if one.name not in mine)), workspace)
+    mine = {one.name for one in config.items}
+    return sources_of((*config.items, *(one for one in more if one.name not in mine)), workspace)
 
 
 def hooks(workspace: Path, *, quiet: bool = False) -> "tuple[CommandLine, ...]":
     """The hooks of the files that count there. Raise `ConfigError`."""
     if not any(map(os.path.lexists, (hooks_file(os.environ), workspace / _HOOKS))):
         return ()
-    from bridle.config.hooks import standing_hooks  # it reads YAML, and most people have no hooks
+    from bridle.config.folder import load_hooks  # it reads YAML, and most people have no hooks
 
-    standing = standing_hooks(workspace)
-    for note in () if quiet else standing.notes:
+    config = load_hooks(workspace)
+    for note in () if quiet else config.notes:
         complain(*note)
-    return standing.lines
+    return config.items
 
 
 def diagnostics(workspace: Path, mine: "Sequence[str]") -> "tuple[Check, ...]":
     """The commands that look at changed files there. Raise `ConfigError`."""
     if not mine and not os.path.lexists(workspace / _DIAGNOSTICS):
         return ()
-    from bridle.config.diagnostics import standing_diagnostics
+    from bridle.config.folder import load_diagnostics
 
-    standing = standing_diagnostics(workspace, mine)
-    for note in standing.notes:
+    config = load_diagnostics(workspace, mine)
+    for note in config.notes:
         complain(*note)
-    return standing.checks
+    return config.items
 
 
 def skills(workspace: Path) -> "tuple[Skill, ...]":
@@ -71,12 +73,12 @@ def skills(workspace: Path) -> "tuple[Skill, ...]":
     places = (skills_folder(os.environ), *(workspace / one for one in _SKILLS))
     if not any(map(os.path.lexists, places)):
         return ()
-    from bridle.config.skills import standing_skills
+    from bridle.config.folder import load_skills
 
-    standing = standing_skills(workspace)
-    for note in standing.notes:
+    config = load_skills(workspace)
+    for note in config.notes:
         complain(*note)
-    return standing.skills
+    return config.items
 
 
 def instructions(workspace: Path) -> str:

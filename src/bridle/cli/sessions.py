@@ -13,7 +13,7 @@ import click
 from bridle.cli.lazy import Lazy
 from bridle.cli.state import Doing, doing
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
-from bridle.config import state_place
+from bridle.config import state_folder_str
 from bridle.stores.glance import Glance, count, glance
 
 TABLE = {
@@ -50,7 +50,7 @@ def command() -> None:
 @click.option("--tag", metavar="TAG", help="Only those with this tag.")
 def list_sessions(as_json: bool, limit: int, tag: str | None) -> None:
     """The newest sessions."""
-    state = state_place(os.environ)
+    state = state_folder_str(os.environ)
     every = glance(state, limit if tag is None else None)
     if tag is not None:
         every = [one for one in every if tag.removeprefix("#") in one.tags]

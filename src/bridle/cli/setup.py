@@ -14,8 +14,8 @@ from bridle.cli.find import find_session, newest_in
 from bridle.cli.options import to_settings
 from bridle.cli.style import Paint
 from bridle.cli.worktree import Beside, with_worktree, words_of
-from bridle.config import Loaded, Settings, load_settings, state_folder, vendor_of
-from bridle.config.places import policy_file
+from bridle.config import LoadedSettings, Settings, load_settings, state_folder, vendor_of
+from bridle.config.paths import policy_file
 from bridle.config.settings import FLAGS, PROVIDERS
 from bridle.engine.engine import Engine
 from bridle.engine.engine_config import Approver
@@ -53,7 +53,7 @@ class Setup:
     """What a command was asked to work with: settings, model, workspace, session."""
 
     def __init__(self, flags: dict[str, Any]) -> None:
-        self.loaded: Loaded = load_settings(to_settings(flags))
+        self.loaded: LoadedSettings = load_settings(to_settings(flags))
         self.settings: Settings = self.loaded.settings
         self.folder = SessionFolder(state_folder(os.environ))
         flags = with_worktree(flags, self.folder.folder, _here)
@@ -340,12 +340,12 @@ def _rules(workspace: Path, given: tuple[str, ...]) -> tuple[Rule, ...]:
     said = tuple(read_rule(text, "--rule") for text in given)
     if not any(map(os.path.lexists, (policy_file(os.environ), workspace / _PROJECT_RULES))):
         return said
-    from bridle.config.policy import standing_rules  # it reads YAML, and most people have no rules
+    from bridle.config.folder import load_rules  # it reads YAML, and most people have no rules
 
-    standing = standing_rules(workspace)
-    for note in standing.notes:
+    config = load_rules(workspace)
+    for note in config.notes:
         complain(*note)
-    return standing.rules + said
+    return config.items + said
 
 
 def _learn(words: str, by: str, root: str) -> None:
@@ -356,7 +356,7 @@ def _learn(words: str, by: str, root: str) -> None:
     from datetime import datetime
 
     from bridle.cli.words import person
-    from bridle.config.learning import add_rule
+    from bridle.config.policy import add_rule
 
     today = datetime.now().astimezone().date()
     try:

@@ -10,7 +10,7 @@ import click
 from bridle.cli.style import Paint, paint_for, plain
 
 if TYPE_CHECKING:
-    from bridle.config.trust import Counting, Trust
+    from bridle.config.trust import FolderFile, Trust
 
 
 @click.command()
@@ -81,7 +81,7 @@ def _grant(trust: "Trust", root: Path, *, yes: bool) -> int:
     return 0
 
 
-def _show(one: "Counting", paint: Paint) -> None:
+def _show(one: "FolderFile", paint: Paint) -> None:
     """A file in full, harmless to look at."""
     from bridle.workspace.text import neutral
 
@@ -93,22 +93,22 @@ def _show(one: "Counting", paint: Paint) -> None:
         click.echo(f"  │ {neutral(line.rstrip(chr(13)), keep=chr(9))}")
 
 
-def check_files(files: "tuple[Counting, ...]", root: Path) -> None:
+def check_files(files: "tuple[FolderFile, ...]", root: Path) -> None:
     """Rules and hooks that cannot be understood would keep bridle from starting: refused."""
     from bridle.config.diagnostics import parse_diagnostics
     from bridle.config.hooks import parse_hooks
-    from bridle.config.marked import decoded
     from bridle.config.mcp import parse_servers
     from bridle.config.policy import parse_rules
     from bridle.config.trust import DIAGNOSTICS, HOOKS, POLICY, SERVERS
+    from bridle.config.yaml_file import decode
 
     for one in files:
         path = root / one.name
         if one.name == POLICY and not one.problem:
-            parse_rules(decoded(one.data, path, "rules"), path)
+            parse_rules(decode(one.data, path, "rules"), path)
         if one.name == HOOKS and not one.problem:
-            parse_hooks(decoded(one.data, path, "hooks"), path)
+            parse_hooks(decode(one.data, path, "hooks"), path)
         if one.name == SERVERS and not one.problem:
-            parse_servers(decoded(one.data, path, "servers"), path)
+            parse_servers(decode(one.data, path, "servers"), path)
         if one.name == DIAGNOSTICS and not one.problem:
-            parse_diagnostics(decoded(one.data, path, "diagnostics"), path)
+            parse_diagnostics(decode(one.data, path, "diagnostics"), path)

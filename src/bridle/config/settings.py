@@ -1,4 +1,4 @@
-"""What a person can set: the values, their types and their names in the environment. No I/O."""
+"""The settings: values, types, and names in the environment and as flags. No I/O."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +9,10 @@ from msgspec import Meta, Struct
 
 from bridle.policy import Mode
 
-Durability = Literal["disk", "process"]  # the store's own; its module takes 9 ms to load
+Durability = Literal["disk", "process"]  # as in the store, whose module takes 9 ms to load
 SandboxChoice = Literal["auto", "bubblewrap", "landlock", "none"]
 Count = Annotated[int, Meta(ge=1)]
-Positive = Annotated[float, Meta(gt=0, le=1e12)]  # endless is not a number that limits
+Positive = Annotated[float, Meta(gt=0, le=1e12)]  # infinity would be no limit
 
 KEY_VARIABLES = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -37,7 +37,7 @@ _BARE = {"claude": "anthropic", "gpt-": "openai", "o1": "openai", "o3": "openai"
 
 
 class LimitSettings(Struct, frozen=True, omit_defaults=True):
-    """How far a turn may go, and a session and a day in all their turns. None: the engine's own."""
+    """Limits of a turn, of a session and of a day. None means the engine's default."""
 
     steps: Count | None = None
     tool_calls: Count | None = None
@@ -51,19 +51,19 @@ class LimitSettings(Struct, frozen=True, omit_defaults=True):
 
 
 class Settings(Struct, frozen=True, omit_defaults=True):
-    """What a person can set. Empty and None mean: not set, the default of whoever uses it.
+    """What a person can set. An empty value or None means: not set, so a default applies.
 
-    `redact` are patterns whose matches are kept out of the log, the events and the model's sight;
-    `redact_tokens` says whether what looks like a key or a token is kept out as well. `sandbox` is
-    what commands run in, `hosts` are those that `web_fetch` may ask (none: there is no such tool),
-    `undo` says whether what a turn changes is kept to be taken back. `agent` carries the turns:
-    `loop` (our own), `claude-code`, `acp:COMMAND` or one of the person's own; `agent_env` names the
-    variables that an ACP program may have. `telemetry` says whether OpenTelemetry spans are sent
-    (None: where the environment says so), `telemetry_content` whether they carry what was said.
-    `theme` and `notify` are the terminal's: its colours, and how it calls a person who looks
-    elsewhere. `diagnostics` are command lines that look at files which a turn has changed. A
-    failed request to the model is retried for `retry_seconds`, at most `retries` times (None: as
-    often as the time allows).
+    Text that matches the `redact` patterns is kept out of the log, the events and the requests to
+    the model; with `redact_tokens`, text that looks like a key or a token is, too. Commands run in
+    the `sandbox`; `web_fetch` may ask the `hosts` (without any, there is no such tool); with
+    `undo`, the changes of a turn can be undone. The `agent` runs the turns: `loop` (built in),
+    `claude-code`, `acp:COMMAND` or one of the person's own; `agent_env` names the variables that an
+    ACP program may have. `telemetry` says whether OpenTelemetry spans are sent (None: if the
+    environment says so), `telemetry_content` whether they contain prompts and replies. `theme` and
+    `notify` are for the terminal: its colours, and how it notifies a person who looks elsewhere.
+    `diagnostics` are command lines that look at the files that a turn has changed. A failed request
+    to the model is retried for `retry_seconds`, at most `retries` times (None: as often as the time
+    allows).
     """
 
     provider: str = ""
@@ -97,7 +97,7 @@ class Settings(Struct, frozen=True, omit_defaults=True):
 
     @property
     def name(self) -> str:
-        """The model with its provider, `anthropic/claude-…`; empty where none was chosen."""
+        """The model with its provider, `anthropic/claude-…`; empty if none was chosen."""
         if not self.provider or self.model.startswith(f"{self.provider}/"):
             return self.model
         return f"{self.provider}/{self.model}" if self.model else self.provider
@@ -112,7 +112,7 @@ class Settings(Struct, frozen=True, omit_defaults=True):
         return f"Settings({', '.join(f'{key}={value!r}' for key, value in shown.items())})"
 
 
-class Shown(NamedTuple):
+class SettingRow(NamedTuple):
     """One setting as a person sees it: a key is masked."""
 
     key: str
@@ -120,15 +120,15 @@ class Shown(NamedTuple):
     origin: str
 
 
-class Loaded(Struct, frozen=True):
-    """The settings, the origin of each by its key (`limits.steps`), and what deserves a warning."""
+class LoadedSettings(Struct, frozen=True):
+    """The settings, the origin of each by its key (`limits.steps`), and warnings for the person."""
 
     settings: Settings
     origins: dict[str, str]
     file: Path
     warnings: tuple[str, ...] = ()
 
-    def shown(self) -> Iterator[Shown]:
+    def rows(self) -> Iterator[SettingRow]:
         """Every setting in the order of the documentation, keys masked."""
         for key in TYPES:
             first, _, rest = key.partition(".")
@@ -137,22 +137,23 @@ class Loaded(Struct, frozen=True):
                 value = getattr(value, rest)
             if key in LISTS:
                 value = list(value) or None
-            yield Shown(key, mask(value) if key == "api_key" else value, self.origins[key])
+            shown = mask(value) if key == "api_key" else value
+            yield SettingRow(key, shown, self.origins[key])
 
 
 def vendor_of(name: str) -> str:
-    """`anthropic` of `anthropic/claude-…` and of `claude-…`, `scripted` of `scripted:FILE`."""
+    """`anthropic` for `anthropic/claude-…` and `claude-…`, `scripted` for `scripted:FILE`."""
     first = name.split("/", 1)[0].split(":", 1)[0]
     return first if "/" in name else bare_vendor(name) or first
 
 
 def bare_vendor(name: str) -> str:
-    """`anthropic` of `claude-…`, `openai` of `gpt-…`; empty where a name says nothing by itself."""
+    """`anthropic` for `claude-…`, `openai` for `gpt-…`; empty if the name alone does not say it."""
     return next((vendor for start, vendor in _BARE.items() if name.startswith(start)), "")
 
 
 def mask(secret: str) -> str:
-    """Enough of a key to know which one it is, and no more."""
+    """As much of a key as it takes to recognise it."""
     if not secret:
         return ""
     return f"{secret[:3]}…{secret[-4:]}" if len(secret) >= 20 else "…"
@@ -183,10 +184,10 @@ FLAGS = {key: _FLAGS.get(key) or f"--{key.replace('_', '-')}" for key in TYPES}
 
 
 def _variable(key: str) -> str:
-    """A limit's variable is named as its flag is, everything else as its key."""
+    """A limit's variable is named after its flag, every other after its key."""
     words = FLAGS[key].removeprefix("--") if key.startswith("limits.") else key
     return f"BRIDLE_{words.replace('-', '_').upper()}"
 
 
-LISTS = ("redact", "hosts", "agent_env", "diagnostics")  # for the file alone
+LISTS = ("redact", "hosts", "agent_env", "diagnostics")  # only the file can set them
 VARIABLES = {key: _variable(key) for key in TYPES if key not in LISTS}

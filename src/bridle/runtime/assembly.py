@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from bridle import __version__
-from bridle.config.patterns import check_patterns
+from bridle.config.redact_patterns import check_patterns
 from bridle.engine.budget import Limits
 from bridle.engine.engine import Engine
 from bridle.engine.engine_config import Approver, EngineConfig, OnAsk, PolicyEngine
@@ -51,10 +51,10 @@ class EngineOptions(TypedDict, total=False):
     what looks like a token of a well-known service. Known keys never pass.
 
     `rules` are rules or their words (`"allow: shell(git status)"`); files of rules are the command
-    line's, and `bridle.config.policy.standing_rules(folder)` reads them. `policy` is a
+    line's, and `bridle.config.folder.load_rules(folder)` reads them. `policy` is a
     `PolicyEngine` of your own, asked after the floor and the deny rules; it lifts neither. `hooks`
     stand before and after tools, prompts and turns: functions (`bridle.hook`), objects, commands
-    (`bridle.config.hooks.standing_hooks(folder)` reads files of them), or `Hooks` of your own.
+    (`bridle.config.folder.load_hooks(folder)` reads files of them), or `Hooks` of your own.
     `instructions` is told to the model behind the usual system prompt; a `system` of your own takes
     the place of both. `also` are more folders to work on. `sandbox` is what commands run in (auto,
     bubblewrap, landlock, none), `hosts` whom `web_fetch` may ask (none: there is no such tool);
@@ -68,7 +68,7 @@ class EngineOptions(TypedDict, total=False):
     where the process has a provider or the environment (`OTEL_…`) names an exporter. They carry
     nothing that was said, unless `telemetry_content` is set. `diagnostics` are command lines that
     look at changed files (`"ruff check {files}"`) in the sandbox, and the model is told. `skills`
-    are offered to it by name: `bridle.config.skills.standing_skills(folder)` finds them.
+    are offered to it by name: `bridle.config.folder.load_skills(folder)` finds them.
     """
 
     agent: "BaseAgent | str"

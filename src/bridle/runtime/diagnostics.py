@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from bridle.config.diagnostics import Check, read_check
+from bridle.config.diagnostics import Check, parse_check
 from bridle.engine.facts import facts_of
 from bridle.errors import AgentError, ToolError
 from bridle.messages import ToolCall
@@ -67,7 +67,7 @@ class Diagnostics:
         files = self._changed(occasion)
         said = []
         for check in self._checks:
-            if concerned := check.concerned(files)[:_MOST_FILES]:
+            if concerned := check.matching(files)[:_MOST_FILES]:
                 said.append(await self._look(check, concerned))
         return Remark(word="\n".join(filter(None, said)))
 
@@ -162,7 +162,9 @@ class Diagnostics:
 
 def as_checks(given: Iterable[Check | str]) -> tuple[Check, ...]:
     """Command lines, read or as they were written. Raise `ConfigError`."""
-    return tuple(one if isinstance(one, Check) else read_check(one, "diagnostics") for one in given)
+    return tuple(
+        one if isinstance(one, Check) else parse_check(one, "diagnostics") for one in given
+    )
 
 
 def behind(hooks: Any, last: Diagnostics) -> list[Any]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bridle.config.places import config_file, policy_file, state_folder
+from bridle.config.paths import config_file, policy_file, state_folder
 from bridle.promises.tool import Files, Tool
 from bridle.workspace.paths import Workspace
 

@@ -12,7 +12,7 @@ from os.path import realpath
 from pathlib import Path
 
 from bridle.config.hooks import CommandLine
-from bridle.config.places import hooks_file
+from bridle.config.paths import hooks_file
 
 WORKSPACE = "BRIDLE_WORKSPACE"  # the variable that tells a hook where the workspace is
 HINT = "Keep the script beside the file of hooks, in `.bridle/` or in a folder of your own."

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from bridle.config.places import config_file, state_folder
+from bridle.config.paths import config_file, state_folder
 from bridle.promises.tool import ToolSource
 from bridle.runtime.adapters import keep_out
 
 if TYPE_CHECKING:
-    from bridle.config.mcp import ServerSettings, StandingServers
+    from bridle.config.mcp import ServerSettings
     from bridle.tools.mcp.server import Server
     from bridle.tools.mcp.spec import Spec
 
@@ -37,16 +37,9 @@ def mcp_sources(
     To be called before the engine is made: what their settings hold of secrets is kept out of its
     log from then on.
     """
-    return sources_of(standing(root).servers, root, state=state)
+    from bridle.config.folder import load_servers  # it imports YAML's readers, and most have none
 
-
-def standing(
-    root: str | os.PathLike[str], environ: Mapping[str, str] | None = None
-) -> "StandingServers":
-    """The settings of the servers that count in a folder. Raise `ConfigError`."""
-    from bridle.config.mcp import standing_servers
-
-    return standing_servers(Path(root), environ)
+    return sources_of(load_servers(Path(root)).items, root, state=state)
 
 
 def are_there_any(root: Path, environ: Mapping[str, str]) -> bool:

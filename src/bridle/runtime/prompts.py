@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bridle.config.places import state_folder
+from bridle.config.paths import state_folder
 from bridle.workspace.text import neutral, one_line
 
 MOST = 32 * 1024  # bytes of a project's instructions

@@ -73,10 +73,10 @@ def _first(description: str) -> str:
 
 def servers_of(workspace: str) -> Choices:
     """The MCP servers of a folder. One that does not count says why."""
-    from bridle.runtime.mcp import standing
+    from bridle.config.folder import load_servers
 
     try:
-        found = standing(workspace)
+        config = load_servers(workspace)
     except ConfigError as error:
         return Choices((Named("mcp.yaml", why_not=f"{error.message}. {error.hint}".strip()),))
     counting = [
@@ -86,9 +86,9 @@ def servers_of(workspace: str) -> Choices:
             default=one.enabled,
             why_not="" if one.enabled else "It is switched off.",
         )
-        for one in found.servers
+        for one in config.items
     ]
-    refused = [Named(".bridle/mcp.yaml", why_not=f"{what}. {hint}") for what, hint in found.notes]
+    refused = [Named(".bridle/mcp.yaml", why_not=f"{what}. {hint}") for what, hint in config.notes]
     return Choices((*counting, *refused))
 
 

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bridle.config.places import state_place
+from bridle.config.paths import state_folder_str
 from bridle.errors import AgentError
 from bridle.tui.composer import Composer
 from bridle.tui.history import Drafts, Prompts
@@ -36,7 +36,7 @@ class Commanding(Acts):
 
     def make_composer(self) -> Composer:
         """The composer, with this user's history."""
-        state = state_place(os.environ)
+        state = state_folder_str(os.environ)
         return Composer(
             self._files, self._arguments, self.own, prompts=Prompts(state), drafts=Drafts(state)
         )

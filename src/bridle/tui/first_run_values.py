@@ -5,7 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from bridle.config.trust import Counting
+from bridle.config.trust import FolderFile
 
 
 class Lacking(Struct, frozen=True):
@@ -19,7 +19,7 @@ class Untrusted(Struct, frozen=True):
     """A folder whose own files do not count yet; `files` are as they were looked at, once."""
 
     root: Path
-    files: tuple[Counting, ...]
+    files: tuple[FolderFile, ...]
 
 
 class Preface(Protocol):

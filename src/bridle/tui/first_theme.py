@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from bridle.config.places import config_place
+from bridle.config.paths import config_file_str
 
 CHOICES = ("auto", "dark", "light", "plain")
 _LINE = re.compile(rb"^theme[ \t]*:[ \t]*[\"']?([a-z]+)", re.M)
@@ -41,7 +41,7 @@ def prefers_light(environ: Mapping[str, str]) -> bool:
 def _saved(environ: Mapping[str, str]) -> str:
     """What the settings file says; whatever is wrong with it is told when it is read whole."""
     try:
-        handle = os.open(config_place(environ), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        handle = os.open(config_file_str(environ), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError):
         return ""
     try:

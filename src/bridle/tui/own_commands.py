@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from bridle.config.places import policy_file
+from bridle.config.paths import policy_file
 from bridle.tui.commands import Command, command_of
 from bridle.workspace.text import one_line
 

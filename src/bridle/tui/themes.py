@@ -10,9 +10,9 @@ import re
 import tempfile
 from pathlib import Path
 
-from bridle.config.file import read_file
-from bridle.config.marked import read_text
-from bridle.config.places import config_file
+from bridle.config.loader import read_settings_file
+from bridle.config.paths import config_file
+from bridle.config.yaml_file import read_text
 from bridle.errors import ConfigError
 from bridle.workspace.replacing import replace_file
 
@@ -62,6 +62,6 @@ def _told(text: str) -> dict[str, object]:
         path = Path(folder, "config.yaml")
         path.write_text(text)
         try:
-            return {key: value for key, value, _ in read_file(path, required=True)}
+            return {key: value for key, value, _ in read_settings_file(path, required=True)}
         except ConfigError:
             return {}

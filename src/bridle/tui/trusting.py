@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from bridle.config.trust import Counting
+from bridle.config.trust import FolderFile
 from bridle.tui.blocks_words import counted
 from bridle.workspace.text import one_line
 
 
-def trust_lines(files: Iterable[Counting]) -> list[tuple[str, str]]:
+def trust_lines(files: Iterable[FolderFile]) -> list[tuple[str, str]]:
     """The files that are not trusted yet in full, then the names of those that are."""
     found = tuple(files)
     lines: list[tuple[str, str]] = []

@@ -48,7 +48,7 @@ def _objects(root: str, path: str) -> str:
 
 
 def _objects_of_submodule(root: str, mark: Path) -> str:
-    """The folder of objects that a `.git` file inside the workspace names, if that is inside too."""
+    """The folder of objects that a `.git` file names, if both are inside the workspace."""
     try:
         with mark.open("rb") as file:
             line = os.fsdecode(file.read(_LONGEST)).strip()

@@ -240,9 +240,9 @@ class GuardedFiles:
         return Guarded(tuple(credentials), tuple(autorun))
 
     def _named_by_git(self) -> Iterator[str]:
-        """Hooks that git's configuration names, and files that those of nested repositories include.
+        """Hooks that git's configuration names, and files that nested repositories include.
 
-        What the top repository's configuration includes is protected more strictly, by others.
+        Files that the top repository includes are protected more strictly, by others.
         """
         if self._git is None:
             return
