@@ -48,7 +48,7 @@ class House:
     async def begun(self):
         """A session with its first record on disk."""
         session = await self.open()
-        session._open()
+        session._write_opening()
         await session._log.settled()
         return session
 
