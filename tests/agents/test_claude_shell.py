@@ -7,7 +7,7 @@ from pathlib import Path
 from claude_rig import Gate, Whole, claude, runs, says, workspace
 
 import bridle.agents
-from bridle.tools.process import _ALLOWED, clean_environment
+from bridle.workspace.process.environment import INHERITED, clean_environment
 from rig import run
 
 SHELL = Path(bridle.agents.__file__).with_name("claude_shell.sh")
@@ -30,7 +30,7 @@ def told(environment):
 
 
 def test_a_command_is_told_what_ours_are_told_and_no_secret(monkeypatch):
-    for name in (*_ALLOWED, "LC_ALL", "LC_TIME"):
+    for name in (*INHERITED, "LC_ALL", "LC_TIME"):
         if name != "PATH":
             monkeypatch.setenv(name, f"a value\nof 'two' $lines \"{name}\"\n")
     monkeypatch.setenv("TZ", "")

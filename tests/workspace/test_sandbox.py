@@ -13,9 +13,9 @@ import pytest
 from cage import LEVELS, Ground, execute, lacks, probed_without_bubblewrap, run
 
 from bridle.errors import ConfigError
-from bridle.tools.process import Program
 from bridle.workspace import landlock, seccomp
 from bridle.workspace.elsewhere import Elsewhere, elsewhere
+from bridle.workspace.process.command import Command
 from bridle.workspace.readable import tool_chains
 from bridle.workspace.sandbox import Probed, Sandbox, probe, supervised
 
@@ -256,13 +256,13 @@ def test_rules_for_an_older_kernel_hold_as_well(tmp_path, abi):
     confinement = attributes, rules, seccomp.compile_filter((), truncates=abi >= 3)
     script = f"echo x > a; cat a; echo y >> {outside}; cat {outside}; truncate -s 0 {outside}"
     said = []
-    program = Program(
+    command = Command(
         ["/bin/sh", "-c", script],
         str(root),
         lambda data: said.append(data) is None,
         starter=lambda argv, lifeline: supervised(argv, lifeline, confinement),
     )
-    asyncio.run(program.run(20, {"PATH": "/usr/bin:/bin"}))
+    asyncio.run(command.run(20, {"PATH": "/usr/bin:/bin"}))
     assert b"".join(said).startswith(b"x\n")
     assert b"untouched" not in b"".join(said)
     assert outside.read_text() == "untouched"

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from bridle.agents.acp_link import Link
 from bridle.agents.acp_map import blocks_of
 from bridle.agents.acp_opening import Opened, Opening, Settings, set_mode, words_of
-from bridle.agents.acp_process import AgentProcess, environment
+from bridle.agents.acp_process import environment, start
 from bridle.agents.acp_reins import Reins
 from bridle.agents.acp_turn import Turn, flood
 from bridle.agents.past import KNOWN, mark, missed, past_of, with_missed, with_past
@@ -176,9 +176,7 @@ class Conversation:
         known = reins.session.claude_session_id or ""
         if link is None or not link.process.is_alive:
             await self._end()
-            process = await AgentProcess.start(
-                self._settings.argv, reins.root, self._settings.environment
-            )
+            process = await start(self._settings.argv, reins.root, self._settings.environment)
             link, opened = Link(process, self), None
             self._link, self._opening = link, Opening(link, self._settings, reins.root)
             await self._opening.greet()

@@ -18,8 +18,9 @@ from typing import Any, Protocol
 from acp import RequestError
 from acp.connection import Connection
 
-from bridle.agents.acp_process import LIMIT, AgentProcess, died
+from bridle.agents.acp_process import LIMIT, died
 from bridle.errors import AgentError
+from bridle.workspace.process.supervised import GRACE, SupervisedProcess
 from bridle.workspace.text import one_line
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ class Taker(Protocol):
 class Pipe:
     """Messages over the pipes of a program: what the library calls a transport."""
 
-    def __init__(self, process: AgentProcess, taker: Taker) -> None:
+    def __init__(self, process: SupervisedProcess, taker: Taker) -> None:
         self._process = process
         self._taker = taker
         self._writing = asyncio.Lock()
@@ -108,7 +109,7 @@ class Pipe:
 class Link:
     """A running program and the requests made of it."""
 
-    def __init__(self, process: AgentProcess, taker: Taker) -> None:
+    def __init__(self, process: SupervisedProcess, taker: Taker) -> None:
         self.process = process
         self._taker = taker
         self._pipe = Pipe(process, taker)
@@ -135,7 +136,7 @@ class Link:
     async def close(self, *, at_once: bool = False) -> None:
         """Leave nothing behind."""
         try:
-            await self.process.end(at_once=at_once)
+            await self.process.end(patience=0 if at_once else GRACE)
         finally:
             await self._connection.close()
 
@@ -157,7 +158,7 @@ class Link:
 
     def _silent(self, method: str, seconds: float) -> AgentError:
         """A program that does not answer is broken; the limit is ours, and not the person's."""
-        said = self.process.complaint() or self._pipe.first_noise
+        said = self.process.stderr_tail() or self._pipe.first_noise
         more = f" It said: {said}" if said else ""
         return AgentError(
             "agent",
@@ -168,8 +169,8 @@ class Link:
         )
 
     async def _broken(self) -> AgentError:
-        trouble = self._pipe.trouble or await self.process.ended()
-        said = self.process.complaint() or self._pipe.first_noise
+        trouble = self._pipe.trouble or await self.process.describe_exit()
+        said = self.process.stderr_tail() or self._pipe.first_noise
         return died(self.process.name, trouble, said)
 
 

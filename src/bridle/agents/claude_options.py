@@ -17,8 +17,8 @@ from msgspec import Struct
 from bridle.agents.claude_process import find_program
 from bridle.distribution import install_hint
 from bridle.errors import ConfigError, MissingExtra
-from bridle.tools.process import clean_environment
 from bridle.workspace import lookup
+from bridle.workspace.process.environment import clean_environment
 from bridle.workspace.text import shorten
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from bridle.agents.claude_verdict import Outcome, judged, stale_by
 from bridle.errors import AgentError, ConfigError
 from bridle.events import Event, TextDelta
 from bridle.promises.agent import OnTextChunk, OnToolActivity
+from bridle.workspace.process.supervised import exit_description
 
 PATIENCE = 1.5  # seconds that the program has to end after an interrupt
 _STOPPED = Outcome("stopped", "It was stopped.")
@@ -171,7 +172,7 @@ class ClaudeRun:
             return Outcome("stale", str(error))
         if isinstance(error, AgentError):
             raise error
-        how, said = _ended(process.exit_code), process.complaint()
+        how, said = exit_description(process.exit_code), process.stderr_tail()
         said = f" It said: {said}" if said else ""
         if not self.talk.session_id:
             words = f"Claude Code could not be started: the program {how}.{said}"
@@ -183,9 +184,3 @@ class ClaudeRun:
 async def _stream(blocks: list[dict[str, Any]]) -> AsyncIterator[dict[str, Any]]:
     message = {"role": "user", "content": blocks}
     yield {"type": "user", "message": message, "parent_tool_use_id": None}
-
-
-def _ended(code: int | None) -> str:
-    if code is None:
-        return "stopped speaking"
-    return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"

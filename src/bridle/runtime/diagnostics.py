@@ -26,9 +26,9 @@ from bridle.workspace.text import neutral, one_line, shorten
 if TYPE_CHECKING:
     from bridle.engine.engine_config import PolicyEngine
     from bridle.promises.ground import Ground
-    from bridle.tools.process import Ended
     from bridle.tools.room import Room, Run
     from bridle.workspace.paths import Workspace
+    from bridle.workspace.process.command import ExitStatus
     from bridle.workspace.sandbox import Sandbox
 
 SECONDS = 30.0  # for one command
@@ -117,11 +117,11 @@ class Diagnostics:
             return Decision("deny", f"the policy engine broke: {error!r}")
         return said if said.verdict == "deny" else found
 
-    async def _run(self, line: str) -> "tuple[Ended, str]":
+    async def _run(self, line: str) -> "tuple[ExitStatus, str]":
         """Run it as the shell tool runs a command, and stay until everybody is gone."""
-        from bridle.tools.process import Program
         from bridle.tools.running import find_bash
         from bridle.tools.threads import in_thread
+        from bridle.workspace.process.command import Command
 
         heard = bytearray()
 
@@ -132,9 +132,9 @@ class Diagnostics:
         root, room = self._workspace.root, self._room
         words = [find_bash(), "--noprofile", "--norc", "-c", line]
         held = await room.begin(level=self._level)
-        program = Program(words, root, take, starter=self._starter(root, held))
+        command = Command(words, root, take, starter=self._starter(root, held))
         try:
-            ended = await program.run(self._seconds, room.environment(self._level != "none"))
+            ended = await command.run(self._seconds, room.environment(self._level != "none"))
         finally:
             await in_thread(room.end, held)
         return ended, heard.decode("utf-8", "replace")
@@ -185,7 +185,7 @@ def _named(occasion: Occasion) -> tuple[str, ...]:
     return (path,)
 
 
-def _told(shown: str, ended: "Ended", text: str, seconds: float) -> str:
+def _told(shown: str, ended: "ExitStatus", text: str, seconds: float) -> str:
     """What is said of a run; nothing where there was nothing to find."""
     said = shorten(neutral(text.replace("\r\n", "\n")).strip(), MOST)
     if ended.timed_out:

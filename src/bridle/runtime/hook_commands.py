@@ -20,7 +20,8 @@ from bridle.errors import ConfigError
 from bridle.promises.hooks import Moment, Occasion, Remark
 from bridle.runtime.hook_places import HINT, WORKSPACE, folder_of, why_not
 from bridle.runtime.hooks import Broken, checked
-from bridle.tools.process import Ended, Program, clean_environment
+from bridle.workspace.process.command import Command, ExitStatus
+from bridle.workspace.process.environment import clean_environment
 from bridle.workspace.sandbox import Start, supervised
 from bridle.workspace.text import neutral, one_line, shorten
 
@@ -75,7 +76,7 @@ class _Run:
         """Did it print more than anybody reads?"""
         return len(self.printed) + len(self.complained) > _MOST
 
-    async def through(self, told: IO[bytes]) -> Ended:
+    async def through(self, told: IO[bytes]) -> ExitStatus:
         """From its start to its end."""
         loop = asyncio.get_running_loop()
         reader, writer = os.pipe()
@@ -84,8 +85,8 @@ class _Run:
             words = _words(self._line.run, told.fileno(), writer)
             handles = (told.fileno(), writer)
             place = folder_of(self._line)
-            program = Program(words, place, self._print, starter=_start, handles=handles)
-            work = program.run(self._line.seconds, _environment(self._root))
+            command = Command(words, place, self._print, starter=_start, handles=handles)
+            work = command.run(self._line.seconds, _environment(self._root))
             running = asyncio.ensure_future(work)
             loop.add_reader(reader, self._complaint, reader, running)
             return await self._over(running)
@@ -95,7 +96,7 @@ class _Run:
             os.close(writer)
             os.close(reader)
 
-    async def _over(self, running: "asyncio.Future[Ended]") -> Ended:
+    async def _over(self, running: "asyncio.Future[ExitStatus]") -> ExitStatus:
         """How it ended; one that complains without end is ended here."""
         try:
             return await running
@@ -103,13 +104,13 @@ class _Run:
             task = asyncio.current_task()
             if not self.is_too_much or (task is not None and task.cancelling()):
                 raise
-            return Ended(None)
+            return ExitStatus(None)
 
     def _print(self, data: bytes) -> bool:
         self.printed += data[: _MOST + 1]
         return not self.is_too_much
 
-    def _complaint(self, reader: int, running: "asyncio.Future[Ended] | None") -> None:
+    def _complaint(self, reader: int, running: "asyncio.Future[ExitStatus] | None") -> None:
         with suppress(BlockingIOError):
             data = os.read(reader, _MOST)
             self.complained += data[: _MOST + 1 - len(self.complained)]

@@ -5,7 +5,7 @@ import signal
 
 from bridle.promises.tool import ToolResult
 from bridle.tools.jobs import Job
-from bridle.tools.process import Ended
+from bridle.workspace.process.command import ExitStatus
 from bridle.workspace.text import one_line
 from bridle.workspace.watched import Mended
 
@@ -26,7 +26,7 @@ _NO_NETWORK = {"bubblewrap": "no network, ", "landlock": "no network and no sock
 
 
 def told(
-    output: str, ended: Ended, level: str, seconds: float | None, *, network: bool = False
+    output: str, ended: ExitStatus, level: str, seconds: float | None, *, network: bool = False
 ) -> tuple[str, list[str]]:
     """The output, how it ended, and a word on the sandbox where it may have been in the way."""
     notes = [_how(ended, seconds)]
@@ -59,7 +59,7 @@ def result(ok: bool, told: tuple[str, list[str]], data: object, mended: Mended) 
     return ToolResult(ok and not mended, text, data, stops=stops)
 
 
-def _how(ended: Ended, seconds: float | None) -> str:
+def _how(ended: ExitStatus, seconds: float | None) -> str:
     if ended.timed_out:
         said = (
             f"timed out after {round(seconds or 0, 1):g} s; the command and its children were ended"

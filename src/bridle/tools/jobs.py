@@ -8,7 +8,7 @@ from typing import Any
 
 from bridle.errors import ToolError
 from bridle.tools.output import Kept, Output
-from bridle.tools.process import Ended
+from bridle.workspace.process.command import ExitStatus
 from bridle.workspace.watched import Mended
 
 MOST = 8  # that run at the same time
@@ -33,7 +33,7 @@ class Job:
         self.network = network
         self.explain = explain  # why files could not be read or changed, by output and outcome
         self.seconds = seconds
-        self.ended: Ended | None = None
+        self.ended: ExitStatus | None = None
         self.trouble = ""  # why it could not be started
         self.mended = Mended()
         self._unread = Output(_unheard)

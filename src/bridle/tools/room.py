@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 from bridle.errors import ToolError
 from bridle.promises.tool import CHANGED, CWD, Access, ToolContext
 from bridle.tools.jobs import Job, Jobs
-from bridle.tools.process import clean_environment
 from bridle.tools.threads import in_thread
 from bridle.workspace.elsewhere import OF_WORKTREE, elsewhere
 from bridle.workspace.git_objects import has_blob
 from bridle.workspace.git_paths import GitConfiguration
 from bridle.workspace.guarded_files import Guarded, GuardedFiles
 from bridle.workspace.keepsake import Keepsake
+from bridle.workspace.process.environment import clean_environment
 from bridle.workspace.sandbox import Sandbox
 from bridle.workspace.taming import Tamed
 from bridle.workspace.temporary import private_folder

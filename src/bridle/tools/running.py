@@ -15,10 +15,10 @@ from bridle.promises.tool import Access, ToolContext, ToolResult
 from bridle.tools.ending import result, told
 from bridle.tools.jobs import Job
 from bridle.tools.output import Kept, Output, kept_path
-from bridle.tools.process import Program
 from bridle.tools.room import Room, Run, Whereabouts, cwd_of, remember, room_of
 from bridle.tools.shell import TIMEOUT
 from bridle.tools.threads import in_thread
+from bridle.workspace.process.command import Command
 from bridle.workspace.sandbox import Sandbox, Start, supervised
 
 PLACES = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/run/current-system/sw/bin/bash")
@@ -133,7 +133,7 @@ async def _begun(run: _Command, kept: Kept, seconds: float | None) -> ToolResult
     return result(True, ("", [note]), {"job": job.name, **run.confinement}, held.changed)
 
 
-def _program(run: _Command, held: Run, output: Output | Job, report: Whereabouts) -> Program:
+def _program(run: _Command, held: Run, output: Output | Job, report: Whereabouts) -> Command:
     words = [find_bash(), *report.words(run.command)]
 
     def start(argv: Sequence[str], lifeline: int) -> Start:
@@ -149,7 +149,7 @@ def _program(run: _Command, held: Run, output: Output | Job, report: Whereabouts
             background=isinstance(output, Job),
         )
 
-    return Program(words, run.cwd, output.take, starter=start, handles=(report.handle,))
+    return Command(words, run.cwd, output.take, starter=start, handles=(report.handle,))
 
 
 def find_bash(places: Sequence[str] = PLACES) -> str:

@@ -23,10 +23,11 @@ from bridle.tools.encoding import decode, shown
 from bridle.tools.glob import matcher
 from bridle.tools.nearby import split_lines
 from bridle.tools.opening import InTurn, on_disk, pinned, status
-from bridle.tools.process import Program, clean_environment
 from bridle.tools.threads import in_thread
 from bridle.workspace.paths import Workspace
 from bridle.workspace.patterns import Unsearchable, bounded_search
+from bridle.workspace.process.command import Command
+from bridle.workspace.process.environment import clean_environment
 from bridle.workspace.protected import care_of
 from bridle.workspace.text import one_line
 from bridle.workspace.tree import Tree
@@ -128,9 +129,9 @@ class _Search:
             where = f"{self._workspace.root}/{self._path}"
             flags = [*self._flags(), *_brief.flags(where)]
             argv = [program, *flags, "-e", self._pattern, "--", target]
-            run = Program(argv, place, heard.take, handles=handles, alone=True)
+            search = Command(argv, place, heard.take, handles=handles, starts_nothing=True)
             before = _spent()
-            ended = await run.run(self._seconds, clean_environment())
+            ended = await search.run(self._seconds, clean_environment())
             if ended.code is not None:
                 _brief.note(where, _spent() - before)
         if ended.timed_out:

@@ -15,9 +15,9 @@ from early_clock import TIME, out_of_time
 
 from bridle.events import Event, ToolOutputDelta
 from bridle.promises.tool import ToolContext, ToolResult
-from bridle.tools.family import VARIABLE, Family
 from bridle.tools.shell import Shell
 from bridle.workspace.paths import Workspace
+from bridle.workspace.process.process_tree import VARIABLE, ProcessTree
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
 
@@ -108,14 +108,14 @@ def test_who_left_the_group_ends_with_a_command_that_ends(tmp_path: Path, runawa
 
 def test_nobody_else_is_touched() -> None:
     """Neither a neighbour, nor the child of another command, nor we."""
-    ours, other = Family(), Family()
+    ours, other = ProcessTree(), ProcessTree()
     wait = [sys.executable, "-c", "input()"]
     kinds: dict[str, Any] = {"stdin": subprocess.PIPE, "start_new_session": True}
     with subprocess.Popen(wait, **kinds) as neighbour:
         with subprocess.Popen(wait, env=other.marked(os.environ), **kinds) as foreign:
             with subprocess.Popen(wait, env=ours.marked(os.environ), **kinds) as own:
-                ours.lead(foreign.pid + 1_000_000_000)
-                ours.end(thorough=True)
+                ours.leader = foreign.pid + 1_000_000_000
+                ours.kill(thorough=True)
                 assert own.wait() == -9
             assert (neighbour.poll(), foreign.poll()) == (None, None)
             foreign.communicate(b"\n")
@@ -125,5 +125,5 @@ def test_nobody_else_is_touched() -> None:
 
 def test_a_command_within_a_command_carries_both_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "outer")
-    assert Family().marked({"A": "b"}).keys() == {"A", VARIABLE}
-    assert Family().marked({})[VARIABLE].startswith("outer:")
+    assert ProcessTree().marked({"A": "b"}).keys() == {"A", VARIABLE}
+    assert ProcessTree().marked({})[VARIABLE].startswith("outer:")
