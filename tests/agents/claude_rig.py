@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bridle.agents.claude_code import ClaudeCodeAgent
-from bridle.agents.claude_options import ClaudeCodeConfig
+from bridle.agents.claude_code import ClaudeCodeAgent, ClaudeCodeConfig
 from bridle.events import TraceEvent
 from bridle.messages import ToolOutput
 from bridle.promises.agent import Permission, Room

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from agents.acp_rig import ANSWER, HandMade, acp_engine, one_prompt, opened, started
-from bridle.agents.acp_process import environment
+from bridle.agents.acp.program import environment
 from bridle.errors import AgentError
 from bridle.events import (
     ApprovalAsked,
@@ -45,7 +45,7 @@ def test_a_call_that_is_asked_for_again_is_judged_again(tmp_path):
     session = HandMade(tmp_path)
     run(one_prompt(opened(tmp_path, lines), session))
     assert session.asked == [("shell", {"command": "touch x"})] * 2
-    again = "the agent asked for the same again before it said what came of this"
+    again = "the agent asked for the same again before it reported a result"
     assert session.finished == [("c", again, False), ("c-2", "ok", True)]
 
 
@@ -106,7 +106,7 @@ def test_what_was_begun_without_asking_and_left_unsaid_is_in_the_log(tmp_path):
             return engine, session.id
 
     engine, session_id = run(story())
-    assert results(engine, session_id) == [("c", "the agent did not say what came of it", True)]
+    assert results(engine, session_id) == [("c", "the agent did not report a result", True)]
     assert events(engine, session_id, CallIntended) == []
 
 

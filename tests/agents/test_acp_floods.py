@@ -4,8 +4,8 @@ import pytest
 from acp import schema
 
 from agents.acp_rig import ANSWER, HandMade, one_prompt, opened
-from bridle.agents.acp_map import MOST_ENTRIES, events_of, read_update
-from bridle.agents.acp_turn import size_of
+from bridle.agents.acp.turn import size_of
+from bridle.agents.acp.updates import MAX_ENTRIES, parse_update, to_events
 from bridle.errors import AgentError
 from bridle.events import Todo, TodosChanged, TraceEvent
 from rig import run
@@ -21,14 +21,14 @@ def a_plan(count, words="x"):
 
 
 def test_a_plan_that_nobody_reads_is_noted_and_not_made_into_values(monkeypatch):
-    made = read_update(a_plan(MOST_ENTRIES))
-    assert len(events_of(made.update)[0].todos) == MOST_ENTRIES
+    made = parse_update(a_plan(MAX_ENTRIES))
+    assert len(to_events(made.update)[0].todos) == MAX_ENTRIES
     monkeypatch.setattr(schema.SessionNotification, "model_validate", None)  # it is not called
-    assert read_update(a_plan(MOST_ENTRIES + 1)) == TraceEvent("acp", {"unread": "1001 entries"})
+    assert parse_update(a_plan(MAX_ENTRIES + 1)) == TraceEvent("acp", {"unread": "1001 entries"})
 
 
 def test_the_words_of_a_plan_have_an_end():
-    (event,) = events_of(read_update(a_plan(1, "x" * 100_000)).update)
+    (event,) = to_events(parse_update(a_plan(1, "x" * 100_000)).update)
     assert isinstance(event, TodosChanged)
     (todo,) = event.todos
     assert isinstance(todo, Todo)
@@ -47,8 +47,8 @@ def test_what_is_only_noted_is_cut():
         note(sessionUpdate=long),
     ]
     for one in said:
-        found = read_update(one)
-        events = (found,) if isinstance(found, TraceEvent) else events_of(found.update)
+        found = parse_update(one)
+        events = (found,) if isinstance(found, TraceEvent) else to_events(found.update)
         assert [len(str(event)) < 1000 for event in events] == [True]
 
 

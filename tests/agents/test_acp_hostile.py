@@ -12,7 +12,7 @@ import pytest
 
 from agents.acp_rig import ANSWER, HandMade, one_prompt, opened, program, started
 from agents.claude_rig import until
-from bridle.agents.acp_link import Pipe
+from bridle.agents.acp.connection import Transport
 from bridle.errors import AgentError, ConfigError
 from bridle.events import TextDelta, TraceEvent
 from rig import a_mark, marked, run
@@ -66,7 +66,7 @@ def test_garbage_on_its_output_is_no_message_and_too_much_of_it_is_an_error(tmp_
     session = HandMade(tmp_path)
     assert run(one_prompt(some, session)).content == "hi"
     error = failure(program(tmp_path, "while True: print('no json')"), HandMade(tmp_path))
-    assert "what is no message of the protocol" in error.message
+    assert "lines that are not messages of the protocol" in error.message
     assert "no json" in error.message
     assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
 
@@ -103,7 +103,7 @@ def test_messages_that_lie_about_their_shape_hurt_nobody(tmp_path, caplog):
 
 def test_an_answer_that_is_none_and_a_refusal_are_sentences(tmp_path):
     error = failure(opened(tmp_path, 'say(id=number, result="fine")'), HandMade(tmp_path))
-    assert error.message == "The agent ended the turn with something that is no answer."
+    assert error.message == "The agent ended the turn with something that is not an answer."
     refusal = 'say(id=number, error={"code": -32603, "message": "quota", "data": {"details": "0"}})'
     error = failure(opened(tmp_path, refusal), HandMade(tmp_path))
     assert error.message == "The agent could not answer: quota 0."
@@ -145,7 +145,7 @@ def test_what_is_buffered_already_is_not_read_without_a_pause():
                 ticks += 1
                 await asyncio.sleep(0)
 
-        pipe = Pipe(SimpleNamespace(reader=reader), None)
+        pipe = Transport(SimpleNamespace(reader=reader), None)
         beside = asyncio.ensure_future(others())
         while await pipe.receive() is not None:
             pass

@@ -3,7 +3,7 @@
 import pytest
 from acp import schema
 
-from bridle.agents.acp_calls import Wanted, near, wanted
+from bridle.agents.acp.tool_mapping import MappedCall, map_call, relative_path
 
 ROOT = "/home/me/work"
 
@@ -12,15 +12,15 @@ def found(kind, raw, *, paths=(), diffs=(), title="t"):
     content = [{"type": "diff", "path": path, "newText": "n", "oldText": "o"} for path in diffs]
     said = {"toolCallId": "c", "kind": kind, "title": title, "rawInput": raw, "content": content}
     said["locations"] = [{"path": one} for one in paths]
-    return list(wanted(schema.ToolCallUpdate.model_validate(said), ROOT))
+    return list(map_call(schema.ToolCallUpdate.model_validate(said), ROOT))
 
 
 def shell(line, folder=ROOT):
-    return [Wanted("shell", {"command": line if folder == ROOT else f"cd {folder} && {line}"})]
+    return [MappedCall("shell", {"command": line if folder == ROOT else f"cd {folder} && {line}"})]
 
 
 EDIT = {"file_path": "a", "old_string": "o", "new_string": "n"}
-EDITED = [Wanted("edit", {"path": "a", "old": "o", "new": "n"})]
+EDITED = [MappedCall("edit", {"path": "a", "old": "o", "new": "n"})]
 
 
 @pytest.mark.parametrize(
@@ -86,20 +86,20 @@ def test_what_is_not_known_of_a_call_makes_it_one_that_nobody_has_read(kind, raw
         (
             "edit",
             {"filePath": "a", "oldString": "o", "newString": "n", "replaceAll": True},
-            [Wanted("edit", {"path": "a", "old": "o", "new": "n", "all": True})],
+            [MappedCall("edit", {"path": "a", "old": "o", "new": "n", "all": True})],
         ),
         ("edit", {"path": "a", "file_path": f"{ROOT}/a", "content": "x"}, None),
         ("edit", {"path": "a", "file_path": "a", "content": "x"}, "write"),
-        ("read", {"filePath": "a", "offset": 1, "limit": 2}, [Wanted("read", {"path": "a"})]),
+        ("read", {"filePath": "a", "offset": 1, "limit": 2}, [MappedCall("read", {"path": "a"})]),
         (
             "search",
             {"pattern": "x", "path": f"{ROOT}/a", "-n": True, "output_mode": "content"},
-            [Wanted("grep", {"pattern": "x", "path": "a"})],
+            [MappedCall("grep", {"pattern": "x", "path": "a"})],
         ),
         (
             "fetch",
             {"url": "http://x", "prompt": "p", "format": "text", "method": "GET"},
-            [Wanted("web_fetch", {"url": "http://x"})],
+            [MappedCall("web_fetch", {"url": "http://x"})],
         ),
     ],
 )
@@ -107,7 +107,7 @@ def test_what_real_agents_say_besides_is_known_to_be_harmless(kind, raw, read):
     if read is None:
         assert [one.name for one in found(kind, raw)] == ["acp_edit"]
     elif read == "write":
-        assert found(kind, raw) == [Wanted("write", {"path": "a", "content": "x"})]
+        assert found(kind, raw) == [MappedCall("write", {"path": "a", "content": "x"})]
     else:
         assert found(kind, raw) == read
 
@@ -145,6 +145,6 @@ def test_a_call_that_says_its_differences_once_more_is_what_it_shows(raw):
 
 def test_a_path_inside_the_workspace_is_written_as_there_and_another_stays_as_it_is():
     inside = {"/a": "a", "//etc/passwd": "etc/passwd", "/~/x": "./~/x", "/": ".", "": "."}
-    assert {one: near(f"{ROOT}{one}", ROOT) for one in inside} == inside
+    assert {one: relative_path(f"{ROOT}{one}", ROOT) for one in inside} == inside
     for one in ("/home/me/working/a", "/etc", "a", "../a", ""):
-        assert near(one, ROOT) == one
+        assert relative_path(one, ROOT) == one

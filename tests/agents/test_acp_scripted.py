@@ -89,7 +89,7 @@ def test_the_yes_is_for_once_and_without_such_an_option_it_is_no(tmp_path):
     response = run(one_prompt(scripted(tmp_path, asks), session))
     assert response.content == "allowed refused refused"
     assert [name for name, _ in session.asked] == ["shell", "shell", "web_fetch"]
-    assert session.finished == [("c2", "not run: the agent offers no yes for this once", False)]
+    assert session.finished == [("c2", "not run: the agent offers no way to allow it once", False)]
 
 
 def test_a_change_of_several_files_is_allowed_as_a_whole_or_not_at_all(tmp_path):
@@ -207,7 +207,7 @@ def test_pictures_and_plan_mode_are_told_to_those_who_lack_them(tmp_path):
             {"resume": True, "stale": [-32603, "Internal error", {"details": "no rollout found"}]},
             "Internal error no rollout found",
         ),
-        ({}, "this agent cannot take up a conversation of before"),
+        ({}, "this agent cannot resume a conversation"),
     ],
 )
 def test_a_conversation_that_is_gone_is_begun_anew_and_the_person_is_told(tmp_path, agent, why):
@@ -219,7 +219,7 @@ def test_a_conversation_that_is_gone_is_begun_anew_and_the_person_is_told(tmp_pa
     assert session.claude_session_id == response.session_id != "long-gone"
     (notice,) = notices(session)
     assert why in notice
-    assert "A new one was begun" in notice
+    assert "A new one was started" in notice
     assert session.state["cost"] is None
 
 
@@ -261,7 +261,7 @@ def test_limits_and_refusals_of_the_agent_are_errors_and_the_program_stays(tmp_p
         assert first.session_id == third.session_id
         return (first.content, first.is_error), (third.content, third.is_error)
 
-    limit = "The agent stopped: its reply reached its limit of tokens."
+    limit = "The agent stopped: its reply reached its token limit."
     assert run(story()) == ((limit, True), ("b", False))
 
 
@@ -269,7 +269,7 @@ def test_limits_and_refusals_of_the_agent_are_errors_and_the_program_stays(tmp_p
 def test_two_sessions_at_once_have_a_program_each_and_few_idle_ones_are_kept(
     tmp_path, can_load, kept
 ):
-    """One that could not be taken up again is not ended."""
+    """One that could not be resumed is not ended."""
 
     async def story():
         first, second = HandMade(tmp_path), HandMade(tmp_path)
@@ -286,7 +286,7 @@ def test_two_sessions_at_once_have_a_program_each_and_few_idle_ones_are_kept(
                 await agent.cancel(one.id)
             ended = await asyncio.gather(*runs)
             assert [one.is_error for one in ended] == [False, False]
-            left = [one.is_alive for one in agent._conversations.values()]
+            left = [one.is_alive for one in agent._sessions.values()]
         return first.claude_session_id != second.claude_session_id, left
 
     assert run(story()) == (True, kept)

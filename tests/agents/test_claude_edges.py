@@ -24,8 +24,8 @@ from claude_rig import (
     workspace,
 )
 
-from bridle.agents.claude_gate import to_permission
-from bridle.agents.claude_talk import Talk
+from bridle.agents.claude_code.hooks import to_permission
+from bridle.agents.claude_code.messages import MessageReader
 from bridle.errors import ToolError
 from bridle.events import TextDelta, ThinkingDelta
 from bridle.promises.agent import Permission
@@ -180,15 +180,15 @@ def test_a_reply_that_was_not_streamed_is_told_whole_and_a_helpers_is_not():
 
     words = block("TextBlock", text="hi"), block("ThinkingBlock", thinking="hm")
     given = {"error": None, "model": "m", "message_id": "1", "content": words}
-    talk = Talk(("/w",))
-    assert talk.take(block("AssistantMessage", parent_tool_use_id=None, **given)) == [
+    talk = MessageReader(("/w",))
+    assert talk.read(block("AssistantMessage", parent_tool_use_id=None, **given)) == [
         TextDelta("hi"),
         ThinkingDelta("hm"),
     ]
-    assert talk.take(block("AssistantMessage", parent_tool_use_id="t", **given)) == []
+    assert talk.read(block("AssistantMessage", parent_tool_use_id="t", **given)) == []
     start = {"type": "message_start", "message": {"id": "1"}}
-    talk.take(block("StreamEvent", parent_tool_use_id=None, event=start))
-    assert talk.take(block("AssistantMessage", parent_tool_use_id=None, **given)) == []
+    talk.read(block("StreamEvent", parent_tool_use_id=None, event=start))
+    assert talk.read(block("AssistantMessage", parent_tool_use_id=None, **given)) == []
 
 
 def test_a_gate_may_answer_in_the_sdks_words_or_with_yes_and_no():

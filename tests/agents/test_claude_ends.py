@@ -8,8 +8,8 @@ from claude_rig import USED, Gate, Whole, claude, runs, says, until, uses, works
 from test_claude_engine import Person, engine_with, told
 
 from bridle.agents.claude_code import ClaudeCodeAgent
-from bridle.agents.claude_talk import Talk
-from bridle.agents.claude_verdict import judged
+from bridle.agents.claude_code.messages import MessageReader
+from bridle.agents.claude_code.outcome import outcome_of
 from bridle.errors import BudgetReached
 from bridle.events import TextDelta, UsageReported
 from bridle.promises.agent import Room
@@ -84,12 +84,12 @@ def test_replies_are_counted_and_kept_apart_as_they_stream():
         return event(type="content_block_delta", index=0, delta={"text": words})
 
     end = event(type="message_delta", usage={"output_tokens": 7, "input_tokens": None})
-    talk = Talk(("/w",))
-    came = [talk.take(one) for one in (start("a"), text("x"), end, start("b"), text("y"))]
+    talk = MessageReader(("/w",))
+    came = [talk.read(one) for one in (start("a"), text("x"), end, start("b"), text("y"))]
     assert [one for each in came for one in each] == [
         *(TextDelta("x"), TextDelta("\n\n"), TextDelta("y"))
     ]
-    assert talk.used == Usage(20, 8, 10)
+    assert talk.usage == Usage(20, 8, 10)
 
 
 def test_what_the_service_refuses_is_said_in_whole_sentences():
@@ -99,7 +99,7 @@ def test_what_the_service_refuses_is_said_in_whole_sentences():
             ("errors", "num_turns", "terminal_reason", "subtype", "session_id", "total_cost_usd")
         )
         result = SimpleNamespace(**rest, **fields, usage=None, duration_ms=1)
-        return judged(result, "", resumed=False).content
+        return outcome_of(result, "", resumed=False).content
 
     assert "no such key. Set ANTHROPIC_API_KEY" in said(401)
     assert "no such key. The same would be refused again: try another model" in said(400)

@@ -23,8 +23,7 @@ from claude_rig import (
     workspace,
 )
 
-from bridle.agents.claude_code import ClaudeCodeAgent
-from bridle.agents.claude_options import ClaudeCodeConfig
+from bridle.agents.claude_code import ClaudeCodeAgent, ClaudeCodeConfig
 from bridle.errors import AgentError, BudgetReached, ConfigError, MissingExtra, SessionBusy
 from bridle.promises.agent import Room
 from rig import a_mark, marked, run

@@ -5,7 +5,7 @@ from claude_rig import Gate, Whole, claude, says, uses, workspace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.agents.claude_refusals import refusal
+from bridle.agents.claude_code.hooks import refusal
 from rig import run
 
 ROOTS = ("/w", "/real/w")

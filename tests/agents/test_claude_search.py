@@ -4,8 +4,12 @@ import pytest
 from claude_rig import says, soak, uses, workspace
 from test_claude_engine import engine_with, told
 
-from bridle.agents.claude_search import answer_of, harmless, is_for_ours
-from bridle.agents.claude_tools import to_ours
+from bridle.agents.claude_code.tool_mapping import (
+    empty_search,
+    is_own_search,
+    search_answer,
+    to_ours,
+)
 from bridle.policy import read_rule
 from rig import results, run
 
@@ -55,7 +59,7 @@ def test_a_search_over_a_folder_leaves_its_secrets_out(tmp_path, options):
 
 def test_what_our_tools_cannot_search_is_judged_as_the_programs_own():
     def ours(name, **given):
-        return is_for_ours(name, to_ours(name, given, ROOTS))
+        return is_own_search(name, to_ours(name, given, ROOTS))
 
     assert ours("Grep", pattern="x") and ours("Grep", pattern="x", path="/work/space/sub")
     assert ours("Glob", pattern="*.py") and not ours("Read", file_path="/work/space/a")
@@ -65,7 +69,7 @@ def test_what_our_tools_cannot_search_is_judged_as_the_programs_own():
 
 
 def test_the_program_searches_where_nothing_is_and_is_told_what_had_no_effect():
-    assert harmless("Grep", {"pattern": "x"})["path"] == "/dev/null"
-    assert answer_of("Grep", {"pattern": "x", "-A": 3, "type": "py"}, "a:1:x")["content"] == (
+    assert empty_search("Grep", {"pattern": "x"})["path"] == "/dev/null"
+    assert search_answer("Grep", {"pattern": "x", "-A": 3, "type": "py"}, "a:1:x")["content"] == (
         "a:1:x\n[-A, type had no effect: read the files for more]"
     )

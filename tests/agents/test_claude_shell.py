@@ -6,11 +6,11 @@ from pathlib import Path
 
 from claude_rig import Gate, Whole, claude, runs, says, workspace
 
-import bridle.agents
+import bridle.agents.claude_code
 from bridle.workspace.process.environment import INHERITED, clean_environment
 from rig import run
 
-SHELL = Path(bridle.agents.__file__).with_name("claude_shell.sh")
+SHELL = Path(bridle.agents.claude_code.__file__).with_name("shell.sh")
 OWN = {"CLAUDECODE": "1", "GIT_EDITOR": "true"}
 SECRETS = dict.fromkeys(
     (

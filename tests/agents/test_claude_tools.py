@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.agents.claude_options import ClaudeCodeConfig, build_options, environment
-from bridle.agents.claude_results import result_of, text_of
-from bridle.agents.claude_tools import Mapped, questions, to_ours, to_path, to_theirs
-from bridle.agents.claude_verdict import UNAVAILABLE, is_transient, judged, stale_by
+from bridle.agents.claude_code.options import ClaudeCodeConfig, build_options, environment
+from bridle.agents.claude_code.outcome import UNAVAILABLE, is_stale, is_transient, outcome_of
+from bridle.agents.claude_code.tool_mapping import (
+    OurCall,
+    map_questions,
+    to_claude,
+    to_ours,
+    to_path,
+)
+from bridle.agents.claude_code.tool_results import content_text, tool_response
 from bridle.promises.agent import Room
 from bridle.tools.builtin import builtin_tools
 
@@ -77,26 +83,26 @@ CALLS = [
 def test_a_call_of_theirs_is_a_call_of_ours_that_our_tool_would_take_P3(
     theirs, given_, name, arguments, rest
 ):
-    assert to_ours(theirs, given_, ROOTS) == Mapped(name, arguments, rest)
+    assert to_ours(theirs, given_, ROOTS) == OurCall(name, arguments, rest)
     jsonschema.validate(arguments, OURS[name])
 
 
 @pytest.mark.parametrize("name", ["WebSearch", "mcp__files__write", "Skill", "Monitor", "bash"])
 def test_what_has_no_counterpart_keeps_its_name_and_its_arguments(name):
-    assert to_ours(name, {"x": 1}, ROOTS) == Mapped(name, {"x": 1})
-    assert to_theirs(name, {"x": 1}, {"x": 2}, ROOTS) == {"x": 2}
+    assert to_ours(name, {"x": 1}, ROOTS) == OurCall(name, {"x": 1})
+    assert to_claude(name, {"x": 1}, {"x": 2}, ROOTS) == {"x": 2}
 
 
 @pytest.mark.parametrize(("theirs", "given_", "name", "arguments", "rest"), CALLS)
 def test_what_nobody_changed_goes_back_as_it_came(theirs, given_, name, arguments, rest):
-    assert to_theirs(theirs, given_, arguments, ROOTS) == given_
+    assert to_claude(theirs, given_, arguments, ROOTS) == given_
 
 
 @given(st.text(), st.text(), st.booleans())
 def test_what_somebody_changed_goes_back_in_their_words(old, new, everywhere):
     before = {"file_path": "/work/space/a", "old_string": "x", "new_string": "y"}
     changed = {"path": "b/c", "old": old, "new": new, "all": everywhere}
-    assert to_theirs("Edit", before, changed, ROOTS) == {
+    assert to_claude("Edit", before, changed, ROOTS) == {
         "file_path": "/work/space/b/c",
         "old_string": old,
         "new_string": new,
@@ -107,12 +113,12 @@ def test_what_somebody_changed_goes_back_in_their_words(old, new, everywhere):
 def test_a_change_of_a_command_keeps_what_ours_does_not_say():
     before = {"command": "rm x", "timeout": 1000, "description": "remove"}
     changed = {"command": "rm -i x", "timeout": 2.0}
-    assert to_theirs("Bash", before, changed, ROOTS) == {
+    assert to_claude("Bash", before, changed, ROOTS) == {
         "command": "rm -i x",
         "timeout": 2000,
         "description": "remove",
     }
-    assert to_theirs("Bash", before, {"command": "true"}, ROOTS) == {
+    assert to_claude("Bash", before, {"command": "true"}, ROOTS) == {
         "command": "true",
         "description": "remove",
     }
@@ -120,22 +126,22 @@ def test_a_change_of_a_command_keeps_what_ours_does_not_say():
 
 def test_a_search_that_somebody_changed_looks_where_they_said():
     before = {"pattern": "/etc/*"}
-    assert to_theirs("Glob", before, {"pattern": "*", "path": "src"}, ROOTS) == {
+    assert to_claude("Glob", before, {"pattern": "*", "path": "src"}, ROOTS) == {
         "pattern": "*",
         "path": "/work/space/src",
     }
-    assert to_theirs("Glob", before, {"pattern": "*.pem", "path": "/etc"}, ROOTS) == {
+    assert to_claude("Glob", before, {"pattern": "*.pem", "path": "/etc"}, ROOTS) == {
         "pattern": "*.pem",
         "path": "/etc",
     }
-    assert to_theirs("Glob", before, {"pattern": "*.py"}, ROOTS) == {"pattern": "*.py"}
+    assert to_claude("Glob", before, {"pattern": "*.py"}, ROOTS) == {"pattern": "*.py"}
 
 
 def test_a_change_of_a_notebook_that_somebody_changed_is_theirs():
     path = "/work/space/n.ipynb"
     before = {"notebook_path": path, "cell_id": "a", "new_source": "x", "edit_mode": "delete"}
     changed = {"path": "n.ipynb", "old": "[insert after cell b, as code]", "new": "y"}
-    assert to_theirs("NotebookEdit", before, changed, ROOTS) == {
+    assert to_claude("NotebookEdit", before, changed, ROOTS) == {
         "notebook_path": path,
         "new_source": "y",
         "edit_mode": "insert",
@@ -146,8 +152,8 @@ def test_a_change_of_a_notebook_that_somebody_changed_is_theirs():
     assert to_ours("NotebookEdit", sly, ROOTS).arguments["old"] == "[delete cell a]"
     same = {"path": "m.ipynb", "old": "[delete cell a]", "new": ""}
     other = {**before, "notebook_path": "/work/space/m.ipynb"}
-    assert to_theirs("NotebookEdit", sly, same, ROOTS) == other
-    odd = to_theirs("NotebookEdit", before, {**changed, "old": "something"}, ROOTS)
+    assert to_claude("NotebookEdit", sly, same, ROOTS) == other
+    odd = to_claude("NotebookEdit", before, {**changed, "old": "something"}, ROOTS)
     assert odd == {"notebook_path": path, "new_source": "y", "cell_id": "something"}
 
 
@@ -178,7 +184,7 @@ def test_a_home_folder_and_a_name_that_only_begins_like_the_root_lie_outside(mon
 def test_each_of_several_questions_is_asked():
     one = {"question": "A?", "options": [{"label": "x", "description": "d"}, {"label": "y"}]}
     two = {"question": "B?", "options": [{"label": "only"}]}
-    assert questions({"questions": [one, two, "strange"]}) == [
+    assert map_questions({"questions": [one, two, "strange"]}) == [
         ("A?", {"question": "A?\n- x: d", "options": ["x", "y"]}),
         ("B?", {"question": "B?"}),
     ]
@@ -199,24 +205,24 @@ RESULTS = [
 
 @pytest.mark.parametrize(("name", "response", "text", "data"), RESULTS)
 def test_what_came_of_a_call_is_said_in_words(name, response, text, data):
-    assert tuple(result_of(name, response, ROOTS)) == (text, data)
+    assert tuple(tool_response(name, response, ROOTS)) == (text, data)
 
 
 def test_a_change_has_its_difference():
     hunk = {"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-a", "+b"]}
     changed = {"filePath": "/work/space/f", "structuredPatch": [hunk]}
-    came = result_of("Edit", changed, ROOTS)
+    came = tool_response("Edit", changed, ROOTS)
     diff = "--- f\n+++ f\n@@ -1,1 +1,1 @@\n-a\n+b\n"
     assert came.data == {"path": "f", "diff": diff}
     new = {"type": "create", "filePath": "/work/space/f", "content": "x\ny"}
     diff = "--- /dev/null\n+++ f\n@@ -0,0 +1,2 @@\n+x\n+y\n"
-    assert result_of("Write", new, ROOTS).data == {"path": "f", "diff": diff}
+    assert tool_response("Write", new, ROOTS).data == {"path": "f", "diff": diff}
 
 
 @given(st.recursive(st.none() | st.text() | st.integers(), st.lists, max_leaves=5))
 def test_any_answer_can_be_shown(value):
-    assert isinstance(result_of("Bash", value, ROOTS).text, str)
-    assert isinstance(text_of(value), str)
+    assert isinstance(tool_response("Bash", value, ROOTS).text, str)
+    assert isinstance(content_text(value), str)
 
 
 def a_result(**fields):
@@ -248,20 +254,20 @@ VERDICTS = [
 
 @pytest.mark.parametrize(("fields", "error", "kind"), VERDICTS)
 def test_a_result_is_judged_by_its_fields_and_not_by_its_words_P6(fields, error, kind):
-    assert judged(a_result(**fields), error, resumed=True).kind == kind
+    assert outcome_of(a_result(**fields), error, resumed=True).kind == kind
 
 
 def test_a_resumed_run_of_no_turns_is_stale_and_one_that_was_not_resumed_is_not_P5():
-    assert judged(a_result(num_turns=0), "", resumed=True).kind == "stale"
-    assert judged(a_result(num_turns=0, is_error=False), "", resumed=True).kind == "stale"
-    assert judged(a_result(num_turns=0), "", resumed=False).kind == "failed"
-    assert stale_by({"is_error": True, "num_turns": 0})
-    assert not stale_by({"is_error": True, "num_turns": 0, "api_error_status": 529})
-    assert not stale_by({"is_error": True, "num_turns": 2})
+    assert outcome_of(a_result(num_turns=0), "", resumed=True).kind == "stale"
+    assert outcome_of(a_result(num_turns=0, is_error=False), "", resumed=True).kind == "stale"
+    assert outcome_of(a_result(num_turns=0), "", resumed=False).kind == "failed"
+    assert is_stale({"is_error": True, "num_turns": 0})
+    assert not is_stale({"is_error": True, "num_turns": 0, "api_error_status": 529})
+    assert not is_stale({"is_error": True, "num_turns": 2})
 
 
 def test_the_friendly_sentence_is_the_seeds_P6():
-    assert judged(a_result(api_error_status=529), "", resumed=False).content == UNAVAILABLE
+    assert outcome_of(a_result(api_error_status=529), "", resumed=False).content == UNAVAILABLE
     assert [is_transient(each, "") for each in (None, 400, 401, 413, 429, 500, 503, 529)] == [
         *(False, False, False, False, True, True, True, True)
     ]

@@ -5,7 +5,7 @@ from acp import schema
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bridle.agents.acp_map import read_update, wire
+from bridle.agents.acp.updates import parse_update, to_wire
 from bridle.events import (
     ApprovalAsked,
     MessageAdded,
@@ -79,7 +79,7 @@ def test_all_of_a_long_command_is_in_the_question_and_so_is_the_reason():
     asked = ApprovalAsked(call, "hash", reason="nobody knows it")
     begun = Calls("/w").begun(call, ())
     fields = {name: getattr(begun, name) for name in begun.model_fields_set - {"session_update"}}
-    question = wire(question_of(asked, "s", schema.ToolCallUpdate(**fields)))
+    question = to_wire(question_of(asked, "s", schema.ToolCallUpdate(**fields)))
     texts = [one["content"]["text"] for one in question["toolCall"]["content"]]
     assert texts == [fenced(line), "nobody knows it"]
     assert "x" * 500 + r"\u202e" in texts[0]
@@ -91,19 +91,19 @@ def test_output_comes_as_it_is_said_and_a_change_stays_to_be_seen():
     shell = ToolCall("s", "shell", {"command": "make"})
     calls.begun(shell, ())
     calls.update(ToolOutputDelta("s", "a\n"))
-    running = wire(calls.update(ToolOutputDelta("s", "b\n")))
+    running = to_wire(calls.update(ToolOutputDelta("s", "b\n")))
     assert (running["status"], running["content"][0]["content"]["text"]) == (
         "in_progress",
         "a\nb\n",
     )
-    ended = wire(calls.update(ToolResultEvent(ToolOutput("s", "all"))))
+    ended = to_wire(calls.update(ToolResultEvent(ToolOutput("s", "all"))))
     assert (ended["status"], ended["content"][0]["content"]["text"]) == ("completed", "all")
-    begun = wire(calls.begun(WRITE, (Change("a", None, "x"),)))
+    begun = to_wire(calls.begun(WRITE, (Change("a", None, "x"),)))
     assert begun["content"] == [{"type": "diff", "path": "/w/a", "newText": "x"}]
-    ended = wire(calls.update(ToolResultEvent(ToolOutput("c", "written"))))
+    ended = to_wire(calls.update(ToolResultEvent(ToolOutput("c", "written"))))
     assert (ended["status"], "content" in ended) == ("completed", False)
     calls.begun(WRITE, (Change("a", None, "x"),))
-    failed = wire(calls.update(ToolResultEvent(ToolOutput("c", "no", True))))
+    failed = to_wire(calls.update(ToolResultEvent(ToolOutput("c", "no", True))))
     assert (failed["status"], failed["content"][0]["content"]["text"]) == ("failed", "no")
 
 
@@ -184,7 +184,7 @@ def test_what_was_shortened_is_told_whole_and_what_was_taken_back_is_not():
         TextDelta("never told: it comes live"),
     ]
     records = [Record(seq, "", event) for seq, event in enumerate(happened, 1)]
-    found = [wire(one) for one in past_of(records, 10).updates("/w")]
+    found = [to_wire(one) for one in past_of(records, 10).updates("/w")]
     kinds = [(one["sessionUpdate"], one.get("content")) for one in found]
 
     def text(words):
@@ -225,8 +225,8 @@ def test_whatever_a_model_asks_for_can_be_shown_and_asked(tmp_path_factory, name
     call = ToolCall("c", name, arguments)
     found = changes(call, Workspace(tmp_path_factory.getbasetemp()))
     begun = Calls("/w").begun(call, found)
-    note = read_update({"sessionId": "s", "update": wire(begun)})
+    note = parse_update({"sessionId": "s", "update": to_wire(begun)})
     assert not isinstance(note, TraceEvent)
     asked = ApprovalAsked(call, "hash")
     question = question_of(asked, "s", Calls("/w").again(call, found))
-    assert schema.RequestPermissionRequest.model_validate(wire(question)).options
+    assert schema.RequestPermissionRequest.model_validate(to_wire(question)).options

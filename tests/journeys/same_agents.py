@@ -18,8 +18,7 @@ from pathlib import Path
 import bridle
 from bridle.agents.acp import AcpAgent
 from bridle.agents.base import AgentResponse
-from bridle.agents.claude_code import ClaudeCodeAgent
-from bridle.agents.claude_options import ClaudeCodeConfig
+from bridle.agents.claude_code import ClaudeCodeAgent, ClaudeCodeConfig
 from bridle.agents.loop import LoopAgent
 from bridle.events import ApprovalAsked, CallIntended
 from bridle.testing import KEY, FakeAnthropic, Scripted

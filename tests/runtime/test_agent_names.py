@@ -3,8 +3,7 @@
 import pytest
 
 from bridle.agents.acp import AcpAgent
-from bridle.agents.claude_code import ClaudeCodeAgent
-from bridle.agents.claude_options import ClaudeCodeConfig
+from bridle.agents.claude_code import ClaudeCodeAgent, ClaudeCodeConfig
 from bridle.errors import ConfigError
 from bridle.runtime.agents import agent_of, check_agent, check_model, is_agent
 

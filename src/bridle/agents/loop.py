@@ -1,9 +1,9 @@
-"""Our own loop as an agent, for code that is written to the protocol.
+"""Our own loop as an agent, for code that is written to the agent protocol.
 
-It wraps an engine: its model, its tools, its rules. Where the session is one that bridle lends
-(`session.call`), that session holds the reins: every call is its call, judged, run and recorded
-there, and nothing is kept here. Any other session gets the engine's own gate, and `can_use_tool` is
-asked of every call that passed it; the engine's log remembers the conversation.
+It wraps an engine: its model, its tools, its rules. If the session is one of bridle's (it has
+`call`), every tool call becomes a call of that session, which judges, runs and records it, and
+nothing is stored here. For any other session the engine's own gate decides, `can_use_tool` is asked
+about every call that passed it, and the engine's log holds the conversation.
 """
 
 import asyncio
@@ -18,7 +18,6 @@ from bridle.errors import UnknownSession
 from bridle.events import (
     ApprovalAsked,
     CallIntended,
-    Event,
     ReplyDiscarded,
     ResponseCompleted,
     TextDelta,
@@ -44,7 +43,7 @@ from bridle.promises.store import Record
 from bridle.promises.tool import Tool, ToolContext, ToolResult
 from bridle.stores.memory import MemoryStore
 
-_PASSED_ON = (
+_FORWARDED = (
     TextDelta,
     ThinkingDelta,
     ToolCallStarted,
@@ -55,19 +54,17 @@ _PASSED_ON = (
     UsageReported,
     ResponseCompleted,
 )
-_FRESH = "the earlier conversation is not there any more; a new one was started"
-_OTHER = "not run: it may run with other arguments only: "
 
 
 class LoopAgent:
-    """Carries turns with an engine's model and tools. Whoever made the engine closes it."""
+    """Runs turns with an engine's model and tools. Whoever made the engine closes it."""
 
     name = "loop"
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._running: dict[str, Session] = {}
-        self._known: dict[str, str] = {}  # sessions of others: the one of ours that is theirs
+        self._inner_ids: dict[str, str] = {}  # of sessions that are not bridle's, by their ids
 
     async def execute(
         self,
@@ -79,204 +76,219 @@ class LoopAgent:
         on_tool_activity: OnToolActivity | None = None,
     ) -> AgentResponse:
         """Run the prompt to its end."""
-        began = time.monotonic()
-        heard = _Heard(session, on_text_chunk, on_tool_activity)
-        inner, ours = await self._begin(session, can_use_tool, heard)
-        self._running[session.id] = ours
-        heard.begin(ours)
-        listening = asyncio.ensure_future(heard.listen())
+        started = time.monotonic()
+        output = _Output(session, on_text_chunk, on_tool_activity)
+        if output.is_ours:
+            engine, inner = await self._open_inside(session, output)
+        else:
+            engine, inner = await self._open_alone(session, can_use_tool, output)
+            self._inner_ids[session.id] = inner.id
+        self._running[session.id] = inner
+        output.attach(inner)
+        forwarding = asyncio.ensure_future(output.forward())
         try:
-            result = await inner.run(getattr(session, "prompt", None) or prompt, session=ours)
-            await heard.reached(ours.seq)
+            result = await engine.run(getattr(session, "prompt", None) or prompt, session=inner)
+            await output.wait_for(inner.seq)
         finally:
             self._running.pop(session.id, None)
-            if not heard.lent:
-                self._known[session.id] = ours.id
-            listening.cancel()
+            forwarding.cancel()
             try:
                 with suppress(asyncio.CancelledError):
-                    await listening  # raises what a callback raised
+                    await forwarding  # raises what a callback raised
             finally:
-                await ours.close()
-        return _response(result, heard, time.monotonic() - began)
+                await inner.close()
+        return _response(result, output, time.monotonic() - started)
 
     async def cancel(self, session_id: str) -> None:
-        """End what runs for that session."""
-        if (ours := self._running.get(session_id)) is not None:
-            await ours.interrupt(by="agent")
+        """Interrupt the turn of that session."""
+        if (inner := self._running.get(session_id)) is not None:
+            await inner.interrupt(by="agent")
 
     async def shutdown(self) -> None:
-        """End what runs; the engine itself is not ours to close."""
-        for ours in list(self._running.values()):
-            await ours.close()
+        """End every turn; the engine itself is not ours to close."""
+        for inner in list(self._running.values()):
+            await inner.close()
 
-    async def _begin(
-        self, session: Any, can_use_tool: Any, heard: "_Heard"
-    ) -> tuple[Engine, Session]:
-        """An engine like ours for this run, and a session of it with what was said before."""
+    async def _open_inside(self, session: Any, output: "_Output") -> tuple[Engine, Session]:
+        """Return an engine whose tools are calls of one of bridle's sessions, with its history."""
         parts = self._engine.parts
-        if heard.lent:
-            tools = [_Lent(one, heard, can_use_tool) for one in parts.offered]
-            inner = Engine(
-                parts.changed(
-                    tools=tools,
-                    store=MemoryStore(),
-                    mode="auto",  # the session that is lent judges every call
-                    rules=(),
-                    hooks=None,
-                    judge=None,
-                    keeper=None,
-                    ground=None,
-                    agent=None,
-                    sources=(),
-                )
+        engine = Engine(
+            parts.changed(
+                tools=[_SessionTool(tool, output) for tool in parts.offered],
+                store=MemoryStore(),
+                mode="auto",  # the outer session judges every call
+                rules=(),
+                hooks=None,
+                judge=None,
+                keeper=None,
+                ground=None,
+                agent=None,
+                sources=(),
             )
-            ours = await inner.session()
-            if earlier := _before(session.messages):
-                ours.add_history(earlier)
-            return inner, ours
-        asked = [_Lent(one, heard, can_use_tool) for one in parts.offered]
-        given: dict[str, Any] = {"mode": getattr(session, "mode", parts.mode), "agent": None}
-        if can_use_tool is not None:
-            given |= {"tools": asked, "approver": _agree}
-        inner = Engine(parts.changed(**given))
-        return inner, await self._resumed(inner, session, heard)
+        )
+        inner = await engine.session()
+        if earlier := _without_last_prompts(session.messages):
+            inner.add_history(earlier)
+        return engine, inner
 
-    async def _resumed(self, inner: Engine, session: Any, heard: "_Heard") -> Session:
-        known = getattr(session, "claude_session_id", None) or self._known.get(session.id)
+    async def _open_alone(
+        self, session: Any, can_use_tool: Any, output: "_Output"
+    ) -> tuple[Engine, Session]:
+        """Return an engine with the same gate, and the conversation of somebody else's session."""
+        parts = self._engine.parts
+        changes: dict[str, Any] = {"mode": getattr(session, "mode", parts.mode), "agent": None}
+        if can_use_tool is not None:
+            asking = [_AskingTool(tool, can_use_tool) for tool in parts.offered]
+            changes |= {"tools": asking, "approver": _approve}
+        engine = Engine(parts.changed(**changes))
+        known = getattr(session, "claude_session_id", None) or self._inner_ids.get(session.id)
         if known:
             try:
-                return await inner.session(known)
+                return engine, await engine.session(known)
             except UnknownSession:
-                heard.note(TraceEvent("stale_resume", {"sessionId": known, "message": _FRESH}))
-        return await inner.session()
+                message = "the earlier conversation no longer exists; a new one was started"
+                output.emit(TraceEvent("stale_resume", {"sessionId": known, "message": message}))
+        return engine, await engine.session()
 
 
-async def _agree(asked: ApprovalAsked) -> bool:
-    """What our gate would ask about, `can_use_tool` is asked about next, as of every call."""
+async def _approve(question: ApprovalAsked) -> bool:
+    """Approve what the gate asks about: `can_use_tool` is asked next, as about every call."""
     return True
 
 
-class _Lent:
-    """A tool of the engine's, behind the reins of somebody else's session."""
+class _WrappedTool:
+    """A tool of the engine's that is run by somebody else's permission."""
 
-    def __init__(self, tool: Tool, heard: "_Heard", can_use_tool: Any) -> None:
+    def __init__(self, tool: Tool) -> None:
         self._tool = tool
-        self._heard = heard
-        self._ask = can_use_tool
         self.name = tool.name
         self.description = tool.description
         self.parameters = tool.parameters
-        self.policy = ToolPolicy(tool.policy.read_only) if heard.lent else tool.policy
+        self.policy = tool.policy
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._tool, name)  # what else the gate wants to know of it: `touched` …
+        return getattr(self._tool, name)  # what else the gate asks a tool for, such as `touched`
+
+
+class _SessionTool(_WrappedTool):
+    """A tool that is a call of the outer session."""
+
+    def __init__(self, tool: Tool, output: "_Output") -> None:
+        super().__init__(tool)
+        self._output = output
+        self.policy = ToolPolicy(tool.policy.read_only)
 
     async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
-        """Have the session run it; or ask, and run it here."""
-        if self._heard.lent:
-            return await self._heard.call(self.name, arguments, context.call_id)
-        said = await self._ask(self.name, arguments, context.call_id)
-        if not _allows(said):
-            return ToolResult.failure(f"not permitted: {getattr(said, 'message', '') or 'no'}")
-        other = getattr(said, "updated_input", None)
-        if other is not None and other != arguments:  # our gate has judged these, and not those
-            return ToolResult.failure(f"{_OTHER}{other}")
+        """Have the outer session run it."""
+        return await self._output.call(self.name, arguments, context.call_id)
+
+
+class _AskingTool(_WrappedTool):
+    """A tool that runs if `can_use_tool` allows it."""
+
+    def __init__(self, tool: Tool, can_use_tool: Any) -> None:
+        super().__init__(tool)
+        self._can_use_tool = can_use_tool
+
+    async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
+        """Ask, and run it."""
+        answer = await self._can_use_tool(self.name, arguments, context.call_id)
+        if answer is not True and getattr(answer, "behavior", "") != "allow":
+            message = getattr(answer, "message", "") or "no"
+            return ToolResult.failure(f"not permitted: {message}")
+        changed = getattr(answer, "updated_input", None)
+        if changed is not None and changed != arguments:  # the gate has not judged these
+            return ToolResult.failure(f"not run: it may run only with other arguments: {changed}")
         return await self._tool.execute(arguments, context)
 
 
-def _allows(said: Any) -> bool:
-    """A yes in our words, or in those of the Claude Agent SDK."""
-    return said is True or getattr(said, "behavior", "") == "allow"
-
-
-class _Heard:
-    """What comes of our loop, passed on to whoever wants to hear it."""
+class _Output:
+    """Forwards what our loop does to the outer session and the callbacks."""
 
     def __init__(
         self, session: Any, on_text: OnTextChunk | None, on_activity: OnToolActivity | None
     ) -> None:
-        self.lent = callable(getattr(session, "call", None))
-        self.tools: list[str] = []
+        self.is_ours = callable(getattr(session, "call", None))  # is it one of bridle's?
+        self.tools_used: list[str] = []
         self.steps = 0
         self._session = session
         self._on_text = on_text
         self._on_activity = on_activity
-        self._ours: Session | None = None
+        self._inner: Session | None = None
         self._seq = 0
-        self._news = asyncio.Event()
-        self._over = False
+        self._progress = asyncio.Event()
+        self._is_over = False
 
-    def begin(self, ours: Session) -> None:
-        """Listen to this session, from here on."""
-        self._ours, self._seq = ours, ours.seq
+    def attach(self, inner: Session) -> None:
+        """Forward what this session records from now on."""
+        self._inner, self._seq = inner, inner.seq
 
-    async def listen(self) -> None:
-        """Hear every record of the run, until the session is over."""
-        assert self._ours is not None
+    async def forward(self) -> None:
+        """Forward every record until the session is closed."""
+        assert self._inner is not None
         try:
-            async with aclosing(self._ours.subscribe(self._seq)) as records:
+            async with aclosing(self._inner.subscribe(self._seq)) as records:
                 async for record in records:
-                    await self._take(record)
+                    await self._forward_record(record)
                     self._seq = record.seq
-                    self._news.set()
-        finally:  # also where a callback broke: nobody waits for what is never passed on
-            self._over = True
-            self._news.set()
+                    self._progress.set()
+        finally:  # also if a callback raised: nothing is forwarded any more
+            self._is_over = True
+            self._progress.set()
 
-    async def reached(self, seq: int) -> None:
-        """Come back when everything up to that record was passed on, or nothing more will be."""
-        while self._seq < seq and not self._over:
-            self._news.clear()
-            await self._news.wait()
+    async def wait_for(self, seq: int) -> None:
+        """Wait until everything up to that record was forwarded, or forwarding has ended."""
+        while self._seq < seq and not self._is_over:
+            self._progress.clear()
+            await self._progress.wait()
 
     async def call(self, name: str, arguments: dict[str, Any], call_id: str) -> ToolResult:
-        """The session's own call; what the model said of it goes before."""
-        await self.reached(self._ours.seq if self._ours is not None else 0)
+        """Make a call of the outer session, after what the model said before it."""
+        await self.wait_for(self._inner.seq if self._inner is not None else 0)
         output = await self._session.call(name, arguments, call_id)
-        ok, data = not output.is_error, output.data
-        given, other = (data, None) if ok else (None, data)
-        return ToolResult(ok, output.text, given, other, output.media)
+        if output.is_error:
+            return ToolResult(False, output.text, diagnostics=output.data, media=output.media)
+        return ToolResult(True, output.text, data=output.data, media=output.media)
 
-    def note(self, event: Event) -> None:
-        """Say something of our own."""
+    def emit(self, event: Any) -> None:
+        """Have the outer session record an event, if it can."""
         if callable(emit := getattr(self._session, "emit", None)):
             emit(event)
 
-    async def _take(self, record: Record) -> None:
+    async def _forward_record(self, record: Record) -> None:
         event = record.event
-        if isinstance(event, _PASSED_ON):
-            self.note(event)
+        if isinstance(event, _FORWARDED):
+            self.emit(event)
         match event:
-            case TextDelta(text=text) if self._on_text is not None and not self.lent:
+            case TextDelta(text=text) if self._on_text is not None and not self.is_ours:
                 await self._on_text(text)
             case ResponseCompleted():
                 self.steps += 1
             case CallIntended(name=name):
-                self.tools += [] if name in self.tools else [name]
+                if name not in self.tools_used:
+                    self.tools_used.append(name)
                 if self._on_activity is not None:
                     await self._on_activity(ToolActivity(name, f"running {name}"))
             case ToolResultEvent() if self._on_activity is not None:
                 await self._on_activity(None)
 
 
-def _before(messages: Any) -> list[Message]:
-    """The conversation without the prompts at its end, which are sent again."""
-    found = list(messages)
-    while found and found[-1].role == "user":
-        found.pop()
-    return found
+def _without_last_prompts(messages: Any) -> list[Message]:
+    """Return the conversation without the prompts at its end, which are sent again."""
+    earlier = list(messages)
+    while earlier and earlier[-1].role == "user":
+        earlier.pop()
+    return earlier
 
 
-def _response(result: TurnResult, heard: _Heard, seconds: float) -> AgentResponse:
+def _response(result: TurnResult, output: _Output, seconds: float) -> AgentResponse:
     failed = result.reason not in ("done", "interrupted")
-    said = result.text if not failed else result.detail or result.reason
     return AgentResponse(
-        said,
-        None if heard.lent else result.session_id,
-        result.metrics.cost or 0.0,
-        int(seconds * 1000),
-        heard.steps,
-        heard.tools,
-        failed,
+        content=(result.detail or result.reason) if failed else result.text,
+        session_id=None if output.is_ours else result.session_id,
+        cost=result.metrics.cost or 0.0,
+        duration_ms=int(seconds * 1000),
+        num_turns=output.steps,
+        tools_used=output.tools_used,
+        is_error=failed,
     )

@@ -133,8 +133,7 @@ def agent_of(name: str, *, model: str = "", inherit: Sequence[str] = ()) -> Base
     if is_custom(name):
         return made(name)
     if name == CLAUDE:
-        from bridle.agents.claude_code import ClaudeCodeAgent
-        from bridle.agents.claude_options import ClaudeCodeConfig
+        from bridle.agents.claude_code import ClaudeCodeAgent, ClaudeCodeConfig
 
         return ClaudeCodeAgent(ClaudeCodeConfig(model=model or None))
     from bridle.agents.acp import AcpAgent
@@ -173,12 +172,12 @@ def translated(
 
     With the way back for arguments; None where it is no such name, or says more than ours can.
     """
-    from bridle.agents.claude_tools import to_ours, to_theirs
+    from bridle.agents.claude_code.tool_mapping import to_claude, to_ours
 
     found = to_ours(name, arguments, (root,))
     if found.name == name or (found.name == "shell" and found.rest.keys() - _OF_A_COMMAND):
         return None  # a command with a folder, say, of its own would not be judged in it
-    return found.name, found.arguments, lambda new: to_theirs(name, arguments, new, (root,))
+    return found.name, found.arguments, lambda new: to_claude(name, arguments, new, (root,))
 
 
 def usable_agents() -> Iterator[Usable]:
@@ -193,7 +192,7 @@ def usable_agents() -> Iterator[Usable]:
 def _claude() -> Usable:
     if find_spec("claude_agent_sdk") is None:
         return Usable(CLAUDE, "its library is not installed", False, _CLAUDE_EXTRA)
-    from bridle.agents.claude_process import find_program as find_claude
+    from bridle.agents.claude_code.process import find_program as find_claude
 
     found = find_claude()
     if not found:

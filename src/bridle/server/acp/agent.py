@@ -13,7 +13,7 @@ from acp import PROTOCOL_VERSION, RequestError, schema
 from pydantic import BaseModel, ValidationError
 
 from bridle import __version__
-from bridle.agents.acp_map import wire
+from bridle.agents.acp.updates import to_wire
 from bridle.engine.engine import new_id
 from bridle.errors import SessionLocked, UnknownSession
 from bridle.server.acp.choices import COMMANDS, MODE, MODEL
@@ -102,7 +102,7 @@ class EditorsAgent:
             ),
         )
         me = schema.Implementation(name="bridle", title="bridle", version=__version__)
-        return wire(
+        return to_wire(
             schema.InitializeResponse(
                 protocol_version=PROTOCOL_VERSION,
                 agent_capabilities=can,
@@ -138,7 +138,7 @@ class EditorsAgent:
         found = await asyncio.to_thread(
             listed, self._host.folder, request.cwd or "", request.cursor or ""
         )
-        return wire(found)
+        return to_wire(found)
 
     async def _close(self, request: schema.CloseSessionRequest) -> dict[str, Any]:
         await self._let_go(self._known(request.session_id))
@@ -156,8 +156,8 @@ class EditorsAgent:
         word, rest = command_of(parts)
         if word in COMMANDS:
             await one.obey(word, rest)
-            return wire(schema.PromptResponse(stop_reason="end_turn"))
-        return wire(await one.prompt(parts))
+            return to_wire(schema.PromptResponse(stop_reason="end_turn"))
+        return to_wire(await one.prompt(parts))
 
     async def _set_mode(self, request: schema.SetSessionModeRequest) -> dict[str, Any]:
         await self._known(request.session_id).choose_mode(request.mode_id)
@@ -173,7 +173,7 @@ class EditorsAgent:
             await one.choose_model(request.value)
         else:
             raise RequestError(-32602, f"there is no setting {request.config_id!r}")
-        return {"configOptions": [wire(found) for found in one.settings()]}
+        return {"configOptions": [to_wire(found) for found in one.settings()]}
 
     def _known(self, session_id: str) -> Conversation:
         one = self._conversations.get(session_id)

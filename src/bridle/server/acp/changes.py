@@ -6,7 +6,7 @@ the file is none that is shown, the pieces are shown as they were asked for.
 
 from collections.abc import Iterable
 
-from bridle.agents.acp_map import diffs_of
+from bridle.agents.acp.updates import call_diffs
 from bridle.errors import ToolError
 from bridle.messages import ToolCall
 from bridle.promises.tool import Files
@@ -81,5 +81,5 @@ def _as_asked(call: ToolCall) -> Iterable[Change]:
     sound = edits is None or (
         isinstance(edits, list) and all(isinstance(one, dict) for one in edits)
     )
-    for one in diffs_of(call) if sound else ():
+    for one in call_diffs(call) if sound else ():
         yield Change(one.path, one.old_text, one.new_text)

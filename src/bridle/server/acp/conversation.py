@@ -12,7 +12,7 @@ from typing import Any
 from acp import RequestError, schema
 from pydantic import BaseModel
 
-from bridle.agents.acp_map import stop_reason_of, wire
+from bridle.agents.acp.updates import to_stop_reason, to_wire
 from bridle.engine.engine import Engine
 from bridle.engine.session import Session
 from bridle.errors import ModelRefused, SessionClosed, StoreFailed
@@ -83,7 +83,7 @@ class Conversation:
     def state(self) -> dict[str, Any]:
         """What can be chosen, and what is: for the answer that names the session."""
         modes = choices.mode_state(self.session.mode, self._modes())
-        return {"modes": wire(modes), "configOptions": [wire(one) for one in self.settings()]}
+        return {"modes": to_wire(modes), "configOptions": [to_wire(one) for one in self.settings()]}
 
     def settings(self) -> list[choices.Setting]:
         """Mode and model, as settings."""
@@ -290,7 +290,7 @@ class Conversation:
             if result.error is not None:
                 raise result.error
             raise SessionClosed(result.detail or "the turn failed")
-        stop = stop_reason_of(result.reason)
+        stop = to_stop_reason(result.reason)
         if result.reason == "done":
             stop = _STOPS.get(self._stopped, "end_turn")
         elif result.reason == "parked":

@@ -14,7 +14,7 @@ from typing import Any
 from acp import RequestError
 from msgspec import Struct
 
-from bridle.agents.acp_link import message_of
+from bridle.agents.acp.connection import to_message
 from bridle.errors import AgentError, SessionError, UnknownSession
 from bridle.server.acp.lines import LONGEST, Lines
 
@@ -92,7 +92,7 @@ class Peer:
             if line.strip():
                 await self._refuse(-32700, "that is no JSON")
             return
-        if (message := message_of(found)) is None:
+        if (message := to_message(found)) is None:
             await self._refuse(-32600, "that is no message of JSON-RPC 2.0")
         elif "method" not in message:
             self._heard(message)

@@ -13,7 +13,7 @@ from typing import Any
 from acp import RequestError, schema
 from pydantic import ValidationError
 
-from bridle.agents.acp_map import wire
+from bridle.agents.acp.updates import to_wire
 from bridle.engine.session import Session
 from bridle.errors import AgentError
 from bridle.events import ApprovalAsked
@@ -133,7 +133,7 @@ class Questions:
     async def _ask(self, session: Session, asked: ApprovalAsked) -> None:
         question = question_of(asked, self._session_id, await self._show(asked))
         try:
-            response = await self._peer.request("session/request_permission", wire(question))
+            response = await self._peer.request("session/request_permission", to_wire(question))
             answer = answer_of(response, asked)
         except RequestError as error:
             log.warning("the editor could not ask: %s", error)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from acp import schema
 from pydantic import BaseModel
 
-from bridle.agents.acp_map import update_of
+from bridle.agents.acp.updates import to_update
 from bridle.events import (
     Event,
     MessageAdded,
@@ -64,7 +64,7 @@ class Past:
                 yield from said_by_person(message.parts)
             else:
                 yield from filter(None, (_update(one, calls) for one in message.parts))
-        if self.todos.todos and (plan := update_of(self.todos)) is not None:
+        if self.todos.todos and (plan := to_update(self.todos)) is not None:
             yield plan
 
 
@@ -92,9 +92,9 @@ def _written(event: Event) -> tuple[Part, ...]:
 def _update(part: Part, calls: Calls) -> BaseModel | None:
     match part:
         case Text(text=text) if text:
-            return update_of(TextDelta(text))
+            return to_update(TextDelta(text))
         case Thinking(text=text) if text:
-            return update_of(ThinkingDelta(text))
+            return to_update(ThinkingDelta(text))
         case ToolCall():
             return calls.begun(part, ())
         case ToolOutput():

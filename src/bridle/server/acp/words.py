@@ -1,6 +1,6 @@
 """What happens in a session, as an editor is told it. Pure: records in, updates out.
 
-The words that both directions of the protocol share are in agents/acp_map.py; here are those of
+The words that both directions of the protocol share are in agents/acp/updates.py; here are those of
 the agent's side: whole paths, output as it comes, and what a call would change, shown beforehand.
 """
 
@@ -12,7 +12,7 @@ from acp import schema
 from msgspec import Struct
 from pydantic import BaseModel
 
-from bridle.agents.acp_map import started, update_of, wire
+from bridle.agents.acp.updates import to_update, to_wire, tool_call_start
 from bridle.events import Event, ToolOutputDelta, ToolResultEvent
 from bridle.messages import File, Image, Part, Text, ToolCall, ToolOutput
 from bridle.usage import ExecutionMetrics
@@ -44,7 +44,7 @@ class Calls:
 
     def begun(self, call: ToolCall, changes: Sequence[Change]) -> schema.ToolCallStart:
         """A call is there, and nothing has happened yet."""
-        found = started(call)
+        found = tool_call_start(call)
         content = self._shown(call, changes)
         return found.model_copy(
             update={"locations": self._places(call, changes), "content": content or None}
@@ -65,7 +65,7 @@ class Calls:
             return _progress(event.call_id, "in_progress", [_words(text)])
         if isinstance(event, ToolResultEvent):
             return self.ended(event.output)
-        return update_of(event)
+        return to_update(event)
 
     def ended(self, output: ToolOutput) -> schema.ToolCallProgress:
         """Its result. What it changed stays to be seen."""
@@ -181,4 +181,4 @@ def turn_usage(metrics: ExecutionMetrics) -> schema.Usage:
 
 def notification(session_id: str, update: BaseModel) -> dict[str, object]:
     """An update as it is sent."""
-    return {"sessionId": session_id, "update": wire(update)}
+    return {"sessionId": session_id, "update": to_wire(update)}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs one command of Claude Code's own shell. The program has keys, tokens and proxies in its
-# environment; a command is told what any command of ours is told, and nothing else. The last of the
-# names is what the program itself looks for before a command that it does not let install packages.
+# environment; a command gets the variables that any command of ours gets, and nothing else. The
+# last name is the one that the program looks for before a command that may not install packages.
 command=$1
 set -- CLAUDECODE=1 GIT_EDITOR=true
 for name in \

@@ -3,8 +3,14 @@
 from claude_rig import Whole, claude, says, workspace
 
 import bridle
-from bridle.agents.claude_prompt import blocks_of
-from bridle.agents.past import mark, missed, past_of, with_missed, with_past
+from bridle.agents.claude_code.run import prompt_content
+from bridle.agents.session_history import (
+    earlier_history,
+    history_position,
+    missed_history,
+    with_earlier_history,
+    with_missed_history,
+)
 from bridle.events import TraceEvent
 from bridle.messages import File, Image, Message, Text, ToolCall, user
 from rig import events, run
@@ -91,20 +97,24 @@ def test_what_was_missed_goes_by_the_prompts_and_is_all_where_the_log_was_summed
         return type("S", (), {"messages": list(messages)})()
 
     began = session(user("a"))
-    known = mark(began)
+    known = history_position(began)
     after = (user("a"), said("b"), user("c"), said("d"), user("e"))
-    assert missed(session(*after), known).startswith("The person:\nc\n\n")
-    assert missed(session(*after[:2], user("e")), known) == ""
-    assert missed(session(user("a sum"), said("ok"), user("e")), known).startswith(
+    assert missed_history(session(*after), known).startswith("The person:\nc\n\n")
+    assert missed_history(session(*after[:2], user("e")), known) == ""
+    assert missed_history(session(user("a sum"), said("ok"), user("e")), known).startswith(
         "The person:\na sum"
     )
-    assert (mark(object()), missed(began, None), with_missed("go", "")) == (None, "", "go")
+    assert (
+        history_position(object()),
+        missed_history(began, None),
+        with_missed_history("go", ""),
+    ) == (None, "", "go")
 
 
 def test_a_session_without_a_past_is_told_nothing_of_it():
-    assert past_of(object()) == ""
+    assert earlier_history(object()) == ""
     session = type("S", (), {"messages": [user("go")]})()
-    assert past_of(session) == "" and with_past("go", "") == "go"
+    assert earlier_history(session) == "" and with_earlier_history("go", "") == "go"
 
 
 def test_pictures_and_documents_go_with_the_words(tmp_path):
@@ -118,9 +128,9 @@ def test_pictures_and_documents_go_with_the_words(tmp_path):
 
     run(work())
     pdf = {"type": "base64", "media_type": "application/pdf", "data": "eA=="}
-    assert blocks_of("x", [File("application/pdf", "eA=="), Image(url="https://e/x.png")]) == [
+    assert prompt_content("x", [File("application/pdf", "eA=="), Image(url="https://e/x.png")]) == [
         {"type": "document", "source": pdf},
         {"type": "image", "source": {"type": "url", "url": "https://e/x.png"}},
         {"type": "text", "text": "x"},
     ]
-    assert blocks_of("x", [Text("x")]) == []
+    assert prompt_content("x", [Text("x")]) == []

@@ -1,11 +1,11 @@
-"""How a run of Claude Code ended: judged by what the SDK reports, never by words in a text. Pure.
+"""How a run of Claude Code ended, by what the SDK reports and never by words in a text. Pure.
 
 done       the model has answered
 stopped    somebody has interrupted it
-stale      the conversation that was to be resumed is not there any more: nothing has run
-transient  the service failed in a way that another try may mend
+stale      the conversation that was to be resumed no longer exists: nothing has run
+transient  the service failed in a way that may have passed at the next attempt
 limit      a limit of turns or money was reached
-failed     anything else: the words say what, and what to do
+failed     anything else: the content says what, and what to do
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from bridle.workspace.text import neutral, shorten
 Kind = Literal["done", "stopped", "stale", "transient", "limit", "failed"]
 UNAVAILABLE = "The AI service is temporarily unavailable. Please try again in a moment."
 _SIGN_IN = (
-    "Set ANTHROPIC_API_KEY to a key that is valid, or start `claude` once and sign in; "
+    "Set ANTHROPIC_API_KEY to a valid key, or start `claude` once and sign in; "
     "what was done until then is in the log."
 )
-_OTHERWISE = (
+_CHANGE_REQUEST = (
     "The same would be refused again: try another model, a shorter prompt or a new session; "
     "what was done until then is in the log."
 )
@@ -35,66 +35,66 @@ _SHOWN = 1000  # characters of what the program says
 
 
 class Outcome(Struct, frozen=True):
-    """What came of one run. `total` is what the conversation has cost in all, where it was said."""
+    """The outcome of one run. `total_cost`: of the whole conversation, if the program said so."""
 
     kind: Kind
     content: str = ""
     session_id: str = ""
-    total: float | None = None
+    total_cost: float | None = None
     usage: dict[str, Any] = {}
     duration_ms: int = 0
     num_turns: int = 0
 
 
-def judged(result: Any, error: str, *, resumed: bool) -> Outcome:
-    """The outcome of a run that came to a result. `error` is what the last message said of one."""
+def outcome_of(result: Any, error: str, *, resumed: bool) -> Outcome:
+    """Return the outcome of a run with a result. `error`: the error that the last message named."""
     kind, content = _kind(result, error, resumed=resumed)
     return Outcome(
-        kind,
-        content,
-        result.session_id or "",
-        result.total_cost_usd,
-        result.usage or {},
-        result.duration_ms or 0,
-        result.num_turns or 0,
+        kind=kind,
+        content=content,
+        session_id=result.session_id or "",
+        total_cost=result.total_cost_usd,
+        usage=result.usage or {},
+        duration_ms=result.duration_ms or 0,
+        num_turns=result.num_turns or 0,
     )
 
 
 def _kind(result: Any, error: str, *, resumed: bool) -> tuple[Kind, str]:
-    said = shorten(neutral(result.result or "; ".join(result.errors or [])), _SHOWN)
+    text = shorten(neutral(result.result or "; ".join(result.errors or [])), _SHOWN)
     if not result.is_error and (result.num_turns or not resumed):
         return "done", result.result or ""
     if str(result.terminal_reason or "").startswith("aborted"):
         return "stopped", "It was stopped."
     if resumed and not (result.num_turns or result.api_error_status or error):
-        return "stale", said  # a service that refused the first request is another matter
+        return "stale", text  # a service that refused the first request is another matter
     if result.subtype in _LIMITS:
-        return "limit", f"{_LIMITS[result.subtype]} ({said}). What was done until then stands."
+        return "limit", f"{_LIMITS[result.subtype]} ({text}). What was done until then is kept."
     if is_transient(result.api_error_status, error):
         return "transient", UNAVAILABLE
     if result.api_error_status in (401, 403) or error in _REFUSED:
-        return "failed", f"Claude Code was refused by the service: {_sentence(said)} {_SIGN_IN}"
+        return "failed", f"Claude Code was refused by the service: {_sentence(text)} {_SIGN_IN}"
     if result.api_error_status in (400, 413, 422):
-        return "failed", f"The service refused what it was sent: {_sentence(said)} {_OTHERWISE}"
-    return "failed", f"Claude Code reported an error: {said or result.subtype}"
+        return "failed", f"The service refused the request: {_sentence(text)} {_CHANGE_REQUEST}"
+    return "failed", f"Claude Code reported an error: {text or result.subtype}"
 
 
-def _sentence(said: str) -> str:
-    said = said.rstrip() or "it did not say why"
-    return said if said.endswith((".", "!", "?")) else f"{said}."
+def _sentence(text: str) -> str:
+    text = text.rstrip() or "it did not say why"
+    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 def is_transient(status: int | None, error: str) -> bool:
-    """May another try work? An error in the middle of a stream has a name, and no status."""
+    """May another attempt work? An error in the middle of a stream has a name, but no status."""
     if status is not None:
         return status == 429 or status >= 500
     return error in _TRANSIENT
 
 
-def stale_by(data: Mapping[str, Any]) -> bool:
+def is_stale(report: Mapping[str, Any]) -> bool:
     """Is this the report of a program that could not resume, and ended before its first turn?"""
     return (
-        bool(data.get("is_error"))
-        and not data.get("num_turns")
-        and data.get("api_error_status") is None
+        bool(report.get("is_error"))
+        and not report.get("num_turns")
+        and report.get("api_error_status") is None
     )

@@ -8,23 +8,23 @@ from acp import schema
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.agents.acp_calls import Wanted, command_line, wanted
-from bridle.agents.acp_desk import lines_of
-from bridle.agents.acp_map import (
-    Calls,
-    blocks_of,
-    events_of,
-    money_of,
-    pick,
-    read_update,
-    result_of,
-    started,
-    stop_reason_of,
-    update_of,
-    usage_of,
-    wire,
+from bridle.agents.acp.client import lines_of
+from bridle.agents.acp.session import Modes
+from bridle.agents.acp.tool_mapping import MappedCall, map_call, shell_line
+from bridle.agents.acp.updates import (
+    CallTracker,
+    call_result,
+    choose_option,
+    parse_update,
+    session_cost,
+    to_blocks,
+    to_events,
+    to_stop_reason,
+    to_update,
+    to_usage,
+    to_wire,
+    tool_call_start,
 )
-from bridle.agents.acp_opening import Modes
 from bridle.events import (
     CallIntended,
     TextDelta,
@@ -59,11 +59,11 @@ def call(kind, raw=None, *, paths=(), diffs=(), title="t"):
 
 
 def shell(line):
-    return [Wanted("shell", {"command": line})]
+    return [MappedCall("shell", {"command": line})]
 
 
 def unread(kind, **said):
-    return [Wanted(f"acp_{kind}", {"title": "t", **said})]
+    return [MappedCall(f"acp_{kind}", {"title": "t", **said})]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def unread(kind, **said):
         (call("execute", {"cmd": ["rm", "-r", "a b"]}), shell("rm -r 'a b'")),
         (
             call("execute", {"command": ["bash", "-lc", "x > y"], "cwd": "/etc"}),
-            [Wanted("shell", {"command": "cd /etc && bash -lc 'x > y'"})],
+            [MappedCall("shell", {"command": "cd /etc && bash -lc 'x > y'"})],
         ),
         (call("execute", {"command": "ls", "workdir": f"{ROOT}/"}), shell("ls")),
         (call("other", {"command": "curl evil"}), shell("curl evil")),
@@ -84,28 +84,31 @@ def unread(kind, **said):
             call("read", {"command": "rm x", "path": "a"}, paths=["a"]),
             unread("read", input={"command": "rm x", "path": "a"}, paths=["a"]),
         ),
-        (call("edit", diffs=[("a", None, "x")]), [Wanted("write", {"path": "a", "content": "x"})]),
+        (
+            call("edit", diffs=[("a", None, "x")]),
+            [MappedCall("write", {"path": "a", "content": "x"})],
+        ),
         (
             call("edit", diffs=[("a", "x", "y")]),
-            [Wanted("edit", {"path": "a", "old": "x", "new": "y"})],
+            [MappedCall("edit", {"path": "a", "old": "x", "new": "y"})],
         ),
         (
             call("edit", diffs=[("a", "x", "y"), ("a", "p", "q"), ("b", "1", "2")]),
             [
-                Wanted(
+                MappedCall(
                     "edit",
                     {
                         "path": "a",
                         "edits": [{"old": "x", "new": "y"}, {"old": "p", "new": "q"}],
                     },
                 ),
-                Wanted("edit", {"path": "b", "old": "1", "new": "2"}),
+                MappedCall("edit", {"path": "b", "old": "1", "new": "2"}),
             ],
         ),
         (
             call("edit", diffs=[("a", None, "x"), ("a", "p", "q")]),
             [
-                Wanted(
+                MappedCall(
                     "acp_edit",
                     {
                         "path": "a",
@@ -116,15 +119,15 @@ def unread(kind, **said):
         ),
         (
             call("read", {"path": "a"}, diffs=[("a", "x", "y")]),  # it says read, and changes
-            [Wanted("edit", {"path": "a", "old": "x", "new": "y"})],
+            [MappedCall("edit", {"path": "a", "old": "x", "new": "y"})],
         ),
         (
             call("edit", {"file_path": "a", "old_string": "x", "new_string": ""}),
-            [Wanted("edit", {"path": "a", "old": "x", "new": ""})],
+            [MappedCall("edit", {"path": "a", "old": "x", "new": ""})],
         ),
         (
             call("edit", {"command": "create", "path": "a", "file_text": "x"}),
-            [Wanted("write", {"path": "a", "content": "x"})],
+            [MappedCall("write", {"path": "a", "content": "x"})],
         ),
         (
             call("edit", {"filepath": "a", "diff": "@@"}),
@@ -132,27 +135,30 @@ def unread(kind, **said):
         ),
         (
             call("read", paths=["a", "b", "a"]),
-            [Wanted("read", {"path": "a"}), Wanted("read", {"path": "b"})],
+            [MappedCall("read", {"path": "a"}), MappedCall("read", {"path": "b"})],
         ),
         (
             call("search", {"pattern": "x", "path": "a"}),
-            [Wanted("grep", {"pattern": "x", "path": "a"})],
+            [MappedCall("grep", {"pattern": "x", "path": "a"})],
         ),
-        (call("fetch", {"url": "http://x"}), [Wanted("web_fetch", {"url": "http://x"})]),
+        (call("fetch", {"url": "http://x"}), [MappedCall("web_fetch", {"url": "http://x"})]),
         (call("delete", paths=["a b", "-c"]), shell("rm -- 'a b' -c")),
         (call("move", {"source": "a", "destination": "$b"}), shell("mv -- a '$b'")),
         (call("move", paths=["a", "b"]), unread("move", paths=["a", "b"])),
-        (call("switch_mode", {"plan": "do"}), [Wanted("exit_plan_mode", {"plan": "do"})]),
+        (call("switch_mode", {"plan": "do"}), [MappedCall("exit_plan_mode", {"plan": "do"})]),
         (call("think", {"thought": "x"}), unread("think", input={"thought": "x"})),
         (
             call(None, {"path": "a", "before": "x", "after": "y"}, title="edit · a"),
-            [Wanted("edit", {"path": "a", "old": "x", "new": "y"})],
+            [MappedCall("edit", {"path": "a", "old": "x", "new": "y"})],
         ),
         (
             call("other", {"path": "a", "content": "x"}, title="write · a"),
-            [Wanted("write", {"path": "a", "content": "x"})],
+            [MappedCall("write", {"path": "a", "content": "x"})],
         ),
-        (call(None, {"path": "a", "line": 2}, title="read · a"), [Wanted("read", {"path": "a"})]),
+        (
+            call(None, {"path": "a", "line": 2}, title="read · a"),
+            [MappedCall("read", {"path": "a"})],
+        ),
         (
             call("other", {"path": "a", "content": "x"}),  # it may do anything with it
             unread("other", input={"path": "a", "content": "x"}, paths=["a"]),
@@ -160,7 +166,7 @@ def unread(kind, **said):
         (
             call("other", {"path": "a", "upload": "b"}, title="read a"),
             [
-                Wanted(
+                MappedCall(
                     "acp_other",
                     {"title": "read a", "input": {"path": "a", "upload": "b"}, "paths": ["a"]},
                 )
@@ -172,15 +178,15 @@ def unread(kind, **said):
 def test_a_call_is_read_as_what_it_would_do_and_what_cannot_be_read_has_no_name_of_ours(
     asked, found
 ):
-    assert list(wanted(asked, ROOT)) == found
+    assert list(map_call(asked, ROOT)) == found
 
 
 def test_variables_hold_for_the_whole_command_and_their_names_are_names():
     env = [("A", "1 2"), ("B", "$(x)")]
-    assert command_line(["ls", "a b"], "", ROOT, env) == "env A='1 2' B='$(x)' ls 'a b'"
-    assert command_line("ls; pwd", "", ROOT, env) == "export A='1 2' B='$(x)'; ls; pwd"
-    assert command_line("ls", "", ROOT, [("A;rm", "1")]) == ""
-    assert command_line(" ", "", ROOT) == command_line(None, "", ROOT) == ""
+    assert shell_line(["ls", "a b"], "", ROOT, env) == "env A='1 2' B='$(x)' ls 'a b'"
+    assert shell_line("ls; pwd", "", ROOT, env) == "export A='1 2' B='$(x)'; ls; pwd"
+    assert shell_line("ls", "", ROOT, [("A;rm", "1")]) == ""
+    assert shell_line(" ", "", ROOT) == shell_line(None, "", ROOT) == ""
 
 
 words = st.text(max_size=20)
@@ -203,13 +209,13 @@ calls = st.one_of(
 def test_what_we_show_an_editor_is_read_back_as_the_same_call(made):
     """Both directions agree, and what goes over the wire is what the library accepts."""
     name, arguments = made
-    shown = started(ToolCall("c", name, arguments))
-    note = {"sessionId": "s", "update": wire(shown)}
-    found = read_update(note)
+    shown = tool_call_start(ToolCall("c", name, arguments))
+    note = {"sessionId": "s", "update": to_wire(shown)}
+    found = parse_update(note)
     assert not isinstance(found, TraceEvent)
-    folded = Calls().fold(found.update)
-    made_there = shell(arguments["command"]) if name == "shell" else [Wanted(name, arguments)]
-    assert list(wanted(folded, ROOT)) == made_there
+    folded = CallTracker().merge(found.update)
+    made_there = shell(arguments["command"]) if name == "shell" else [MappedCall(name, arguments)]
+    assert list(map_call(folded, ROOT)) == made_there
 
 
 texts = st.text(min_size=1, max_size=30)
@@ -224,11 +230,11 @@ todos = st.builds(Todo, texts, st.sampled_from(["pending", "in_progress", "compl
     )
 )
 def test_what_is_said_is_the_same_after_a_way_there_and_back(event):
-    update = update_of(event)
+    update = to_update(event)
     assert update is not None
-    found = read_update({"sessionId": "s", "update": wire(update)})
+    found = parse_update({"sessionId": "s", "update": to_wire(update)})
     assert not isinstance(found, TraceEvent)
-    assert events_of(found.update) == (event,)
+    assert to_events(found.update) == (event,)
 
 
 @given(
@@ -237,13 +243,13 @@ def test_what_is_said_is_the_same_after_a_way_there_and_back(event):
     )
 )
 def test_no_update_breaks_the_reader(params):
-    found = read_update(params)
+    found = parse_update(params)
     assert isinstance(found, TraceEvent)
 
 
 def test_a_call_of_ours_begins_runs_and_ends_at_the_editor():
-    begun = update_of(ToolCallReady(ToolCall("c", "shell", {"command": "ls"})))
-    assert wire(begun) == {
+    begun = to_update(ToolCallReady(ToolCall("c", "shell", {"command": "ls"})))
+    assert to_wire(begun) == {
         "sessionUpdate": "tool_call",
         "toolCallId": "c",
         "title": "shell ls",
@@ -251,11 +257,11 @@ def test_a_call_of_ours_begins_runs_and_ends_at_the_editor():
         "status": "pending",
         "rawInput": {"command": "ls"},
     }
-    assert wire(update_of(CallIntended("c", "shell")))["status"] == "in_progress"
-    ended = wire(update_of(ToolResultEvent(ToolOutput("c", "no", is_error=True))))
+    assert to_wire(to_update(CallIntended("c", "shell")))["status"] == "in_progress"
+    ended = to_wire(to_update(ToolResultEvent(ToolOutput("c", "no", is_error=True))))
     text = {"type": "content", "content": {"type": "text", "text": "no"}}
     assert (ended["status"], ended["content"]) == ("failed", [text])
-    assert update_of(ToolOutputDelta("c", "x")) is None
+    assert to_update(ToolOutputDelta("c", "x")) is None
 
 
 def test_the_option_is_chosen_by_its_kind():
@@ -263,16 +269,16 @@ def test_the_option_is_chosen_by_its_kind():
         return [schema.PermissionOption(option_id=f"{k}!", name=k, kind=k) for k in kinds]
 
     every = options("allow_always", "reject_always", "allow_once", "reject_once")
-    assert pick(every, allowed=True) == "allow_once!"
-    assert pick(every, allowed=False) == "reject_once!"
-    assert pick(options("allow_always"), allowed=True) is None
-    assert pick(options("reject_always"), allowed=False) == "reject_always!"
-    assert pick([], allowed=False) is None
+    assert choose_option(every, allowed=True) == "allow_once!"
+    assert choose_option(every, allowed=False) == "reject_once!"
+    assert choose_option(options("allow_always"), allowed=True) is None
+    assert choose_option(options("reject_always"), allowed=False) == "reject_always!"
+    assert choose_option([], allowed=False) is None
 
 
 def test_what_is_said_of_a_call_adds_up():
-    known = Calls()
-    known.fold(call("execute", {"command": "ls"}, title="List"))
+    known = CallTracker()
+    known.merge(call("execute", {"command": "ls"}, title="List"))
     later = schema.ToolCallUpdate.model_validate(
         {
             "toolCallId": "c",
@@ -280,37 +286,37 @@ def test_what_is_said_of_a_call_adds_up():
             "content": [{"type": "content", "content": {"type": "text", "text": "a\nb"}}],
         }
     )
-    whole = known.fold(later)
+    whole = known.merge(later)
     assert (whole.kind, whole.title, whole.raw_input) == ("execute", "List", {"command": "ls"})
-    assert result_of(whole) == "a\nb"
+    assert call_result(whole) == "a\nb"
     raw = schema.ToolCallUpdate.model_validate({"toolCallId": "d", "rawOutput": {"code": 0}})
-    assert result_of(known.fold(raw)) == '{"code": 0}'
+    assert call_result(known.merge(raw)) == '{"code": 0}'
 
 
 def test_tokens_money_pictures_and_ends():
     usage = {"totalTokens": 9, "inputTokens": 5, "outputTokens": 4, "thoughtTokens": 2}
     response = {"stopReason": "end_turn", "usage": usage}
-    assert usage_of(schema.PromptResponse.model_validate(response)) == Usage(
+    assert to_usage(schema.PromptResponse.model_validate(response)) == Usage(
         5, 4, thinking_tokens=2
     )
-    assert usage_of(schema.PromptResponse(stop_reason="end_turn")) is None
+    assert to_usage(schema.PromptResponse(stop_reason="end_turn")) is None
     cost = {
         "sessionUpdate": "usage_update",
         "used": 1,
         "size": 2,
         "cost": {"amount": 1.5, "currency": "EUR"},
     }
-    found = read_update({"sessionId": "s", "update": cost})
+    found = parse_update({"sessionId": "s", "update": cost})
     assert not isinstance(found, TraceEvent)
-    money = money_of(found.update)
+    money = session_cost(found.update)
     assert money is not None
     assert (money.amount, money.currency) == (1.5, "EUR")
     picture = Image("image/png", "aGk=")
     seen = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
-    assert blocks_of((Text("a"), picture), images=True) == [{"type": "text", "text": "a"}, seen]
-    assert blocks_of((picture,), images=False)[0]["type"] == "text"
+    assert to_blocks((Text("a"), picture), images=True) == [{"type": "text", "text": "a"}, seen]
+    assert to_blocks((picture,), images=False)[0]["type"] == "text"
     ends = ("done", "interrupted", "budget")
-    assert [stop_reason_of(one) for one in ends] == ["end_turn", "cancelled", "max_turn_requests"]
+    assert [to_stop_reason(one) for one in ends] == ["end_turn", "cancelled", "max_turn_requests"]
 
 
 @pytest.mark.parametrize(
@@ -326,7 +332,11 @@ def test_tokens_money_pictures_and_ends():
 )
 def test_the_mode_is_one_that_asks_or_plans_where_there_is_one(modes, asks, plans):
     found = Modes(modes)
-    assert (found.wanted("auto"), found.wanted("ask"), found.wanted("plan")) == (asks, asks, plans)
+    assert (found.matching("auto"), found.matching("ask"), found.matching("plan")) == (
+        asks,
+        asks,
+        plans,
+    )
 
 
 @given(st.text("a\n\r", max_size=20), st.integers(0, 6), st.none() | st.integers(0, 6))

@@ -1,6 +1,6 @@
 """What the `claude` program is started with: its options, its command line and its environment.
 
-A value of the person's (`ClaudeCodeConfig`) and the session decide. Starts nothing.
+`ClaudeCodeConfig` and the session decide. Starts nothing.
 """
 
 import logging
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct
 
-from bridle.agents.claude_process import find_program
+from bridle.agents.claude_code.process import find_program
 from bridle.distribution import install_hint
 from bridle.errors import ConfigError, MissingExtra
 from bridle.workspace import lookup
@@ -29,10 +29,10 @@ TOOLS = (
     *("Bash", "Read", "Edit", "Write", "NotebookEdit", "Glob", "Grep", "WebFetch", "WebSearch"),
     *("TodoWrite", "AskUserQuestion", "Task", "ExitPlanMode"),
 )
-_MOST_SYSTEM = 30_000  # characters: it is one word of a command line, which has an end
-_A_WEEK = 604_800.0  # seconds: a person is asked in a hook, and may be away
-_PLAN = Path(__file__).with_name("claude_plan.md")
-_SHELL = Path(__file__).with_name("claude_shell.sh")
+_MOST_SYSTEM = 30_000  # characters: it is one argument of a command line, which has a limit
+_WEEK = 604_800.0  # seconds: a person is asked in a hook, and may be away
+_PLAN = Path(__file__).with_name("plan.md")
+_SHELL = Path(__file__).with_name("shell.sh")
 _PREFIXES = ("ANTHROPIC_", "CLAUDE_")
 _CLOUDS = {
     "CLAUDE_CODE_USE_BEDROCK": ("AWS_",),
@@ -52,19 +52,19 @@ _FIXED = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_AUTOUPDATER": "1",
 }
-_SETTINGS = '{"useAutoModeDuringPlan": false}'  # else a model decides there, and not the gate
+_SETTINGS = '{"useAutoModeDuringPlan": false}'  # else a model would decide, and not the gate
 
 
 class ClaudeCodeConfig(Struct, frozen=True):
-    """How Claude Code is run. What is not set is the program's own choice.
+    """How Claude Code is run. What is not set, the program decides.
 
-    `system_prompt` is added to the program's own. `tools` are those that the model is offered;
-    `allowed_tools` are handed on as they are, and pass the gate like all others;
-    `disallowed_tools` are taken away. `setting_sources` names the settings files that are read:
-    none, for a repository's own could run code and allow tools. `env` is added to the program's
-    environment, which is a short list of ours; `api_key` reaches the program alone. A transient
-    error is tried again once, after `retry_seconds`; `program_retries` is how often the program
-    itself tries before. `hook_seconds` is how long a person may take to answer.
+    `system_prompt` is added to the program's own. `tools` are offered to the model; `allowed_tools`
+    are passed on as they are, and go through the gate like all others; `disallowed_tools` are not
+    offered. `setting_sources` names the settings files that are read: none by default, because a
+    repository's own could run code and allow tools. `env` is added to the program's environment,
+    which is a short list of ours; only the program gets `api_key`. A transient error is retried
+    once, after `retry_seconds`; before that, the program itself retries `program_retries` times.
+    `hook_seconds` is how long a person may take to answer.
     """
 
     model: str | None = None
@@ -80,14 +80,14 @@ class ClaudeCodeConfig(Struct, frozen=True):
     api_key: str = ""
     retry_seconds: float = 2.0
     program_retries: int = 0
-    hook_seconds: float = _A_WEEK
+    hook_seconds: float = _WEEK
 
     def __repr__(self) -> str:
         return f"ClaudeCodeConfig(model={self.model!r}, cli_path={self.cli_path!r})"
 
 
 def build_options(config: ClaudeCodeConfig, session: Any, resume: str | None) -> dict[str, Any]:
-    """The options of P3 that config and session decide, by the SDK's own names."""
+    """Return the options (P3) that the config and the session decide, by the SDK's names."""
     room = getattr(session, "room", None)
     planning = getattr(session, "mode", "") == "plan"
     return {
@@ -111,22 +111,22 @@ def build_options(config: ClaudeCodeConfig, session: Any, resume: str | None) ->
 
 
 def _least(*limits: int | None) -> int | None:
-    found = [one for one in limits if one is not None]
-    return max(1, min(found)) if found else None
+    given = [limit for limit in limits if limit is not None]
+    return max(1, min(given)) if given else None
 
 
 def _system(config: ClaudeCodeConfig, session: Any, planning: bool) -> dict[str, str]:
     plan = _PLAN.read_text("utf-8") if planning else ""
-    added = [config.system_prompt, str(getattr(session, "system", "") or ""), plan]
-    text = shorten("\n\n".join(one.strip() for one in added if one.strip()), _MOST_SYSTEM)
+    parts = [config.system_prompt, str(getattr(session, "system", "") or ""), plan]
+    text = shorten("\n\n".join(part.strip() for part in parts if part.strip()), _MOST_SYSTEM)
     return {"type": "preset", "preset": "claude_code", **({"append": text} if text else {})}
 
 
 def environment(config: ClaudeCodeConfig, cwd: str) -> dict[str, str]:
-    """What the program is told of ours: what any command is, and what it needs to sign in."""
-    asked = {**os.environ, **config.env}
-    clouds = tuple(one for flag, names in _CLOUDS.items() if asked.get(flag) for one in names)
-    taken = {
+    """Return the program's environment: what any command gets, and what it needs to sign in."""
+    flags = {**os.environ, **config.env}
+    clouds = tuple(name for flag, names in _CLOUDS.items() if flags.get(flag) for name in names)
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if (name in _NAMES or name.startswith(_PREFIXES + clouds)) and name not in _OUTER
@@ -135,45 +135,46 @@ def environment(config: ClaudeCodeConfig, cwd: str) -> dict[str, str]:
     if os.access(_SHELL, os.X_OK):
         fixed["CLAUDE_CODE_SHELL_PREFIX"] = str(_SHELL)
     key = {"ANTHROPIC_API_KEY": config.api_key} if config.api_key else {}
-    return {**clean_environment((cwd,)), **taken, **fixed, **config.env, **key}
+    return {**clean_environment((cwd,)), **inherited, **fixed, **config.env, **key}
 
 
 def config_folder(env: Mapping[str, str]) -> str:
-    """Where the program keeps its own files."""
+    """Return the folder in which the program keeps its own files."""
     return env.get("CLAUDE_CONFIG_DIR") or f"{env.get('HOME', '')}/.claude"
 
 
 def load_sdk() -> Any:
-    """The SDK. Takes a second the first time. Raise `MissingExtra`."""
+    """Import the SDK, which takes a second. Raise `MissingExtra`."""
     try:
         import claude_agent_sdk
     except ImportError as error:
-        said = f"Claude Code cannot be used here: {error}; nothing was started."
-        raise MissingExtra(said, error, hint=INSTALL) from error
-    quiet = logging.getLogger("claude_agent_sdk")
-    if not quiet.handlers:  # without one, Python would write what it says to the terminal
-        quiet.addHandler(logging.NullHandler())
+        message = f"Claude Code cannot be used here: {error}; nothing was started."
+        raise MissingExtra(message, error, hint=INSTALL) from error
+    logger = logging.getLogger("claude_agent_sdk")
+    if not logger.handlers:  # without one, Python would write its messages to the terminal
+        logger.addHandler(logging.NullHandler())
     return claude_agent_sdk
 
 
 def find_cli(config: ClaudeCodeConfig, root: str) -> str:
-    """The program: the one that is named, the one that the SDK brings, or one on the PATH.
+    """Return the program: the one that is named, the one that the SDK brings, or one on the PATH.
 
-    Never one from the workspace, where anybody may write. Raise `ConfigError`.
+    Never one from the workspace: a call may have put it there. Raise `ConfigError`.
     """
-    named = config.cli_path
-    if "/" in named:
-        found = named if os.access(named, os.X_OK) else None
+    name = config.cli_path
+    path: str | None
+    if "/" in name:
+        path = name if os.access(name, os.X_OK) else None
     else:
-        found = lookup.find_program(named, (root,)) if named else find_program((root,))
-    if found is None:
-        said = f"The program `{named or 'claude'}` was not found, or cannot be run"
-        raise ConfigError(f"{said}; nothing was started.", hint=INSTALL)
-    return found
+        path = lookup.find_program(name, (root,)) if name else find_program((root,))
+    if path is None:
+        message = f"The program `{name or 'claude'}` was not found, or cannot be run"
+        raise ConfigError(f"{message}; nothing was started.", hint=INSTALL)
+    return path
 
 
 def command_line(options: "ClaudeAgentOptions") -> list[str]:
-    """The words that the SDK would start the program with."""
+    """Return the command line with which the SDK would start the program."""
     from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 
     return SubprocessCLITransport("", options)._build_command()
@@ -181,12 +182,15 @@ def command_line(options: "ClaudeAgentOptions") -> list[str]:
 
 @contextmanager
 def private_servers(options: "ClaudeAgentOptions") -> Iterator[Any]:
-    """MCP servers as the command line names them: by a file of ours, for it may hold their keys.
+    """Yield the MCP servers as the command line names them: by a private file of ours.
 
-    Everybody on the machine can read a command line. Servers inside this process have none.
+    Everybody on the machine can read a command line, and the servers' settings may hold keys.
+    Servers inside this process need no file.
     """
     servers = options.mcp_servers
-    inside = isinstance(servers, dict) and any(one.get("type") == "sdk" for one in servers.values())
+    inside = isinstance(servers, dict) and any(
+        server.get("type") == "sdk" for server in servers.values()
+    )
     if not servers or inside or not isinstance(servers, dict):
         yield servers
         return

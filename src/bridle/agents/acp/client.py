@@ -1,0 +1,276 @@
+"""What an ACP agent has bridle do: read and write files, and run commands, each through the gate.
+
+A file is read and written through the workspace, as text and without line numbers; what it held
+before is kept for undo. A command is run by our own shell. If the agent was already allowed to make
+a change, and now hands us exactly that change to write, it is not asked about again.
+"""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from acp import RequestError, schema
+
+from bridle.agents.acp.host import Host
+from bridle.agents.acp.tool_mapping import (
+    IGNORED_VARIABLES,
+    MappedCall,
+    relative_path,
+    shell_line,
+)
+from bridle.errors import ToolError
+from bridle.messages import ToolOutput
+from bridle.tools.encoding import Coding, decode, shown
+from bridle.tools.nearby import unified
+from bridle.tools.shell import LONGEST
+from bridle.workspace.paths import Workspace
+from bridle.workspace.text import one_line, shorten
+
+MAX_BYTES = 10 * 1024 * 1024  # of a file that is handed over
+MAX_TERMINALS = 64
+_LOGGED = 100_000  # characters of a file that the log keeps
+_NOT_FOUND = -32002
+
+
+class Client:
+    """The files and commands of one turn."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._files = Workspace(host.root)
+        self._terminals: dict[str, _Terminal] = {}
+        self._terminal_count = 0
+
+    async def read(self, request: schema.ReadTextFileRequest, call_id: str) -> dict[str, Any]:
+        """Return a file's text, or some lines of it, exactly as they are."""
+        arguments: dict[str, Any] = {"path": relative_path(request.path, self._host.root)}
+        if request.line:
+            arguments["offset"] = request.line
+        if request.limit:
+            arguments["limit"] = request.limit
+        permission = await self._host.request_permission("read", arguments, call_id)
+        if not permission:
+            raise RequestError(-32603, permission.message or "not allowed")
+        if permission.updated_input is not None:  # a hook has changed the call
+            arguments = permission.updated_input
+        try:
+            text = await asyncio.to_thread(self._text, str(arguments.get("path", "")))
+        except ToolError as error:
+            await self._host.finish(permission.call_id, error.message, ok=False)
+            raise RequestError(_NOT_FOUND, error.message) from error
+        text = lines_of(text, arguments.get("offset"), arguments.get("limit"))
+        await self._host.finish(permission.call_id, shorten(shown(text), _LOGGED))
+        return {"content": text}
+
+    async def write(self, request: schema.WriteTextFileRequest, call_id: str) -> dict[str, Any]:
+        """Replace a file, if the gate allows it."""
+        arguments = {
+            "path": relative_path(request.path, self._host.root),
+            "content": request.content,
+        }
+        permission = await self._host.request_permission("write", arguments, call_id)
+        if not permission:
+            raise RequestError(-32603, permission.message or "not allowed")
+        if (changed := permission.updated_input) is not None:  # a hook has changed the call
+            request = request.model_copy(update={"content": changed.get("content", "")})
+            request.path = changed.get("path", request.path)
+        try:
+            diff = await self._write(request)
+        except RequestError as error:
+            await self._host.finish(permission.call_id, str(error), ok=False)
+            raise
+        path = self._files.relative(request.path)
+        await self._host.finish(
+            permission.call_id,
+            f"Wrote `{one_line(path, 200)}`.",
+            data={"path": path, "diff": diff},
+        )
+        return {}
+
+    async def write_allowed(self, request: schema.WriteTextFileRequest) -> dict[str, Any]:
+        """Replace a file by a change that the agent was already allowed to make."""
+        await self._write(request)
+        return {}
+
+    def call_that_writes(
+        self, calls: tuple[MappedCall, ...], path: str, content: str
+    ) -> MappedCall | None:
+        """Return the call of these that gives the file exactly this content."""
+        same_path = (call for call in calls if self._is_about(call, path))
+        return next((call for call in same_path if self._content_after(call) == content), None)
+
+    def shell_line(self, request: schema.CreateTerminalRequest) -> str:
+        """Return the command as our shell gets it. Raise `RequestError` if it is not one."""
+        command = [request.command, *request.args] if request.args else request.command
+        folder = request.cwd or self._host.root
+        if not Path(folder).is_absolute() or not Path(folder).is_dir():
+            raise RequestError.invalid_params(
+                {"details": "cwd is not the absolute path of a folder"}
+            )
+        variables = [
+            (variable.name, variable.value)
+            for variable in request.env or ()
+            if variable.name not in IGNORED_VARIABLES
+        ]
+        line = shell_line(command, folder, self._host.root, variables)
+        if not line:
+            raise RequestError.invalid_params({"details": "that is not a command"})
+        return line
+
+    async def run(
+        self, line: str, limit: int | None, *, call_id: str = "", allowed_call_id: str = ""
+    ) -> dict[str, Any]:
+        """Start a command in a terminal, through the gate. Its result is the terminal's output.
+
+        `allowed_call_id`: the call by which the agent was already allowed to run exactly this.
+        """
+        if len(self._terminals) >= MAX_TERMINALS:
+            raise RequestError(-32603, f"more than {MAX_TERMINALS} terminals")
+        self._terminal_count += 1
+        name = f"terminal-{self._terminal_count}"
+        arguments: dict[str, Any] = {"command": line}
+        if not allowed_call_id:
+            arguments["timeout"] = LONGEST
+        work = self._host.run_tool("shell", arguments, allowed_call_id or call_id or name)
+        self._terminals[name] = _Terminal(asyncio.ensure_future(work), limit)
+        return {"terminalId": name}
+
+    def output(self, name: str) -> dict[str, Any]:
+        """Return the output of a command. Our shell has it when the command has ended."""
+        terminal = self._terminal(name)
+        answer: dict[str, Any] = {"output": "", "truncated": False}
+        if terminal.work.done():
+            answer["output"], answer["truncated"] = terminal.text()
+            answer["exitStatus"] = terminal.exit_status()
+        return answer
+
+    async def wait(self, name: str) -> dict[str, Any]:
+        """Wait for a command, and return how it ended."""
+        terminal = self._terminal(name)
+        await asyncio.wait([terminal.work])
+        return terminal.exit_status()
+
+    async def kill(self, name: str) -> dict[str, Any]:
+        """End a command; its terminal stays."""
+        await self._terminal(name).end()
+        return {}
+
+    async def release(self, name: str) -> dict[str, Any]:
+        """End a command, and forget its terminal."""
+        await self._terminal(name).end()
+        self._terminals.pop(name, None)
+        return {}
+
+    async def close(self) -> None:
+        """End every command."""
+        for terminal in list(self._terminals.values()):
+            await terminal.end()
+        self._terminals.clear()
+
+    def _terminal(self, name: str) -> "_Terminal":
+        try:
+            return self._terminals[name]
+        except KeyError:
+            raise RequestError(_NOT_FOUND, "there is no such terminal") from None
+
+    def _text(self, path: str) -> str:
+        return self._decoded(path)[0]
+
+    def _decoded(self, path: str) -> tuple[str, Coding]:
+        data = self._files.read(path, MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ToolError(f"`{one_line(path, 200)}` is larger than {MAX_BYTES:,} bytes.")
+        return decode(self._files.relative(path), data)
+
+    async def _write(self, request: schema.WriteTextFileRequest) -> str:
+        try:
+            return await asyncio.to_thread(self._replace, request.path, request.content)
+        except ToolError as error:
+            raise RequestError(-32603, error.message) from error
+
+    def _replace(self, path: str, content: str) -> str:
+        """Write a file in its own encoding, and return the difference."""
+        where = self._files.relative(path)
+        before, coding = "", Coding()
+        if self._files.exists(path):
+            with suppress(ToolError):  # a binary or very large file is replaced without a diff
+                before, coding = self._decoded(path)
+        self._files.write(path, coding.encode(content, where))
+        return unified(where, shown(before), shown(content))
+
+    def _is_about(self, call: MappedCall, path: str) -> bool:
+        try:
+            named = str(call.arguments.get("path", ""))
+            return self._files.relative(named) == self._files.relative(path)
+        except ToolError:
+            return False
+
+    def _content_after(self, call: MappedCall) -> str | None:
+        """Return what the file would hold after the call; None if that cannot be said."""
+        arguments = call.arguments
+        if call.name == "write":
+            return str(arguments["content"])
+        if call.name != "edit":
+            return None
+        try:
+            text = self._text(arguments["path"])
+        except ToolError:
+            return None
+        for edit in arguments.get("edits") or [arguments]:
+            if text.count(edit["old"]) != 1:
+                return None
+            text = text.replace(edit["old"], edit["new"])
+        return text
+
+
+class _Terminal:
+    """One command and its result."""
+
+    def __init__(self, work: "asyncio.Future[ToolOutput]", limit: int | None) -> None:
+        self.work = work
+        self._limit = limit
+
+    def text(self) -> tuple[str, bool]:
+        """Return the end of its output, as much as was asked for, and whether it was cut."""
+        output = self._output()
+        data = output.data if isinstance(output.data, dict) else {}
+        text = data["output"] if isinstance(data.get("output"), str) else output.text
+        whole = text.encode("utf-8", "replace")
+        if self._limit is None or len(whole) <= self._limit:
+            return text, False
+        return whole[len(whole) - self._limit :].decode("utf-8", "ignore"), True
+
+    def exit_status(self) -> dict[str, Any]:
+        """Return the exit code, or the signal."""
+        output = self._output()
+        data = output.data if isinstance(output.data, dict) else {}
+        code = data.get("exit_code")
+        if isinstance(code, int):
+            return {"exitCode": code} if code >= 0 else {"signal": str(-code)}
+        if self.work.cancelled() or data.get("timed_out"):
+            return {"signal": "SIGKILL"}
+        return {"exitCode": 1 if output.is_error else 0}
+
+    async def end(self) -> None:
+        """End the command if it still runs."""
+        if not self.work.done():
+            self.work.cancel()
+        await asyncio.wait([self.work])
+
+    def _output(self) -> ToolOutput:
+        if self.work.cancelled():
+            return ToolOutput("", "ended", is_error=True)
+        if (error := self.work.exception()) is not None:
+            return ToolOutput("", str(error), is_error=True)
+        return self.work.result()
+
+
+def lines_of(text: str, line: int | None, limit: int | None) -> str:
+    """Return the lines from number `line` on, at most `limit` of them."""
+    if not line and limit is None:
+        return text
+    lines = text.split("\n")
+    whole = [f"{one}\n" for one in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    start = max((line or 1) - 1, 0)
+    return "".join(whole[start : None if limit is None else start + limit])
