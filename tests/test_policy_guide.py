@@ -8,7 +8,7 @@ import pytest
 
 from bridle.config.policy import parse_rules
 from bridle.policy import read_rule
-from bridle.runtime.foresight import Foresight
+from bridle.runtime.dry_run import DryRun
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "policy.md"
 TEXT = GUIDE.read_text("utf-8")
@@ -27,9 +27,9 @@ def test_every_file_of_the_guide_is_sound(block, tmp_path):
     found = parse_rules(block, GUIDE, TODAY, "/home/ada/shop")
     assert found.rules
     assert not found.expired + found.elsewhere
-    foresight = Foresight(tmp_path, found.rules, sandbox="none")
+    dry_run = DryRun(tmp_path, found.rules, sandbox="none")
     told = [
-        (one.subject, foresight.decide(foresight.call(one.tool, one.subject)).decision.verdict)
+        (one.subject, dry_run.judge(dry_run.call(one.tool, one.subject)).decision.verdict)
         for one in found.examples
     ]
     assert told == [(one.subject, one.expects) for one in found.examples]
@@ -42,10 +42,10 @@ def test_every_rule_in_the_text_is_one(words):
 
 def test_what_the_guide_says_of_its_rules_is_so(tmp_path):
     found = parse_rules(BLOCKS[0], GUIDE, TODAY)
-    foresight = Foresight(tmp_path, found.rules, sandbox="none")
+    dry_run = DryRun(tmp_path, found.rules, sandbox="none")
 
     def verdict(command, mode="ask"):
-        return foresight.decide(foresight.call("shell", command), mode).decision.verdict
+        return dry_run.judge(dry_run.call("shell", command), mode).decision.verdict
 
     assert verdict("git add") == "allow"
     assert verdict("git add . && curl x") == "deny"

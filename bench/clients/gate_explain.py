@@ -10,24 +10,24 @@ import time
 from gate_lines import everyday
 
 from bridle.messages import ToolCall
-from bridle.runtime.foresight import Foresight
+from bridle.runtime.dry_run import DryRun
 
 
 def main() -> None:
     """The mean over all lines, and the time of the very first."""
     root, passes = sys.argv[1], int(sys.argv[2])
     calls = [ToolCall("", "shell", {"command": line}) for line in everyday(passes + 1)]
-    foresight = Foresight(root)
+    dry_run = DryRun(root)
     started = time.perf_counter()
-    foresight.decide(calls[0])
+    dry_run.judge(calls[0])
     first = (time.perf_counter() - started) * 1000
     warm, measured = calls[: len(calls) // (passes + 1)], calls[len(calls) // (passes + 1) :]
     for call in warm:
-        foresight.decide(call)
+        dry_run.judge(call)
     verdicts: dict[str, int] = {}
     began, started = time.thread_time(), time.perf_counter()
     for call in measured:
-        verdict = foresight.decide(call).decision.verdict
+        verdict = dry_run.judge(call).decision.verdict
         verdicts[verdict] = verdicts.get(verdict, 0) + 1
     spent = (time.perf_counter() - started) / len(measured) * 1e6
     cpu = (time.thread_time() - began) / len(measured) * 1e6

@@ -12,20 +12,20 @@ import time
 from gate_lines import hostile
 
 from bridle.messages import ToolCall
-from bridle.runtime.foresight import Foresight
+from bridle.runtime.dry_run import DryRun
 
 
 def main() -> None:
     """Each line once, in the mode that asks."""
     root, count = sys.argv[1], int(sys.argv[2])
-    foresight = Foresight(root)
-    foresight.decide(ToolCall("", "shell", {"command": "ls"}))
+    dry_run = DryRun(root)
+    dry_run.judge(ToolCall("", "shell", {"command": "ls"}))
     spent, cpu, failed, allowed = [], [], 0, 0
     for line, changes in hostile(count):
         call = ToolCall("", "shell", {"command": line})
         began, started = time.thread_time(), time.perf_counter()
         try:
-            verdict = foresight.decide(call).decision.verdict
+            verdict = dry_run.judge(call).decision.verdict
         except Exception as error:  # whatever it is, it must not happen, and is counted
             failed += 1
             print(f"{error!r} for {line[:200]!a}", file=sys.stderr)

@@ -62,10 +62,27 @@ class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", omit_defaults=Tru
     broken: str = ""
 
 
+Outcome = Literal[
+    "",  # it worked
+    "failed",  # it ran, and did not work
+    "invalid",  # not run: the call itself is wrong
+    "denied",  # not run: the gate, a hook, the policy engine or a person said no
+    "refused",  # not run for another reason, such as a limit
+    "not_run",  # not run: the turn ended before it began
+    "interrupted",  # cut off before it finished
+    "not_stopped",  # cut off, and it may still be running
+    "unknown",  # nobody knows whether it ran
+]
+
+
 class ToolOutput(
     Struct, frozen=True, gc=False, tag="tool_output", rename="camel", omit_defaults=True
 ):
-    """The one answer to a call: `text` for the model, `data` for the faces."""
+    """The one answer to a call: `text` for the model, `data` for interfaces.
+
+    `outcome` says how the call ended. In an answer with `is_error` it is empty only if the log is
+    of an earlier version: read it with `outcome_of`.
+    """
 
     call_id: str
     text: str
@@ -73,6 +90,30 @@ class ToolOutput(
     name: str = ""
     data: Any = None
     media: tuple[Image | File, ...] = ()
+    outcome: Outcome = ""
+
+
+_EARLIER_TEXTS: dict[str, Outcome] = {
+    "not permitted": "denied",
+    "these arguments are not valid": "invalid",
+    "there is no tool named": "invalid",
+    "not run: the arguments are not valid JSON": "invalid",
+    "not run: the turn ended before it began": "not_run",
+    "not run": "refused",
+    "interrupted, and it did not stop": "not_stopped",
+    "interrupted before it finished": "interrupted",
+    "no result was recorded": "unknown",
+}
+
+
+def outcome_of(output: ToolOutput) -> Outcome:
+    """Return how a call ended. Logs of earlier versions say it in the answer's text alone."""
+    if output.outcome or not output.is_error:
+        return output.outcome
+    for beginning, outcome in _EARLIER_TEXTS.items():
+        if output.text.startswith(beginning):
+            return outcome
+    return "failed"
 
 
 Part = Text | Image | File | Thinking | ToolCall | ToolOutput

@@ -76,13 +76,25 @@ class Act(Struct, frozen=True, gc=False, omit_defaults=True):
     network: bool = False
 
 
+class Search(Struct, frozen=True, gc=False):
+    """A command that reads every file below some folders.
+
+    These are the folders among `paths`, which are absolute, or `folder` if none of them is one.
+    """
+
+    folder: str
+    paths: tuple[str, ...] = ()
+
+
 class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
     """What is known of a call besides its words.
 
     Without `acts` there is one: the tool's name and `subject`. `floor` says why it must never run,
     `guard` why only a person may allow it, `opaque` what in it was not understood. `sandboxed`:
     it would run inside an active sandbox; `sandbox` is the level of it (`none`: without one), and
-    empty for what is no command.
+    empty for what is not a command. `searches` are its commands that read whole folders.
+    `unknown_tool`: it is opaque only because nothing is known of its tool; a rule that allows the
+    tool by its name settles that.
     """
 
     policy: ToolPolicy = ToolPolicy()
@@ -93,6 +105,8 @@ class Facts(Struct, frozen=True, gc=False, omit_defaults=True):
     opaque: str = ""
     sandboxed: bool = False
     sandbox: str = ""
+    searches: tuple[Search, ...] = ()
+    unknown_tool: bool = False
 
     @property
     def lacks_network(self) -> bool:
@@ -170,7 +184,7 @@ class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     """What the gate says, with the rule and a reason for a person.
 
     `covers` is a class of calls (`builds`) that a yes for the session covers. `word` is what the
-    person added. `lasting`: the ask is not to be answered by a mode or a grant. `network`: the
+    person added. `once_only`: no mode and no grant may answer the ask. `network`: the
     command gets the network in its sandbox if it runs, because a person or their rule said so.
     `person`: a person was asked and allowed it.
     """
@@ -180,7 +194,7 @@ class Decision(Struct, frozen=True, gc=False, omit_defaults=True):
     rule: str = ""
     covers: str = ""
     word: str = ""
-    lasting: bool = False
+    once_only: bool = False
     network: bool = False
     person: bool = False
 
@@ -199,8 +213,8 @@ def decide(call: ToolCall, facts: Facts, rules: Sequence[Rule], mode: Mode) -> D
     if mode == "plan" and not _reads(facts, acts):
         return Decision("deny", "plan mode only reads; nothing is changed until the plan is agreed")
     if said is not None and said.verdict == "ask":
-        lasting = bool(facts.guard) or facts.policy.asks
-        found = Decision("ask", _because("a rule says so", said), str(said), lasting=lasting)
+        once_only = bool(facts.guard) or facts.policy.asks
+        found = Decision("ask", _because("a rule says so", said), str(said), once_only=once_only)
     else:
         found = _unforbidden(call, facts, acts, spoken, mode)
     if found.verdict == "ask" and mode == "auto":
@@ -256,9 +270,9 @@ def _unforbidden(
 ) -> Decision:
     """No rule forbids it or has it asked: a guard, rules that allow, the tool's own policy."""
     if facts.policy.asks:
-        return Decision("ask", "it is a question to you", lasting=True)
+        return Decision("ask", "it is a question to you", once_only=True)
     if facts.guard:
-        return Decision("ask", facts.guard, lasting=True)
+        return Decision("ask", facts.guard, once_only=True)
     if facts.opaque:
         return Decision("ask", facts.opaque)
     major = [act for act in acts if not act.minor]  # a minor act that is part of nothing counts
@@ -340,7 +354,7 @@ def _answered(asked: Decision, facts: Facts) -> Decision:
     """In `auto` the person has answered every ask beforehand, but for what only they can answer."""
     if facts.policy.asks:
         return asked
-    if asked.lasting:
+    if asked.once_only:
         return Decision("deny", f"{asked.reason}; only a person may allow that", asked.rule)
     if facts.opaque and not facts.sandboxed:
         reason = f"{facts.opaque}; the mode auto runs that only in a sandbox, and none is active"

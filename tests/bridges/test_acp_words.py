@@ -60,7 +60,7 @@ def test_only_a_clear_yes_that_was_offered_is_one():
 
 
 def test_a_yes_that_may_not_last_is_offered_once_and_taken_once():
-    asked = ApprovalAsked(WRITE, "hash", proposal="allow: write(a)", lasting=True)
+    asked = ApprovalAsked(WRITE, "hash", proposal="allow: write(a)", once_only=True)
     assert [one.option_id for one in options_of(asked)] == ["allow_once", "reject_once"]
     assert said(asked, "allow_session") == said(asked, "allow_rule") == NO
 

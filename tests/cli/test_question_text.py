@@ -171,7 +171,7 @@ def test_an_argument_that_is_no_part_of_the_change_is_shown_beside_it():
         ({}, "[y/s/N] "),
         ({"proposal": "allow: shell(x)"}, "[y/s/r/N] "),
         ({"covers": "builds"}, "[y/s/N] "),
-        ({"lasting": True, "proposal": "allow: shell(x)"}, "[y/N] "),
+        ({"once_only": True, "proposal": "allow: shell(x)"}, "[y/N] "),
     ],
 )
 def test_only_what_would_count_is_offered(more: dict[str, Any], keys: str):
@@ -185,7 +185,7 @@ def test_once_and_for_the_session_are_told_apart():
     assert "[y] allow once  [s] allow tests and builds in this folder for this session" in build
     other = choices(asked("shell", {"command": "git push"}))
     assert "[y] allow once  [s] allow for this session" in other
-    assert "[s]" not in choices(asked("read", {"path": ".env"}, lasting=True))
+    assert "[s]" not in choices(asked("read", {"path": ".env"}, once_only=True))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_one_answer_counts_for_all_and_numbers_for_some(line: str | None, answer
 
 def test_a_session_is_not_offered_where_a_yes_is_for_once():
     assert together.choices(group(2), 80).endswith("  [y/s/1,2/each/N] ")
-    assert together.choices(group(2, lasting=True), 80).endswith("  [y/1,2/each/N] ")
+    assert together.choices(group(2, once_only=True), 80).endswith("  [y/1,2/each/N] ")
 
 
 @given(st.lists(st.text(st.sampled_from(["a", "\x1b", "\n", "\u202e", "漢"])), max_size=3))

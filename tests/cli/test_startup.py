@@ -7,10 +7,9 @@ import pytest
 from cli_program import Program
 
 from bridle import policy
-from bridle.cli import config, options, story
+from bridle.cli import config, options
 from bridle.cli.sessions import TABLE
 from bridle.config import settings
-from bridle.engine import conversation
 from bridle.engine.budget import Limits
 from bridle.promises import store
 
@@ -87,4 +86,3 @@ def test_what_is_said_twice_to_save_an_import_is_the_same():
     assert options.MODES == policy.MODES
     assert settings.Durability == store.Durability
     assert config.DEFAULTS["limits.steps"] == Limits().steps
-    assert conversation.UNKNOWN.startswith(story.UNKNOWN)

@@ -56,7 +56,7 @@ def test_other_words_to_bridle_are_only_asked_about(tmp_path, line):
     ],
 )
 def test_other_rights_take_a_person_also_in_the_mode_auto(line):
-    assert decided(line).lasting, "no rule and no grant may answer it"
+    assert decided(line).once_only, "no rule and no grant may answer it"
     found = decided(line, "allow: shell", mode="auto")
     assert (found.verdict, found.reason.endswith("; only a person may allow that")) == (
         "deny",
@@ -77,7 +77,7 @@ def test_other_rights_take_a_person_also_in_the_mode_auto(line):
     ],
 )
 def test_ordinary_modes_of_files_take_no_person(line):
-    assert not decided(line).lasting
+    assert not decided(line).once_only
 
 
 @pytest.mark.parametrize(

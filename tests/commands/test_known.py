@@ -85,7 +85,7 @@ def test_git_asks_where_its_configuration_can_run_programs(line):
 def test_no_rule_and_no_mode_lets_git_run_what_the_repository_says(line):
     wild = Imagined(tame=False)
     decision = decided(line, "allow: shell", ground=wild)
-    assert (decision.verdict, decision.lasting) == ("ask", True)
+    assert (decision.verdict, decision.once_only) == ("ask", True)
     assert "can run programs" in decision.reason
     assert verdict(line, "allow: shell", mode="auto", ground=wild) == "deny"
     assert verdict(line, "allow: shell") == "allow"
@@ -96,7 +96,7 @@ def test_no_rule_and_no_mode_lets_git_run_what_the_repository_says(line):
     ["GIT_DIR=src git status", "export GIT_CONFIG_GLOBAL=x", "env GIT_CONFIG_COUNT=1 git log"],
 )
 def test_no_rule_has_git_read_another_configuration(line):
-    assert decided(line, "allow: shell").lasting
+    assert decided(line, "allow: shell").once_only
 
 
 @pytest.mark.parametrize(

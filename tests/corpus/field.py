@@ -9,9 +9,11 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from bridle.messages import ToolCall
 from bridle.policy import decide
-from bridle.runtime.foresight import Foresight
+from bridle.runtime.dry_run import DryRun
 
 FILES = {
     "README.md": "# A project\n\nfoo and bar\n",
@@ -112,24 +114,21 @@ class Gate:
     """The same function as `bridle policy explain --json -`, in this process."""
 
     def __init__(self, root):
-        self.foresight = Foresight(root, sandbox="none")
+        self.dry_run = DryRun(root, sandbox="none")
 
-    def foresee(self, command, cwd=""):
+    def judge(self, command, cwd=""):
         call = ToolCall("", "shell", {"command": command})
-        return call, self.foresight.decide(call, "ask", (), cwd)
+        return self.dry_run.judge(call, "ask", (), cwd)
 
     def verdict(self, command, cwd=""):
         """What is decided in the mode `ask`."""
-        return self.foresee(command, cwd)[1].decision.verdict
+        return self.judge(command, cwd).decision.verdict
 
     def verdicts(self, command):
         """In `ask`, and in `auto` without a sandbox and inside one."""
-        call, (facts, decision) = self.foresee(command)
-        auto = []
-        for sandboxed in (False, True):
-            seen = type(facts)(
-                facts.policy, facts.subject, facts.floor, facts.acts,
-                facts.guard, facts.opaque, sandboxed,
-            )  # fmt: skip
-            auto.append(decide(call, seen, (), "auto").verdict)
-        return decision.verdict, *auto
+        judged = self.judge(command)
+        auto = [
+            decide(judged.call, replace(judged.facts, sandboxed=sandboxed), (), "auto").verdict
+            for sandboxed in (False, True)
+        ]
+        return judged.decision.verdict, *auto

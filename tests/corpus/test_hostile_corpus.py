@@ -86,7 +86,7 @@ def test_a_rule_that_denies_a_command_denies_it_however_it_is_wrapped(gate, comm
     rule = read_rule(f"deny: shell({command})")
     lines = [cross(command) for cross in PLAIN.values()]
     calls = [ToolCall("", "shell", {"command": line}) for line in lines]
-    found = [gate.foresight.decide(call, "auto", (rule,)).decision for call in calls]
+    found = [gate.dry_run.judge(call, "auto", (rule,)).decision for call in calls]
     loose = [line for line, one in zip(lines, found, strict=True) if one.verdict != "deny"]
     assert loose == []
 
@@ -142,11 +142,11 @@ def test_a_deny_stays_a_deny_over_any_limit(gate, name):
     rule = read_rule("deny: shell(rm *)")
     line = f"rm a.txt; {LIMITS[name]}"
     call = ToolCall("", "shell", {"command": line})
-    assert gate.foresight.decide(call, "auto", (rule,)).decision.verdict == "deny"
+    assert gate.dry_run.judge(call, "auto", (rule,)).decision.verdict == "deny"
 
 
 @pytest.mark.parametrize("wrapper", sorted(WRAPPERS))
 def test_a_harmless_command_does_not_become_opaque_by_accident(gate, wrapper):
     """A wrapper that hides `ls` may ask; it is never said to be final."""
     line = crossings.WRAPPERS[wrapper]("ls")
-    assert gate.foresee(line)[1].decision.rule != "floor" or wrapper in {"echo to sh"}
+    assert gate.judge(line).decision.rule != "floor" or wrapper in {"echo to sh"}

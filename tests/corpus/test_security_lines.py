@@ -43,7 +43,7 @@ def unasked(gate, *lines):
 
 def decided(gate, line, rule, mode="ask"):
     call = ToolCall("", "shell", {"command": line})
-    return gate.foresight.decide(call, mode, (read_rule(rule),)).decision.verdict
+    return gate.dry_run.judge(call, mode, (read_rule(rule),)).decision.verdict
 
 
 def test_a_program_is_safe_only_with_flags_on_its_own_list(gate):
@@ -197,7 +197,7 @@ def test_a_bad_policy_file_is_refused(tmp_path, text):
 
 def test_components_are_compared_and_not_prefixes(gate):
     """Paths: `/ws` and `/ws-evil`."""
-    root = gate.foresight.ground.root
+    root = gate.dry_run.ground.root
     assert gate.verdict(f"cat {root}/a.txt") == "allow"
     assert gate.verdict(f"cat {root}-evil/x") == "ask"
     assert gate.verdicts(f"touch {root}-evil/x")[1:] == ("deny", "deny")
@@ -209,7 +209,7 @@ def test_protected_names_are_protected_before_they_exist_and_in_any_case(gate):
     for path in (".git/hooks/new", ".GIT/config", ".bridle/policy.yaml", ".Bridle/hooks.yaml"):
         assert gate.verdicts(f"touch {path}")[1:] == ("deny", "deny"), path
         call = ToolCall("", "write", {"path": path, "content": "x"})
-        assert gate.foresight.decide(call, "auto").decision.verdict == "deny", path
+        assert gate.dry_run.judge(call, "auto").decision.verdict == "deny", path
 
 
 def test_a_repository_cannot_set_anything_until_it_is_trusted(bridle_program, field):
@@ -230,6 +230,6 @@ def test_every_byte_of_a_command_is_in_what_is_judged(gate):
     """Approvals: what is shown is what runs: nothing in it is dropped or read as something else."""
     for hidden in ("\u202e", "\u200b", "\b", "\x1b[8m", "\r", "\U000e0041", "\x7f"):
         line = f"ls {hidden}x"
-        _, (facts, decision) = gate.foresee(line)
-        assert decision.verdict != "allow", line
-        assert facts.subject == line
+        judged = gate.judge(line)
+        assert judged.decision.verdict != "allow", line
+        assert judged.facts.subject == line

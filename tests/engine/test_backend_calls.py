@@ -8,7 +8,7 @@ from standing import Ledger, SaidHooks
 
 from bridle.agents.base import AgentResponse
 from bridle.engine.agent_calls import OVER
-from bridle.engine.conversation import UNKNOWN
+from bridle.engine.history import UNKNOWN
 from bridle.events import (
     AgentAttached,
     ApprovalAnswered,

@@ -9,7 +9,8 @@ from acting import Acting, acting_engine, one_turn
 from bridle.agents.base import AgentResponse
 from bridle.engine import backend
 from bridle.engine.budget import Limits
-from bridle.engine.calls import INTERRUPTED, NOT_RUN, NOT_STOPPED
+from bridle.engine.history import NOT_RUN
+from bridle.engine.tool_calls import INTERRUPTED, NOT_STOPPED
 from bridle.errors import AgentError, RateLimited
 from bridle.events import (
     AgentResponded,

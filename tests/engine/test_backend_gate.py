@@ -7,7 +7,7 @@ from acting import Acting, acting_engine
 from standing import Ledger
 
 from bridle.agents.base import AgentResponse
-from bridle.engine.conversation import NOT_RUN
+from bridle.engine.history import NOT_RUN
 from bridle.events import ApprovalAsked, CallIntended
 from bridle.policy import read_rule
 from bridle.promises.session import Answer

@@ -13,8 +13,8 @@ from acting import Acting, acting_engine
 from bridle.agents.base import AgentResponse
 from bridle.engine import backend
 from bridle.engine.agent_calls import WAITS
-from bridle.engine.calls import NOT_STOPPED
-from bridle.engine.conversation import NOT_RUN, UNKNOWN
+from bridle.engine.history import NOT_RUN, UNKNOWN
+from bridle.engine.tool_calls import NOT_STOPPED
 from bridle.events import (
     AgentAttached,
     ApprovalAsked,

@@ -10,9 +10,8 @@ from standing import Opinion, SaidHooks
 
 from bridle.engine.approvals import NOBODY, Approvals
 from bridle.engine.engine_config import EngineConfig
-from bridle.engine.facts import facts_of
+from bridle.engine.gate import JudgedCall, facts_of
 from bridle.engine.history import History
-from bridle.engine.question import Judged
 from bridle.errors import UnknownApproval
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
@@ -48,7 +47,7 @@ class Desk:
 def question(command="make all", cwd="/w", **rest):
     acts = (Act(("shell",), command), Act(("write",), "out.txt", is_path=True))
     call_ = ToolCall("call_1", "shell", {"command": command, "timeout": 5, "env": {"A": ["b", 1]}})
-    return Judged(call_, SHELL, Facts(acts=acts), Decision("ask", "it builds", **rest), cwd)
+    return JudgedCall(call_, SHELL, Facts(acts=acts), Decision("ask", "it builds", **rest), cwd)
 
 
 def altered_text(text, chance):
@@ -89,7 +88,7 @@ def altered(judged, chance):
             replace(judged, facts=replace(facts, acts=tuple(acts))),
             replace(judged, facts=replace(facts, acts=facts.acts[:1])),
             replace(judged, decision=replace(judged.decision, reason="it reads", rule="x")),
-            replace(judged, decision=replace(judged.decision, lasting=True)),
+            replace(judged, decision=replace(judged.decision, once_only=True)),
             replace(judged, facts=replace(facts, guard="it reads a key")),
             replace(judged, facts=replace(facts, opaque="it has an expansion")),
             replace(judged, facts=replace(facts, sandbox="none")),
@@ -105,7 +104,7 @@ def test_of_a_thousand_changed_calls_none_runs_on_a_yes_for_another():
         for seed in range(1000):
             chance, desk = random.Random(seed), Desk()
             judged = question()
-            asked = desk.approvals.put(judged)
+            asked = desk.approvals.request(judged)
             desk.approvals.answer("call_1", YES, asked.shown, "ann")
             if (await desk.approvals.ask(judged)) != Answer(True, by="ann"):
                 accepted.append((seed, "the call itself was not run"))
@@ -122,8 +121,8 @@ def test_of_a_thousand_changed_answers_none_is_taken():
     taken = []
     for seed in range(1000):
         chance, desk, elsewhere = random.Random(seed), Desk(), Desk("t")
-        asked = desk.approvals.put(question())
-        elsewhere.approvals.put(question())
+        asked = desk.approvals.request(question())
+        elsewhere.approvals.request(question())
         shown, name = asked.shown, asked.call.id
         if chance.random() < 0.5:
             shown = altered_text(shown, chance)
@@ -150,7 +149,7 @@ def test_a_session_that_is_called_otherwise_takes_no_answer_from_the_log_of_this
 
     async def story():
         one, two = Desk("s"), Desk("t")
-        asked = one.approvals.put(question())
+        asked = one.approvals.request(question())
         one.approvals.answer("call_1", YES, asked.shown, "ann")
         for event in one.said:
             two.hear(event)
@@ -298,7 +297,7 @@ def test_no_approver_hook_engine_or_mode_lifts_a_deny(path, found, mode, remark,
         said.append(decide(call_, facts_of(call_, thing, Lie()), found, mode))
     never = "deny" in (said[0].verdict, said[1].verdict) or mode == "plan"
     never = never or (remark is not None and bool(remark.deny)) or opinion in ("denied", "hm")
-    unguarded = said[1].lasting and (answer is None or answer.allowed is not True)
+    unguarded = said[1].once_only and (answer is None or answer.allowed is not True)
     if never or unguarded:
         assert done == []
     else:

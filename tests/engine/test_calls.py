@@ -3,7 +3,8 @@
 import asyncio
 import threading
 
-from bridle.engine.calls import INTERRUPTED, NOT_RUN
+from bridle.engine.history import NOT_RUN
+from bridle.engine.tool_calls import INTERRUPTED
 from bridle.events import CallIntended, ToolOutputDelta, ToolResultEvent
 from bridle.messages import Message, ToolCall
 from bridle.promises.tool import ToolContext, ToolResult

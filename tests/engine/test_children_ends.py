@@ -7,7 +7,7 @@ import pytest
 from acting import Acting
 from family import Cast, children_of, ends_of, family_engine, task, tasks
 
-from bridle.engine.conversation import UNKNOWN
+from bridle.engine.history import UNKNOWN
 from bridle.engine.subagents import AT_ONCE
 from bridle.events import (
     AgentAttached,

@@ -9,7 +9,7 @@ from pathlib import Path
 from family import Cast, children_of, ends_of, tasks
 
 from bridle import build_engine
-from bridle.engine.conversation import UNKNOWN
+from bridle.engine.history import UNKNOWN
 from bridle.events import CallIntended, ChildStarted, FilesChanged
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from standing import Opinion
 
-from bridle.engine.around import Around
 from bridle.engine.budget import Budget, Limits
 from bridle.engine.engine_config import EngineConfig
 from bridle.engine.gate import Gate
-from bridle.engine.grants import stamp
+from bridle.engine.grants import timestamp
+from bridle.engine.hooks import CallMiddleware
 from bridle.engine.subagents import Parent, Tree
 from bridle.events import ApprovalAsked, Grant, ModeChanged
 from bridle.messages import ToolCall
@@ -66,7 +66,7 @@ grants = st.lists(
     st.builds(
         lambda name, subject: Grant(
             f"{name}{subject}",
-            until=stamp(time.time() + 3600),
+            until=timestamp(time.time() + 3600),
             cwd="/",
             rule=f"allow: {name}({subject})",
         ),
@@ -93,19 +93,15 @@ class Told:
         return self._found
 
 
-async def nobody(judged):
-    raise AssertionError("nobody is asked here")
-
-
 def verdict(parts, mode, found, granted=()):
     """What the gate, and then the person's own policy, say of a call in a session."""
-    judging = Gate(parts, lambda: mode, nobody, {one.id: one for one in granted})
+    judging = Gate.of_session(parts, lambda: mode, {one.id: one for one in granted})
 
     async def weigh():
         judged = judging.judge(ToolCall("1", "shell", {}), Told(found))
         if judged.decision.verdict == "deny":
             return judged
-        return await Around(parts, "s", 1, print).weighed(judged, mode)
+        return await CallMiddleware(parts, "s", 1, print).apply_policy_engine(judged, mode)
 
     return ORDER.index(asyncio.run(weigh()).decision.verdict)
 

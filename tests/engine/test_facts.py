@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from bridle.engine.facts import facts_of
+from bridle.engine.gate import facts_of
 from bridle.errors import ToolError
 from bridle.messages import ToolCall
 from bridle.policy import Act, Facts, ToolPolicy, decide
@@ -26,7 +26,7 @@ def ground(tmp_path):
 
 def facts(ground, name, cwd="", sandboxed=False, **arguments):
     tool = TOOLS[name]
-    return facts_of(ToolCall("c", name, arguments), tool, ground, cwd=cwd, sandboxed=sandboxed)
+    return facts_of(ToolCall("c", name, arguments), tool, ground, cwd=cwd, sandbox=sandboxed)
 
 
 def test_a_plain_tool_is_its_name_and_its_subject():
@@ -43,7 +43,7 @@ def test_a_plain_tool_loads_no_grammar_and_no_ground():
     """The way of every call stays short."""
     code = (
         "import sys\n"
-        "from bridle.engine.facts import facts_of\n"
+        "from bridle.engine.gate import facts_of\n"
         "from bridle.messages import ToolCall\n"
         "from bridle.tools.function import as_tool\n"
         "def f(a: int) -> int:\n    'Do it.'\n"

@@ -6,10 +6,9 @@ import pytest
 
 from bridle.engine.approvals import Approvals
 from bridle.engine.engine_config import EngineConfig
-from bridle.engine.facts import facts_of
 from bridle.engine.fingerprint import fingerprint
+from bridle.engine.gate import JudgedCall, facts_of
 from bridle.engine.history import History
-from bridle.engine.question import Judged
 from bridle.errors import UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, CallIntended
 from bridle.messages import ToolCall
@@ -198,7 +197,7 @@ def test_an_answer_in_the_last_moment_is_the_only_one():
         parts = EngineConfig(Scripted([]), {}, MemoryStore(), space, on_ask="wait", ask_seconds=0.0)
         history = History()
         approvals = Approvals(hear, parts, "s", history)
-        judged = Judged(ToolCall("c", "change"), Thing(None), Facts(), Decision("ask"), "/")
+        judged = JudgedCall(ToolCall("c", "change"), Thing(None), Facts(), Decision("ask"), "/")
         answer = await approvals.ask(judged)
         return answer, [(one.allowed, one.by) for one in said[1:]]
 
@@ -373,7 +372,7 @@ def test_a_gate_that_breaks_lets_nothing_through(change):
     async def story():
         async with make_engine([call("change"), "ok"], change, mode="auto") as engine:
             session = await engine.session()
-            session._turns.gate._rules = 7  # not a list of rules
+            session._turns.gate.rules = 7  # not a list of rules
             await session.wait(await session.send("go"))
             return results(engine, session.id)
 

@@ -4,7 +4,14 @@ import time
 
 import pytest
 
-from bridle.engine.grants import class_of, given, grant_of, is_over, lasting, rules_of
+from bridle.engine.grants import (
+    call_grant_id,
+    class_grant_id,
+    granted_rules,
+    grants_of_answer,
+    has_ended,
+    with_end,
+)
 from bridle.engine.history import History, fold
 from bridle.errors import SessionError
 from bridle.events import (
@@ -75,13 +82,13 @@ def test_a_yes_for_the_session_ends_after_its_time():
 
 def test_a_grant_from_before_they_had_an_end_lasts_its_time_from_then():
     now = time.time()
-    assert is_over(Grant("g", since=LONG_AGO), 3600)
-    assert is_over(Grant("g"), 3600)
-    assert not is_over(Grant("g", since=LONG_AGO, until=SOON), 0)
-    assert not is_over(Grant("g", since=LONG_AGO), now)
-    assert not is_over(Grant("g"), float("inf"))
-    assert lasting(Grant("g", since=LONG_AGO), 3600).until == "2001-01-01T01:00:00Z"
-    assert lasting(Grant("g"), float("inf")).until == ""
+    assert has_ended(Grant("g", since=LONG_AGO), 3600)
+    assert has_ended(Grant("g"), 3600)
+    assert not has_ended(Grant("g", since=LONG_AGO, until=SOON), 0)
+    assert not has_ended(Grant("g", since=LONG_AGO), now)
+    assert not has_ended(Grant("g"), float("inf"))
+    assert with_end(Grant("g", since=LONG_AGO), 3600).until == "2001-01-01T01:00:00Z"
+    assert with_end(Grant("g"), float("inf")).until == ""
 
 
 def asked(**rest):
@@ -91,38 +98,40 @@ def asked(**rest):
 def test_what_a_yes_grants():
     once = ApprovalAnswered("a", True, shown="q")
     session = ApprovalAnswered("a", True, "me", "session", shown="q", until=SOON)
-    mine, builds = grant_of(CALL, "/w"), class_of("builds", "/w")
-    assert list(given(asked(), once, "t")) == []
-    assert [one.id for one in given(asked(), session, "t")] == [mine]
-    assert list(given(asked(covers="builds"), once, "t")) == []
-    assert [one.id for one in given(asked(covers="builds"), session, "t")] == [builds]
+    mine, builds = call_grant_id(CALL, "/w"), class_grant_id("builds", "/w")
+    assert list(grants_of_answer(asked(), once, "t")) == []
+    assert [one.id for one in grants_of_answer(asked(), session, "t")] == [mine]
+    assert list(grants_of_answer(asked(covers="builds"), once, "t")) == []
+    assert [one.id for one in grants_of_answer(asked(covers="builds"), session, "t")] == [builds]
     rule = ApprovalAnswered("a", True, "me", "rule", shown="q", rule="allow: shell(make)")
-    (ruled,) = given(asked(covers="builds"), rule, "t")
+    (ruled,) = grants_of_answer(asked(covers="builds"), rule, "t")
     assert (ruled.id, ruled.rule) == (mine, "allow: shell(make)")
-    assert list(given(asked(covers="builds", lasting=True), session, "t")) == []
+    assert list(grants_of_answer(asked(covers="builds", once_only=True), session, "t")) == []
     no = ApprovalAnswered("a", False, "me", "session", shown="q")
-    assert list(given(asked(covers="builds"), no, "t")) == []
+    assert list(grants_of_answer(asked(covers="builds"), no, "t")) == []
 
 
 def test_a_yes_once_in_a_log_of_an_earlier_version_still_grants_what_it_granted():
     """It recorded until when all tests and builds were allowed; now a yes for once has no end."""
     earlier = ApprovalAnswered("a", True, shown="q", until=SOON)
-    (grant,) = given(asked(covers="builds"), earlier, LONG_AGO)
-    assert (grant.id, grant.until) == (class_of("builds", "/w"), SOON)
+    (grant,) = grants_of_answer(asked(covers="builds"), earlier, LONG_AGO)
+    assert (grant.id, grant.until) == (class_grant_id("builds", "/w"), SOON)
 
 
 def test_a_grant_is_for_the_same_call_in_the_same_folder_that_does_the_same():
     other = ToolCall("b", "shell", {"command": "make "})
     seen = {
-        grant_of(CALL, "/w"),
-        grant_of(CALL, "/v"),
-        grant_of(other, "/w"),
-        grant_of(CALL, "/w", "make"),
-        class_of("builds", "/w"),
-        class_of("builds", "/v"),
+        call_grant_id(CALL, "/w"),
+        call_grant_id(CALL, "/v"),
+        call_grant_id(other, "/w"),
+        call_grant_id(CALL, "/w", "make"),
+        class_grant_id("builds", "/w"),
+        class_grant_id("builds", "/v"),
     }
     assert len(seen) == 6
-    assert grant_of(ToolCall("z", "shell", {"command": "make"}), "/w") == grant_of(CALL, "/w")
+    assert call_grant_id(ToolCall("z", "shell", {"command": "make"}), "/w") == call_grant_id(
+        CALL, "/w"
+    )
 
 
 def test_rules_of_a_session_hold_in_their_workspace_and_only_if_they_allow():
@@ -137,9 +146,9 @@ def test_rules_of_a_session_hold_in_their_workspace_and_only_if_they_allow():
         Grant("g", until=SOON, cwd="/w", rule="what?"),
     ]
     expected = (Rule("allow", "shell", "make *", "this session", where="/w"),)
-    assert rules_of(grants(good, *strange), "/w", 0) == expected
-    assert [one.where for one in rules_of(grants(good), "/", 0)] == ["/"]
-    assert rules_of(grants(good), "/v", 0) == ()
+    assert granted_rules(grants(good, *strange), "/w", 0) == expected
+    assert [one.where for one in granted_rules(grants(good), "/", 0)] == ["/"]
+    assert granted_rules(grants(good), "/v", 0) == ()
 
 
 def test_grants_are_folded_revoked_and_kept_in_a_checkpoint():

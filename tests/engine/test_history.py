@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.engine.conversation import NOT_RUN, UNKNOWN
-from bridle.engine.history import History, fold
+from bridle.engine.history import NOT_RUN, UNKNOWN, History, fold
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -24,6 +23,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
+from bridle.promises.codec import decode_data, encode_data
 from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics, Usage
 from rig import is_valid
@@ -111,16 +111,16 @@ def test_an_open_call_gets_a_stand_in_and_the_answered_one_keeps_its_result():
     states = [(one.call.id, one.state) for one in found.open_calls]
     assert states == [("a", "unknown"), ("c", "not started")]
     assert found.transcript[-1].parts == (
-        ToolOutput("a", UNKNOWN, True, "look"),
+        ToolOutput("a", UNKNOWN, True, "look", outcome="unknown"),
         ToolOutput("b", "seen", name="look"),
-        ToolOutput("c", NOT_RUN, True, "look"),
+        ToolOutput("c", NOT_RUN, True, "look", outcome="not_run"),
     )
 
 
 def test_of_calls_that_were_brought_in_nobody_knows_whether_they_ran():
     brought = MessageAdded(Message("assistant", (ToolCall("a", "look", {}),)))
     assert fold(numbered([brought])).transcript[-1].parts == (
-        ToolOutput("a", UNKNOWN, True, "look"),
+        ToolOutput("a", UNKNOWN, True, "look", outcome="unknown"),
     )
 
 
@@ -251,3 +251,18 @@ def test_reading_in_the_middle_of_a_step_does_not_disturb_what_was_encoded():
     assert history.transcript.wires is shelf
     assert [one.role for one in history.transcript] == ["user", "assistant", "tool"]
     assert [one.text for one in history.transcript[-1].parts] == ["seen", "seen"]
+
+
+def test_a_trace_of_an_earlier_log_still_counts():
+    """What state is made of is typed in code; in the log it is a trace, as it always was."""
+    lines = [
+        b'{"type":"event","eventType":"TraceEvent","kind":"interrupt","detail":{"letter":"l1"}}',
+        b'{"type":"event","eventType":"TraceEvent","kind":"letter_refused","detail":{"letter":"l2"}}',
+        b'{"type":"event","eventType":"TraceEvent","kind":"unknown_call","detail":{"callId":"c"}}',
+        b'{"type":"event","eventType":"TraceEvent","kind":"interrupt","detail":"strange"}',
+        b'{"type":"event","eventType":"TraceEvent","kind":"retry","detail":{"letter":"l3"}}',
+    ]
+    events = [decode_data(line) for line in lines]
+    found = fold(numbered(events))
+    assert (list(found.letters), found.reported_unknown) == (["l1", "l2"], {"c"})
+    assert [encode_data(event) for event in events] == lines

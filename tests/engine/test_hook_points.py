@@ -6,7 +6,7 @@ import pytest
 from standing import SaidHooks
 
 from bridle.engine.fingerprint import fingerprint
-from bridle.engine.remarks import line
+from bridle.engine.hooks import note
 from bridle.errors import HookDenied
 from bridle.events import (
     ApprovalAsked,
@@ -324,7 +324,7 @@ def test_a_secret_in_a_long_word_is_taken_out_before_the_word_is_cut(moment):
     length = next(
         size
         for size in range(4800, 10_000)
-        if secret[:40] in (cut := line("x", "a" * size + secret + "b" * 20_000))
+        if secret[:40] in (cut := note("x", "a" * size + secret + "b" * 20_000))
         and secret not in cut
     )
     hooks = SaidHooks(**{moment: Remark(word="a" * length + secret + "b" * 20_000)})

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from standing import Ledger
 
-from bridle.engine.question import Judged
+from bridle.engine.gate import JudgedCall
 from bridle.events import CallIntended, FileChange, FilesChanged, ToolResultEvent, TraceEvent
 from bridle.messages import ToolCall
 from bridle.policy import Act, Decision, Facts, ToolPolicy
@@ -112,7 +112,7 @@ READS, WRITES = Act(("shell",), "ls", "reads"), Act(("shell",), "rm a", "changes
 def test_a_call_only_reads_where_everything_in_it_is_known_to(policy, facts, reads):
     thing = Thing(None)
     thing.policy = policy
-    assert Judged(ToolCall("c", "shell"), thing, facts, Decision("allow")).reads is reads
+    assert JudgedCall(ToolCall("c", "shell"), thing, facts, Decision("allow")).reads is reads
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,10 @@ def test_a_call_only_reads_where_everything_in_it_is_known_to(policy, facts, rea
 )
 def test_a_command_that_moves_the_shell_is_known(command, moves):
     facts = Facts(acts=(Act(("shell",), command, "reads"),))
-    assert Judged(ToolCall("c", "shell"), Thing(None), facts, Decision("allow")).moves is moves
+    assert (
+        JudgedCall(ToolCall("c", "shell"), Thing(None), facts, Decision("allow")).changes_folder
+        is moves
+    )
 
 
 class Changing(Ledger):

@@ -6,8 +6,7 @@ be there and the earlier one not; the call is then as unknown as one that a cras
 
 import pytest
 
-from bridle.engine.conversation import NOT_RUN, UNKNOWN
-from bridle.engine.history import fold
+from bridle.engine.history import NOT_RUN, UNKNOWN, fold
 from bridle.engine.recovery import recovered
 from bridle.events import (
     ApprovalAsked,
@@ -21,6 +20,7 @@ from bridle.events import (
     TraceEvent,
     TurnEnded,
     TurnParked,
+    UnknownCallReported,
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput, user
 from bridle.promises.store import Record
@@ -69,7 +69,7 @@ def test_an_effect_whose_result_was_lost_is_unknown_to_the_person_and_to_the_mod
     assert results(engine, found) == [("call_1", UNKNOWN, True)]
     told = {"callId": "call_1", "name": "mark", "message": LOST}
     traces = [one for one in events(engine, found, TraceEvent) if one.kind == "unknown_call"]
-    assert traces == [TraceEvent("unknown_call", told)]
+    assert traces == [UnknownCallReported("unknown_call", told)]
     heard = [
         [one.text for message in request.messages for one in message.tool_results]
         for request in model.requests
@@ -92,8 +92,8 @@ def asks(*ids):
 
 def told(call_id):
     """What is said of a call whose result was lost."""
-    yield TraceEvent("unknown_call", {"callId": call_id, "name": "mark", "message": LOST})
-    yield ToolResultEvent(ToolOutput(call_id, UNKNOWN, True, "mark"))
+    yield UnknownCallReported.of(ToolCall(call_id, "mark"), LOST)
+    yield ToolResultEvent(ToolOutput(call_id, UNKNOWN, True, "mark", outcome="unknown"))
 
 
 SPOKEN = ResponseCompleted("complete", Message("assistant", (Text("so"),)))
@@ -108,7 +108,9 @@ def test_also_where_the_turn_had_ended(after):
 
 def test_a_call_that_never_began_is_said_not_to_have_run():
     history = folded(asks("a"), SPOKEN, ENDED)
-    assert list(recovered(history)) == [ToolResultEvent(ToolOutput("a", NOT_RUN, True, "mark"))]
+    assert list(recovered(history)) == [
+        ToolResultEvent(ToolOutput("a", NOT_RUN, True, "mark", outcome="not_run"))
+    ]
 
 
 def test_a_turn_that_waits_for_a_person_goes_on_waiting():

@@ -2,13 +2,13 @@
 
 import pytest
 
+from bridle.engine.approvals import answered_decision
 from bridle.engine.budget import Limits
 from bridle.engine.engine_config import EngineConfig
 from bridle.engine.gate import Gate
-from bridle.engine.question import Judged
 from bridle.events import ApprovalAsked, ResponseCompleted
 from bridle.messages import Message, Text, ToolCall
-from bridle.policy import Decision, Facts, Rule
+from bridle.policy import Decision, Rule
 from bridle.promises.provider import ProviderInfo
 from bridle.promises.session import NO, Answer
 from bridle.providers.scripted import Scripted
@@ -20,27 +20,18 @@ from rig import Thing, call, events, make_engine, run
 
 @pytest.mark.parametrize("allowed", ["no", "yes", 1, None])
 def test_the_gate_takes_nothing_for_a_yes_that_is_none(allowed):
-    async def ask(judged):
-        return Answer(allowed)
-
-    parts = EngineConfig(Scripted([]), {}, MemoryStore(), Workspace("/"))
-    gate = Gate(parts, lambda: "ask", ask, {})
-    judged = Judged(ToolCall("c", "x"), Thing(None), Facts(), Decision("ask", "", "r"), "/")
-    found = run(gate.ask(judged))
+    found = answered_decision(Decision("ask", "", "r"), Answer(allowed))
     assert found == Decision("deny", "the answer was no", "r")
 
 
 def test_the_gate_alone_comes_back_with_the_reason():
-    async def no(judged):
-        return NO
-
     parts = EngineConfig(
         Scripted([]), {}, MemoryStore(), Workspace("/"), rules=(Rule("ask", "thing"),)
     )
-    gate = Gate(parts, lambda: "ask", no, {})
+    gate = Gate.of_session(parts, lambda: "ask", {})
     judged = gate.judge(ToolCall("c", "thing", {}), Thing(None, read_only=False))
     assert judged.decision == Decision("ask", "a rule says so", "ask: thing")
-    found = run(gate.ask(gate.placed(judged)))
+    found = answered_decision(judged.decision, NO)
     assert found == Decision("deny", "the answer was no", "ask: thing")
 
 

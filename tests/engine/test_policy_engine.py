@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from standing import Opinion
 
-from bridle.engine.around import understood
+from bridle.engine.hooks import parse_policy_answer
 from bridle.events import ApprovalAsked
 from bridle.policy import Decision, Rule, ToolPolicy
 from bridle.promises.session import NO, YES
@@ -180,9 +180,11 @@ def test_it_cannot_alter_what_it_was_shown():
 
 
 def test_a_decision_keeps_its_reason():
-    assert understood(Decision("ask", "because")) == Decision("ask", "because", "policy engine")
+    assert parse_policy_answer(Decision("ask", "because")) == Decision(
+        "ask", "because", "policy engine"
+    )
     said = SimpleNamespace(decision="denied", reason="not today")
-    assert understood(said) == Decision("deny", "not today", "policy engine")
+    assert parse_policy_answer(said) == Decision("deny", "not today", "policy engine")
 
 
 class Silent:

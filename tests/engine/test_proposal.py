@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.engine.proposal import preview, proposal
+from bridle.engine.grants import covered_calls, propose_rule
 from bridle.messages import ToolCall
 from bridle.policy import Act, Decision, Facts, Rule, ToolPolicy, decide, read_rule
 
@@ -41,28 +41,28 @@ def path(text, *names):
     ],
 )
 def test_the_rule_is_the_narrowest_or_none(acts, expected):
-    assert proposal(CALL, Facts(acts=acts), ASK) == expected
+    assert propose_rule(CALL, Facts(acts=acts), ASK) == expected
 
 
 def test_a_tool_without_a_subject_is_named_alone():
-    assert proposal(ToolCall("c", "deploy", {"to": "x"}), Facts(), ASK) == "allow: deploy"
+    assert propose_rule(ToolCall("c", "deploy", {"to": "x"}), Facts(), ASK) == "allow: deploy"
     strange = ToolCall("c", "de ploy", {})
-    assert proposal(strange, Facts(), ASK) == ""
+    assert propose_rule(strange, Facts(), ASK) == ""
 
 
 @pytest.mark.parametrize(
     ("facts", "decision"),
     [
-        (Facts(guard="a secret"), Decision("ask", "a secret", lasting=True)),
+        (Facts(guard="a secret"), Decision("ask", "a secret", once_only=True)),
         (Facts(guard="a secret"), ASK),
         (Facts(opaque="an expansion"), ASK),
         (Facts(floor="never"), ASK),
-        (Facts(), Decision("ask", "it is a question to you", lasting=True)),
+        (Facts(), Decision("ask", "it is a question to you", once_only=True)),
         (Facts(), Decision("ask", "a rule says so", "ask: shell")),
     ],
 )
 def test_nothing_is_proposed_where_no_rule_would_help(facts, decision):
-    assert proposal(CALL, facts, decision) == ""
+    assert propose_rule(CALL, facts, decision) == ""
 
 
 subjects = st.text(st.sampled_from("ab /.*?[](){}'\"\\$-\né"), max_size=12)
@@ -76,7 +76,7 @@ paths = st.builds(
 def test_a_proposal_allows_the_call_and_no_other_subject(found, other):
     """Accepted as a rule, the call runs; an act with another subject is not covered."""
     facts = Facts(acts=tuple(found))
-    said = proposal(CALL, facts, ASK)
+    said = propose_rule(CALL, facts, ASK)
     if not said:
         return
     rule = read_rule(said)
@@ -98,15 +98,15 @@ def test_a_preview_says_which_calls_a_rule_would_have_covered():
     guarded = past(command("make test"), guard="a secret")
     asks = past(command("make test"), policy=ToolPolicy(asks=True))
     every = (make, both, opaque, guarded, asks)
-    assert preview(Rule("allow", "shell", "make *"), every) == (make[0],)
-    assert len(preview(Rule("deny", "shell", "make *"), every)) == 5
-    assert preview(Rule("allow", "write"), every) == ()
+    assert covered_calls(Rule("allow", "shell", "make *"), every) == (make[0],)
+    assert len(covered_calls(Rule("deny", "shell", "make *"), every)) == 5
+    assert covered_calls(Rule("allow", "write"), every) == ()
     plain = (ToolCall("d", "deploy"), Facts())
-    assert preview(Rule("allow", "deploy"), [plain]) == (plain[0],)
+    assert covered_calls(Rule("allow", "deploy"), [plain]) == (plain[0],)
 
 
 def test_no_rule_is_proposed_for_a_command_in_another_folder():
-    assert proposal(CALL, Facts(acts=(command("make", within="/w/evil"),)), ASK) == ""
+    assert propose_rule(CALL, Facts(acts=(command("make", within="/w/evil"),)), ASK) == ""
 
 
 def test_a_rule_for_a_folder_allows_what_runs_in_it_and_forbids_below_it_as_well():

@@ -141,7 +141,7 @@ def test_what_does_not_belong_together_is_asked_one_after_the_other(tmp_path):
     run(story(tmp_path, [calls(*wanted), "ok"], person, *tools))
     assert [one.group for one in person.asked] == ["", "", ""]
     assert person.open == [["call_1"], ["call_2"], ["call_3"]]
-    assert [one.lasting for one in person.asked] == [False, True, False]
+    assert [one.once_only for one in person.asked] == [False, True, False]
     assert person.asked[1].proposal == ""
 
 

@@ -8,8 +8,7 @@ import asyncio
 
 import pytest
 
-from bridle.engine.conversation import NOT_RUN, UNKNOWN
-from bridle.engine.history import fold
+from bridle.engine.history import NOT_RUN, UNKNOWN, fold
 from bridle.errors import SessionBusy
 from bridle.events import (
     ApprovalAnswered,

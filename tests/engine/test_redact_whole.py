@@ -10,6 +10,7 @@ from bridle.errors import ToolError
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    InterruptRequested,
     ResponseCompleted,
     TitleChanged,
     ToolResultEvent,
@@ -121,6 +122,6 @@ def test_a_pattern_of_the_person_changes_no_id_and_no_hash(pattern):
 
 
 def test_a_letter_that_was_done_keeps_its_name():
-    letter = TraceEvent("interrupt", {"by": "ab12ab12", "letter": "ab12ab12"})
+    letter = InterruptRequested.of("ab12ab12", "ab12ab12")
     cleaned = Redactor((), ("ab12ab12",)).value(letter)
-    assert cleaned == TraceEvent("interrupt", {"by": "[redacted]", "letter": "ab12ab12"})
+    assert cleaned == InterruptRequested.of("[redacted]", "ab12ab12")

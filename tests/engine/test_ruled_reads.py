@@ -3,7 +3,7 @@
 import pytest
 
 from bridle.policy import read_rule
-from bridle.runtime.foresight import Foresight
+from bridle.runtime.dry_run import DryRun
 
 DENY = (read_rule("deny: read(private/**)"),)
 
@@ -13,10 +13,10 @@ def decided(tmp_path):
     for name in ("private/key.txt", "open/a.txt"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text("quokka")
-    foresight = Foresight(tmp_path)
+    dry_run = DryRun(tmp_path)
 
     def decide(command, rules=DENY, mode="ask"):
-        return foresight.decide(foresight.call("shell", command), mode, rules).decision
+        return dry_run.judge(dry_run.call("shell", command), mode, rules).decision
 
     return decide
 

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from bridle.engine.grants import likeness
+from bridle.engine.grants import similarity_key
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.policy import ToolPolicy
@@ -71,7 +71,7 @@ def test_a_yes_is_none_any_more_once_the_repository_would_run_programs(place):
     config = place / ".git" / "config"
     person = Person(YES, lambda: grow(config, WILD))
     assert run(story(place, person, "git add f")) == []
-    assert [one.lasting for one in person.asked] == [False]
+    assert [one.once_only for one in person.asked] == [False]
 
 
 def test_a_grant_covers_no_program_that_the_repository_names_later(place):
@@ -82,7 +82,7 @@ def test_a_grant_covers_no_program_that_the_repository_names_later(place):
     grow(config, WILD)
     person = Person(Answer(True, "session"))
     done = run(story(place, person, "git add f", "git add f"))
-    assert (len(done), [one.lasting for one in person.asked]) == (2, [True, True])
+    assert (len(done), [one.once_only for one in person.asked]) == (2, [True, True])
 
 
 def test_a_question_says_which_sandbox_the_command_would_run_in(place):
@@ -158,6 +158,6 @@ def test_calls_are_alike_where_all_that_they_do_is():
         asked("touch a", *["x" * 300], "b"),
         asked("touch a", *["x" * 300], "c"),
     ]
-    assert len({likeness(one) for one in calls}) == len(calls)
-    assert likeness(asked("touch a")) == likeness(calls[0]) == "shell touch a"
-    assert max(len(likeness(one)) for one in calls) < 300
+    assert len({similarity_key(one) for one in calls}) == len(calls)
+    assert similarity_key(asked("touch a")) == similarity_key(calls[0]) == "shell touch a"
+    assert max(len(similarity_key(one)) for one in calls) < 300

@@ -7,7 +7,8 @@ import pytest
 import bridle
 from bridle.engine import turn_runner
 from bridle.engine.budget import Limits
-from bridle.engine.calls import NOT_RUN, NOT_STOPPED
+from bridle.engine.history import NOT_RUN
+from bridle.engine.tool_calls import NOT_STOPPED
 from bridle.errors import ConfigError, SessionError
 from bridle.events import ApprovalAsked, ToolResultEvent, TraceEvent, TurnEnded
 from bridle.promises.tool import ToolResult

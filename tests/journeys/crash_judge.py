@@ -10,9 +10,7 @@ from collections import Counter
 from crash_story import SCRIPT
 from crashing import Notes
 
-from bridle.engine.calls import NOT_RUN
-from bridle.engine.conversation import UNKNOWN
-from bridle.engine.history import fold
+from bridle.engine.history import NOT_RUN, UNKNOWN, fold
 from bridle.engine.recovery import is_parked
 from bridle.events import (
     ApprovalAnswered,

@@ -8,8 +8,7 @@ from contextlib import aclosing
 import pytest
 
 import bridle
-from bridle.engine.conversation import UNKNOWN
-from bridle.engine.history import fold
+from bridle.engine.history import UNKNOWN, fold
 from bridle.errors import ConfigError, UnknownApproval
 from bridle.events import ApprovalAsked, TodosChanged, ToolOutputDelta, TurnEnded
 from bridle.providers.scripted import Scripted

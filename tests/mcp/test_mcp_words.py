@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.engine.agent_calls import Foreign
-from bridle.engine.facts import facts_of
+from bridle.engine.gate import facts_of
 from bridle.engine.schema import compile_schema
 from bridle.messages import ToolCall
 from bridle.policy import decide, read_rule

@@ -156,7 +156,7 @@ def test_one_that_never_ends_is_ended(tmp_path):
     workspace = Workspace(tmp_path)
     (tmp_path / "a.py").write_text("")
     check = parse_check("sleep 600", "here")
-    voice = Diagnostics([check], workspace, ((), None, None), None, seconds=0.2)
+    voice = Diagnostics([check], workspace, seconds=0.2)
     voice._decide = allowed
     said = run(voice.speak(Occasion("after_tool", tool="write", arguments={"path": "a.py"})))
     assert said == Remark(word="diagnostics: `sleep 600` did not end within 0.2 seconds")

@@ -13,6 +13,7 @@ from bridle.events import (
     CallIntended,
     ChildEnded,
     ChildStarted,
+    InterruptRequested,
     MessageAdded,
     PromptReceived,
     Repaired,
@@ -21,8 +22,8 @@ from bridle.events import (
     TextDelta,
     ToolOutputDelta,
     ToolResultEvent,
-    TraceEvent,
     TurnEnded,
+    UnknownCallReported,
     UsageReported,
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput
@@ -86,7 +87,7 @@ def test_a_model_call_begins_at_the_prompt_or_after_the_last_result():
 
 
 def test_an_interrupt_before_the_first_word_leaves_the_request_that_it_cut_off():
-    stopped = TraceEvent("interrupt", {"by": "me"})
+    stopped = InterruptRequested.of("me")
     log = log_of(*begun(), 40, stopped, TurnEnded(1, "interrupted"))
     (model,) = spans(trace(log), "model")
     assert (times(model), model.status, model.first) == ((2.0, 44.0), "interrupted", 0)
@@ -109,7 +110,7 @@ def test_what_a_killed_process_left_open_ends_with_its_last_record_and_not_with_
     log = log_of(
         *begun(), reply("look"), CallIntended("c1", "look"), TextDelta("…"), 3600,
         Repaired(torn=3), SessionStarted("s", resumed=True, model="v/m"),
-        TraceEvent("unknown_call", {}), lost, TurnEnded(1, "interrupted"),
+        UnknownCallReported.of(ToolCall("c1", "x"), ""), lost, TurnEnded(1, "interrupted"),
         *prompt(2, 11), reply(), TurnEnded(2, "done"),
     )  # fmt: skip
     root = trace(log)

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.engine.facts import facts_of
-from bridle.engine.question import Judged
+from bridle.engine.gate import JudgedCall, facts_of
 from bridle.engine.schema import compile_schema
 from bridle.errors import ToolError
 from bridle.messages import ToolCall
@@ -67,7 +66,7 @@ def test_blanks_around_a_name_are_not_part_of_it():
 def test_it_is_not_taken_for_one_that_only_reads_so_that_a_crash_does_not_repeat_it():
     call = ToolCall("1", "task", {"prompt": "p"})
     facts = facts_of(call, TASK, None)
-    assert not Judged(call, TASK, facts, decide(call, facts, (), "ask")).reads
+    assert not JudgedCall(call, TASK, facts, decide(call, facts, (), "ask")).reads
 
 
 @given(st.text(max_size=50), st.sampled_from(MODES))

@@ -327,7 +327,7 @@ def test_another_sessions_question_says_whose_it_is():
 @pytest.mark.parametrize("key", ["s", "r", "a"])
 def test_a_key_that_is_not_offered_means_nothing(key):
     async def story(app, pilot):
-        await put(pilot, asked(lasting=True, proposal="allow: shell(x)", group="g"))
+        await put(pilot, asked(once_only=True, proposal="allow: shell(x)", group="g"))
         await pilot.press(key)
         await pilot.pause()
         assert app.given == []

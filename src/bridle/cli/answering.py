@@ -191,7 +191,7 @@ def _answer(said: str, scope: str | None, word: str, found: Sequence[Open]) -> "
         raise click.UsageError("a no is for this call; --scope belongs to a yes")
     if said == "no" or scope in (None, "once"):
         return Answer(said == "yes", word=word)
-    if any(one.pending.asked.lasting for one in found):
+    if any(one.pending.asked.once_only for one in found):
         raise click.UsageError("only a yes for once can be given to this\nLeave --scope out.")
     if scope == "rule":
         click.echo(_previewed(found), err=True)

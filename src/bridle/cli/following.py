@@ -18,10 +18,10 @@ from bridle.errors import AgentError, SessionError, SessionLocked
 from bridle.events import (
     CallIntended,
     Event,
+    InboxMessageRefused,
     MessageAdded,
     PromptReceived,
     ResponseCompleted,
-    TraceEvent,
     TurnEnded,
     TurnParked,
     UsageReported,
@@ -175,9 +175,8 @@ class Elsewhere:
             case MessageAdded(prompt=prompt) if prompt and prompt == self._prompt:
                 self._turn = event.turn or self._turn
                 self.begun = True
-            case TraceEvent(kind="letter_refused", detail=dict(detail)):
-                if detail.get("letter") == self._letter:
-                    raise SessionError(f"the prompt was refused: {detail.get('message', '')}")
+            case InboxMessageRefused(letter=letter) if letter == self._letter:
+                raise SessionError(f"the prompt was refused: {event.message}")
 
     def _left_alone(self) -> AgentError:
         what = "the turn was cut short" if self.begun else "the prompt waits"

@@ -64,7 +64,7 @@ def grants(session_id: str | None, as_json: bool) -> None:
 
 def standing(folder: "SessionFolder", sessions: "Sequence[SessionSummary]") -> Iterator[Given]:
     """The grants that hold now."""
-    from bridle.engine.grants import is_over, lasting
+    from bridle.engine.grants import has_ended, with_end
     from bridle.engine.history import fold
     from bridle.errors import AgentError
 
@@ -76,7 +76,7 @@ def standing(folder: "SessionFolder", sessions: "Sequence[SessionSummary]") -> I
         except (AgentError, OSError):  # `bridle sessions verify` says what is wrong with it
             continue
         yield from (
-            Given(session, lasting(one, _SECONDS)) for one in found if not is_over(one, _SECONDS)
+            Given(session, with_end(one, _SECONDS)) for one in found if not has_ended(one, _SECONDS)
         )
 
 

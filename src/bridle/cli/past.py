@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from bridle.cli.render import counted, subject_of
 from bridle.cli.style import cut
-from bridle.engine.proposal import preview
+from bridle.engine.grants import covered_calls
 from bridle.messages import ToolCall
 from bridle.policy import read_rule
 from bridle.runtime.past import past_calls, root_of
@@ -19,7 +19,7 @@ def covered_line(rule: str, session_id: str, folder: SessionFolder) -> str:
     if not past:
         return "there are no earlier calls in this folder to hold it against"
     here = replace(read_rule(rule), where=root_of(session_id, folder))
-    found = [_name(call) for call in preview(here, past)]
+    found = [_name(call) for call in covered_calls(here, past)]
     of = f"of the last {counted(len(past), 'call')} in this folder"
     if not found:
         return f"it would have covered none {of}"

@@ -69,23 +69,21 @@ def explain(text: str | None, as_json: bool, **flags: Any) -> int:
     from bridle.cli.policy_explain import answer_lines, explain_call, json_call
     from bridle.cli.words import check_text
     from bridle.config import load_settings
-    from bridle.runtime.foresight import Foresight
+    from bridle.runtime.dry_run import DryRun
 
     settings = load_settings({"mode": flags["mode"]}).settings
     root = Path(flags["workspace"] or Path.cwd())
     rules = _rules(root, flags)
-    foresight = Foresight(
-        root, rules, sandbox=settings.sandbox, hosts=settings.hosts, offered_only=True
-    )
+    dry_run = DryRun(root, rules, sandbox=settings.sandbox, hosts=settings.hosts, offered_only=True)
     if as_json and text == "-":
-        return answer_lines(foresight, sys.stdin.buffer, sys.stdout.buffer, settings.mode)
+        return answer_lines(dry_run, sys.stdin.buffer, sys.stdout.buffer, settings.mode)
     if text is not None:
         check_text(text, "the command")
     call = _call(text, flags)
     if as_json:
-        sys.stdout.buffer.write(json_call(foresight, call, settings.mode))
+        sys.stdout.buffer.write(json_call(dry_run, call, settings.mode))
         return 0
-    return explain_call(foresight, call, settings.mode)
+    return explain_call(dry_run, call, settings.mode)
 
 
 def _rules(root: Path, flags: dict[str, Any]) -> "tuple[Rule, ...]":

@@ -13,7 +13,7 @@ from bridle.config.paths import state_folder
 from bridle.config.policy import RuleFile
 from bridle.config.trust import POLICY, Trust
 from bridle.policy import Mode, Rule
-from bridle.runtime.foresight import Foresight
+from bridle.runtime.dry_run import DryRun
 
 _SAID = {"allow": "is allowed", "ask": "asks", "deny": "is denied"}
 _WANTED = {"allow": "should be allowed", "ask": "should ask", "deny": "should be denied"}
@@ -30,21 +30,21 @@ def check_files(files: Sequence[RuleFile], root: Path, mode: Mode) -> int:
         return 0
     code = 0
     for file in files:
-        foresight = Foresight(root, file.rules, sandbox="none")
-        wrong = list(failures(file, foresight, mode, paint))
+        dry_run = DryRun(root, file.rules, sandbox="none")
+        wrong = list(failures(file, dry_run, mode, paint))
         mark = paint.red("✗") if wrong else paint.green("✓")
         rules, examples = counted(len(file.rules), "rule"), counted(len(file.examples), "example")
         click.echo(f"{mark} {paint.bold(plain(str(file.path)))}: {rules}, {examples}")
-        for line in (*wrong, *remarks(file, foresight, root)):
+        for line in (*wrong, *remarks(file, dry_run, root)):
             click.echo(f"  {line}")
         code = 1 if wrong else code
     return code
 
 
-def failures(file: RuleFile, foresight: Foresight, mode: Mode, paint: Paint) -> Iterator[str]:
+def failures(file: RuleFile, dry_run: DryRun, mode: Mode, paint: Paint) -> Iterator[str]:
     """The examples that come out otherwise than they say."""
     for one in file.examples:
-        decision = foresight.decide(foresight.call(one.tool, one.subject), mode).decision
+        decision = dry_run.judge(dry_run.call(one.tool, one.subject), mode).decision
         if decision.verdict != one.expects:
             rule = f" ({decision.rule})" if decision.rule else ""
             what = one.subject if one.tool == "shell" else f"{one.tool}({one.subject})"
@@ -52,14 +52,14 @@ def failures(file: RuleFile, foresight: Foresight, mode: Mode, paint: Paint) -> 
             yield f"{plain(one.origin)}: {paint.bold(plain(what))} {paint.red(plain(said))}"
 
 
-def remarks(file: RuleFile, foresight: Foresight, root: Path) -> Iterator[str]:
+def remarks(file: RuleFile, dry_run: DryRun, root: Path) -> Iterator[str]:
     """What is not wrong, and still deserves a look."""
     for rule in file.expired:
         yield plain(f"{rule.origin}: `{rule}` has expired; it says nothing any more")
     for rule in file.elsewhere:
         yield plain(f"{rule.origin}: `{rule}` is for {rule.where}; here it says nothing")
     for rule in file.rules:
-        if said := idle(rule, foresight.tools):
+        if said := idle(rule, dry_run.tools):
             yield plain(f"{rule.origin}: `{rule}` {said}")
     import os
 

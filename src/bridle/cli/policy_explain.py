@@ -10,10 +10,11 @@ import msgspec
 from msgspec import Struct
 
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
+from bridle.engine.gate import JudgedCall
 from bridle.errors import AgentError
 from bridle.messages import ToolCall
 from bridle.policy import Act, Decision, Facts, Mode, Rule, read_rule
-from bridle.runtime.foresight import Foreseen, Foresight
+from bridle.runtime.dry_run import DryRun
 
 _LONGEST = 32_000_000  # bytes of a line
 _SAID = {"allow": "runs unasked", "ask": "asks", "deny": "is denied"}
@@ -41,14 +42,14 @@ _read = msgspec.json.Decoder(Line).decode
 _write = msgspec.json.Encoder().encode
 
 
-def answer_lines(foresight: Foresight, lines: BinaryIO, out: BinaryIO, mode: Mode) -> int:
+def answer_lines(dry_run: DryRun, lines: BinaryIO, out: BinaryIO, mode: Mode) -> int:
     """A decision for each line, as it comes. A line that cannot be read is denied, and said so."""
     while line := lines.readline(_LONGEST):
         if len(line) == _LONGEST and not line.endswith(b"\n"):
             _skip(lines)
             out.write(_wrong(f"the line is longer than {_LONGEST:,} bytes"))
         else:
-            out.write(_answer(foresight, line, mode))
+            out.write(_answer(dry_run, line, mode))
         out.flush()
     return 0
 
@@ -58,7 +59,7 @@ def _skip(lines: BinaryIO) -> None:
         pass
 
 
-def _answer(foresight: Foresight, line: bytes, mode: Mode) -> bytes:
+def _answer(dry_run: DryRun, line: bytes, mode: Mode) -> bytes:
     try:
         asked = _read(line)
         rules = _rules(asked.rules)
@@ -73,7 +74,7 @@ def _answer(foresight: Foresight, line: bytes, mode: Mode) -> bytes:
     call = ToolCall("", asked.tool or "shell", asked.arguments or {})
     if asked.command is not None:
         call = ToolCall("", call.name, {**call.arguments, "command": asked.command})
-    found = foresight.decide(call, asked.mode or mode, rules, asked.cwd)
+    found = dry_run.judge(call, asked.mode or mode, rules, asked.cwd)
     return _told(found.decision)
 
 
@@ -82,9 +83,9 @@ def _rules(texts: tuple[str, ...]) -> tuple[Rule, ...]:
     return tuple(read_rule(text, "rules") for text in texts)
 
 
-def json_call(foresight: Foresight, call: ToolCall, mode: Mode) -> bytes:
+def json_call(dry_run: DryRun, call: ToolCall, mode: Mode) -> bytes:
     """One decision, as a line."""
-    return _told(foresight.decide(call, mode).decision)
+    return _told(dry_run.judge(call, mode).decision)
 
 
 def _told(decision: Decision) -> bytes:
@@ -104,27 +105,27 @@ def _encoded(value: dict[str, str]) -> bytes:
         return _write(sound) + b"\n"
 
 
-def explain_call(foresight: Foresight, call: ToolCall, mode: Mode) -> int:
+def explain_call(dry_run: DryRun, call: ToolCall, mode: Mode) -> int:
     """Show it to a person."""
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
-    found = foresight.decide(call, mode)
-    for line in explained(foresight, call, found, paint, width):
+    found = dry_run.judge(call, mode)
+    for line in explained(dry_run, call, found, paint, width):
         click.echo(line)
-    level = foresight.sandbox.level
-    count = f"{len(foresight.rules)} rule{'' if len(foresight.rules) == 1 else 's'}"
-    click.echo(paint.dim(f"mode {mode} · sandbox {level} · {count} · {foresight.ground.root}"))
+    level = dry_run.sandbox.level
+    count = f"{len(dry_run.rules)} rule{'' if len(dry_run.rules) == 1 else 's'}"
+    click.echo(paint.dim(f"mode {mode} · sandbox {level} · {count} · {dry_run.ground.root}"))
     return 0
 
 
 def explained(
-    foresight: Foresight, call: ToolCall, found: Foreseen, paint: Paint, width: int
+    dry_run: DryRun, call: ToolCall, found: JudgedCall, paint: Paint, width: int
 ) -> Iterator[str]:
     """The parse, the effects, the decision."""
     command = call.arguments.get("command")
     if call.name == "shell" and isinstance(command, str):
         yield from _parsed(command, paint, width)
     yield from _effects(call, found.facts, paint, width)
-    yield from _decided(foresight, found.decision, paint)
+    yield from _decided(dry_run, found.decision, paint)
 
 
 def _parsed(command: str, paint: Paint, width: int) -> Iterator[str]:
@@ -167,12 +168,12 @@ def _effects(call: ToolCall, facts: Facts, paint: Paint, width: int) -> Iterator
         yield f"  {paint.cyan(plain(name))}{about}  {paint.dim(effect)}"
 
 
-def _decided(foresight: Foresight, decision: Decision, paint: Paint) -> Iterator[str]:
+def _decided(dry_run: DryRun, decision: Decision, paint: Paint) -> Iterator[str]:
     colour = {"allow": paint.green, "ask": paint.yellow, "deny": paint.red}[decision.verdict]
     yield paint.bold("what is decided")
     yield f"  it {colour(_SAID[decision.verdict])}: {plain(decision.reason)}"
     if decision.rule:
-        origins = [one.origin for one in foresight.rules if str(one) == decision.rule]
+        origins = [one.origin for one in dry_run.rules if str(one) == decision.rule]
         where = f"  {origins[0]}" if origins and origins[0] else ""
         yield f"  by {plain(decision.rule)}{paint.dim(plain(where))}"
     if decision.covers == "builds":

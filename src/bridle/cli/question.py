@@ -63,7 +63,7 @@ def history(asked: ApprovalAsked, paint: Paint, width: int) -> Iterator[str]:
 def choices(asked: ApprovalAsked, width: int = 200) -> str:
     """What can be said, and where it is said."""
     found = {"y": "allow once"}
-    if not asked.lasting:
+    if not asked.once_only:
         found["s"] = session_words(asked)
     if has_rule(asked):
         found["r"] = "allow by that rule"

@@ -11,7 +11,7 @@ from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 
 if TYPE_CHECKING:
     from bridle.promises.store import SessionSummary
-    from bridle.runtime.revisit import Redecided
+    from bridle.runtime.re_evaluation import PastDecision
     from bridle.stores.reading import SessionFolder
 
 _THEN = {"allow": "ran unasked", "ask": "asked", "deny": "denied"}
@@ -25,7 +25,7 @@ def redecide(folder: "SessionFolder", sessions: "Sequence[SessionSummary]", **fl
 
     path = Path(flags["policy"])
     read_rules(path, required=True)  # one that is bad is refused, also where no session is left
-    found: list[Redecided] = []
+    found: list[PastDecision] = []
     looked = 0
     for session in sessions:
         root = flags["workspace"] or session.workspace
@@ -51,19 +51,19 @@ def redecide(folder: "SessionFolder", sessions: "Sequence[SessionSummary]", **fl
 
 def _decided(
     folder: "SessionFolder", session_id: str, root: str, rules: Any
-) -> "Iterator[Redecided]":
-    from bridle.runtime.foresight import Foresight
-    from bridle.runtime.revisit import Revisit
+) -> "Iterator[PastDecision]":
+    from bridle.runtime.dry_run import DryRun
+    from bridle.runtime.re_evaluation import ReEvaluation
 
-    yield from Revisit(session_id, Foresight(root, rules)).decide(folder.read(session_id))
+    yield from ReEvaluation(session_id, DryRun(root, rules)).decisions(folder.read(session_id))
 
 
-def changes(found: "Sequence[Redecided]", paint: Paint, width: int) -> Iterator[str]:
+def changes(found: "Sequence[PastDecision]", paint: Paint, width: int) -> Iterator[str]:
     """What would change, the like together: from what to what, how often, and why."""
     from bridle.cli.render import subject_of
     from bridle.messages import ToolCall
 
-    alike: dict[tuple[str, ...], list[Redecided]] = {}
+    alike: dict[tuple[str, ...], list[PastDecision]] = {}
     for one in found:
         if not one.is_same:
             subject = subject_of(ToolCall("", one.name, one.arguments))
@@ -78,7 +78,7 @@ def changes(found: "Sequence[Redecided]", paint: Paint, width: int) -> Iterator[
         yield f"    {paint.dim(cut(plain(why), max(20, width - 4)))}"
 
 
-def summary(found: "Sequence[Redecided]", sessions: int, paint: Paint) -> str:
+def summary(found: "Sequence[PastDecision]", sessions: int, paint: Paint) -> str:
     """How many calls would be decided how."""
     from bridle.cli.render import counted
 

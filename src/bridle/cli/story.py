@@ -28,13 +28,11 @@ from bridle.events import (
     TurnEnded,
     UsageReported,
 )
-from bridle.messages import Message, ToolOutput
+from bridle.messages import Message, ToolOutput, outcome_of
 from bridle.promises.store import Record, SessionSummary
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import neutral
 from bridle.workspace.wording import answered_words, is_unheard
-
-UNKNOWN = "no result was recorded"  # how the engine begins to say it, without its imports
 
 
 def heading(found: SessionSummary, path: str, paint: Paint) -> Iterator[str]:
@@ -147,7 +145,7 @@ class Story:
         self._begun.pop(output.call_id, None)
         self._asked.pop(output.call_id, None)
         self._count_call()
-        if output.text.startswith(UNKNOWN):
+        if outcome_of(output) == "unknown":
             name = render.one_line(output.name) or "the call"
             yield f"  {self._paint.yellow('?')} {name}: unknown, no result was ever recorded"
         else:

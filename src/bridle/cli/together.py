@@ -44,7 +44,7 @@ def clusters(every: Iterable[ApprovalAsked]) -> list[list[ApprovalAsked]]:
 def choices(several: Sequence[ApprovalAsked], width: int = 200) -> str:
     """What can be said to them."""
     found = {"y": "allow all of them once"}
-    if not any(one.lasting for one in several):
+    if not any(one.once_only for one in several):
         found["s"] = session_words(several[0])
     found |= {"1,2": "only these", "each": "one by one", "n": "no to all"}
     return offered(found, _WORDS, width)

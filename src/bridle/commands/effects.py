@@ -14,6 +14,7 @@ from bridle.commands import checks
 from bridle.commands.options import Arg, Given, sort_words
 from bridle.commands.program import Known, flag_table, operand_kinds
 from bridle.commands.reach import Reach, shown
+from bridle.commands.searches import note_search
 from bridle.policy import Act, Does
 
 _PLAIN = ("", "?", "=", "==")
@@ -48,6 +49,7 @@ def effect_of(name: str, known: Known, args: list[Arg], reach: Reach) -> Effect:
     else:
         inner = Effect(known.does, known.reason, known.network)
         reasons += _operand_reasons(name, known, given, reach)
+        note_search(name, args, reach)
     if known.check:
         reasons += checks.CHECKS[known.check](name, given, reach)
     return _weighed(inner, [reason for reason in reasons if reason])

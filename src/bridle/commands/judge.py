@@ -19,7 +19,7 @@ from bridle.commands.program import flag_table
 from bridle.commands.programs import from_root, program_of
 from bridle.commands.raw import spread
 from bridle.commands.reach import Reach
-from bridle.commands.searches import sweep
+from bridle.commands.searches import note_search, sweep
 from bridle.commands.shape import Redirect, Script, Simple, Understood, Word
 from bridle.commands.unwrap import unwrap
 from bridle.commands.variables import why_guarded, why_not
@@ -233,6 +233,7 @@ class _Judging:
         entry, own = known.find_entry(name, rest)
         if entry is None:
             effect = least or Effect("changes", f"{name[:60]} is not a program that is known")
+            note_search(name, rest, reach)
         else:
             effect = effect_of(name, entry, list(own), reach)
             if entry.verbs and rest and rest[0].text.startswith("-"):

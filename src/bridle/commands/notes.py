@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from bridle.commands.shape import Understood
-from bridle.policy import Act
+from bridle.policy import Act, Search
 from bridle.promises.ground import Place
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./\-~^{}]+").fullmatch
@@ -30,7 +30,17 @@ def spelled(words: Iterable[str]) -> str:
 class Notes:
     """Acts and reasons, as they are found."""
 
-    __slots__ = ("_seen", "acts", "floor", "guard", "muted", "opaque", "places", "swept")
+    __slots__ = (
+        "_seen",
+        "acts",
+        "floor",
+        "guard",
+        "muted",
+        "opaque",
+        "places",
+        "searches",
+        "swept",
+    )
 
     def __init__(self) -> None:
         self.acts: list[Act] = []
@@ -40,6 +50,7 @@ class Notes:
         self.muted = False  # what is found is only there to be forbidden
         # Folders in which everything is read, and what takes care there.
         self.swept: dict[tuple[str, str], tuple[str, ...] | None] = {}
+        self.searches: list[Search] = []
         self.places: dict[tuple[str, str], Place] = {}  # by folder and name: looked for once a line
         self._seen: set[Act] = set()
 
@@ -73,4 +84,11 @@ class Notes:
 
     def told(self, cwd: str) -> Understood:
         """All of it, for the gate."""
-        return Understood(tuple(self.acts), self.floor, self.guard, self.opaque, cwd)
+        return Understood(
+            acts=tuple(self.acts),
+            floor=self.floor,
+            guard=self.guard,
+            opaque=self.opaque,
+            cwd=cwd,
+            searches=tuple(dict.fromkeys(self.searches)),
+        )

@@ -1,13 +1,16 @@
-"""Programs that read everything in a folder: the credentials that lie in it are read, too.
+"""Programs that read everything in a folder, and so the credentials and other files in it.
 
 What lies there is asked of the ground, once for a folder and a command line.
 """
 
 import re
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from posixpath import join, normpath
 
 from bridle.commands.options import Arg, Given
 from bridle.commands.reach import Reach, shown
+from bridle.policy import Search
 
 _MOST = 16  # folders of one line
 _DEEP = "-r -R --recursive --dereference-recursive"
@@ -89,3 +92,33 @@ def is_wanted(name: str, names: tuple[str, ...]) -> bool:
     if not names or any(map(_UNSURE, names)):
         return True
     return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in names)
+
+
+def note_search(name: str, args: Sequence[Arg], reach: Reach) -> None:
+    """Note a command that reads every file of a folder; rules may be about some of them."""
+    program = name.rpartition("/")[2]
+    words = [arg.text for arg in args]
+    if program in _COMPARING or program in _GREPS:
+        if not any(map(_is_recursive, words)):
+            return
+    elif program not in _SEARCHING:
+        return
+    paths = [word for word in words if word[:1] != "-"]
+    if program not in _COMPARING and not any(word.startswith(_PATTERN_FLAGS) for word in words):
+        paths = paths[1:]  # the first is what is looked for
+    folder = reach.folder
+    reach.notes.searches.append(
+        Search(folder, tuple(normpath(join(folder, path)) for path in paths))
+    )
+
+
+_SEARCHING = frozenset({"rg", "ripgrep", "ag", "ack", "git grep"})
+_GREPS = frozenset({"grep", "egrep", "fgrep", "zgrep"})
+_COMPARING = frozenset({"diff"})
+_PATTERN_FLAGS = ("-e", "-f", "--regexp", "--file")
+_RECURSIVE = ("--recursive", "--dereference-recursive", "--directories=recurse", "recurse")
+
+
+def _is_recursive(word: str) -> bool:
+    is_short = word[:1] == "-" and word[:2] != "--"
+    return word in _RECURSIVE or (is_short and ("r" in word or "R" in word))

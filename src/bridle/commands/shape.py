@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bridle.policy import Act
+from bridle.policy import Act, Search
 
 RedirectKind = Literal["read", "write", "append", "text", "copy"]
 
@@ -77,7 +77,8 @@ class Understood(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a command line would do, for the gate.
 
     `floor`: why it must never run. `guard`: why only a person may allow it. `opaque`: what was not
-    understood. `cwd` is the folder in which the shell would stand at the end.
+    understood. `cwd` is the folder in which the shell would stand at the end. `searches` are the
+    commands in it that read every file of a folder.
     """
 
     acts: tuple[Act, ...] = ()
@@ -85,3 +86,4 @@ class Understood(Struct, frozen=True, gc=False, omit_defaults=True):
     guard: str = ""
     opaque: str = ""
     cwd: str = ""
+    searches: tuple[Search, ...] = ()

@@ -12,26 +12,21 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from bridle.engine.around import Around
-from bridle.engine.calls import INTERRUPTED, NOT_STOPPED, Caller
-from bridle.engine.conversation import NOT_RUN, UNKNOWN
-from bridle.engine.facts import NOBODYS, subject_of
+from bridle.engine.approvals import is_about
 from bridle.engine.fingerprint import fingerprint
-from bridle.engine.gate import Parked
-from bridle.engine.history import History
+from bridle.engine.gate import ForeignTool, JudgedCall
+from bridle.engine.history import NOT_RUN, UNKNOWN, History
+from bridle.engine.hooks import CallMiddleware, note
 from bridle.engine.loop import PARKED, Ending
-from bridle.engine.question import Judged
-from bridle.engine.remarks import line
+from bridle.engine.permission import preapproval_key
 from bridle.engine.spans import Spans
-from bridle.engine.turn_context import TurnContext
-from bridle.events import CallIntended, Event, ToolResultEvent, TraceEvent
+from bridle.engine.tool_calls import ToolCalls
+from bridle.engine.turn_context import Parked, TurnContext
+from bridle.events import CallIntended, Event, ToolResultEvent, TraceEvent, UnknownCallReported
 from bridle.messages import ToolCall, ToolOutput
-from bridle.policy import Facts, ToolPolicy
 from bridle.promises.agent import Permission
-from bridle.promises.spoken import unknown
-from bridle.promises.tool import CWD, Tool, ToolContext, ToolResult
+from bridle.promises.tool import CWD, Tool, ToolResult
 
 if TYPE_CHECKING:
     from bridle.promises.keeping import Keeping
@@ -46,50 +41,24 @@ _ONCE = "a person has allowed it: it was not run yet, and may be made once with 
 _SPENT = "the limit of {} tool calls is reached"
 
 
-class Foreign:
-    """A tool that only the agent has: nothing is known of it, so it is asked about.
-
-    Where nobody is asked (`auto`) it is refused: nothing of ours confines it. A rule may allow it
-    by its name.
-    """
-
-    description = "a tool of another agent"
-    parameters: dict[str, Any] = {"type": "object"}
-    policy = ToolPolicy()
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def facts(self, arguments: dict[str, Any]) -> Facts:
-        """What is known of a call are its words: rules are held against each of them."""
-        found = unknown(self.name, arguments, subject=subject_of(arguments))
-        return found if found.opaque else replace(found, opaque=NOBODYS)
-
-    async def execute(self, arguments: dict[str, Any], context: ToolContext[Any]) -> ToolResult:
-        """It cannot be run here."""
-        return ToolResult.failure(f"there is no tool named {self.name!r} here")
-
-
 class Allowed(Struct, frozen=True, gc=False):
     """A call that the agent was told to make, and what undo has kept before it."""
 
-    judged: Judged
+    judged: JudgedCall
     keeping: "Keeping | None" = None
 
 
-class AgentCaller(Caller):
+class AgentCaller(ToolCalls):
     """Lets the calls of one agent through, in one turn."""
 
     def __init__(self, turn: TurnContext, history: History, session_id: str = "") -> None:
         super().__init__(turn)
         self._history = history
         self._session_id = session_id
-        self._theirs: set[str] = set()  # calls that the agent makes by its own means
         self._say_it, self._emit = turn.emit, self._noted
         self._outputs: dict[str, ToolOutput] = {}  # what was answered in this turn
         self._allowed: dict[str, Allowed] = {}  # what the agent does by its own means now
         self._added: dict[str, str] = {}  # what hooks say of a result, for the agent's model
-        self._passes: set[str] = set()  # calls that a person allowed while the turn rested
         self._errands: set[asyncio.Future[Any]] = set()
         self._spans: Spans | None = None
         self._spent = False  # a call was asked for beyond the limit
@@ -107,8 +76,8 @@ class AgentCaller(Caller):
     async def permit(self, call: ToolCall) -> Permission:
         """May the agent make this call? Where it may, its intent is on disk."""
         self._open[call.id] = call
-        self._theirs.add(call.id)
-        found = await self._until_over(self._permission(call))
+        self._permission.foreign.add(call.id)
+        found = await self._until_over(self._permit(call))
         if found is None or (found and self.over.done()):
             await self._take_back(call)
             return self._late(call)
@@ -118,48 +87,48 @@ class AgentCaller(Caller):
         """The turn was stopped in the moment in which it was allowed: the agent hears no yes."""
         self._begun.discard(call.id)
         allowed = self._allowed.pop(call.id, None)
-        if allowed is not None and allowed.keeping is not None and self._around is not None:
-            await self._say_changed(self._around, allowed.judged, allowed.keeping)
+        if allowed is not None and allowed.keeping is not None and self._middleware is not None:
+            await self._record_changes(self._middleware, allowed.judged, allowed.keeping)
 
     def _late(self, call: ToolCall) -> Permission:
         parked = self.over.done() and self.over.result() is PARKED
         return Permission(False, WAITS if parked else OVER, call_id=call.id, stops=True)
 
-    async def _permission(self, call: ToolCall) -> Permission:
+    async def _permit(self, call: ToolCall) -> Permission:
         try:
-            found = await self._let_through(call, self._tool(call.name))
-            if isinstance(found, Judged):
+            found = await self._check(call, self._tool(call.name))
+            if isinstance(found, JudgedCall):
                 found = await self._begin(found)
         except Parked:
             self.end(PARKED)
             return self._late(call)
         if isinstance(found, ToolResult):
-            self._say(call, found, self._open)
+            self._record(call, found, self._open)
             self._end_if_stuck()
-            said = self._clean(found.text)
+            said = self._permission.redacted(found.text)
             return Permission(False, said, call_id=call.id, stops=self.over.done())
         given = found.call.arguments
         changed = None if given == call.arguments else given
         return Permission(True, "", changed, call.id, found.decision.word)
 
-    async def run(self, call: ToolCall) -> ToolOutput:
+    async def call_tool(self, call: ToolCall) -> ToolOutput:
         """Have our tool run; its one result, as the log has it."""
         self._open[call.id] = call
         if not self.over.done():
-            await self._until_over(self._answer(call, self._open))
+            await self._until_over(self._run_call(call, self._open))
             if self._parked:
                 self.end(PARKED)
             self._end_if_stuck()
         output = self._outputs.get(call.id)
         if output is None:
-            return ToolOutput(call.id, self._late(call).message, True, call.name)
-        redactor = self._gate.redactor
+            return self._late_output(call)
+        redactor = self._turn.redactor
         return output if redactor is None else redactor.value(output)
 
     def is_allowed(self, call_id: str, name: str, arguments: Any) -> bool:
         """Was the agent told that it may make exactly this call, and has it not?"""
         allowed = self._allowed.get(call_id)
-        if allowed is None or name not in self._tools:
+        if allowed is None or name not in self._permission.tools:
             return False
         call = allowed.judged.call
         return (call.name, call.arguments) == (name, arguments)
@@ -172,26 +141,34 @@ class AgentCaller(Caller):
         """Have our tool do what the agent was allowed to do itself: its one result."""
         judged = self._allowed[call_id].judged
         self.begin_anew()  # where it was judged
-        result = await self._until_over(self._effect(judged))
+        result = await self._until_over(self._run_tool(judged))
         if result is not None:
             await self.finish(call_id, result)
         output = self._outputs.get(call_id)
-        late = ToolOutput(call_id, self._late(judged.call).message, True, judged.call.name)
-        redactor = self._gate.redactor
-        return late if output is None else output if redactor is None else redactor.value(output)
+        if output is None:
+            return self._late_output(judged.call)
+        redactor = self._turn.redactor
+        return output if redactor is None else redactor.value(output)
+
+    def _late_output(self, call: ToolCall) -> ToolOutput:
+        """Return what the agent is told about a call that came when the turn was over."""
+        text = self._late(call).message
+        return ToolOutput(call.id, text, is_error=True, name=call.name, outcome="refused")
 
     async def finish(self, call_id: str, result: ToolResult) -> bool:
         """What came of a call that was allowed; was there such a call?"""
-        around = self._around
-        if around is None or (allowed := self._allowed.pop(call_id, None)) is None:
+        middleware = self._middleware
+        if middleware is None or (allowed := self._allowed.pop(call_id, None)) is None:
             return self.finish_plainly(call_id, result)
         judged = allowed.judged
         self._finished[judged.call.id] = result
         if allowed.keeping is not None:
-            await self._say_changed(around, judged, allowed.keeping)
-        result = await self._remarked(around, judged, result)
-        self._added[call_id] = self._clean(self._words.get(judged.call.id, ""))
-        self._say(judged.call, result, self._open)
+            await self._record_changes(middleware, judged, allowed.keeping)
+        result = await self._run_after_hooks(middleware, judged, result)
+        self._added[call_id] = self._permission.redacted(
+            self._permission.notes.get(judged.call.id, "")
+        )
+        self._record(judged.call, result, self._open)
         self._end_if_stuck()
         return True
 
@@ -203,7 +180,7 @@ class AgentCaller(Caller):
         """The same where neither hooks nor undo stand around it."""
         if (allowed := self._allowed.pop(call_id, None)) is None:
             return False
-        self._say(allowed.judged.call, result, self._open)
+        self._record(allowed.judged.call, result, self._open)
         self._end_if_stuck()
         return True
 
@@ -211,7 +188,7 @@ class AgentCaller(Caller):
         """What came of a call that the agent has made without asking."""
         if not self.over.done():  # otherwise it was stopped before it came to that
             self._emit(TraceEvent("ungated_call", {"callId": call.id, "name": call.name}))
-        self._say(call, result, {call.id: call})
+        self._record(call, result, {call.id: call})
 
     async def go_on(self, calls: tuple[ToolCall, ...]) -> None:
         """Settle the calls that a turn was parked with; one may still have to wait.
@@ -222,12 +199,12 @@ class AgentCaller(Caller):
         self._open = {call.id: call for call in calls}
         for call in calls:
             if call.id not in asked:
-                self._say(call, ToolResult.failure(NOT_RUN), self._open)
-            elif call.name in self._tools:
+                self._record(call, ToolResult.failure(NOT_RUN, outcome="not_run"), self._open)
+            elif call.name in self._permission.tools:
                 if self._was_theirs(call):  # what it was asked about; ours confines it even more
-                    self._theirs.add(call.id)
+                    self._permission.foreign.add(call.id)
                     self.begin_anew()
-                await self._answer(call, self._open)
+                await self._run_call(call, self._open)
             else:
                 await self._pass_on(call)
         if self._parked:
@@ -239,39 +216,39 @@ class AgentCaller(Caller):
         asked = {one.call.id: one.shown for one in self._history.pending.values()}
         said = self._history.answers.get(call.id)
         shown = said.shown if said is not None else asked.get(call.id, "")
-        judged = self._gate.judge(call, self._tool(call.name), theirs=True)
-        return self._gate.placed(judged).is_shown(self._session_id, shown)
+        judged = self._gate.judge(call, self._tool(call.name), foreign=True)
+        return is_about(judged, self._session_id, shown)
 
     async def _pass_on(self, call: ToolCall) -> None:
-        self._theirs.add(call.id)
+        self._permission.foreign.add(call.id)
         try:
-            found = await self._let_through(call, Foreign(call.name))
+            found = await self._check(call, ForeignTool(call.name))
         except Parked:
             self._parked = True
             return
-        if isinstance(found, Judged):
+        if isinstance(found, JudgedCall):
             self._budget.tool_calls -= 1  # it is counted when it is made
-            self._passes.add(_spelt(found.call))
+            self._permission.preapproved.add(preapproval_key(found.call))
             found = ToolResult(True, _ONCE)
-        self._say(call, found, self._open)
+        self._record(call, found, self._open)
 
     async def settle(self, *, ended: bool) -> None:
         """The agent is done: answer what it has left open, but for what waits for a person."""
-        rests = self._leaves or (self.over.done() and self.over.result() is PARKED)
+        rests = self._leaves_open or (self.over.done() and self.over.result() is PARKED)
         waits = {one.call.id for one in self._history.pending.values()} if rests else set[str]()
-        if self._around is not None:
+        if self._middleware is not None:
             for one in list(self._allowed.values()):
                 if one.keeping is not None:
-                    await self._say_changed(self._around, one.judged, one.keeping)
+                    await self._record_changes(self._middleware, one.judged, one.keeping)
         for call in list(self._open.values()):
             if call.id in waits:
                 continue
             if call.id in self._allowed:
                 self.lose(call)
             elif call.id not in self._begun:
-                self._cut_off(call, NOT_RUN, self._open)
+                self._cut_off(call, "not_run", self._open)
             else:
-                self._cut_off(call, INTERRUPTED if ended else NOT_STOPPED, self._open)
+                self._cut_off(call, "interrupted" if ended else "not_stopped", self._open)
         self.is_over = not ended  # nobody hears what still runs
 
     async def drain(self, seconds: float) -> bool:
@@ -282,76 +259,74 @@ class AgentCaller(Caller):
             await asyncio.wait(self._errands, timeout=seconds)
         return not self._errands
 
-    async def _keep(self, around: Around, call: ToolCall) -> "Keeping | ToolResult | None":
+    async def _begin_undo(
+        self, middleware: CallMiddleware, call: ToolCall
+    ) -> "Keeping | ToolResult | None":
         """What is kept, also where other calls of the agent are under way."""
-        self._spans = self._spans or Spans(around)
+        self._spans = self._spans or Spans(middleware)
         try:
             keeping, changed = await self._spans.begin(call)
         except Exception as error:  # what cannot be undone was promised to be
             log.debug("nothing could be kept before %r", call.name, exc_info=True)
-            return ToolResult.failure(f"not run: what it would change cannot be kept: {error!r}")
+            text = f"not run: what it would change cannot be kept: {error!r}"
+            return ToolResult.failure(text, outcome="refused")
         if changed is not None:
             self._emit(changed)
         return keeping
 
-    async def _say_changed(self, around: Around, judged: Judged, keeping: "Keeping") -> None:
+    async def _record_changes(
+        self, middleware: CallMiddleware, judged: JudgedCall, keeping: "Keeping"
+    ) -> None:
         assert self._spans is not None  # it has kept something before
         changed = await self._spans.end(judged.call)
         if changed is not None and not self.is_over:
             self._emit(changed)
-            if said := around.guarded(judged, changed):
-                self._add(judged.call, line("note", said))
+            if text := middleware.report_guarded_changes(judged, changed):
+                self._permission.add_note(judged.call, note("note", text))
 
     def lose(self, call: ToolCall) -> None:
         """Nobody knows what came of it."""
         said = f"the agent did not say what came of {call.name}"
         words = f"{said}: it is not known whether it ran. Look at what it may have changed."
-        detail = {"callId": call.id, "name": call.name, "message": words}
-        self._emit(TraceEvent("unknown_call", detail))
-        self._say(call, ToolResult.failure(UNKNOWN), {call.id: call})
+        self._emit(UnknownCallReported.of(call, words))
+        result = ToolResult.failure(UNKNOWN, outcome="unknown")
+        self._record(call, result, {call.id: call})
         self._open.pop(call.id, None)
 
     def _tool(self, name: str) -> Tool:
-        return self._tools.get(name) or Foreign(name)
+        return self._permission.tools.get(name) or ForeignTool(name)
 
-    async def _begin(self, judged: Judged) -> Judged | ToolResult:
+    async def _begin(self, judged: JudgedCall) -> JudgedCall | ToolResult:
         """Say that it is about to happen, and have what it will change kept."""
         call, reads, keeping = judged.call, judged.reads, None
         self._emit(CallIntended(call.id, call.name, reads, fingerprint(call)))
         if not reads:
             await self._turn.settled()
-            if self._around is not None and not judged.tool.policy.delegates:
-                keeping = await self._keep(self._around, call)
+            if self._middleware is not None and not judged.tool.policy.delegates:
+                keeping = await self._begin_undo(self._middleware, call)
         if isinstance(keeping, ToolResult):
             return keeping
         if self.over.done():
-            if self._around is not None and keeping is not None:
-                await self._say_changed(self._around, judged, keeping)
-            return ToolResult.failure(OVER)
+            if self._middleware is not None and keeping is not None:
+                await self._record_changes(self._middleware, judged, keeping)
+            return ToolResult.failure(OVER, outcome="refused")
         self._begun.add(call.id)
         self._allowed[call.id] = Allowed(judged, keeping)
         return judged
 
-    async def _asked(self, judged: Judged) -> Judged | ToolResult:
-        """A person is asked, unless they have allowed exactly this while the turn rested."""
-        if (spelt := _spelt(judged.call)) in self._passes:
-            self._passes.discard(spelt)
-            return judged
-        return await super()._asked(judged)
+    async def _check(self, call: ToolCall, tool: Tool) -> JudgedCall | ToolResult:
+        """Return the call as it may run, or the result if it may not. Raise `Parked`."""
+        self._note_if_spent()
+        return await self._permission.check(call, tool)
 
-    async def _problem(self, judged: Judged) -> str:
-        """What the agent does by its own means, it has read by its own means, too."""
-        return "" if judged.call.id in self._theirs else await super()._problem(judged)
+    async def _run_call(self, call: ToolCall, open_calls: dict[str, ToolCall]) -> None:
+        if call.name in self._permission.tools and not call.broken:
+            self._note_if_spent()
+        await super()._run_call(call, open_calls)
 
-    def _look(self, call: ToolCall, tool: Tool) -> Judged:
-        if call.id in self._theirs:  # in the root, and in no sandbox of ours
-            return self._gate.judge(call, tool, theirs=True)
-        return super()._look(call, tool)
-
-    def _judged(self, call: ToolCall, tool: Tool, *, counts: bool = True) -> Judged | ToolResult:
-        limit = self._budget.limits.tool_calls
-        self._spent |= counts and 0 < limit <= self._budget.tool_calls
-        return super()._judged(call, tool, counts=counts)
+    def _note_if_spent(self) -> None:
+        """Note that the agent asks for a call beyond its limit."""
+        self._spent |= 0 < self._budget.limits.tool_calls <= self._budget.tool_calls
 
     def _end_if_stuck(self) -> None:
         if self._spent:
@@ -377,7 +352,3 @@ class AgentCaller(Caller):
                 task.cancel()
         await asyncio.wait((task,))
         return None if task.cancelled() else task.result()
-
-
-def _spelt(call: ToolCall) -> str:
-    return fingerprint(ToolCall("", call.name, call.arguments))

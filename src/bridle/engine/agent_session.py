@@ -192,7 +192,7 @@ class LentSession:
         """Have our tool of that name run, through the gate: its one result."""
         if self.is_over:
             await asyncio.sleep(0)
-            return ToolOutput(call_id, OVER, True, str(name))
+            return ToolOutput(call_id, OVER, is_error=True, name=str(name), outcome="refused")
         if anew:
             self._caller.begin_anew()
         known = self._names.get(call_id, call_id)
@@ -203,8 +203,8 @@ class LentSession:
             call = self._asked_for(name, arguments, call_id)
         except (TypeError, ValueError, RecursionError) as error:
             said = f"not run: its arguments cannot be read: {error}"
-            return ToolOutput(call_id, said, True, str(name))
-        output = await self._caller.run(call)
+            return ToolOutput(call_id, said, is_error=True, name=str(name), outcome="invalid")
+        output = await self._caller.call_tool(call)
         self._replies.note_read()
         return output
 
@@ -376,7 +376,7 @@ class LentSession:
         ok, data = not output.is_error, output.data
         given, other = (data, None) if ok else (None, data)
         result = ToolResult(ok, output.text, given, other, output.media)
-        if self._turn.around is not None:
+        if self._turn.middleware is not None:
             self._later(self._finish(output.call_id, result))
         elif self._caller.finish_plainly(self._names.get(output.call_id, output.call_id), result):
             self._replies.note_read()

@@ -17,7 +17,7 @@ from bridle.promises.store import Store
 from bridle.promises.tool import Files, Tool, ToolSource
 
 if TYPE_CHECKING:
-    from bridle.engine.facts import Confining
+    from bridle.engine.gate import Confinement
     from bridle.engine.session import Session
     from bridle.engine.subagents import Parent
     from bridle.promises.agent import BaseAgent
@@ -87,7 +87,7 @@ class EngineConfig(Struct):
     judge_seconds: float = 10.0
     hooks: "Hooks | None" = None
     keeper: "Keeper | None" = None
-    sandbox: "str | Confining" = ""
+    sandbox: "str | Confinement" = ""
     learn: Callable[[str, str], None] | None = None
     agent: "BaseAgent | None" = None
     agents: "Callable[[str], BaseAgent | None] | None" = None

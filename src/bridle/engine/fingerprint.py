@@ -1,4 +1,4 @@
-"""The hash of a call and of what it is bound to: what an answer has to bring back. Pure."""
+"""Hash a tool call together with whatever an approval, a grant or a record of it is bound to."""
 
 from hashlib import blake2b
 
@@ -10,10 +10,10 @@ _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
 def fingerprint(call: ToolCall, *bound: str) -> str:
-    """The hash of exactly this call and what it is bound to; what an answer has to bring back."""
-    said = [call.id, call.name, call.arguments, bound]
+    """Return the hash of exactly this call and of the texts that it is bound to."""
+    content = [call.id, call.name, call.arguments, bound]
     try:
-        words = _encode(said)
-    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8, but a spelling of its own
-        words = repr(said).encode("utf-8", "backslashreplace")
-    return blake2b(words, digest_size=16).hexdigest()
+        data = _encode(content)
+    except UnicodeEncodeError:  # a lone surrogate has no UTF-8 form; its repr is still unambiguous
+        data = repr(content).encode("utf-8", "backslashreplace")
+    return blake2b(data, digest_size=16).hexdigest()

@@ -1,9 +1,9 @@
-"""What a yes covers beyond its one call, how long, and how that is known again. Pure.
+"""Grants: what an approval covers beyond its one call, and for how long. Pure.
 
-A yes for once grants nothing. A yes for the session grants the same tool with the same arguments
-in the same folder and the same sandbox, as long as it would do the same; to a test or a build it
-grants all tests and builds (`builds`) in that folder. A yes as a rule grants what the rule says.
-Every grant ends.
+An approval for once grants nothing. An approval for the session grants the same tool with the same
+arguments, in the same folder and the same sandbox, as long as the call would do the same. For a
+test or a build (`builds`) it grants all tests and builds in that folder. An approval as a rule
+grants what the rule says, and this module proposes that rule. Every grant ends.
 """
 
 import math
@@ -17,110 +17,178 @@ from bridle.engine.fingerprint import fingerprint
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAnswered, ApprovalAsked, Grant
 from bridle.messages import ToolCall
-from bridle.policy import CLASSES, Rule, read_rule
+from bridle.policy import CLASSES, Act, Decision, Facts, Rule, read_rule
 
-_LONGEST = 200  # characters of what a grant is about
-
-
-def grant_of(call: ToolCall, cwd: str, sandbox: str = "", *does: str) -> str:
-    """What "for this session" covers: the same call in the same folder, which does the same."""
-    return fingerprint(ToolCall("", call.name, call.arguments), cwd, sandbox, *does)
+_LONGEST = 200  # characters in the description of a grant
+_WILDCARDS = frozenset("*?")
 
 
-def class_of(covers: str, cwd: str, sandbox: str = "") -> str:
-    """What a yes for the session to a call of a class covers: every such call in the folder."""
+def call_grant_id(call: ToolCall, cwd: str, sandbox: str = "", *effects: str) -> str:
+    """Return the id of the grant for the same call in the same folder, with the same effects."""
+    return fingerprint(ToolCall("", call.name, call.arguments), cwd, sandbox, *effects)
+
+
+def class_grant_id(covers: str, cwd: str, sandbox: str = "") -> str:
+    """Return the id of the grant for every call of a class, such as `builds`, in the folder."""
     return fingerprint(ToolCall("", "", {"covers": covers}), cwd, sandbox)
 
 
-def confinement(sandbox: str, *, network: bool) -> str:
-    """The sandbox that a call would run in: with the network it is another one."""
+def sandbox_label(sandbox: str, *, network: bool) -> str:
+    """Name the sandbox that a call would run in. With the network it is a different one."""
     return f"{sandbox} with the network" if network else sandbox
 
 
-def given(asked: ApprovalAsked, said: ApprovalAnswered, since: str) -> Iterator[Grant]:
-    """The grant that a yes gives; none if it is for once, or if nobody may allow more than that."""
-    if asked.lasting or said.allowed is not True:
+def grants_of_answer(asked: ApprovalAsked, answer: ApprovalAnswered, since: str) -> Iterator[Grant]:
+    """Yield the grant that an answer gives, if it allows more than the one call."""
+    if asked.once_only or answer.allowed is not True:
         return
-    about = (since, said.until, said.by, asked.cwd)
-    sandbox = confinement(asked.sandbox, network=asked.network)
-    # logs of earlier versions have an end in a yes for once, too: there it granted the class
-    if asked.covers and said.until and said.scope in ("once", "session"):
-        name = class_of(asked.covers, asked.cwd, sandbox)
-        yield Grant(name, f"{CLASSES.get(asked.covers, asked.covers)} in {asked.cwd}", *about)
-    elif said.scope in ("session", "rule"):
-        name = grant_of(asked.call, asked.cwd, sandbox, *asked.commands, *asked.paths)
-        yield Grant(name, said.rule or _words(asked), *about, said.rule)
+    details = {"since": since, "until": answer.until, "by": answer.by, "cwd": asked.cwd}
+    sandbox = sandbox_label(asked.sandbox, network=asked.network)
+    # In logs of earlier versions an approval for once has an end, too, and granted the class.
+    if asked.covers and answer.until and answer.scope in ("once", "session"):
+        what = f"{CLASSES.get(asked.covers, asked.covers)} in {asked.cwd}"
+        yield Grant(class_grant_id(asked.covers, asked.cwd, sandbox), what, **details)
+    elif answer.scope in ("session", "rule"):
+        effects = (*asked.commands, *asked.paths)
+        grant_id = call_grant_id(asked.call, asked.cwd, sandbox, *effects)
+        what = answer.rule or _description(asked)
+        yield Grant(grant_id, what, **details, rule=answer.rule)
 
 
-def likeness(asked: ApprovalAsked) -> str:
-    """What calls have in common that are alike: the tool, and all that it is about."""
-    words = f"{asked.call.name} {_subject(asked)}".rstrip()
-    if len(words) <= _LONGEST:
-        return words
-    return f"{words[:_LONGEST]} {fingerprint(ToolCall('', '', {}), words)}"
+def similarity_key(asked: ApprovalAsked) -> str:
+    """Return what similar requests have in common: the tool, and everything the call is about."""
+    text = f"{asked.call.name} {_subject(asked)}".rstrip()
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_LONGEST]} {fingerprint(ToolCall('', '', {}), text)}"
 
 
 def _subject(asked: ApprovalAsked) -> str:
-    if found := (*asked.commands, *asked.paths):
-        return "; ".join(found)
+    if effects := (*asked.commands, *asked.paths):
+        return "; ".join(effects)
     arguments = asked.call.arguments
     return str(arguments.get("command") or arguments.get("path") or "")
 
 
-def _words(asked: ApprovalAsked) -> str:
-    """What was allowed, for a list of grants."""
-    about = "; ".join(asked.commands) or ", ".join(asked.paths) or _subject(asked)
-    if not about and asked.call.arguments:
-        about = str(asked.call.arguments)
-    return f"{asked.call.name}({about[:_LONGEST]})" if about else asked.call.name
+def _description(asked: ApprovalAsked) -> str:
+    """Describe what was allowed, for a list of grants."""
+    subject = "; ".join(asked.commands) or ", ".join(asked.paths) or _subject(asked)
+    if not subject and asked.call.arguments:
+        subject = str(asked.call.arguments)
+    return f"{asked.call.name}({subject[:_LONGEST]})" if subject else asked.call.name
 
 
-def is_over(grant: Grant, seconds: float) -> bool:
-    """Has its time passed? One without an end lasts so long from when it was given."""
+def has_ended(grant: Grant, seconds: float) -> bool:
+    """Return whether the grant is over. One without an end lasts `seconds` from its start."""
     return time.time() >= _end(grant, seconds)
 
 
-def lasting(grant: Grant, seconds: float) -> Grant:
-    """The grant with its end, also where none was recorded."""
-    return grant if grant.until else replace(grant, until=stamp(_end(grant, seconds)))
+def with_end(grant: Grant, seconds: float) -> Grant:
+    """Return the grant with its end filled in, if none was recorded."""
+    return grant if grant.until else replace(grant, until=timestamp(_end(grant, seconds)))
 
 
 def _end(grant: Grant, seconds: float) -> float:
-    if (until := seconds_at(grant.until)) is not None:
+    if (until := parse_timestamp(grant.until)) is not None:
         return until
-    return (seconds_at(grant.since) or 0.0) + seconds
+    return (parse_timestamp(grant.since) or 0.0) + seconds
 
 
-def rules_of(grants: Mapping[str, Grant], root: str, seconds: float) -> tuple[Rule, ...]:
-    """The rules among them that hold now, for this workspace."""
-    found = _within((one for one in grants.values() if one.rule), root)
-    rules = (_read(one, root) for one in found if not is_over(one, seconds))
+def granted_rules(grants: Mapping[str, Grant], root: str, seconds: float) -> tuple[Rule, ...]:
+    """Return the rules among the grants that hold now in this workspace."""
+    rules = (
+        _parse_rule(grant, root)
+        for grant in grants.values()
+        if grant.rule and _is_within(grant, root) and not has_ended(grant, seconds)
+    )
     return tuple(rule for rule in rules if rule is not None and rule.verdict == "allow")
 
 
-def _within(grants: Iterable[Grant], root: str) -> Iterator[Grant]:
-    return (one for one in grants if one.cwd == root or one.cwd.startswith(f"{root.rstrip('/')}/"))
+def _is_within(grant: Grant, root: str) -> bool:
+    return grant.cwd == root or grant.cwd.startswith(f"{root.rstrip('/')}/")
 
 
-def _read(grant: Grant, root: str) -> Rule | None:
+def _parse_rule(grant: Grant, root: str) -> Rule | None:
     try:
         return replace(read_rule(grant.rule, "this session"), where=root)
     except ConfigError:
-        return None  # from a strange log: no rule, no more
+        return None  # a log from elsewhere may hold anything; this grants nothing
 
 
-def seconds_at(when: str) -> float | None:
-    """A recorded time, in seconds since 1970; None for what is none."""
+def parse_timestamp(text: str) -> float | None:
+    """Return a recorded time in seconds since 1970, or None if it is not a time."""
     try:
-        found = datetime.fromisoformat(when)
+        when = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
-def stamp(when: float) -> str:
-    """That time; nothing where it never comes."""
+def timestamp(seconds: float) -> str:
+    """Format seconds since 1970 for the log. Return "" for a time that no calendar has."""
     try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(math.ceil(when)))
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(math.ceil(seconds)))
     except (OverflowError, ValueError):
         return ""
+
+
+def propose_rule(call: ToolCall, facts: Facts, decision: Decision) -> str:
+    """Return the narrowest rule that would allow the call, or "" if no rule covers only this."""
+    if decision.once_only or decision.rule or _is_beyond_rules(facts):
+        return ""
+    acts = acts_to_allow(call, facts)
+    if len(acts) != 1:
+        return ""
+    (act,) = acts
+    if facts.opaque and not act.subject:
+        return ""  # another agent's tool: its name alone could stand for anything that it does
+    if act.within or _WILDCARDS & {*act.subject, *act.names[0]}:
+        return ""  # as a rule it would cover more than this, or another folder
+    rule = Rule("allow", act.names[0], _pattern(act))
+    return str(rule) if _means_only(rule, act) else ""
+
+
+def acts_to_allow(call: ToolCall, facts: Facts) -> tuple[Act, ...]:
+    """Return the acts that need permission: those that do more than read, if there are any."""
+    acts = facts.acts or (Act((call.name,), facts.subject),)
+    own = [act for act in acts if not act.minor] or list(acts)
+    changing = [act for act in own if act.does != "reads"] or own
+    return tuple({(act.names, act.subject): act for act in changing}.values())
+
+
+def _is_beyond_rules(facts: Facts) -> bool:
+    """Return whether no rule could allow it. An unknown tool can be allowed by its name."""
+    return bool(facts.floor or facts.guard or (facts.opaque and not facts.unknown_tool))
+
+
+def _pattern(act: Act) -> str:
+    if not act.subject:
+        return "*"
+    if act.is_path and "/" not in act.subject:
+        return f"./{act.subject}"  # without a slash it would match that name in any folder
+    return act.subject
+
+
+def _means_only(rule: Rule, act: Act) -> bool:
+    """Return whether the rule reads back as itself and is about that act."""
+    try:
+        return read_rule(str(rule)) == rule and rule.speaks_of(act)
+    except ConfigError:
+        return False
+
+
+def covered_calls(rule: Rule, past: Iterable[tuple[ToolCall, Facts]]) -> tuple[ToolCall, ...]:
+    """Return the calls that this rule would have covered.
+
+    A rule that allows covers a call if it covers all of it; any other rule if it covers any of it.
+    """
+    return tuple(call for call, facts in past if _covers(rule, call, facts))
+
+
+def _covers(rule: Rule, call: ToolCall, facts: Facts) -> bool:
+    if rule.verdict != "allow":
+        acts = facts.acts or (Act((call.name,), facts.subject),)
+        return any(rule.speaks_of(act) for act in acts)
+    if _is_beyond_rules(facts) or facts.policy.asks:
+        return False
+    return all(rule.speaks_of(act) for act in acts_to_allow(call, facts))

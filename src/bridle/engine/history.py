@@ -1,18 +1,22 @@
-"""What the log adds up to: the conversation, the turns, the use. Pure folds.
+"""The state that a session's log adds up to: conversation, calls, approvals, turns, use. A fold.
 
-Each record is applied once, and a turn costs the same at message 10 and at message 10,000.
-Nothing here waits, writes or knows a provider. The conversation with its open calls is in
-conversation.py, what was asked and allowed in permissions.py.
+Each record is applied once, and a turn costs the same at message 10 and at message 10,000. Nothing
+here waits, writes, or knows a provider.
+
+A reply stays open until each of its calls has a result, so the conversation is always a valid
+request. Call ids are unique in it, because two of the vendors demand that: local servers count from
+zero in every reply, and a session may continue with another model. In the log a call keeps the id
+that it came with; in the conversation a repeated id is told apart by its reply.
 """
 
 from collections.abc import Callable, Iterable
 from itertools import takewhile
-from typing import Any
+from typing import Any, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.engine.call_ids import CallIds
-from bridle.engine.conversation import Conversation
+from bridle.engine.grants import grants_of_answer, similarity_key
 from bridle.events import (
     AgentAttached,
     ApprovalAnswered,
@@ -23,7 +27,10 @@ from bridle.events import (
     ChildOf,
     Compacted,
     Forked,
+    Grant,
     GrantRevoked,
+    InboxMessageRefused,
+    InterruptRequested,
     MessageAdded,
     ModeChanged,
     PromptReceived,
@@ -36,36 +43,69 @@ from bridle.events import (
     Todo,
     TodosChanged,
     ToolResultEvent,
-    TraceEvent,
     TurnEnded,
     TurnParked,
+    UnknownCallReported,
     UsageReported,
+    add_request,
+    take_request,
 )
-from bridle.messages import Message, Transcript
+from bridle.messages import Message, Part, ToolCall, ToolOutput, Transcript
+from bridle.policy import MODES, Mode
 from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics
 
-_LETTERS = 256  # the newest that were done: a file that is still there may be one of them
+UNKNOWN = "no result was recorded: it is not known whether this call ran"
+NOT_RUN = "not run: the turn ended before it began"
+_MODES: dict[str, Mode] = {mode: mode for mode in MODES}
+_MAX_LETTERS = 256  # the newest that were handled: a file that is still there may be one of them
 
 
-class History(Conversation):
-    """The folds of one session, grown record by record."""
+class OpenCall(Struct, frozen=True):
+    """A call without a result. If it may have run, nobody knows whether it did."""
+
+    call: ToolCall
+    state: Literal["not started", "unknown"]
+    reads: bool = False
+
+
+class History:
+    """The state of one session, grown record by record."""
 
     def __init__(self) -> None:
-        super().__init__()
+        self._begun = False
         self.title = self.workspace = ""
         self.parent = ""  # the session that began this one as its child
         self.tags: tuple[str, ...] = ()
+        self.todos: tuple[Todo, ...] = ()
+        self.letters: dict[str, None] = {}  # messages from other processes that were handled
+        self.attached: dict[str, AgentAttached] = {}  # other agents' own conversations, by agent
+
         self.turn = 0  # the newest that was given a number
         self.running = 0  # the turn that has begun and not ended
+        self.parked = False  # the newest turn waits for a person
+        self.waiting: dict[int, PromptReceived] = {}  # sent, and not yet in the conversation
         self.metrics = ExecutionMetrics()
         self.before = ExecutionMetrics()  # what had been used when the running turn began
         self.steps = 0  # the replies that it has had
-        self.todos: tuple[Todo, ...] = ()
-        self.waiting: dict[int, PromptReceived] = {}  # sent, and not yet in the conversation
-        self.letters: dict[str, None] = {}
-        self.attached: dict[str, AgentAttached] = {}  # the conversations of other agents, by agent
-        self._begun = False
+
+        self.mode: Mode | Literal[""] = ""  # as it was set for this session; empty: it was not
+        self.pending: dict[str, ApprovalAsked] = {}  # open approval requests, by fingerprint
+        self.answers: dict[str, ApprovalAnswered] = {}  # to calls of this step, by call id
+        self.grants: dict[str, Grant] = {}  # what a person allowed for the session, by id
+        self.times: dict[str, int] = {}  # how often the like of a call was allowed
+
+        self._settled = Transcript()
+        self._call_ids: set[str] = set()  # of the calls in it
+        self._open: Message | None = None  # a reply whose calls are not all answered
+        self._ours = False  # ... which our own loop asked for, so that its intents are recorded
+        self._outputs: dict[str, ToolOutput | None] = {}  # of its calls, in their order
+        self._answered_at = ""  # when the newest of its results was recorded
+        self._missing = 0  # how many of them are not there yet
+        self._intents: dict[str, bool] = {}  # its calls that were begun: do they only read?
+        self.reported_unknown: set[str] = set()  # calls reported as unknown, without a result yet
+        self.lost: dict[str, OpenCall] = {}  # calls that a later reply left without a result
+        self._view: tuple[tuple[Message, int, int], Transcript] | None = None
 
     def apply(self, record: Record) -> None:
         """Take one record into account."""
@@ -73,104 +113,80 @@ class History(Conversation):
         if fold is not None:
             fold(self, record, record.event)
 
-    def checkpoint(self, previous: str) -> Checkpoint:
-        """Everything so far as one event; `previous` is the hash of the newest record."""
-        if not self._ours:  # history brought in: nobody will answer its calls any more
-            self._close()
-        return Checkpoint(
-            previous,
-            tuple(self._settled),
-            self.title,
-            self.tags,
-            self.workspace,
-            self.turn,
-            self.running,
-            self.parked,
-            self.metrics,
-            self.todos,
-            tuple(self.waiting.items()),
-            tuple(self.pending.values()),
-            tuple(self.answers.values()),
-            (),
-            self._open,
-            tuple(filter(None, self._outputs.values())),
-            tuple(self._intents.items()),
-            tuple(self.letters),
-            self.before,
-            self.steps,
-            self.mode,
-            tuple(self.grants.values()),
-            tuple(self.times.items()),
-            tuple(self.attached.values()),
-            self.parent,
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation as a valid request: a call that is still open gets a stand-in result."""
+        if self._open is None:
+            return self._settled
+        state = (self._open, len(self._intents), self._missing)
+        if self._view is None or self._view[0] != state:
+            reply, answers = self._closed_step(self._open)
+            self._view = state, self._settled.apart().plus(reply).plus(answers)
+        return self._view[1]
+
+    @property
+    def newest_text(self) -> str:
+        """The text of the newest message, if the model wrote it."""
+        newest = self._open or (self._settled[-1] if len(self._settled) else None)
+        return newest.content if newest is not None and newest.role == "assistant" else ""
+
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        """The calls of the newest reply that have no result yet."""
+        if self._open is None:
+            return ()
+        return tuple(
+            OpenCall(call, self._state(call.id), self._intents.get(call.id, False))
+            for call in self._open.tool_calls
+            if self._outputs.get(call.id) is None
         )
+
+    @property
+    def open_ids(self) -> set[str]:
+        """The ids of all calls of the reply that is open, answered or not."""
+        return set(self._outputs) if self._open is not None else set()
+
+    def checkpoint(self, previous: str) -> Checkpoint:
+        """Return everything so far as one event; `previous` is the hash of the newest record."""
+        if not self._ours:  # history brought in: nobody will answer its calls any more
+            self._close_step()
+        return Checkpoint(
+            previous=previous,
+            messages=tuple(self._settled),
+            title=self.title,
+            tags=self.tags,
+            workspace=self.workspace,
+            turn=self.turn,
+            running=self.running,
+            parked=self.parked,
+            metrics=self.metrics,
+            todos=self.todos,
+            waiting=tuple(self.waiting.items()),
+            asked=tuple(self.pending.values()),
+            answered=tuple(self.answers.values()),
+            opened=self._open,
+            outputs=tuple(filter(None, self._outputs.values())),
+            intents=tuple(self._intents.items()),
+            letters=tuple(self.letters),
+            before=self.before,
+            steps=self.steps,
+            mode=self.mode,
+            granted=tuple(self.grants.values()),
+            times=tuple(self.times.items()),
+            attached=tuple(self.attached.values()),
+            parent=self.parent,
+        )
+
+    # -- the session
 
     def _start(self, record: Record, event: SessionStarted) -> None:
         self._begun = True
         self.workspace = self.workspace or event.workspace
         if event.resumed and self.mode == "auto":
-            self.mode = ""  # a yes to everything ends with the process that it was given to
-
-    def _prompt(self, record: Record, event: PromptReceived) -> None:
-        self.turn = max(self.turn, event.turn)
-        if event.turn:  # in a log of another program nothing waits: the message follows at once
-            self.waiting[record.seq] = event
-        self.title = self.title or " ".join(event.content.split())[:80]
-        self._done(event.letter)
-
-    def _withdrawn(self, record: Record, event: PromptWithdrawn) -> None:
-        self.waiting.pop(event.prompt, None)
-
-    def _message(self, record: Record, event: MessageAdded) -> None:
-        prompt = self.waiting.pop(event.prompt, None)
-        if prompt is not None:
-            if not self.running:
-                self.before, self.steps = self.metrics, 0
-            self.running = event.turn or prompt.turn
-            self.turn = max(self.turn, self.running)
-        if event.message.role == "tool":
-            for output in event.message.tool_results:
-                self._answer(output, record.timestamp)
-        elif event.message.parts:
-            self._enter(_dated(event.message, record), ours=False)
-
-    def _reply(self, record: Record, event: ResponseCompleted) -> None:
-        self.steps += not event.grows
-        if event.message is None or not event.message.parts:
-            return
-        if event.grows and (reply := self._open) is not None and self._ours:
-            parts = reply.parts + event.message.parts
-            self._open = replace(reply, parts=parts)
-            self._outputs |= dict.fromkeys(call.id for call in event.message.tool_calls)
-            self._missing = sum(one is None for one in self._outputs.values())
-        else:
-            self._enter(_dated(event.message, record), ours=True)
-
-    def _result(self, record: Record, event: ToolResultEvent) -> None:
-        self._answer(event.output, record.timestamp)
-
-    def _intent(self, record: Record, event: CallIntended) -> None:
-        self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)
-        self.parked = False
-        if event.call_id in self._outputs:
-            self._intents[event.call_id] = event.read_only
-
-    def _usage(self, record: Record, event: UsageReported) -> None:
-        context = self.metrics.context_tokens
-        self.metrics = self.metrics.plus(event.usage, event.cost)
-        if event.purpose != "turn":  # a title says nothing of how full the window is
-            self.metrics = replace(self.metrics, context_tokens=context)
-        elif event.estimated:  # what nobody has counted is not known
-            self.metrics = replace(self.metrics, context_tokens=0)
+            self.mode = ""  # approval of everything ends with the process that it was given to
 
     def _child(self, record: Record, event: ChildOf) -> None:
         self.parent = event.parent
-
-    def _child_ended(self, record: Record, event: ChildEnded) -> None:
-        """What it used was told on the way, but for its steps and calls."""
-        calls = self.metrics.tool_calls + event.metrics.tool_calls
-        self.metrics = replace(self.metrics, tool_calls=calls)
-        self.steps += event.metrics.invocations
 
     def _todos(self, record: Record, event: TodosChanged) -> None:
         self.todos = event.todos
@@ -184,76 +200,264 @@ class History(Conversation):
     def _tagged(self, record: Record, event: TagsChanged) -> None:
         self.tags = event.tags
 
-    def _trace(self, record: Record, event: TraceEvent) -> None:
-        if not isinstance(event.detail, dict):
-            return
-        if event.kind in ("interrupt", "letter_refused"):
-            self._done(str(event.detail.get("letter", "")))
-        elif event.kind == "unknown_call":
-            self.told.add(str(event.detail.get("callId", "")))
-
-    def _done(self, letter: str) -> None:
+    def _handled(self, letter: str) -> None:
         if letter:
             self.letters[letter] = None
-            if len(self.letters) > _LETTERS:
+            if len(self.letters) > _MAX_LETTERS:
                 del self.letters[next(iter(self.letters))]
 
-    def _ended(self, record: Record, event: TurnEnded) -> None:
-        self.turn = max(self.turn, event.turn)
-        if self._ours:  # each of its calls had a result before this
-            self._close()
-        self._idle()
+    def _message_handled(
+        self, record: Record, event: InterruptRequested | InboxMessageRefused
+    ) -> None:
+        self._handled(event.letter)
 
-    def _idle(self) -> None:
-        self.running, self.parked = 0, False
-        self.pending.clear()
-        self.answers = {}
-
-    def _parked(self, record: Record, event: TurnParked) -> None:
-        self.parked = True
+    def _unknown_reported(self, record: Record, event: UnknownCallReported) -> None:
+        self.reported_unknown.add(event.call_id)
 
     def _forked(self, record: Record, event: Forked) -> None:
-        """What was asked, allowed, sent or paid there is not this session's."""
-        self._close()
-        self._idle()
+        """What was asked, allowed, sent or paid before is not this session's."""
+        self._close_step()
+        self._end_turn()
         self.mode = self.parent = ""
         theirs: tuple[dict[Any, Any], ...] = (self.lost, self.waiting, self.grants, self.times)
         for table in (*theirs, self.letters, self.attached):
             table.clear()
         self.metrics = ExecutionMetrics(context_tokens=self.metrics.context_tokens)
 
-    def _rewound(self, record: Record, event: Rewound) -> None:
-        self._replace(event.messages)
-        self._idle()
-        self.attached.clear()  # other agents' conversations still hold what is no more
-        self.metrics = replace(self.metrics, context_tokens=0)  # counted of what is no more
-        self.todos = event.todos
-        self.waiting = {seq: one for seq, one in self.waiting.items() if seq <= event.to}
-
-    def _compacted(self, record: Record, event: Compacted) -> None:
-        self._replace(event.messages)
-        self.metrics = replace(self.metrics, context_tokens=event.after)
-
     def _checkpoint(self, record: Record, event: Checkpoint) -> None:
-        """Where it stands at the beginning it says everything; later it says what is known."""
+        """At the beginning of a log it says everything; later, what is known already."""
         if self._begun:
             return
         self._begun = True
-        self._settled, self._ids = Transcript(event.messages), CallIds(event.messages)
+        self._settled, self._call_ids = Transcript(event.messages), _call_ids(event.messages)
         self.title, self.tags, self.workspace = event.title, event.tags, event.workspace
         self.turn, self.running, self.parked = event.turn, event.running, event.parked
         self.metrics, self.todos = event.metrics, event.todos
         self.before, self.steps = event.before, event.steps
         self.waiting = dict(event.waiting)
-        self._summed(record, event)
+        self.pending = {asked.shown: asked for asked in event.asked}
+        self.answers = {answer.call_id: answer for answer in event.answered}
+        grants = event.granted or [
+            Grant(grant_id, since=record.timestamp) for grant_id in event.grants
+        ]
+        self.grants.update((grant.id, grant) for grant in grants)  # the gate holds this dict
+        self.times = dict(event.times)
+        self.mode = _MODES.get(event.mode, "")
         self.letters, self.parent = dict.fromkeys(event.letters), event.parent
-        self.attached = {one.agent: one for one in event.attached}
+        self.attached = {attached.agent: attached for attached in event.attached}
         if (reply := event.opened) is not None:
             self._open, self._ours = reply, True
             self._outputs = dict.fromkeys(call.id for call in reply.tool_calls)
-            self._outputs |= {one.call_id: one for one in event.outputs}
-            self._missing = sum(one is None for one in self._outputs.values())
+            self._outputs |= {output.call_id: output for output in event.outputs}
+            self._missing = sum(output is None for output in self._outputs.values())
             self._intents = dict(event.intents)
+
+    # -- turns
+
+    def _prompt(self, record: Record, event: PromptReceived) -> None:
+        self.turn = max(self.turn, event.turn)
+        if event.turn:  # in a log of another program nothing waits: the message follows at once
+            self.waiting[record.seq] = event
+        self.title = self.title or " ".join(event.content.split())[:80]
+        self._handled(event.letter)
+
+    def _withdrawn(self, record: Record, event: PromptWithdrawn) -> None:
+        self.waiting.pop(event.prompt, None)
+
+    def _parked(self, record: Record, event: TurnParked) -> None:
+        self.parked = True
+
+    def _ended(self, record: Record, event: TurnEnded) -> None:
+        self.turn = max(self.turn, event.turn)
+        if self._ours:  # each of its calls had a result before this
+            self._close_step()
+        self._end_turn()
+
+    def _end_turn(self) -> None:
+        self.running, self.parked = 0, False
+        self.pending.clear()
+        self.answers = {}
+
+    def _usage(self, record: Record, event: UsageReported) -> None:
+        context = self.metrics.context_tokens
+        self.metrics = self.metrics.plus(event.usage, event.cost)
+        if event.purpose != "turn":  # a title says nothing of how full the window is
+            self.metrics = replace(self.metrics, context_tokens=context)
+        elif event.estimated:  # what nobody has counted is not known
+            self.metrics = replace(self.metrics, context_tokens=0)
+
+    def _child_ended(self, record: Record, event: ChildEnded) -> None:
+        """Count its steps and calls; its tokens were counted as they were reported."""
+        calls = self.metrics.tool_calls + event.metrics.tool_calls
+        self.metrics = replace(self.metrics, tool_calls=calls)
+        self.steps += event.metrics.invocations
+
+    # -- approvals
+
+    def _asked(self, record: Record, event: ApprovalAsked) -> None:
+        add_request(self.pending, event)
+
+    def _answered(self, record: Record, event: ApprovalAnswered) -> None:
+        self._handled(event.letter)
+        asked = take_request(self.pending, event)
+        if asked is None:
+            return  # the first answer stands
+        self.answers[event.call_id] = event
+        if event.allowed is True:
+            key = similarity_key(asked)
+            self.times[key] = self.times.get(key, 0) + 1
+            for grant in grants_of_answer(asked, event, record.timestamp):
+                self.grants[grant.id] = grant
+
+    def _drop_requests(self, *calls: str) -> None:
+        """A call with a result needs no answer any more."""
+        for shown in [key for key, asked in self.pending.items() if asked.call.id in calls]:
+            del self.pending[shown]
+
+    def _revoked(self, record: Record, event: GrantRevoked) -> None:
+        self._handled(event.letter)
+        if event.grant:
+            self.grants.pop(event.grant, None)
+        else:
+            self.grants.clear()
+
+    def _mode_changed(self, record: Record, event: ModeChanged) -> None:
+        self.mode = _MODES.get(event.mode, "ask")
+
+    # -- the conversation and its open calls
+
+    def _message(self, record: Record, event: MessageAdded) -> None:
+        prompt = self.waiting.pop(event.prompt, None)
+        if prompt is not None:
+            if not self.running:
+                self.before, self.steps = self.metrics, 0
+            self.running = event.turn or prompt.turn
+            self.turn = max(self.turn, self.running)
+        if event.message.role == "tool":
+            for output in event.message.tool_results:
+                self._add_output(output, record.timestamp)
+        elif event.message.parts:
+            self._add_message(_dated(event.message, record), ours=False)
+
+    def _reply(self, record: Record, event: ResponseCompleted) -> None:
+        self.steps += not event.grows
+        if event.message is None or not event.message.parts:
+            return
+        if event.grows and (reply := self._open) is not None and self._ours:
+            self._open = replace(reply, parts=reply.parts + event.message.parts)
+            self._outputs |= dict.fromkeys(call.id for call in event.message.tool_calls)
+            self._missing = sum(output is None for output in self._outputs.values())
+        else:
+            self._add_message(_dated(event.message, record), ours=True)
+
+    def _intent(self, record: Record, event: CallIntended) -> None:
+        self.metrics = replace(self.metrics, tool_calls=self.metrics.tool_calls + 1)
+        self.parked = False
+        if event.call_id in self._outputs:
+            self._intents[event.call_id] = event.read_only
+
+    def _result(self, record: Record, event: ToolResultEvent) -> None:
+        self._add_output(event.output, record.timestamp)
+
+    def _rewound(self, record: Record, event: Rewound) -> None:
+        self._replace_messages(event.messages)
+        self._end_turn()
+        self.attached.clear()  # other agents' conversations still hold what was taken back
+        self.metrics = replace(self.metrics, context_tokens=0)  # counted before
+        self.todos = event.todos
+        self.waiting = {seq: prompt for seq, prompt in self.waiting.items() if seq <= event.to}
+
+    def _compacted(self, record: Record, event: Compacted) -> None:
+        self._replace_messages(event.messages)
+        self.metrics = replace(self.metrics, context_tokens=event.after)
+
+    def _replace_messages(self, messages: tuple[Message, ...]) -> None:
+        self._close_step()
+        self._settled, self._call_ids = Transcript(messages), _call_ids(messages)
+
+    def _add_message(self, message: Message, *, ours: bool) -> None:
+        """Add the next message. One with calls stays open until they are answered."""
+        self._close_step()
+        self.reported_unknown.clear()  # an id may be used again
+        if calls := message.tool_calls:
+            self._open, self._ours = message, ours
+            self._outputs = dict.fromkeys(call.id for call in calls)
+            self._missing = len(self._outputs)
+        else:
+            self._settled = self._settled.plus(message)
+
+    def _add_output(self, output: ToolOutput, at: str) -> None:
+        self.parked = False
+        self.reported_unknown.discard(output.call_id)
+        if self._outputs.get(output.call_id, output) is not None:
+            self.lost.pop(output.call_id, None)
+            return  # a second result, or one that nobody asked for: the first stands
+        self._outputs[output.call_id] = output
+        self._answered_at = at
+        self._drop_requests(output.call_id)
+        self._missing -= 1
+        if not self._missing:
+            self._close_step()
+
+    def _close_step(self) -> None:
+        if self._open is not None:
+            if self._ours and None in self._outputs.values():
+                self.lost |= {open_call.call.id: open_call for open_call in self.open_calls}
+            reply, answers = self._closed_step(self._open)
+            self._settled = self._settled.plus(reply).plus(answers)
+            self._call_ids.update(call.id for call in reply.tool_calls)
+            self._drop_requests(*self._outputs)
+            self._open = self._view = None
+            self._outputs = {}
+            self._intents = {}
+            self.answers = {}
+
+    def _closed_step(self, reply: Message) -> tuple[Message, Message]:
+        """Return a reply and the answers to its calls, with stand-ins for missing ones."""
+        calls, at = reply.tool_calls, self._answered_at
+        outputs = tuple(filter(None, self._outputs.values()))
+        if len(outputs) != len(calls):
+            at = reply.created_at  # a checkpoint does not keep when the others were answered
+            outputs = tuple(self._outputs.get(call.id) or self._stand_in(call) for call in calls)
+        reply, outputs = self._with_unique_ids(reply, outputs)
+        return reply, Message("tool", outputs, f"{reply.id}r", at)
+
+    def _state(self, call_id: str) -> Literal["not started", "unknown"]:
+        return "not started" if self._ours and call_id not in self._intents else "unknown"
+
+    def _stand_in(self, call: ToolCall) -> ToolOutput:
+        return stand_in(call, "unknown" if self._state(call.id) == "unknown" else "not_run")
+
+    def _with_unique_ids(
+        self, reply: Message, outputs: tuple[ToolOutput, ...]
+    ) -> tuple[Message, tuple[ToolOutput, ...]]:
+        """Return a reply and the answers to its calls, in order, with ids that are new here."""
+        ids = [call.id for call in reply.tool_calls]
+        if self._call_ids.isdisjoint(ids) and len(set(ids)) == len(ids):
+            return reply, outputs
+        unique: list[str] = []
+        for call_id in ids:
+            while call_id in self._call_ids or call_id in unique:
+                call_id = f"{call_id}-{reply.id or len(unique)}"
+            unique.append(call_id)
+        names = iter(unique)
+        parts: tuple[Part, ...] = tuple(
+            replace(part, id=next(names)) if isinstance(part, ToolCall) else part
+            for part in reply.parts
+        )
+        pairs = zip(outputs, unique, strict=True)
+        renamed = tuple(replace(output, call_id=call_id) for output, call_id in pairs)
+        return replace(reply, parts=parts), renamed
+
+
+def stand_in(call: ToolCall, outcome: Literal["unknown", "not_run"]) -> ToolOutput:
+    """Return the result of a call that has none of its own."""
+    text = UNKNOWN if outcome == "unknown" else NOT_RUN
+    return ToolOutput(call.id, text, is_error=True, name=call.name, outcome=outcome)
+
+
+def _call_ids(messages: Iterable[Message]) -> set[str]:
+    return {call.id for message in messages for call in message.tool_calls}
 
 
 def _dated(message: Message, record: Record) -> Message:
@@ -272,14 +476,16 @@ _FOLDS: dict[type, Callable[[History, Record, Any], None]] = {
     ApprovalAsked: History._asked,
     ApprovalAnswered: History._answered,
     GrantRevoked: History._revoked,
-    ModeChanged: History._moded,
+    ModeChanged: History._mode_changed,
     AgentAttached: History._attached,
     ChildOf: History._child,
     ChildEnded: History._child_ended,
     TodosChanged: History._todos,
     TitleChanged: History._titled,
     TagsChanged: History._tagged,
-    TraceEvent: History._trace,
+    InterruptRequested: History._message_handled,
+    InboxMessageRefused: History._message_handled,
+    UnknownCallReported: History._unknown_reported,
     TurnEnded: History._ended,
     TurnParked: History._parked,
     Forked: History._forked,
@@ -290,7 +496,7 @@ _FOLDS: dict[type, Callable[[History, Record, Any], None]] = {
 
 
 def fold(records: Iterable[Record]) -> History:
-    """The folds of a whole log, or of any beginning of one."""
+    """Return the state of a whole log, or of any beginning of one."""
     history = History()
     for record in records:
         history.apply(record)
@@ -298,5 +504,5 @@ def fold(records: Iterable[Record]) -> History:
 
 
 def as_of(records: Iterable[Record], to: int) -> History:
-    """The folds as they were at that record."""
-    return fold(takewhile(lambda one: one.seq <= to, records))
+    """Return the state as it was at that record."""
+    return fold(takewhile(lambda record: record.seq <= to, records))

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from bridle.engine.history import History
 from bridle.errors import AgentError, SessionClosed, StoreFailed
-from bridle.events import Event, TraceEvent, When
+from bridle.events import Event, InboxMessageRefused, When
 from bridle.promises.session import Answer, Prompt
 from bridle.promises.store import Letter, Log
 
@@ -59,8 +59,7 @@ class Inbox:
             except (SessionClosed, StoreFailed):
                 raise  # nobody knows yet what becomes of it: it stays, and is looked at again
             except AgentError as error:
-                detail = {"letter": letter.id, "verb": letter.verb, "by": letter.by}
-                self._emit(TraceEvent("letter_refused", {**detail, "message": error.message}))
+                self._emit(InboxMessageRefused.of(letter.id, letter.verb, letter.by, error.message))
         await self._log.settled()
         self._log.discard(letter)
 

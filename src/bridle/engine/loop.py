@@ -10,10 +10,10 @@ import asyncio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.engine.calls import Caller
 from bridle.engine.compaction import NoRoom
 from bridle.engine.model_call import ask_model
 from bridle.engine.structured_output import AnswerSchema
+from bridle.engine.tool_calls import ToolCalls
 from bridle.engine.tool_sources import refresh_tools
 from bridle.engine.turn_context import Parked, TurnContext
 from bridle.errors import (
@@ -61,7 +61,7 @@ async def run_turn(turn: TurnContext) -> Ending:
         _check_tool_choice(turn)
         while True:
             if calls:
-                await tool_calls.answer_all(calls)
+                await tool_calls.run(calls)
                 if (stuck := _check_after_calls(tool_calls)) is not None:
                     return stuck
             history = await turn.window.fit(turn.budget)
@@ -78,7 +78,7 @@ async def run_turn(turn: TurnContext) -> Ending:
             elif calls:
                 cut_replies, turn.cut_text = 0, ""
             if reply.stop_reason in ("refusal", "error"):
-                tool_calls.refuse_all(calls, "not run: the reply that asked for it broke off")
+                tool_calls.refuse(calls, "not run: the reply that asked for it broke off")
                 return _ending_of(reply)
             if len(calls) > MOST_CALLS:
                 calls = _refuse_surplus(tool_calls, calls)
@@ -129,7 +129,7 @@ def _prepare_answer_schema(turn: TurnContext) -> AnswerSchema | None:
     return schema
 
 
-def _check_after_calls(tool_calls: Caller) -> Ending | None:
+def _check_after_calls(tool_calls: ToolCalls) -> Ending | None:
     """Return an ending if the calls are stuck. Raise if an interrupt was swallowed by a tool."""
     task = asyncio.current_task()
     if tool_calls.is_over or (task is not None and task.cancelling()):
@@ -140,7 +140,7 @@ def _check_after_calls(tool_calls: Caller) -> Ending | None:
 
 
 def _refuse_cut_call(
-    turn: TurnContext, tool_calls: Caller, reply: ResponseCompleted, config: RequestConfig
+    turn: TurnContext, tool_calls: ToolCalls, reply: ResponseCompleted, config: RequestConfig
 ) -> tuple[ToolCall, ...]:
     """Return the whole calls of a cut reply. Refuse the one that it was cut off in."""
     parts = reply.message.parts if reply.message is not None else ()
@@ -150,7 +150,7 @@ def _refuse_cut_call(
     tokens = reply.usage.output_tokens or known_limit(config, turn.provider.info)
     place = f" at {tokens:,} tokens" if tokens else ""
     why = f"your reply was cut off in the middle of this call{place}"
-    tool_calls.refuse_all(calls[-1:], f"Not run: {why}. Send it again in smaller parts.")
+    tool_calls.refuse(calls[-1:], f"Not run: {why}. Send it again in smaller parts.")
     return calls[:-1]
 
 
@@ -171,10 +171,10 @@ def _continues_cut_reply(turn: TurnContext, reply: ResponseCompleted, cut_replie
     return True
 
 
-def _refuse_surplus(tool_calls: Caller, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+def _refuse_surplus(tool_calls: ToolCalls, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
     """Return the calls of a reply that may run, and refuse those beyond."""
     why = f"not run: a reply may ask for {MOST_CALLS} calls, and this one asked for more"
-    tool_calls.refuse_all(calls[MOST_CALLS:], f"{why}. Send the rest again.", "calls_per_reply")
+    tool_calls.refuse(calls[MOST_CALLS:], f"{why}. Send the rest again.", "calls_per_reply")
     return calls[:MOST_CALLS]
 
 

@@ -7,9 +7,15 @@ whose result is missing, because a line of the log was lost, is treated in the s
 
 from collections.abc import Iterator
 
-from bridle.engine.conversation import NOT_RUN, UNKNOWN, OpenCall
-from bridle.engine.history import History
-from bridle.events import Event, ToolResultEvent, TraceEvent, TurnEnded, TurnParked
+from bridle.engine.history import History, OpenCall, stand_in
+from bridle.events import (
+    Event,
+    InterruptRequested,
+    ToolResultEvent,
+    TurnEnded,
+    TurnParked,
+    UnknownCallReported,
+)
 from bridle.messages import ToolCall, ToolOutput
 
 LOST = "the process that ran the turn ended before the turn did"
@@ -46,7 +52,7 @@ def _lost_results(history: History) -> Iterator[Event]:
         if lost.state == "unknown":
             yield from _unknown(history, lost, f"the result of {lost.call.name} was lost")
         else:
-            yield _result(lost.call, NOT_RUN)
+            yield ToolResultEvent(stand_in(lost.call, "not_run"))
 
 
 def _call_outcome(history: History, call: OpenCall, stays_parked: bool) -> Iterator[Event]:
@@ -56,7 +62,7 @@ def _call_outcome(history: History, call: OpenCall, stays_parked: bool) -> Itera
     elif stays_parked:
         yield from _denied_result(history, call)
     else:
-        yield _result(call.call, NOT_RUN)
+        yield ToolResultEvent(stand_in(call.call, "not_run"))
 
 
 def denied_results(history: History) -> tuple[Event, ...]:
@@ -67,7 +73,14 @@ def denied_results(history: History) -> tuple[Event, ...]:
 def _denied_result(history: History, call: OpenCall) -> Iterator[Event]:
     if (answer := history.answers.get(call.call.id)) and not answer.allowed:
         reason = f": {answer.word}" if answer.word else ""
-        yield _result(call.call, f"not permitted: the answer was no{reason}")
+        output = ToolOutput(
+            call_id=call.call.id,
+            text=f"not permitted: the answer was no{reason}",
+            is_error=True,
+            name=call.call.name,
+            outcome="denied",
+        )
+        yield ToolResultEvent(output)
 
 
 def open_calls(history: History) -> tuple[ToolCall, ...]:
@@ -80,23 +93,20 @@ def open_calls(history: History) -> tuple[ToolCall, ...]:
 def results_at_end(history: History) -> Iterator[Event]:
     """Yield results for the calls that are still open when a turn ends."""
     for call in history.open_calls:
-        yield _result(call.call, NOT_RUN if call.state == "not started" else UNKNOWN)
+        yield ToolResultEvent(
+            stand_in(call.call, "not_run" if call.state == "not started" else "unknown")
+        )
 
 
 def end_parked(history: History, by: str) -> tuple[Event, ...]:
     """Return what to record when somebody ends a parked turn of a session that nobody owns."""
     end = TurnEnded(history.running, "interrupted", "the turn was interrupted")
-    return (TraceEvent("interrupt", {"by": by}), *results_at_end(history), end)
+    return (InterruptRequested.of(by), *results_at_end(history), end)
 
 
 def _unknown(history: History, call: OpenCall, reason: str) -> Iterator[Event]:
     """Report an unknown call once: an earlier recovery may have been killed right after that."""
-    if call.call.id not in history.told:
+    if call.call.id not in history.reported_unknown:
         message = f"{reason}: it is not known whether it ran. {_ADVICE}"
-        detail = {"callId": call.call.id, "name": call.call.name, "message": message}
-        yield TraceEvent("unknown_call", detail)
-    yield _result(call.call, UNKNOWN)
-
-
-def _result(call: ToolCall, text: str) -> ToolResultEvent:
-    return ToolResultEvent(ToolOutput(call.id, text, True, call.name))
+        yield UnknownCallReported.of(call.call, message)
+    yield ToolResultEvent(stand_in(call.call, "unknown"))

@@ -32,6 +32,7 @@ from bridle.events import (
     Event,
     Recorded,
     ResponseCompleted,
+    StateTrace,
     Streamed,
     TextDelta,
     ThinkingDelta,
@@ -40,7 +41,6 @@ from bridle.events import (
     ToolCallStarted,
     ToolOutputDelta,
     ToolResultEvent,
-    TraceEvent,
     TurnEnded,
 )
 from bridle.messages import File, Image, Thinking, sound
@@ -219,7 +219,7 @@ class Redactor:
         for name in value.__struct_fields__:
             one = getattr(value, name)
             found = self._walk(one, self._without_known if name in kept else clean)
-            if type(value) is TraceEvent and found is not one:
+            if isinstance(value, StateTrace) and found is not one:
                 found = with_letter(value, found)
             if found is not one:
                 changed[name] = found
@@ -426,7 +426,6 @@ _NAMES = frozenset(  # ids, hashes and times: what binds one record to another i
         "kind",
     ]
 )
-_LETTERED = frozenset({"interrupt", "letter_refused"})  # traces that say which letter is done
 
 
 @lru_cache(maxsize=256)
@@ -439,12 +438,10 @@ def kept_fields(kind: type[Struct]) -> frozenset[str]:
     return kept | chosen | (_NAMES & set(kind.__struct_fields__))
 
 
-def with_letter(trace: TraceEvent, cleaned: Any) -> Any:
-    """What was made of a trace's detail, with the letter's name where it says that one is done."""
-    detail = trace.detail
-    if trace.kind not in _LETTERED or not isinstance(detail, dict) or "letter" not in detail:
-        return cleaned
-    return {**cleaned, "letter": detail["letter"]}
+def with_letter(trace: StateTrace, cleaned: Any) -> Any:
+    """Return a trace's cleaned detail with the id of the inbox message that it says is handled."""
+    letter = trace.text("letter")
+    return {**cleaned, "letter": letter} if letter else cleaned
 
 
 def as_written(value: object) -> Any:

@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import asdict
 
-from bridle.engine.approvals import is_sound
+from bridle.engine.approvals import is_valid
 from bridle.engine.budget import Limits
 from bridle.engine.engine_config import EngineConfig
-from bridle.engine.facts import facts_of
-from bridle.engine.grants import is_over, lasting
+from bridle.engine.grants import covered_calls, has_ended, with_end
 from bridle.engine.history import History, as_of
+from bridle.engine.hooks import apply_prompt_hooks
 from bridle.engine.inbox import Inbox
-from bridle.engine.proposal import preview
 from bridle.engine.recovery import is_parked, recovered
 from bridle.engine.redaction import Redaction
-from bridle.engine.remarks import before_prompt
 from bridle.engine.stream import Broadcast, DeltaBuffer, follow
 from bridle.engine.titles import write_title
 from bridle.engine.turn_runner import TurnRunner
@@ -25,12 +23,15 @@ from bridle.events import (
     Event,
     Grant,
     GrantRevoked,
+    InterruptRequested,
+    LimitsNarrowed,
     MessageAdded,
     ModeChanged,
     PromptReceived,
     PromptWithdrawn,
     Reason,
     Rewound,
+    SettingsChanged,
     TagsChanged,
     TitleChanged,
     TraceEvent,
@@ -262,7 +263,7 @@ class Session:
         """Return the prompt as the hooks change it, and a record of what they said."""
         text = "".join(part.text for part in parts if isinstance(part, Text))
         about = Occasion("before_prompt", self.id, self._parts.workspace.root, prompt=text)
-        return await before_prompt(hooks, about, parts, self._parts.redactor)
+        return await apply_prompt_hooks(hooks, about, parts, self._parts.redactor)
 
     def add_history(self, messages: Iterable[Message]) -> None:
         """Add messages from elsewhere to the conversation, before the next prompt."""
@@ -334,20 +335,20 @@ class Session:
 
     async def interrupt(self, *, by: str = "me", letter: str = "", turn: int = 0) -> None:
         """Stop the running or parked turn (`turn`: only that one); return when it has ended."""
-        detail = {"by": by, "letter": letter} if letter else {"by": by}
+        request = InterruptRequested.of(by, letter)
         turns = self._turns
         latest = turns.latest
         if turn not in (0, latest):
             return
-        recorded = not turns.is_parked and await turns.interrupt(detail)
+        recorded = not turns.is_parked and await turns.interrupt(request)
         if turns.is_parked and turns.current == latest and not self._closed:
             recorded = True
             self._write_opening()
-            await turns.end_parked(detail)
+            await turns.end_parked(request)
         if letter and not recorded:  # nothing to stop: the message is done all the same
             self._check_open()
             self._write_opening()
-            self.emit(TraceEvent("interrupt", detail))
+            self.emit(request)
 
     async def wait(self, turn: int) -> TurnResult:
         """Wait for a turn to end, and return its result."""
@@ -409,7 +410,7 @@ class Session:
     def grants(self) -> tuple[Grant, ...]:
         """Return what was allowed for this session and holds still, the oldest first."""
         found, seconds = self._history.grants.values(), self._parts.ask_grant_seconds
-        return tuple(lasting(one, seconds) for one in found if not is_over(one, seconds))
+        return tuple(with_end(one, seconds) for one in found if not has_ended(one, seconds))
 
     async def revoke(self, grant: str = "", *, by: str = "me", letter: str = "") -> None:
         """Revoke a grant by its id; without one, all of them."""
@@ -421,23 +422,23 @@ class Session:
 
     def preview(self, rule: str) -> tuple[ToolCall, ...]:
         """Return the calls of this conversation that a rule would have allowed."""
-        tools, ground = self._parts.tools, self._parts.ground
-        calls = [call for one in self._history.transcript for call in one.tool_calls]
+        tools, gate = self._parts.tools, self._turns.gate
+        calls = [call for message in self._history.transcript for call in message.tool_calls]
         past = [(call, tools[call.name]) for call in calls if call.name in tools]
-        judged = ((call, facts_of(call, tool, ground)) for call, tool in past)
-        return preview(read_rule(rule), judged)
+        facts = ((call, gate.judge(call, tool).facts) for call, tool in past)
+        return covered_calls(read_rule(rule), facts)
 
     def check_rule(self, shown: str, answer: Answer) -> None:
         """Raise `SessionError` if the rule of an answer does not allow what is asked."""
         asked, rule = self._history.pending.get(shown), answer.rule
-        if not (rule and answer.allowed and is_sound(answer)) or asked is None or asked.lasting:
+        if not (rule and answer.allowed and is_valid(answer)) or asked is None or asked.once_only:
             return
         if rule == asked.proposal:
             return
         call, tool = asked.call, self._parts.tools.get(asked.call.name)
         if tool is not None:
-            facts = facts_of(call, tool, self._parts.ground, cwd=asked.cwd)
-            if preview(read_rule(rule), [(call, facts)]):
+            facts = self._turns.gate.judge(call, tool, asked.cwd).facts
+            if covered_calls(read_rule(rule), [(call, facts)]):
                 return
         raise SessionError(
             f"the rule {rule!r} would not allow this call",
@@ -495,7 +496,7 @@ class Session:
                     "this engine has no limits of a day", hint="Set them in the settings."
                 )
         if wanted:
-            await self.record(TraceEvent("limits", {"by": by, "limits": asdict(limits)}))
+            await self.record(LimitsNarrowed.of(by, asdict(limits)))
             self.set_limits(limits)
 
     def set_limits(self, limits: Limits) -> None:
@@ -536,11 +537,7 @@ class Session:
             return
         self._parts = self._turns.config = self._parts.changed(**changed)
         self._write_opening()
-        self.emit(
-            TraceEvent(
-                "settings", {"changed": sorted(changed), "model": self._parts.provider.info.label}
-            )
-        )
+        self.emit(SettingsChanged.of(sorted(changed), self._parts.provider.info.label))
 
     async def _name(self, small: Provider, prompt: str) -> None:
         """Have the small model write a title while the first turn runs."""
@@ -603,7 +600,7 @@ class Session:
 
     async def _end(self) -> None:
         try:
-            await self._turns.close({"by": "close"})
+            await self._turns.close(InterruptRequested.of("close"))
             if self._naming is not None:
                 self._naming.cancel()
                 await asyncio.wait([self._naming])

@@ -9,7 +9,7 @@ it was opened for.
 import asyncio
 from typing import TYPE_CHECKING
 
-from bridle.engine.around import Around
+from bridle.engine.hooks import CallMiddleware
 from bridle.events import FilesChanged
 from bridle.messages import ToolCall
 
@@ -22,8 +22,8 @@ _ANY = "several calls at once"  # no tool has such a name, so it may touch any f
 class Spans:
     """The spans of one turn."""
 
-    def __init__(self, around: Around) -> None:
-        self._around = around
+    def __init__(self, middleware: CallMiddleware) -> None:
+        self._middleware = middleware
         self._under_way: dict[str, ToolCall] = {}
         self._span: tuple[Keeping, ToolCall] | None = None
         self._alone = asyncio.Lock()
@@ -57,7 +57,7 @@ class Spans:
 
     async def _open(self, call: ToolCall, *, several: bool) -> "Keeping | None":
         kept = ToolCall(call.id, _ANY) if several else call
-        keeping = await self._around.keep(kept)
+        keeping = await self._middleware.begin_undo(kept)
         self._span = None if keeping is None else (keeping, kept)
         return keeping
 
@@ -65,4 +65,4 @@ class Spans:
         if self._span is None:
             return None
         (keeping, call), self._span = self._span, None
-        return await self._around.kept(keeping, call)
+        return await self._middleware.changed_files(keeping, call)

@@ -344,7 +344,7 @@ class Subagents:
             given["provider"] = NoModel(agent)
         if parts.approver is not None:
             title = one_line(task.title or task.prompt)
-            given["approver"] = partial(self._turn.approvals.pass_on, title)
+            given["approver"] = partial(self._turn.approvals.ask_for_child, title)
         return parts.changed(**given)
 
 
@@ -377,7 +377,7 @@ class _ChildRun:
         finally:
             await run_uncancelled(self._finish(progress))
         if result.permission_needed and result.reason != "parked":
-            self._turn.approvals.note_unanswered(result.permission_needed)
+            self._turn.approvals.add_unanswered(result.permission_needed)
         text = (
             result.text or progress.text
         )  # a turn that was cut off may have written something before

@@ -18,8 +18,6 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from bridle.engine.calls import INTERRUPTED, NOT_STOPPED, SO_FAR
-from bridle.engine.conversation import NOT_RUN, UNKNOWN
 from bridle.events import (
     AgentAttached,
     ApprovalAnswered,
@@ -30,6 +28,7 @@ from bridle.events import (
     ChildStarted,
     Compacted,
     Forked,
+    InterruptRequested,
     MessageAdded,
     PromptReceived,
     Repaired,
@@ -47,7 +46,7 @@ from bridle.events import (
     TurnParked,
     UsageReported,
 )
-from bridle.messages import ToolCall, ToolOutput
+from bridle.messages import Outcome, ToolCall, ToolOutput, outcome_of
 from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics, Usage
 
@@ -177,18 +176,18 @@ class Growing:
             self.root = node
 
 
-_SAID: dict[str, Status] = {
-    NOT_RUN: "not_run",
-    UNKNOWN: "unknown",
-    INTERRUPTED: "interrupted",
-    NOT_STOPPED: "interrupted",
+_STATUS: dict[Outcome, Status] = {
+    "not_run": "not_run",
+    "unknown": "unknown",
+    "interrupted": "interrupted",
+    "not_stopped": "interrupted",
 }
 
 
 def _status(output: ToolOutput, *, begun: bool) -> Status:
     if not output.is_error:
         return "ok"
-    return _SAID.get(output.text.partition(SO_FAR)[0]) or ("failed" if begun else "refused")
+    return _STATUS.get(outcome_of(output)) or ("failed" if begun else "refused")
 
 
 class Tracing:
@@ -479,7 +478,9 @@ class Tracing:
             self._reply().retries += 1
         elif event.kind == "error" and isinstance(event.detail, dict):
             self._reply().error = str(event.detail.get("kind", "")) or "agent"
-        elif event.kind == "interrupt" and self._turn and not (self._step or self._asked):
+
+    def _interrupted(self, event: InterruptRequested) -> None:
+        if self._turn and not (self._step or self._asked):
             self._reply()  # it was asked, and nothing of its reply had come
 
     # -- calls
@@ -549,6 +550,7 @@ _FOLDS: dict[type, Callable[[Tracing, Any], None]] = {
     ToolCallArgsDelta: _PIECE,
     ToolCallReady: _PIECE,
     TraceEvent: Tracing._trace,
+    InterruptRequested: Tracing._interrupted,
     UsageReported: Tracing._used,
     ResponseCompleted: Tracing._whole,
     ApprovalAsked: Tracing._question,

@@ -17,9 +17,9 @@ from bridle.promises.tool import Tool, ToolContext, ToolSource
 
 if TYPE_CHECKING:
     from bridle.engine.approvals import Approvals
-    from bridle.engine.around import Around
-    from bridle.engine.calls import Caller
     from bridle.engine.gate import Gate
+    from bridle.engine.hooks import CallMiddleware
+    from bridle.engine.tool_calls import ToolCalls
 
 Emit = Callable[[Event], None]
 
@@ -45,10 +45,12 @@ class TurnContext(Struct, kw_only=True):
     config: RequestConfig = RequestConfig()
     system: str = ""
     offered: tuple[Tool, ...] = ()  # the tools as the model is told of them, encoded once
-    tool_calls: "Caller | None" = None  # runs the calls of this turn; made with the first of them
+    tool_calls: "ToolCalls | None" = (
+        None  # runs the calls of this turn; made with the first of them
+    )
     redactor: Redactor | None = None
     open_calls: tuple[ToolCall, ...] = ()  # calls with which a parked turn is resumed
-    around: "Around | None" = None  # hooks, policy engine and undo, if there are any
+    middleware: "CallMiddleware | None" = None  # hooks, policy engine and undo, if there are any
     sources: tuple[ToolSource, ...] = ()  # whose tools come and go
     has_steering: Callable[[], bool] = bool  # was a prompt sent into it that it has not read?
     said_reply_limit: bool = False  # was it said that replies are cut to what the limits leave?

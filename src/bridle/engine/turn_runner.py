@@ -14,24 +14,30 @@ from msgspec.structs import replace
 
 from bridle.engine.agent_session import Assignment
 from bridle.engine.approvals import Approvals
-from bridle.engine.around import Around
 from bridle.engine.backend import carry_turn
 from bridle.engine.budget import Budget
-from bridle.engine.calls import Caller
 from bridle.engine.compaction import ContextWindow
 from bridle.engine.engine_config import EngineConfig
-from bridle.engine.gate import Gate
-from bridle.engine.hidden import hidden_by
+from bridle.engine.gate import Gate, unreadable_paths
 from bridle.engine.history import History
+from bridle.engine.hooks import CallMiddleware, hook_note
 from bridle.engine.loop import PARKED, Ending, outcome, run_turn
 from bridle.engine.recovery import denied_results, is_parked, open_calls, results_at_end
-from bridle.engine.remarks import from_hook
 from bridle.engine.stream import DeltaBuffer
 from bridle.engine.subagents import Subagents
+from bridle.engine.tool_calls import ToolCalls
 from bridle.engine.tool_state import ToolEmitter, ToolState
 from bridle.engine.turn_context import TurnContext
 from bridle.errors import AgentError, HookDenied, StoreFailed, TimedOut
-from bridle.events import Event, MessageAdded, Reason, TraceEvent, TurnEnded, TurnParked
+from bridle.events import (
+    Event,
+    InterruptRequested,
+    MessageAdded,
+    Reason,
+    TraceEvent,
+    TurnEnded,
+    TurnParked,
+)
 from bridle.messages import Message, ToolCall, Transcript, as_parts
 from bridle.policy import Mode
 from bridle.promises.provider import ProviderInfo
@@ -100,10 +106,10 @@ class RunningTurn:
     """One turn while it runs."""
 
     __slots__ = (
-        "_around",
         "_config",
         "_emitter",
         "_history",
+        "_middleware",
         "_session_id",
         "_subagents",
         "_tool_state",
@@ -145,7 +151,7 @@ class RunningTurn:
         self._config = config
         self._history = history
         self._tool_state = tool_state
-        self._around: Around | None = None
+        self._middleware: CallMiddleware | None = None
         self._subagents: Subagents | None = None
         self._emitter: ToolEmitter | None = None
         limits = config.limits
@@ -178,7 +184,7 @@ class RunningTurn:
         try:
             self._emitter = ToolEmitter(emit)
             if config.hooks is not None or config.judge is not None or config.keeper is not None:
-                self._around = Around(config, self._session_id, self.number, emit)
+                self._middleware = CallMiddleware(config, self._session_id, self.number, emit)
             request = config.config
             if self.is_resumed:
                 request = replace(request, tool_choice="")
@@ -199,7 +205,7 @@ class RunningTurn:
                 offered=config.offered,
                 redactor=config.redactor,
                 open_calls=open_calls(self._history),
-                around=self._around,
+                middleware=self._middleware,
                 sources=config.sources,
                 has_steering=self.has_steering,
             )
@@ -207,11 +213,11 @@ class RunningTurn:
                 raise asyncio.CancelledError
             await settled()  # nothing happens before the prompt is durable
             async with time_limit:
-                if self._around is not None and not self.is_resumed:
-                    await self._run_start_hooks(turn, self._around)
+                if self._middleware is not None and not self.is_resumed:
+                    await self._run_start_hooks(turn, self._middleware)
                 if config.agent is not None:
                     return await carry_turn(turn, self._assignment()), None
-                turn.tool_calls = Caller(turn)
+                turn.tool_calls = ToolCalls(turn)
                 return await run_turn(turn), None
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, TimeoutError) and time_limit.expired():
@@ -221,26 +227,26 @@ class RunningTurn:
                 return PARKED, None
             return outcome(error)
 
-    async def _run_start_hooks(self, turn: TurnContext, around: Around) -> None:
-        if not around.listens("before_turn"):
+    async def _run_start_hooks(self, turn: TurnContext, middleware: CallMiddleware) -> None:
+        if not middleware.has_hook("before_turn"):
             return
-        remark = await around.hear("before_turn")
+        remark = await middleware.run_hooks("before_turn")
         if remark.deny:
             raise HookDenied(f"a hook refused the turn, and nothing was run: {remark.deny}")
-        turn.system += from_hook(remark.word)
+        turn.system += hook_note(remark.word)
 
     @property
     def has_end_hooks(self) -> bool:
         """Is there a hook for the end of a turn?"""
-        return self._around is not None and self._around.listens("after_turn")
+        return self._middleware is not None and self._middleware.has_hook("after_turn")
 
     async def run_end_hooks(self, ending: Ending) -> None:
         """Call the hooks for the end of a turn. What they say is recorded, and changes nothing."""
-        if self._around is None or ending.reason == "parked":
+        if self._middleware is None or ending.reason == "parked":
             return
         result, ok = ending.detail or ending.reason, ending.reason == "done"
         with suppress(asyncio.CancelledError):  # an interrupt: the turn is over anyway
-            await self._around.hear("after_turn", result=result, ok=ok)
+            await self._middleware.run_hooks("after_turn", result=result, ok=ok)
 
     def _assignment(self) -> Assignment:
         agent = self._config.agent
@@ -286,7 +292,7 @@ class RunningTurn:
     def abandon_tools(self) -> str:
         """Leave tools that do not stop to themselves; return their names, if any run."""
         calls = self.context.tool_calls if self.context is not None else None
-        if self.task is None or calls is None or not (names := calls.give_up()):
+        if self.task is None or calls is None or not (names := calls.abandon()):
             return ""
         _abandoned_tasks.add(self.task)
         self.task.add_done_callback(_abandoned_tasks.discard)
@@ -318,7 +324,7 @@ class RunningTurn:
         if config.redactor is not None:
             context.clean = config.redactor.text
         if config.rules:
-            context.hidden = hidden_by(config.rules)
+            context.hidden = unreadable_paths(config.rules)
         if tool is not None and tool.policy.delegates:
             context.spawn = partial(self._get_subagents().spawn, call.id)
         return context
@@ -361,7 +367,7 @@ class TurnRunner:
         self._compaction: asyncio.Task[bool] | None = None  # runs between two turns
         self._checkpoint_bytes = _CHECKPOINT_BYTES
         self.approvals = Approvals(self._emit, config, self._session_id, history)
-        self.gate = Gate(config, mode, self.approvals.ask, history.grants)
+        self.gate = Gate.of_session(config, mode, history.grants)
         self._window = ContextWindow(
             config, self._emit, self._conversation, log.settled, history.metrics.context_tokens
         )
@@ -454,7 +460,7 @@ class TurnRunner:
         if number != self.current and not has_others:
             self._settle_result(number, Ending("interrupted", "the prompt was taken back"), None)
 
-    async def interrupt(self, detail: dict[str, str]) -> bool:
+    async def interrupt(self, request: InterruptRequested) -> bool:
         """End the turn that runs, and return when it has ended: was an interrupt recorded?"""
         if self._compaction is not None:
             self._compaction.cancel()
@@ -469,7 +475,7 @@ class TurnRunner:
             self.running_number > 0 or (is_ending_parked and not self.is_closed)
         )
         if records:
-            self._emit(TraceEvent("interrupt", detail))
+            self._emit(request)
             turn.stop(cancel=not is_ending_parked)
         if await turn.wait_for_end() or turn is not self._turn:
             return records
@@ -509,17 +515,17 @@ class TurnRunner:
         if not work.cancelled():
             work.exception()  # retrieved here if nobody else does
 
-    async def close(self, detail: dict[str, str]) -> None:
+    async def close(self, request: InterruptRequested) -> None:
         """Park a turn that waits for a person, interrupt any other."""
         turn = self._turn
         if self.is_busy and turn is not None and not turn.is_stopped and is_parked(self._history):
             turn.park()
-        await self.interrupt(detail)
+        await self.interrupt(request)
 
-    async def end_parked(self, detail: dict[str, str]) -> None:
+    async def end_parked(self, request: InterruptRequested) -> None:
         """End a turn that is parked."""
         number = self._history.running
-        self._emit(TraceEvent("interrupt", detail))
+        self._emit(request)
         self._record_end(number, _INTERRUPTED, None)
         try:
             await self._log.settled()
@@ -588,7 +594,7 @@ class TurnRunner:
         if turn.has_end_hooks:
             await turn.run_end_hooks(ending)
         turn.close()
-        self.approvals.drop_all()
+        self.approvals.cancel_waiters()
         self.running_number = 0  # from here on there is nothing left to interrupt
         try:
             self._record_end(turn.number, ending, error)

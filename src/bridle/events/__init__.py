@@ -21,6 +21,8 @@ from bridle.events.asking import ApprovalAsked as ApprovalAsked
 from bridle.events.asking import Grant as Grant
 from bridle.events.asking import GrantRevoked as GrantRevoked
 from bridle.events.asking import ModeChanged as ModeChanged
+from bridle.events.asking import add_request as add_request
+from bridle.events.asking import take_request as take_request
 from bridle.events.base import Reason as Reason
 from bridle.events.base import Recorded as Recorded
 from bridle.events.base import StopReason as StopReason
@@ -83,6 +85,100 @@ class TraceEvent(Streamed, frozen=True):
 
     kind: str
     detail: Any = None
+
+
+class StateTrace(TraceEvent, frozen=True, tag="TraceEvent"):
+    """A trace that a session's state depends on. The log has it as a trace of its kind."""
+
+    def text(self, key: str) -> str:
+        """Return a text of the detail, or "" if there is none."""
+        value = self.detail.get(key) if isinstance(self.detail, dict) else None
+        return value if isinstance(value, str) else ""
+
+
+class InterruptRequested(StateTrace, frozen=True, tag="TraceEvent"):
+    """Somebody (`by`) wanted the turn to end; `letter` is the inbox message that brought it."""
+
+    @classmethod
+    def of(cls, by: str, letter: str = "") -> "InterruptRequested":
+        """Return one for the log."""
+        return cls("interrupt", {"by": by, "letter": letter} if letter else {"by": by})
+
+    @property
+    def letter(self) -> str:
+        """The inbox message that was handled with it."""
+        return self.text("letter")
+
+
+class InboxMessageRefused(StateTrace, frozen=True, tag="TraceEvent"):
+    """An inbox message was handled, and could not be obeyed; `message` says why."""
+
+    @classmethod
+    def of(cls, letter: str, verb: str, by: str, message: str) -> "InboxMessageRefused":
+        """Return one for the log."""
+        detail = {"letter": letter, "verb": verb, "by": by, "message": message}
+        return cls("letter_refused", detail)
+
+    @property
+    def letter(self) -> str:
+        """The inbox message that was handled."""
+        return self.text("letter")
+
+    @property
+    def message(self) -> str:
+        """Why it was refused."""
+        return self.text("message")
+
+
+class UnknownCallReported(StateTrace, frozen=True, tag="TraceEvent"):
+    """A person was told that nobody knows whether a call ran."""
+
+    @classmethod
+    def of(cls, call: ToolCall, message: str) -> "UnknownCallReported":
+        """Return one for the log."""
+        return cls("unknown_call", {"callId": call.id, "name": call.name, "message": message})
+
+    @property
+    def call_id(self) -> str:
+        """The id of the call."""
+        return self.text("callId")
+
+
+class SettingsChanged(StateTrace, frozen=True, tag="TraceEvent"):
+    """The session has other settings from its next turn on: those named, and this model."""
+
+    @classmethod
+    def of(cls, changed: list[str], model: str) -> "SettingsChanged":
+        """Return one for the log."""
+        return cls("settings", {"changed": changed, "model": model})
+
+    @property
+    def model(self) -> str:
+        """Provider and model, as people write them."""
+        return self.text("model")
+
+
+class LimitsNarrowed(StateTrace, frozen=True, tag="TraceEvent"):
+    """Somebody (`by`) gave the session narrower limits, from its next turn on."""
+
+    @classmethod
+    def of(cls, by: str, limits: dict[str, Any]) -> "LimitsNarrowed":
+        """Return one for the log."""
+        return cls("limits", {"by": by, "limits": limits})
+
+    @property
+    def limits(self) -> Any:
+        """The limits, by name."""
+        return self.detail.get("limits") if isinstance(self.detail, dict) else None
+
+
+STATE_TRACES: dict[str, type[StateTrace]] = {
+    "interrupt": InterruptRequested,
+    "letter_refused": InboxMessageRefused,
+    "limits": LimitsNarrowed,
+    "settings": SettingsChanged,
+    "unknown_call": UnknownCallReported,
+}
 
 
 class SessionStarted(Recorded, frozen=True, tag="session_start", omit_defaults=False):
@@ -157,9 +253,10 @@ class ResponseCompleted(Recorded, frozen=True, tag="message:assistant"):
 
 
 class ToolResultEvent(Recorded, frozen=True, tag="message:tool"):
-    """A call has its one result."""
+    """A call has its one result. `foreign`: another agent made the call by its own means."""
 
     output: ToolOutput
+    foreign: bool = False
 
 
 class CallIntended(Recorded, frozen=True, tag="intent"):

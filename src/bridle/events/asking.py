@@ -1,8 +1,8 @@
-"""What a person was asked, what they said, and what holds from there on: grants and the mode."""
+"""Approval requests and their answers, grants, and the mode."""
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from bridle.events.base import Recorded
 from bridle.messages import ToolCall
@@ -15,7 +15,7 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     machines to be reached, `paths` the files it would touch. `covers` is a class of calls
     (`builds`: tests and builds) that a yes for the session covers in this folder. `proposal` is the
     narrowest rule that would allow it, `times` how often the like was allowed before. Questions of
-    one step with the same `group` belong together. `lasting`: it can only be allowed once.
+    one step with the same `group` belong together. `once_only`: it can only be allowed once.
     `sandbox`: its level. `network`: the command needs the network, which the sandbox does not have,
     and gets it if the call is allowed.
     """
@@ -32,7 +32,7 @@ class ApprovalAsked(Recorded, frozen=True, tag="approval_asked"):
     proposal: str = ""
     times: int = 0
     group: str = ""
-    lasting: bool = False
+    once_only: bool = field(default=False, name="lasting")
     sandbox: str = ""
     hosts: tuple[str, ...] = ()
     network: bool = False
@@ -84,3 +84,25 @@ class ModeChanged(Recorded, frozen=True, tag="mode"):
     mode: str
     by: str = "me"
     reason: str = ""
+
+
+def add_request(pending: dict[str, ApprovalAsked], asked: ApprovalAsked) -> None:
+    """Add a request to the open ones, which are kept by what was shown.
+
+    A call that is asked about again, because it would now do something else, has one request.
+    """
+    if asked.shown not in pending:
+        for shown in [key for key, other in pending.items() if other.call.id == asked.call.id]:
+            del pending[shown]
+    pending[asked.shown] = asked
+
+
+def take_request(
+    pending: dict[str, ApprovalAsked], answer: ApprovalAnswered
+) -> ApprovalAsked | None:
+    """Remove the request that this answers from the open ones, and return it if there is one."""
+    asked = pending.pop(answer.shown, None)
+    if asked is None and not answer.shown:  # the oldest logs name only the call
+        shown = next((key for key, other in pending.items() if other.call.id == answer.call_id), "")
+        asked = pending.pop(shown, None)
+    return asked

@@ -13,16 +13,30 @@ from msgspec import Raw, Struct
 
 from bridle import events
 from bridle.events import (
+    STATE_TRACES,
     Event,
     MessageAdded,
     Recorded,
     ResponseCompleted,
+    StateTrace,
     StopReason,
     Streamed,
     ToolResultEvent,
+    TraceEvent,
     UnknownEvent,
 )
-from bridle.messages import File, Image, Message, Part, Role, Text, ToolCall, ToolOutput, sound
+from bridle.messages import (
+    File,
+    Image,
+    Message,
+    Outcome,
+    Part,
+    Role,
+    Text,
+    ToolCall,
+    ToolOutput,
+    sound,
+)
 from bridle.promises.store import Record
 from bridle.usage import Usage
 
@@ -47,6 +61,7 @@ class _MessageLine(
     prompt: int = 0
     turn: int = 0
     by: str = ""
+    foreign: bool = False
 
 
 class _Result(Struct, gc=False, rename="camel", omit_defaults=True):
@@ -55,6 +70,7 @@ class _Result(Struct, gc=False, rename="camel", omit_defaults=True):
     name: str = ""
     data: Any = None
     media: tuple[Image | File, ...] = ()
+    outcome: Outcome = ""
 
 
 _SILENCE = Message("assistant")
@@ -79,8 +95,15 @@ def _said(message: Message) -> _MessageLine:
 def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _MessageLine:
     if isinstance(event, ToolResultEvent):
         out = event.output
-        result = _Result(not out.is_error, out.text, out.name, out.data, out.media)
-        return _MessageLine("tool", call_id=out.call_id, result=result)
+        result = _Result(
+            ok=not out.is_error,
+            text=out.text,
+            name=out.name,
+            data=out.data,
+            media=out.media,
+            outcome=out.outcome,
+        )
+        return _MessageLine("tool", call_id=out.call_id, result=result, foreign=event.foreign)
     line = _said(event.message or _SILENCE)
     if isinstance(event, ResponseCompleted):
         line.stop_reason, line.usage = event.stop_reason, event.usage
@@ -94,9 +117,16 @@ def _to_line(event: MessageAdded | ResponseCompleted | ToolResultEvent) -> _Mess
 def _from_line(line: _MessageLine) -> Event:
     if line.result is not None:
         got = line.result
-        return ToolResultEvent(
-            ToolOutput(line.call_id, got.text, not got.ok, got.name, got.data, got.media)
+        output = ToolOutput(
+            call_id=line.call_id,
+            text=got.text,
+            is_error=not got.ok,
+            name=got.name,
+            data=got.data,
+            media=got.media,
+            outcome=got.outcome,
         )
+        return ToolResultEvent(output, line.foreign)
     parts = line.parts or ((Text(line.content),) if line.content else ()) + line.tool_calls
     message = Message(line.role, parts)
     if line.role != "assistant" or line.stop_reason is None:
@@ -114,7 +144,11 @@ _decode_any = msgspec.json.Decoder(dict[str, Any]).decode
 def _kinds(family: type[Struct]) -> list[type[Struct]]:
     found = [kind for kind in vars(events).values() if isinstance(kind, type)]
     return [
-        kind for kind in found if issubclass(kind, family) and kind not in (family, UnknownEvent)
+        kind
+        for kind in found
+        if issubclass(kind, family)
+        and kind not in (family, UnknownEvent)
+        and not issubclass(kind, StateTrace)  # they are written as what they are: traces
     ]
 
 
@@ -129,7 +163,7 @@ _STREAMED = _decoders(Streamed)
 _RECORDED = _decoders(Recorded)
 
 
-_STREAMED_KINDS = frozenset(_kinds(Streamed))
+_STREAMED_KINDS = frozenset({*_kinds(Streamed), *STATE_TRACES.values()})
 _MESSAGE_KINDS = frozenset({MessageAdded, ResponseCompleted, ToolResultEvent})
 
 
@@ -182,6 +216,8 @@ def decode_data(data: bytes) -> Event:
         decode = _STREAMED.get(peek.eventType) if peek.type == "event" else _RECORDED.get(peek.type)
         if decode is not None:
             event: Event = decode(data)
+            if type(event) is TraceEvent and (kind := STATE_TRACES.get(event.kind)) is not None:
+                return kind(event.kind, event.detail)
             return event
     except msgspec.ValidationError:
         pass  # a known type in a shape that is not: keep it as data

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from bridle.events import Event, ToolOutputDelta
-from bridle.messages import File, Image
+from bridle.messages import File, Image, Outcome
 from bridle.policy import Mode, ToolPolicy
 
 Deps = TypeVar("Deps")
@@ -44,9 +44,10 @@ class Files(Protocol):
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):
-    """What a tool gives back: `text` for the model, `data` for the faces, never an exception.
+    """What a tool gives back: `text` for the model, `data` for interfaces, never an exception.
 
-    `stops` says why the turn has to end here, where it has to.
+    `stops` says why the turn has to end here, if it has to. `outcome` is set if the call did not
+    run, or was cut off.
     """
 
     ok: bool
@@ -55,6 +56,7 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
     diagnostics: Any = None
     media: tuple[Image | File, ...] = ()
     stops: str = ""
+    outcome: Outcome = ""
 
     @classmethod
     def success(cls, data: Any = None, *, text: str | None = None) -> "ToolResult":
@@ -78,9 +80,11 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
         return cls(True, written.decode() if text is None else text, data)
 
     @classmethod
-    def failure(cls, message: str, diagnostics: Any = None) -> "ToolResult":
+    def failure(
+        cls, message: str, diagnostics: Any = None, *, outcome: Outcome = ""
+    ) -> "ToolResult":
         """It did not; the message says why and, best, what to do instead."""
-        return cls(False, message, diagnostics=diagnostics)
+        return cls(False, message, diagnostics=diagnostics, outcome=outcome)
 
 
 class _JsonHook:

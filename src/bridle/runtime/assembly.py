@@ -259,8 +259,14 @@ def _watching(around: Surroundings, options: EngineOptions) -> Any:
         return given
     from bridle.runtime.diagnostics import Diagnostics, as_checks, behind
 
-    judged_by = (_rules(options.get("rules", ())), options.get("policy"), around.ground)
-    last = Diagnostics(as_checks(checks), around.workspace, judged_by, around.sandbox)
+    last = Diagnostics(
+        as_checks(checks),
+        around.workspace,
+        rules=_rules(options.get("rules", ())),
+        ground=around.ground,
+        sandbox=around.sandbox,
+        policy_engine=options.get("policy"),
+    )
     return behind(given, last)
 
 

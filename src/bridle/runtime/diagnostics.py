@@ -14,10 +14,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bridle.config.diagnostics import Check, parse_check
-from bridle.engine.facts import facts_of
+from bridle.engine.gate import Gate
+from bridle.engine.hooks import apply_policy_engine
 from bridle.errors import AgentError, ToolError
 from bridle.messages import ToolCall
-from bridle.policy import Decision, Rule, decide
+from bridle.policy import Decision, Mode, Rule
 from bridle.promises.hooks import Moment, Occasion, Remark
 from bridle.tools.apply_patch import ApplyPatch
 from bridle.tools.shell import Shell
@@ -49,16 +50,27 @@ class Diagnostics:
         self,
         checks: Iterable[Check],
         workspace: "Workspace",
-        judged_by: "tuple[Sequence[Rule], PolicyEngine | None, Ground | None]",
-        sandbox: "Sandbox | None",
         *,
+        rules: Iterable[Rule] = (),
+        ground: "Ground | None" = None,
+        sandbox: "Sandbox | None" = None,
+        policy_engine: "PolicyEngine | None" = None,
+        policy_engine_seconds: float = 10.0,
         seconds: float = SECONDS,
     ) -> None:
         self._checks = tuple(checks)
         self._workspace = workspace
-        self._rules, self._policy, self._ground = judged_by
         self._sandbox = sandbox
+        self._policy_engine = policy_engine
+        self._policy_engine_seconds = policy_engine_seconds
         self._seconds = seconds
+        self._gate = Gate(
+            root=workspace.root,
+            rules=tuple(rules),
+            mode=lambda: self._mode,
+            ground=ground,
+            sandbox=sandbox if sandbox is not None else "",
+        )
 
     async def speak(self, occasion: Occasion) -> Remark:
         """Look at what was changed, and say what was found."""
@@ -99,23 +111,23 @@ class Diagnostics:
         return _told(shown, ended, text, self._seconds)
 
     async def _decide(self, line: str) -> Decision:
-        """What the rules say of these very words. There is nobody to be asked."""
-        tool, call = Shell(), ToolCall("diagnostics", "shell", {"command": line})
-        sandboxed: Any = self._sandbox if self._sandbox is not None else False
-        facts = facts_of(call, tool, self._ground, sandboxed=sandboxed)
-        found = decide(call, facts, self._rules, "auto" if facts.sandboxed else "edits")
-        if found.verdict == "ask":
-            reason = f"{found.reason}; without a sandbox that takes a rule that allows it"
-            return Decision("deny", reason, found.rule)
-        if found.verdict == "deny" or self._policy is None:
-            return found
-        from bridle.engine.around import understood
+        """Judge the command as if the model had called the shell with it. Nobody is asked."""
+        call = ToolCall("diagnostics", "shell", {"command": line})
+        judged = self._gate.judge(call, Shell())
+        if self._policy_engine is not None and judged.decision.verdict != "deny":
+            judged = await apply_policy_engine(
+                self._policy_engine, judged, self._mode, seconds=self._policy_engine_seconds
+            )
+        decision = judged.decision
+        if decision.verdict == "ask":
+            reason = f"{decision.reason}; without a sandbox that takes a rule that allows it"
+            return Decision("deny", reason, decision.rule)
+        return decision
 
-        try:
-            said = understood(await self._policy.evaluate(tool, {"command": line}))
-        except Exception as error:  # somebody's own code: what cannot be judged does not run
-            return Decision("deny", f"the policy engine broke: {error!r}")
-        return said if said.verdict == "deny" else found
+    @property
+    def _mode(self) -> Mode:
+        """In a sandbox everything runs that nothing denies; without one, what runs unasked."""
+        return "auto" if self._level != "none" else "edits"
 
     async def _run(self, line: str) -> "tuple[ExitStatus, str]":
         """Run it as the shell tool runs a command, and stay until everybody is gone."""

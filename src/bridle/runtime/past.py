@@ -7,7 +7,7 @@ from bridle.events import ResponseCompleted, ToolResultEvent
 from bridle.messages import ToolCall
 from bridle.policy import Facts
 from bridle.promises.store import Record, SessionSummary
-from bridle.runtime.foresight import Foresight
+from bridle.runtime.dry_run import DryRun
 from bridle.stores.reading import SessionFolder
 
 _MOST = 200  # calls that are looked at
@@ -25,8 +25,8 @@ def past_calls(session_id: str, folder: SessionFolder) -> Past:
     mine = [one for one in sessions if one.workspace == root and one.size <= _LARGEST]
     calls = _newest(mine, folder)
     try:
-        foresight = Foresight(root)
-        return [(call, foresight.decide(call, cwd=cwd).facts) for call, cwd in calls]
+        dry_run = DryRun(root)
+        return [(call, dry_run.judge(call, cwd=cwd).facts) for call, cwd in calls]
     except AgentError:  # the folder is gone
         return []
 

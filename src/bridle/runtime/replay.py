@@ -16,8 +16,6 @@ import msgspec
 from msgspec import Struct, field
 
 from bridle.engine.budget import Limits
-from bridle.engine.calls import INTERRUPTED, NOT_STOPPED, SO_FAR
-from bridle.engine.conversation import UNKNOWN
 from bridle.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -29,7 +27,7 @@ from bridle.events import (
     SessionStarted,
     ToolResultEvent,
 )
-from bridle.messages import Part, Text, ToolCall, ToolOutput
+from bridle.messages import Part, Text, ToolCall, ToolOutput, outcome_of
 from bridle.promises.provider import ProviderInfo, Request
 from bridle.promises.session import Answer
 from bridle.promises.store import Record
@@ -42,7 +40,7 @@ from bridle.tools.builtin import builtin_tools
 Verdict = Literal["same", "differs", "missing", "denied", "skipped"]
 NEVER_ASKED = Answer(False, word="nobody was asked about this call then", by="replay")
 _SKIPPED = "not run again: it did not finish then"
-_UNFINISHED = (INTERRUPTED, NOT_STOPPED, UNKNOWN)
+_UNFINISHED = ("interrupted", "not_stopped", "unknown", "not_run", "refused")
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
@@ -238,8 +236,8 @@ class _Player:
     def skips(self, call_id: str) -> bool:
         """Did this call of the step that runs not come to its end then?"""
         step = self._turn.steps[self._step]
-        found = zip(step.calls, step.results, strict=True)
-        return any(call.id == call_id and _unfinished(call, result) for call, result in found)
+        pairs = zip(step.calls, step.results, strict=True)
+        return any(call.id == call_id and _unfinished(result) for call, result in pairs)
 
     def compared(self, now: PastTurn | None) -> tuple[Compared, ...]:
         """Then and now, call by call."""
@@ -260,7 +258,7 @@ class _Player:
         said = self._back.text(now.text) if now is not None else ""
         was = then.text if then is not None else ""
         verdict: Verdict = "same"
-        if _unfinished(call, then):
+        if _unfinished(then):
             verdict = "skipped"
         elif (step, call.id) in self._denied:
             verdict = "denied"
@@ -271,11 +269,9 @@ class _Player:
         return Compared(call.name, call.arguments, verdict, was, said)
 
 
-def _unfinished(call: ToolCall, result: ToolOutput | None) -> bool:
-    """Did it not run then, or not to its end? What cannot run (`broken`) cannot run now either."""
-    if result is None or result.text.partition(SO_FAR)[0] in _UNFINISHED:
-        return True
-    return result.text.startswith("not run:") and not call.broken
+def _unfinished(result: ToolOutput | None) -> bool:
+    """Return whether a call was not run or was cut off, for a reason that may not recur."""
+    return result is None or outcome_of(result) in _UNFINISHED
 
 
 class _Again:

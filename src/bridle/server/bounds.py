@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from bridle.engine.budget import Limits
-from bridle.events import TraceEvent
+from bridle.events import LimitsNarrowed
 from bridle.server.views import LimitsView
 from bridle.stores.finding import found
 from bridle.stores.reading import SessionFolder
@@ -32,10 +32,10 @@ def kept_limits(folder: SessionFolder, session_id: str, usual: Limits) -> Limits
     """The limits of a session: the usual ones, and where its log has narrower ones, those."""
     for record in found(folder, session_id, _KIND):
         event = record.event
-        if isinstance(event, TraceEvent) and event.kind == "limits":
+        if isinstance(event, LimitsNarrowed):
             try:
-                kept = msgspec.convert((event.detail or {}).get("limits"), Limits)
-            except (msgspec.ValidationError, AttributeError):
+                kept = msgspec.convert(event.limits, Limits)
+            except msgspec.ValidationError:
                 return usual
             return _narrower(usual, kept)
     return usual

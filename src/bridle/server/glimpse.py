@@ -5,7 +5,7 @@ What a session that is open here says of itself is newer; how both are shown is 
 
 from bridle.engine.history import History
 from bridle.errors import AgentError
-from bridle.events import SessionStarted, TraceEvent, TurnEnded
+from bridle.events import SessionStarted, SettingsChanged, TurnEnded
 from bridle.promises.store import Record
 from bridle.runtime.agents import LOOP, is_agent
 from bridle.stores.carrier import carried
@@ -41,8 +41,8 @@ class Glimpse:
             self.reason = event.reason
         elif isinstance(event, SessionStarted):
             self.begun, self.model, self.workspace = True, event.model, event.workspace
-        elif isinstance(event, TraceEvent) and event.kind == "settings":
-            self.model = str((event.detail or {}).get("model", "")) or self.model
+        elif isinstance(event, SettingsChanged):
+            self.model = event.model or self.model
 
 
 def glimpse(folder: SessionFolder, session_id: str) -> Glimpse:

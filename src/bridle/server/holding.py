@@ -12,7 +12,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from weakref import WeakValueDictionary
 
 from bridle.engine.engine import Engine
-from bridle.engine.grants import seconds_at
+from bridle.engine.grants import parse_timestamp
 from bridle.engine.session import Session
 from bridle.errors import AgentError, ConfigError, SessionBusy, SessionClosed
 from bridle.events import TraceEvent
@@ -291,5 +291,5 @@ def _is_late(session: Session) -> bool:
     """Is it parked with a question that nobody has answered in time?"""
     if not session.is_parked:
         return False
-    ends = (seconds_at(one.expires) for one in session.history.pending.values())
+    ends = (parse_timestamp(one.expires) for one in session.history.pending.values())
     return any(end is not None and end < time.time() for end in ends)

@@ -10,7 +10,7 @@ from time import monotonic
 
 from msgspec.structs import replace
 
-from bridle.engine.proposal import preview
+from bridle.engine.grants import covered_calls
 from bridle.errors import ConfigError
 from bridle.messages import ToolCall
 from bridle.policy import read_rule
@@ -75,7 +75,7 @@ class Looking:
         except ConfigError as error:
             raise BadRequest(error.message, hint=error.hint) from None
         past = past_calls(session_id, self._ground.folder)
-        return RulePreview(tuple(_words(call) for call in preview(read, past)))
+        return RulePreview(tuple(_words(call) for call in covered_calls(read, past)))
 
     def _found(self, words: str, limit: int) -> Hits:
         heads = {one.id: one for one in looked(places(self._ground.folder.folder))}

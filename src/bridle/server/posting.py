@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from bridle.errors import AgentError, SessionError
-from bridle.events import TraceEvent
+from bridle.events import InboxMessageRefused
 from bridle.promises.store import Letter, Record
 from bridle.runtime.posting import deliver
 from bridle.server.ground import Ground
@@ -97,7 +97,5 @@ class Posting:
 
 def _check(record: Record, letter: str) -> None:
     event = record.event
-    if isinstance(event, TraceEvent) and event.kind == "letter_refused":
-        detail = event.detail if isinstance(event.detail, dict) else {}
-        if detail.get("letter") == letter:
-            raise Refused(str(detail.get("message", "it was refused")))
+    if isinstance(event, InboxMessageRefused) and event.letter == letter:
+        raise Refused(event.message or "it was refused")

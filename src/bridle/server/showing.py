@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bridle.engine.grants import is_over, lasting
+from bridle.engine.grants import has_ended, with_end
 from bridle.engine.history import History
 from bridle.engine.session import Session
 from bridle.events import ApprovalAsked, Grant
@@ -120,7 +120,7 @@ def context(history: History, window: int | None) -> Context:
 def granted(history: History, seconds: float) -> tuple[Grant, ...]:
     """What was allowed for the session and has not ended."""
     found = history.grants.values()
-    return tuple(lasting(one, seconds) for one in found if not is_over(one, seconds))
+    return tuple(with_end(one, seconds) for one in found if not has_ended(one, seconds))
 
 
 def asked_data(asked: ApprovalAsked) -> dict[str, Any]:

@@ -6,13 +6,12 @@ an interrupt can be handed on; everything else says that the session is in use t
 
 import asyncio
 import re
-from typing import Any
 
 from bridle.engine.engine import new_id
 from bridle.engine.history import as_of
 from bridle.engine.session import Session
 from bridle.errors import SessionLocked
-from bridle.events import ModeChanged, TitleChanged, TraceEvent
+from bridle.events import InterruptRequested, ModeChanged, TitleChanged
 from bridle.policy import Mode
 from bridle.promises.store import Letter, Record
 from bridle.runtime.posting import new_letter
@@ -182,9 +181,8 @@ class Verbs:
 
         def done(record: Record) -> bool | None:
             event = record.event
-            detail: Any = event.detail if isinstance(event, TraceEvent) else None
-            named = isinstance(detail, dict) and detail.get("letter") == letter.id
-            return named or None
+            handled = isinstance(event, InterruptRequested) and event.letter == letter.id
+            return handled or None
 
         await self._posting.post(session_id, letter, done)
 

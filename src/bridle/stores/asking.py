@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from bridle.errors import StoreFailed
-from bridle.events import ApprovalAnswered, ApprovalAsked
+from bridle.events import ApprovalAnswered, ApprovalAsked, add_request, take_request
 from bridle.promises.store import Record
 from bridle.stores.finding import backwards
 from bridle.stores.glance import Place, places
@@ -72,40 +72,29 @@ def pending_in(place: Place, folder: SessionFolder) -> list[Pending]:
 
 
 def _open_ones(session_id: str, records: list[Record], folder: SessionFolder) -> list[Pending]:
-    asked: dict[str, Record] = {}
+    asked: dict[str, ApprovalAsked] = {}
+    placed: dict[str, Record] = {}
     for record in records:
         event = record.event
         if isinstance(event, ApprovalAsked):
-            _put(asked, record, event)
+            add_request(asked, event)
+            placed[event.shown] = record
         elif isinstance(event, ApprovalAnswered):
-            _settle(asked, event)
+            take_request(asked, event)
     if not asked:
         return []
     posted = _posted(session_id, folder)
     return [
-        Pending(session_id, record.event, record.seq, record.timestamp, expired, shown in posted)
-        for shown, record in asked.items()
-        if isinstance(record.event, ApprovalAsked)
-        for expired in [_is_past(record.event.expires)]
+        Pending(
+            session_id=session_id,
+            asked=event,
+            seq=placed[shown].seq,
+            timestamp=placed[shown].timestamp,
+            expired=_is_past(event.expires),
+            posted=shown in posted,
+        )
+        for shown, event in asked.items()
     ]
-
-
-def _put(asked: dict[str, Record], record: Record, event: ApprovalAsked) -> None:
-    """A call that is asked about anew, because it would do something else, has one question."""
-    if event.shown not in asked:
-        for shown, older in list(asked.items()):
-            if isinstance(older.event, ApprovalAsked) and older.event.call.id == event.call.id:
-                del asked[shown]
-    asked[event.shown] = record
-
-
-def _settle(asked: dict[str, Record], answer: ApprovalAnswered) -> None:
-    """Early answers named the call alone."""
-    if asked.pop(answer.shown, None) is None and not answer.shown:
-        for shown, record in list(asked.items()):
-            if isinstance(record.event, ApprovalAsked) and record.event.call.id == answer.call_id:
-                del asked[shown]
-                return
 
 
 def _posted(session_id: str, folder: SessionFolder) -> set[str]:

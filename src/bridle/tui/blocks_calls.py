@@ -16,11 +16,12 @@ from bridle.events import (
     ToolOutputDelta,
     ToolResultEvent,
 )
+from bridle.messages import ToolOutput, outcome_of
 from bridle.promises.store import Record
 from bridle.tui.blocks import Call, CallState
 from bridle.tui.blocks_reply import Reply
 from bridle.tui.blocks_state import State
-from bridle.tui.blocks_words import UNKNOWN, diff_of, gist
+from bridle.tui.blocks_words import diff_of, gist
 from bridle.workspace.text import shorten
 from bridle.workspace.wording import answered_words
 
@@ -106,7 +107,7 @@ class Calls:
     def _result(self, event: ToolResultEvent, record: Record) -> None:
         output = event.output
         place, call = self._reply.call(output.call_id, output.name or "tool")
-        call.state = _outcome(call, output.text, is_error=output.is_error)
+        call.state = _state_after(call, output)
         call.result, call.live = shorten(output.text, KEPT), ""
         call.gist, call.diff = gist(output), diff_of(output)
         call.ended = record.timestamp
@@ -122,9 +123,9 @@ class Calls:
             self._touch(known[0])
 
 
-def _outcome(call: Call, text: str, *, is_error: bool) -> CallState:
-    if text.startswith(UNKNOWN):
-        return "unknown"
-    if not is_error:
+def _state_after(call: Call, output: ToolOutput) -> CallState:
+    if not output.is_error:
         return "done"
+    if outcome_of(output) == "unknown":
+        return "unknown"
     return "refused" if call.state == "refused" else "failed"

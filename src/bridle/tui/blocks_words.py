@@ -10,7 +10,6 @@ from bridle.workspace.wording import as_json
 _SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question", "description")
 _TELLING = ("edit", "write")  # their first line says what was done
 _PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
-UNKNOWN = "no result was recorded"  # how the engine begins to say it, without its imports
 
 
 def counted(number: int, noun: str) -> str:

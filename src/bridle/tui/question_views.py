@@ -100,7 +100,7 @@ class OneView:
         """Once, for the session, by a rule, all of them; no, no with a word."""
         asked = self._asked.asked
         found = [Offer("y", "allow once", True, "once")]
-        if not asked.lasting:
+        if not asked.once_only:
             found.append(_for_session(asked))
         if words.has_rule(asked):
             found.append(Offer("r", "by that rule", True, "rule"))
@@ -148,7 +148,7 @@ class GroupView:
     def offers(self) -> Sequence[Offer]:
         """Yes and no to all of them."""
         found = [Offer("y", f"allow all {len(self.covers)} once", True, "all once")]
-        if not any(one.asked.lasting for one in self.covers):
+        if not any(one.asked.once_only for one in self.covers):
             found.append(_for_session(self.covers[0].asked, "all, for this session"))
         back = Offer("escape", "one by one", short="back")
         word = Offer("w", "no to all, with a word", short="word")

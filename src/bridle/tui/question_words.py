@@ -165,7 +165,7 @@ def rule(asked: ApprovalAsked, sheet: Sheet) -> Iterator[Line]:
 
 def has_rule(asked: ApprovalAsked) -> bool:
     """Can a rule be made of a yes?"""
-    return bool(asked.proposal) and not asked.lasting
+    return bool(asked.proposal) and not asked.once_only
 
 
 def _call(call: ToolCall, before: str | None) -> Iterator[str]:

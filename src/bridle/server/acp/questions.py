@@ -42,7 +42,7 @@ def options_of(asked: ApprovalAsked) -> list[schema.PermissionOption]:
         yes = _option(ONCE, "Agree, and begin the work", "allow_once")
         return [yes, _option(REJECT, "Keep planning", "reject_once")]
     found_options = [_option(ONCE, "Allow once", "allow_once")]
-    if not asked.lasting:
+    if not asked.once_only:
         found_options.append(_option(SESSION, session_words(asked).capitalize(), "allow_always"))
         if asked.proposal:
             found_options.append(_option(RULE, f"Always {asked.proposal}", "allow_always"))

@@ -1,0 +1,275 @@
+"""What a user has set up around calls and turns: hooks, a policy engine of their own, and undo.
+
+If nothing is set up, none of this is loaded and no call waits for it. None of it lifts a deny:
+hooks and the policy engine are asked only if the gate has not denied, and only a person answers a
+guard. A hook is somebody else's code: one that raises, or returns anything but a `Remark`, has
+denied.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from bridle.engine.engine_config import EngineConfig, PolicyEngine
+from bridle.engine.redaction import Redactor
+from bridle.errors import HookDenied
+from bridle.events import Event, FilesChanged, TraceEvent
+from bridle.messages import Part, Text, ToolCall
+from bridle.policy import Decision, Mode, Verdict
+from bridle.promises.hooks import Hooks, Moment, Occasion, Remark
+from bridle.promises.tool import Tool
+from bridle.workspace.text import shorten
+
+if TYPE_CHECKING:
+    from bridle.engine.gate import JudgedCall
+    from bridle.promises.keeping import Keeping
+
+log = logging.getLogger(__name__)
+
+_POLICY_ENGINE = "policy engine"  # the rule that its decisions name
+_WORDS: dict[str, Verdict] = {"allowed": "allow", "requires_approval": "ask", "denied": "deny"}
+_VERDICTS: dict[str, Verdict] = {verdict: verdict for verdict in _WORDS.values()}
+_MAX_NOTE = 10_000  # characters of a note for the model
+_MAX_FILES = 5  # files that a note names
+_NO_REMARK = Remark()
+
+
+class CallMiddleware:
+    """The hooks, the policy engine and the undo of one turn."""
+
+    __slots__ = ("_emit", "_keeping", "_parts", "_session_id", "_turn")
+
+    def __init__(
+        self, parts: EngineConfig, session_id: str, turn: int, emit: Callable[[Event], None]
+    ) -> None:
+        self._parts = parts
+        self._session_id = session_id
+        self._turn = turn
+        self._emit = emit
+        self._keeping: Keeping | None = None
+
+    def has_hook(self, moment: Moment) -> bool:
+        """Return whether there is a hook for this moment."""
+        hooks = self._parts.hooks
+        return hooks is not None and hooks.listens(moment)
+
+    async def run_hooks(self, moment: Moment, **details: Any) -> Remark:
+        """Run the hooks for this moment, and record what they say."""
+        if (hooks := self._parts.hooks) is None or not hooks.listens(moment):
+            return _NO_REMARK
+        details.setdefault("cwd", self._parts.workspace.root)
+        occasion = Occasion(moment, self._session_id, turn=self._turn, **details)
+        remark = await run_hooks(hooks, occasion, self._parts.redactor)
+        if (trace := hook_trace(occasion, remark)) is not None:
+            self._emit(trace)
+        return remark
+
+    async def before_call(self, judged: "JudgedCall") -> Remark:
+        """Run the hooks before a call that the gate has not denied."""
+        call = judged.call
+        return await self.run_hooks(
+            "before_tool",
+            cwd=judged.cwd,
+            tool=call.name,
+            call_id=call.id,
+            arguments=deepcopy(call.arguments),  # a hook must not alter what was judged
+        )
+
+    async def after_call(self, judged: "JudgedCall", text: str, ok: bool) -> Remark:
+        """Run the hooks after a call, with its result."""
+        call = judged.call
+        return await self.run_hooks(
+            "after_tool",
+            cwd=judged.cwd,
+            tool=call.name,
+            call_id=call.id,
+            arguments=deepcopy(call.arguments),
+            result=text,
+            ok=ok,
+        )
+
+    async def apply_policy_engine(self, judged: "JudgedCall", mode: Mode) -> "JudgedCall":
+        """Return the call with the decision of the user's policy engine taken into account."""
+        parts = self._parts
+        if parts.judge is None:
+            return judged
+        return await apply_policy_engine(parts.judge, judged, mode, seconds=parts.judge_seconds)
+
+    async def begin_undo(self, call: ToolCall) -> "Keeping | None":
+        """Have undo keep what the call may change. Return None if there is no undo."""
+        if self._keeping is None:
+            if (keeper := self._parts.keeper) is None:
+                return None
+            self._keeping = keeper.keep(self._session_id, self._turn)
+        await self._keeping.before(call)
+        return self._keeping
+
+    async def changed_files(self, keeping: "Keeping", call: ToolCall) -> FilesChanged | None:
+        """Report the files that the call has changed. Errors are reported: it has already run."""
+        try:
+            return await keeping.after(call)
+        except Exception as error:
+            log.warning("what %s changed could not be kept", call.name, exc_info=True)
+            return FilesChanged(self._turn, call.id, uncovered=(f"undo broke: {error!r}",))
+
+    def report_guarded_changes(self, judged: "JudgedCall", changed: FilesChanged) -> str:
+        """Record which guarded files a command has changed, and return a note about them."""
+        if not judged.tool.policy.runs:
+            return ""  # a tool for files was judged by the names of its files
+        from bridle.workspace.placing import is_set_aside
+        from bridle.workspace.protected import care_of
+
+        packages = _installed_packages(changed)
+        paths = [
+            file.path for file in changed.files if not any(map(is_set_aside, file.path.split("/")))
+        ]
+        cares = ((path, care_of(path)) for path in paths if not path.startswith(packages))
+        guarded = [(path, care.why) for path, care in cares if care.writing]
+        if not guarded:
+            return ""
+        names = ", ".join(f"{path} ({why})" for path, why in guarded[:_MAX_FILES])
+        more = f" and {len(guarded) - _MAX_FILES} more" if len(guarded) > _MAX_FILES else ""
+        message = (
+            f"this command changed files that run by themselves or hold credentials: {names}{more}"
+        )
+        detail = {"callId": changed.call_id, "paths": [path for path, _ in guarded]}
+        self._emit(TraceEvent("guarded_change", {**detail, "message": message}))
+        return message
+
+
+def _installed_packages(changed: FilesChanged) -> tuple[str, ...]:
+    """Return the package folders that the command made or removed; their files are no news."""
+    folders = []
+    for file in changed.files:
+        if file.how == "changed":
+            continue
+        folder, mark, _ = file.path.partition("node_modules/")
+        if mark and (not folder or folder.endswith("/")):
+            folders.append(folder + mark)
+        folder, _, name = file.path.rpartition("/")
+        if name == "pyvenv.cfg" and folder:
+            folders.append(f"{folder}/")
+    return tuple(folders)
+
+
+async def apply_policy_engine(
+    engine: PolicyEngine, judged: "JudgedCall", mode: Mode, *, seconds: float
+) -> "JudgedCall":
+    """Return the call with the policy engine's decision taken into account.
+
+    A deny of the gate stays, and so does an approval that only a person can give. In the mode
+    `auto` the user has answered the engine's asks beforehand.
+    """
+    ours = judged.decision
+    theirs = await _evaluate(engine, judged.tool, judged.call, seconds)
+    if ours.verdict == "deny" or (ours.once_only and theirs.verdict != "deny"):
+        return judged
+    if theirs.verdict == "ask":
+        if mode == "auto":
+            reason = f"{theirs.reason}; the mode auto runs it unasked"
+            theirs = Decision("allow", reason, _POLICY_ENGINE)
+        elif ours.verdict == "ask":
+            return judged
+        else:
+            theirs = replace(theirs, network=judged.facts.lacks_network)
+    return replace(judged, decision=theirs)
+
+
+async def _evaluate(engine: PolicyEngine, tool: Tool, call: ToolCall, seconds: float) -> Decision:
+    try:
+        evaluation = asyncio.ensure_future(engine.evaluate(tool, deepcopy(call.arguments)))
+        try:
+            await asyncio.wait((evaluation,), timeout=seconds)
+            if not evaluation.done():
+                reason = f"the policy engine said nothing in {seconds:g} s"
+                return Decision("deny", reason, _POLICY_ENGINE)
+        finally:
+            evaluation.cancel()  # one that does not stop is not waited for, either
+        answer = evaluation.result()
+    except Exception as error:  # a call that cannot be judged does not run
+        log.debug("the policy engine broke", exc_info=True)
+        return Decision("deny", f"the policy engine broke: {error!r}", _POLICY_ENGINE)
+    return parse_policy_answer(answer)
+
+
+def parse_policy_answer(answer: Any) -> Decision:
+    """Return a policy engine's answer as a decision. Anything it may not say is a deny (A5)."""
+    is_decision = isinstance(answer, Decision)
+    word = getattr(answer, "verdict" if is_decision else "decision", answer)
+    word = getattr(word, "value", word)
+    verdict = (_VERDICTS if is_decision else _WORDS).get(word) if isinstance(word, str) else None
+    if verdict is None:
+        reason = f"the policy engine said {word!r}, which is no decision"
+        return Decision("deny", reason, _POLICY_ENGINE)
+    reason = getattr(answer, "reason", "")
+    reason = reason if isinstance(reason, str) and reason else "the policy engine says so"
+    return Decision(verdict, reason, _POLICY_ENGINE)
+
+
+def note(source: str, text: str) -> str:
+    """Return a line for the model that names its source: no tool and no person wrote it."""
+    return f"\n[{source}: {shorten(text.strip(), _MAX_NOTE)}]"
+
+
+def hook_note(text: str) -> str:
+    """Return what a hook says as a line for the model."""
+    return note("a hook says", text) if text.strip() else ""
+
+
+async def run_hooks(hooks: Hooks, occasion: Occasion, redactor: Redactor | None = None) -> Remark:
+    """Run hooks and return what they say, with secrets taken out. One that breaks has denied."""
+    remark = await _run_safely(hooks, occasion)
+    if redactor is None or not (remark.deny or remark.word):
+        return remark
+    return replace(remark, deny=redactor.text(remark.deny), word=redactor.text(remark.word))
+
+
+async def _run_safely(hooks: Hooks, occasion: Occasion) -> Remark:
+    try:
+        remark: Any = await hooks.hear(occasion)
+    except Exception as error:  # somebody else's code, in front of an effect
+        log.debug("a hook broke", exc_info=True)
+        return Remark(deny=f"a hook broke: {error!r}")
+    return remark if _is_valid(remark) else Remark(deny="a hook said what nobody understands")
+
+
+def _is_valid(remark: object) -> bool:
+    if not isinstance(remark, Remark):
+        return False
+    texts = isinstance(remark.deny, str) and isinstance(remark.word, str)
+    prompt = remark.prompt is None or isinstance(remark.prompt, str)
+    return texts and prompt and (remark.arguments is None or isinstance(remark.arguments, dict))
+
+
+def hook_trace(occasion: Occasion, remark: Remark) -> TraceEvent | None:
+    """Return what hooks said as an event for the log, or None if they said nothing."""
+    said = {
+        "deny": remark.deny,
+        "word": remark.word,
+        "arguments": remark.arguments,
+        "prompt": remark.prompt,
+    }
+    said = {key: deepcopy(value) for key, value in said.items() if value not in ("", None)}
+    if not said:
+        return None
+    about = {"moment": occasion.moment, "callId": occasion.call_id, "tool": occasion.tool}
+    return TraceEvent("hook", {key: value for key, value in about.items() if value} | said)
+
+
+async def apply_prompt_hooks(
+    hooks: Hooks, occasion: Occasion, parts: tuple[Part, ...], redactor: Redactor | None = None
+) -> tuple[tuple[Part, ...], TraceEvent | None]:
+    """Return a prompt as the hooks change it, and what they said. Raise `HookDenied`."""
+    remark = await run_hooks(hooks, occasion, redactor)
+    if remark.deny:
+        raise HookDenied(f"a hook refused the prompt, and nothing was sent: {remark.deny}")
+    if remark.prompt is not None:
+        media = tuple(part for part in parts if not isinstance(part, Text))
+        parts = (Text(remark.prompt), *media)
+    if text := hook_note(remark.word):
+        parts = (*parts, Text(text))
+    return parts, hook_trace(occasion, remark)

@@ -1,0 +1,369 @@
+"""Run the calls of a step, and give each exactly one result, whatever happens.
+
+For each call: find its tool and ask for permission; record the intent and, unless the call only
+reads, wait until that is on disk; have the effect; record the result.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from bridle.engine.fingerprint import fingerprint
+from bridle.engine.gate import JudgedCall
+from bridle.engine.history import NOT_RUN
+from bridle.engine.hooks import CallMiddleware, hook_note, note
+from bridle.engine.permission import PermissionPipeline
+from bridle.engine.turn_context import Parked, TurnContext
+from bridle.errors import AgentError
+from bridle.events import CallIntended, ToolResultEvent
+from bridle.messages import File, Image, ToolCall, ToolOutput, sound
+from bridle.promises.tool import CHANGED, Tool, ToolContext, ToolResult
+from bridle.workspace.text import shorten
+
+if TYPE_CHECKING:
+    from bridle.promises.keeping import Keeping
+
+log = logging.getLogger(__name__)
+
+INTERRUPTED = "interrupted before it finished"
+SO_FAR = ". What it had written until then:\n"
+UNHEARD = "it had finished; what follows it, such as hooks, was cut off"
+NOT_STOPPED = "interrupted, and it did not stop: it may still be running"
+CutOff = Literal["not_run", "interrupted", "not_stopped"]
+_CUT_OFF: dict[CutOff, str] = {
+    "not_run": NOT_RUN,
+    "interrupted": INTERRUPTED,
+    "not_stopped": NOT_STOPPED,
+}
+_COMMAND_GRACE = 10.0  # seconds that a command has to end by itself when its time is over
+_MAX_BROKEN = 500  # characters of arguments that do not parse, quoted to the model
+_MAX_DATA = 200_000  # bytes of a result's structured data that the log keeps
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
+
+class ToolCalls:
+    """Runs the calls of one turn, step after step."""
+
+    def __init__(self, turn: TurnContext) -> None:
+        self._turn = turn
+        self._emit = turn.emit
+        self._budget = turn.budget
+        self._middleware = turn.middleware
+        self._gate = turn.gate
+        self._permission = PermissionPipeline(turn, self._not_begun)
+        self._open: dict[str, ToolCall] = {}  # calls of this step without a result
+        self._begun: set[str] = set()  # those whose effect may have happened
+        self._contexts: dict[str, ToolContext[Any]] = {}  # of calls that have begun
+        self._finished: dict[str, ToolResult] = {}  # results that are still to be recorded
+        self._failures: dict[str, int] = {}
+        self._parked = False  # a call of this step waits for a person
+        self._leaves_open = False  # ... and still does when the turn is cancelled
+        self._stops = False  # a tool has said that the turn has to end here
+        self.is_over = False
+        self.stuck = ""
+
+    async def run(self, calls: tuple[ToolCall, ...]) -> None:
+        """Run the calls of a step: side by side if all only read, otherwise in order."""
+        open_calls = self._open = {call.id: call for call in calls}
+        self._begun.clear()
+        self._finished.clear()
+        self._contexts.clear()
+        parked = self._parked = self._leaves_open = False
+        try:
+            if len(calls) > 1 and all(map(self._permission.reads_only, calls)):
+                await _side_by_side([self._run_call(call, open_calls) for call in calls])
+            else:
+                for call in calls:
+                    if self._stops:
+                        break
+                    if self._parked:
+                        await self._request_approval(call)
+                    else:
+                        await self._run_call(call, open_calls)
+            parked = self._parked
+        finally:
+            for call in () if parked or self._leaves_open else list(open_calls.values()):
+                self._cut_off(
+                    call, "interrupted" if call.id in self._begun else "not_run", open_calls
+                )
+        if parked:
+            raise Parked
+
+    def leave_open(self) -> bool:
+        """Leave calls that wait for a person without a result. Return False if one is running."""
+        self._leaves_open = bool(self._open) and not self._open.keys() & self._begun
+        return self._leaves_open
+
+    def abandon(self) -> str:
+        """Record results for tools that do not stop, and return their names."""
+        running = [call for call in self._open.values() if call.id in self._begun]
+        if not running:
+            return ""
+        self.is_over = True
+        for call in list(self._open.values()):
+            self._cut_off(call, "not_stopped" if call in running else "not_run", self._open)
+        return ", ".join(dict.fromkeys(call.name for call in running))
+
+    def refuse(self, calls: tuple[ToolCall, ...], text: str, rule: str = "") -> None:
+        """Record results for calls that are not to be run."""
+        diagnostics = {"rule": rule} if rule else None
+        result = ToolResult.failure(text, diagnostics, outcome="refused")
+        open_calls = {call.id: call for call in calls}
+        for call in calls:
+            self._record(call, result, open_calls, watch=False)
+
+    async def _run_call(self, call: ToolCall, open_calls: dict[str, ToolCall]) -> None:
+        """Run one call and record its result, unless it has to wait for a person."""
+        self._stop_if_over()
+        tool = self._permission.tools.get(call.name)
+        result: ToolResult
+        if call.broken:
+            result = ToolResult.failure(_unreadable(call.broken), outcome="invalid")
+        elif tool is None:
+            names = ", ".join(sorted(self._permission.tools)) or "none"
+            text = f"there is no tool named {call.name!r}; there are: {names}"
+            result = ToolResult.failure(text, outcome="invalid")
+        else:
+            try:
+                checked = await self._permission.check(call, tool)
+            except Parked:
+                self._parked = True
+                return
+            result = checked if isinstance(checked, ToolResult) else await self._execute(checked)
+        self._record(call, result, open_calls)
+        if result.stops:
+            self._stops, self.stuck = True, result.stops
+
+    async def _request_approval(self, call: ToolCall) -> None:
+        """Request approval of a call that stands behind one that waits for a person."""
+        self._stop_if_over()
+        if (judged := await self._permission.preview(call)) is not None:
+            await self._permission.request_together(judged)
+            with suppress(Parked):
+                await self._turn.approvals.settle(judged)
+
+    def _stop_if_over(self) -> None:
+        """Raise `CancelledError` if a tool has swallowed an interrupt or the turn's deadline."""
+        task = asyncio.current_task()
+        if self.is_over or (task is not None and task.cancelling()):
+            raise asyncio.CancelledError
+
+    def _not_begun(self) -> list[ToolCall]:
+        return [call for call in self._open.values() if call.id not in self._begun]
+
+    async def _execute(self, judged: JudgedCall) -> ToolResult:
+        """Record the intent, then have the effect."""
+        call, reads = judged.call, judged.reads
+        network = judged.decision.network
+        self._emit(CallIntended(call.id, call.name, reads, fingerprint(call), network))
+        if not reads:
+            await self._turn.settled()
+        if self._middleware is None:
+            return await self._run_tool(judged)
+        return await self._run_with_middleware(self._middleware, judged, reads)
+
+    def _run_tool(self, judged: JudgedCall) -> Coroutine[Any, Any, ToolResult]:
+        """Return what to await for the effect. From here on it may have happened."""
+        call, tool = judged.call, judged.tool
+        context = self._turn.context(call)
+        context.word = judged.decision.word
+        context.network = judged.decision.network
+        if tool.policy.runs:
+            context.access = self._gate.file_access(judged)
+        elif not judged.reads:
+            context.memory.setdefault(CHANGED, set()).update(judged.paths)
+        if self._turn.open_calls:
+            context.agreed = any(waiting.id == call.id for waiting in self._turn.open_calls)
+        self._begun.add(call.id)
+        self._contexts[call.id] = context
+        seconds = 0.0 if tool.policy.delegates else self._budget.limits.tool_seconds
+        if seconds:
+            end = asyncio.get_running_loop().time() + seconds
+            context.deadline = end if context.deadline is None else min(end, context.deadline)
+            if tool.policy.runs:  # it ends a command by itself, and keeps the output
+                seconds += _COMMAND_GRACE
+        return execute(call, tool, context, seconds)
+
+    async def _run_with_middleware(
+        self, middleware: CallMiddleware, judged: JudgedCall, reads: bool
+    ) -> ToolResult:
+        """Have the effect, with undo before it and hooks after it."""
+        call = judged.call
+        changes = not (reads or judged.tool.policy.delegates)
+        keeping = await self._begin_undo(middleware, call) if changes else None
+        if isinstance(keeping, ToolResult):
+            return keeping
+        try:
+            result = self._finished[call.id] = await self._run_tool(judged)
+        finally:
+            if keeping is not None:
+                await self._record_changes(middleware, judged, keeping)
+        return await self._run_after_hooks(middleware, judged, result)
+
+    async def _begin_undo(
+        self, middleware: CallMiddleware, call: ToolCall
+    ) -> "Keeping | ToolResult | None":
+        """Have undo keep what the call will change. Return a result if that is impossible."""
+        try:
+            return await middleware.begin_undo(call)
+        except Exception as error:  # undo was promised, so the call does not run without it
+            log.debug("nothing could be kept before %r", call.name, exc_info=True)
+            text = f"not run: what it would change cannot be kept: {error!r}"
+            return ToolResult.failure(text, outcome="refused")
+
+    async def _record_changes(
+        self, middleware: CallMiddleware, judged: JudgedCall, keeping: "Keeping"
+    ) -> None:
+        changed = await middleware.changed_files(keeping, judged.call)
+        if changed is not None and not self.is_over:
+            self._emit(changed)
+            if text := middleware.report_guarded_changes(judged, changed):
+                self._permission.add_note(judged.call, note("note", text))
+
+    async def _run_after_hooks(
+        self, middleware: CallMiddleware, judged: JudgedCall, result: ToolResult
+    ) -> ToolResult:
+        """Return the result as the hooks leave it. One that objects makes it a failure."""
+        if self.is_over or not middleware.has_hook("after_tool"):
+            return result
+        call, text = judged.call, self._permission.redacted(result.text)
+        remark = await middleware.after_call(judged, text, result.ok)
+        self._permission.add_note(call, hook_note(remark.word))
+        if remark.deny:
+            self._permission.add_note(call, note("a hook objects", remark.deny))
+            result = replace(result, ok=False)
+        return result
+
+    def _cut_off(self, call: ToolCall, outcome: CutOff, open_calls: dict[str, ToolCall]) -> None:
+        """Record a result for a call that was cut off. One whose effect was over has its own."""
+        result = self._finished.get(call.id)
+        if result is not None:
+            self._permission.add_note(call, note("interrupted", UNHEARD))
+        else:
+            text = _CUT_OFF[outcome] + self._output_so_far(call)
+            result = ToolResult.failure(text, outcome=outcome)
+        self._record(call, result, open_calls)
+
+    def _output_so_far(self, call: ToolCall) -> str:
+        """Return what a call that was cut off has written until then."""
+        context = self._contexts.get(call.id)
+        output = context.unfinished() if context is not None and context.unfinished else ""
+        return f"{SO_FAR}{output}" if output else ""
+
+    def _record(
+        self,
+        call: ToolCall,
+        result: ToolResult,
+        open_calls: dict[str, ToolCall],
+        *,
+        watch: bool = True,
+    ) -> None:
+        """Record the result of a call, unless it has one already."""
+        if open_calls.pop(call.id, None) is None:
+            return
+        limit = self._budget.limits.output_chars
+        is_long = 0 < limit < len(result.text)
+        whole = self._permission.redacted(result.text) if is_long else result.text
+        text = shorten(whole, limit) if is_long else whole
+        data = result.data if result.ok else result.diagnostics
+        if isinstance(data, str) and data == result.text:
+            data = None  # the text says it already
+        elif text is not whole or not _is_recordable(data):
+            data = None  # what is too long for the model is too long for the log
+        text += self._permission.notes.pop(call.id, "")
+        output = ToolOutput(
+            call_id=call.id,
+            text=sound(text),
+            is_error=not result.ok,
+            name=call.name,
+            data=data,
+            media=result.media,
+            outcome="" if result.ok else result.outcome or "failed",
+        )
+        self._emit(ToolResultEvent(output, call.id in self._permission.foreign))
+        if watch:
+            self._count_failures(call, result)
+
+    def _count_failures(self, call: ToolCall, result: ToolResult) -> None:
+        """Notice if the same call fails in the same way over and over."""
+        if result.ok or result.outcome in ("interrupted", "not_run"):
+            self._failures.clear()
+            return
+        key = fingerprint(ToolCall("", call.name, call.arguments), result.text)
+        count = self._failures[key] = self._failures.get(key, 0) + 1
+        if self._budget.limits.repeats and count >= self._budget.limits.repeats:
+            text = self._permission.redacted(result.text)[:200]
+            self.stuck = f"{call.name} failed {count} times in the same way: {text}"
+
+
+async def execute(
+    call: ToolCall, tool: Tool, context: ToolContext[Any], seconds: float
+) -> ToolResult:
+    """Run a tool, within its time if `seconds` is not 0. Raise only what ends the turn."""
+    clock = asyncio.timeout(seconds or None)
+    try:
+        async with clock:
+            result = await tool.execute(call.arguments, context)
+        return _valid_result(result)
+    except AgentError as error:
+        return ToolResult.failure(error.message)
+    except BaseException as error:  # the one catch-all: a tool ends neither the turn nor the host
+        if _ends_turn(error):
+            raise
+        if clock.expired() and isinstance(error, TimeoutError | asyncio.CancelledError):
+            return ToolResult.failure(f"{call.name} did not finish within {seconds:g} seconds")
+        log.debug("tool %r broke", call.name, exc_info=True)
+        return ToolResult.failure(f"{call.name} broke: {type(error).__name__}: {error}")
+
+
+def _ends_turn(error: BaseException) -> bool:
+    """Return whether it was raised to end the turn, and not by the tool. Ctrl-C is a cancel."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+    return isinstance(error, GeneratorExit)
+
+
+def _valid_result(result: Any) -> ToolResult:
+    """Return whatever a tool returned as a result. Raise `TypeError` for what nobody can read."""
+    if not isinstance(result, ToolResult):
+        return ToolResult.success(result)
+    if not isinstance(result.text, str):
+        raise TypeError(f"its text is {type(result.text).__name__}, not str")
+    if result.media and not all(isinstance(part, Image | File) for part in result.media):
+        raise TypeError("its media are not images or files")
+    if not isinstance(result.stops, str):
+        raise TypeError(f"why it stops is {type(result.stops).__name__}, not str")
+    return result
+
+
+def _unreadable(text: str) -> str:
+    """Return what the model is told about arguments that do not parse."""
+    return (
+        f"not run: the arguments are not valid JSON: {shorten(text, _MAX_BROKEN)}\n"
+        "Send the call again with one JSON object as its arguments."
+    )
+
+
+async def _side_by_side(work: list[Coroutine[Any, Any, None]]) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            for coroutine in work:
+                group.create_task(coroutine)
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+
+
+def _is_recordable(data: Any) -> bool:
+    """Return whether structured data can be written down and is short enough to keep."""
+    if data is None:
+        return True
+    try:
+        return len(_encode(data)) <= _MAX_DATA
+    except (TypeError, ValueError, RecursionError):
+        return False
