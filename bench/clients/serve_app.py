@@ -36,7 +36,7 @@ from bridle.server.signing_in import Door
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from bridle.workspace.paths import Workspace
 
 SENTENCE = "The function returns the value when the index is out of range."

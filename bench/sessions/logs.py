@@ -37,8 +37,8 @@ from bridle.events import (
 from bridle.messages import user
 from bridle.promises.codec import encode_data, encode_line
 from bridle.promises.store import Record
-from bridle.stores import labels
-from bridle.stores.clock import stamp
+from bridle.stores.log_format import utc_timestamp
+from bridle.stores.session_index import write_label
 
 RARE = "quokka"  # a word that the story does not have
 RARE_IN = 5  # sessions that have it
@@ -108,7 +108,7 @@ class Scribe:
 
     def _write(self, event: Event, data: bytes) -> None:
         self._seq += 1
-        when = stamp(BEGAN + self._seq * 0.04)
+        when = utc_timestamp(BEGAN + self._seq * 0.04)
         line, self._head = encode_line(self._seq, when, data, self._head)
         self._file.write(line)
         self.size += len(line)
@@ -158,7 +158,7 @@ def heads(state: Path, story: list[Said], count: int) -> int:
             scribe.say(said)
         scribe.leave()
         if number % 3 == 0:
-            labels.write(folder, prose(dice, 6).strip(), ("work",) if number % 9 == 0 else ())
+            write_label(folder, prose(dice, 6).strip(), ("work",) if number % 9 == 0 else ())
     os.sync()
     return count
 

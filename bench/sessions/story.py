@@ -25,7 +25,7 @@ from bridle.events import (
 from bridle.messages import Message, Text, ToolCall
 from bridle.promises.provider import ProviderInfo, Request
 from bridle.promises.store import Record
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from bridle.usage import Price, Usage
 
 SAMPLE = """

@@ -10,7 +10,7 @@ from bridle.runtime import build_engine
 from bridle.server.acp.agent import EditorsAgent
 from bridle.server.acp.host import FACE
 from bridle.server.acp.lines import Lines
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 
 PATIENCE = 240.0
 

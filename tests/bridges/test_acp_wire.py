@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from bridges.acp_wire import Hosting, opened, wired
 from bridle.engine.budget import Limits
 from bridle.events import ModeChanged, PromptReceived, TurnEnded, TurnParked
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.runtime import build_engine
 from bridle.server.acp import lines
-from bridle.stores.inbox import Bell, post
+from bridle.stores.inbox import Notifier, send
 from rig import call, run
 
 WRITE = call("write", path="a", content="1")
@@ -220,9 +220,9 @@ def test_a_prompt_from_another_process_is_shown_and_two_at_once_wait_for_each_ot
             session = await opened(wire, host)
             numbers = [wire.prompt(session, "first"), wire.prompt(session, "second")]
             ends = [await wire.outcome(number) for number in numbers]
-            letter = Letter("x" * 24, "send", "somebody", "a third")
-            post(host.folder.path(session).parent, letter)
-            Bell(host.state).ring()
+            letter = InboxMessage("x" * 24, "send", "somebody", "a third")
+            send(host.folder.path(session).parent, letter)
+            Notifier(host.state).notify()
             await wire.until(lambda one: "three" in json.dumps(one))
             return wire, session, [one["result"]["stopReason"] for one in ends]
 

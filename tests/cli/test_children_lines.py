@@ -23,7 +23,7 @@ from bridle.events import (
 from bridle.messages import ToolCall
 from bridle.promises.codec import encode_data, encode_line
 from bridle.promises.store import Record
-from bridle.stores.glance import glance
+from bridle.stores.session_index import list_sessions
 from bridle.usage import ExecutionMetrics
 
 PLAIN = Paint(False)
@@ -85,7 +85,7 @@ def test_a_list_says_which_session_is_a_task_and_whose(state):
     put(state, "s1", start, prompt)
     put(state, "s2", start, ChildOf("s1", "call_1"), prompt)
     put(state, "s3", start, ChildOf("s1", "call_1"), prompt, Forked("s2", 3))
-    found = sorted(glance(state), key=lambda one: one.id)
+    found = sorted(list_sessions(state), key=lambda one: one.id)
     assert [(one.id, one.parent) for one in found] == [("s1", ""), ("s2", "s1"), ("s3", "")]
     does = {one.id: Doing() for one in found}
     lines = list(listed(found, PLAIN, 80, does))

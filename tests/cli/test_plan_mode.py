@@ -11,7 +11,7 @@ from bridle.cli.style import Paint
 from bridle.events import ApprovalAsked, ModeChanged, ToolResultEvent, TurnEnded
 from bridle.messages import ToolCall
 from bridle.promises.session import Answer
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 
 PLAN = "# Plan\n\n1. write `a.txt`\n2. look at it"
 WRITE = {"calls": [{"name": "write", "arguments": {"path": "a.txt", "content": "x\n"}}]}

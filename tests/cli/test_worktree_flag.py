@@ -8,7 +8,7 @@ from cli_program import Program
 
 from bridle.config.trust import Trust
 from bridle.events import SessionStarted
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 
 WRITE = {"calls": [{"name": "write", "arguments": {"path": "new.txt", "content": "x\n"}}]}
 

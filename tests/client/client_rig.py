@@ -15,7 +15,7 @@ from bridle.server.sessions import Sessions
 from bridle.server.signing_in import Door
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from rig import free_port
 
 NOTE = {"calls": [{"name": "write_note", "arguments": {"text": "milk"}}]}

@@ -12,7 +12,7 @@ from bridle.client import Client, values
 from bridle.engine.history import fold
 from bridle.promises.session import Answer
 from bridle.server import views
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from rig import run
 
 

@@ -5,7 +5,7 @@ from acting import Acting, acting_engine
 from bridle.agents.base import AgentResponse
 from bridle.engine.budget import Limits
 from bridle.events import UsageReported
-from bridle.stores.day import Day
+from bridle.stores.day_budget import DayBudget
 from bridle.stores.jsonl import JsonlStore
 from bridle.usage import Usage
 from rig import run
@@ -22,7 +22,7 @@ def test_what_an_agent_used_today_counts_and_another_turn_finds_the_day_used_up(
 
     async def story():
         limits, store = Limits(day_tokens=150), JsonlStore(tmp_path)
-        day = Day(tmp_path)
+        day = DayBudget(tmp_path)
         async with acting_engine(Acting(act), store=store, limits=limits, day=day) as engine:
             found = []
             for word in ("one", "two", "three"):

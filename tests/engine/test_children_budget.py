@@ -19,7 +19,7 @@ from bridle.events import (
 )
 from bridle.promises.child import Task
 from bridle.promises.provider import ProviderInfo, RequestConfig
-from bridle.stores.day import Day
+from bridle.stores.day_budget import DayBudget
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool
 from bridle.usage import Price, Usage
@@ -269,7 +269,7 @@ def test_the_day_counts_what_a_child_used_once(tmp_path):
             go=[{**task("a"), "usage": used_up}, {"text": "ok", "usage": used_up}],
             a=[{"text": "done", "usage": used_up}],
         )
-        day = Day(tmp_path)
+        day = DayBudget(tmp_path)
         async with family_engine(
             cast,
             info=PRICED,
@@ -290,7 +290,7 @@ def test_a_limit_of_the_day_stops_children_side_by_side(tmp_path):
     used_up = {"inputTokens": 100, "outputTokens": 100}
 
     async def story():
-        day = Day(tmp_path)
+        day = DayBudget(tmp_path)
         busy = [{**call("look"), "usage": used_up}] * 20
         cast = Cast(
             go=[tasks(("a", {}), ("b", {}), ("c", {})), "ok"], a=busy[:], b=busy[:], c=busy[:]

@@ -10,7 +10,7 @@ from bridle.errors import BudgetReached
 from bridle.events import SessionStarted, TitleChanged, TraceEvent, UsageReported
 from bridle.promises.provider import ProviderInfo, RequestConfig
 from bridle.providers.scripted import Scripted
-from bridle.stores.day import Day
+from bridle.stores.day_budget import DayBudget
 from bridle.stores.jsonl import JsonlStore
 from bridle.usage import Price, Usage
 from rig import run
@@ -24,8 +24,8 @@ def test_what_one_session_holds_or_has_used_another_cannot_use(tmp_path):
         store = JsonlStore(tmp_path)
         log = store.create("a")
         log.append(SessionStarted("a"))
-        first = Budget(LIMITS, PRICED, day=Day(tmp_path), who="a")
-        second = Budget(LIMITS, PRICED, day=Day(tmp_path), who="b")
+        first = Budget(LIMITS, PRICED, day=DayBudget(tmp_path), who="a")
+        second = Budget(LIMITS, PRICED, day=DayBudget(tmp_path), who="b")
         config = RequestConfig()
         await first.reserve(config, 1500)
         waiting = asyncio.create_task(second.reserve(config, 100))
@@ -38,7 +38,7 @@ def test_what_one_session_holds_or_has_used_another_cannot_use(tmp_path):
         await second.settle(log.settled)
         await log.close()
         store.close()
-        return Day(tmp_path).spent()
+        return DayBudget(tmp_path).spent()
 
     spent = run(story())
     assert (spent.tokens, spent.money, spent.unpriced) == (1600, 0.002, 0)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bridle.engine import approvals
 from bridle.events import ApprovalAnswered, PromptReceived
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool
 from rig import calls, endings, events, is_valid, make_engine, run
@@ -40,7 +40,7 @@ async def left_behind(state, tool, *words):
 
 
 def answer(name, asked, **more):
-    return Letter(
+    return InboxMessage(
         name, "answer", "bo", call_id=asked.call.id, shown=asked.shown, allowed=True, **more
     )
 
@@ -80,8 +80,8 @@ def test_a_no_stays_a_no_in_a_mode_that_would_not_have_asked(state, said):
     async def story():
         marks = Marks()
         found, asked = await left_behind(state, marks.tool, "a", "b")
-        JsonlStore(state).post(found, replace(answer("l1", asked["call_1"]), allowed=said))
-        JsonlStore(state).post(found, replace(answer("l2", asked["call_2"]), allowed=False))
+        JsonlStore(state).send_message(found, replace(answer("l1", asked["call_1"]), allowed=said))
+        JsonlStore(state).send_message(found, replace(answer("l2", asked["call_2"]), allowed=False))
         store = JsonlStore(state)
         async with make_engine(["so"], marks.tool, mode="auto", store=store) as engine:
             session = await engine.session(found)
@@ -112,7 +112,7 @@ def test_a_yes_given_in_time_counts_whenever_the_session_is_taken_up(state, monk
     async def story():
         marks = Marks()
         found, asked = await left_behind(state, marks.tool, "a", "b")
-        JsonlStore(state).post(found, answer("l1", asked["call_1"]))
+        JsonlStore(state).send_message(found, answer("l1", asked["call_1"]))
         later(monkeypatch, DAY + 60)
         async with make_engine(["so"], marks.tool, store=JsonlStore(state)) as engine:
             session = await engine.session(found)
@@ -132,7 +132,7 @@ def test_a_letter_that_came_too_late_is_too_late_whatever_it_says(state, monkeyp
         marks, late = Marks(), time.time() + DAY + 30
         found, asked = await left_behind(state, marks.tool, "a")
         said = {"posted late": late, "dated back": 1.0, "written late": time.time()}[how]
-        JsonlStore(state).post(found, answer("l1", asked["call_1"], at=said))
+        JsonlStore(state).send_message(found, answer("l1", asked["call_1"], at=said))
         (file,) = (state / "sessions" / found / "inbox").iterdir()
         if how != "posted late":
             os.utime(file, (late, late))
@@ -149,7 +149,7 @@ def test_a_prompt_that_waits_is_done_after_the_turn_that_expired(state, monkeypa
     async def story():
         marks = Marks()
         found, _ = await left_behind(state, marks.tool, "a")
-        JsonlStore(state).post(found, Letter("p", "send", "bo", content="and more"))
+        JsonlStore(state).send_message(found, InboxMessage("p", "send", "bo", content="and more"))
         later(monkeypatch, DAY + 60)
         store = JsonlStore(state)
         async with make_engine(["no", "more"], marks.tool, store=store) as engine:

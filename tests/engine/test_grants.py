@@ -26,7 +26,7 @@ from bridle.events import (
 from bridle.messages import ToolCall
 from bridle.policy import Rule
 from bridle.promises.session import Answer
-from bridle.promises.store import Letter, Record
+from bridle.promises.store import InboxMessage, Record
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
 from rig import Thing, call, events, make_engine, run, until
@@ -201,7 +201,7 @@ def test_another_process_takes_grants_back_by_letter():
             session = await engine.session()
             await session.wait(await session.send("go"))
             assert len(session.grants()) == 1
-            store.post(session.id, Letter("l", "revoke", "bob"))
+            store.send_message(session.id, InboxMessage("l", "revoke", "bob"))
             found = await until(session, lambda event: isinstance(event, GrantRevoked))
             return found.event, session.grants(), "l" in session.history.letters
 

@@ -18,7 +18,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text
 from bridle.promises.provider import ProviderInfo
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
@@ -220,16 +220,16 @@ def test_an_interrupt_by_letter_that_found_nothing_to_stop_stops_nothing_later(s
     """Its file may come back after a loss of power: the log knows that it is done."""
 
     async def story():
-        store, letter = JsonlStore(state), Letter("i", "interrupt", "bo")
+        store, letter = JsonlStore(state), InboxMessage("i", "interrupt", "bo")
         script = ["one", call("thing")]
         async with make_engine(script, WRITES, store=store, on_ask="park") as engine:
             session = await engine.session()
             await session.wait(await session.send("go"))
-            store.post(session.id, letter)
+            store.send_message(session.id, letter)
             await session.check_inbox()
             await session.wait(await session.send("more"))
         store = JsonlStore(state)
-        store.post(session.id, letter)
+        store.send_message(session.id, letter)
         async with make_engine([], WRITES, store=store, on_ask="park") as engine:
             again = await engine.session(session.id)
             return again.is_parked, endings(engine, session.id)
@@ -256,7 +256,7 @@ def test_a_second_interrupt_by_letter_is_known_as_done_too(state):
             await until(session, begun)
             first = asyncio.create_task(session.interrupt())
             await until(session, traced("interrupt"))
-            store.post(session.id, Letter("i", "interrupt", "bo"))
+            store.send_message(session.id, InboxMessage("i", "interrupt", "bo"))
             taking = asyncio.create_task(session.check_inbox())
             await asyncio.sleep(0)
             release.set()

@@ -15,7 +15,7 @@ from bridle.events import (
     TraceEvent,
     TurnEnded,
 )
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.promises.tool import ToolContext
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
@@ -81,8 +81,8 @@ def test_letters_wait_for_the_next_holder_and_are_done_in_their_order(shared):
     async def story():
         found = await kept(shared())
         for number in range(5):
-            letter = Letter(f"l{number}", "send", "bo", content=f"letter {number}")
-            shared().post(found, letter)
+            letter = InboxMessage(f"l{number}", "send", "bo", content=f"letter {number}")
+            shared().send_message(found, letter)
         model = Scripted(["ok"], loop=True)
         async with make_engine(model, store=shared()) as engine:
             session = await engine.session(found)
@@ -105,8 +105,10 @@ def test_a_holder_hears_a_letter_without_being_asked(shared):
             session = await engine.session()
             turn = await session.send("go")
             await until(session, begun)
-            shared().post(session.id, Letter("a", "send", "bo", content="and then", when="queue"))
-            shared().post(session.id, Letter("b", "interrupt", "bo"))
+            shared().send_message(
+                session.id, InboxMessage("a", "send", "bo", content="and then", when="queue")
+            )
+            shared().send_message(session.id, InboxMessage("b", "interrupt", "bo"))
             result = await session.wait(turn)
             await ended(session, 2)
             traces = [one.detail for one in events(engine, session.id, TraceEvent)]
@@ -133,8 +135,8 @@ def test_a_letter_steers_the_running_turn_exactly_once(shared):
             session = await engine.session()
             turn = await session.send("go")
             await until(session, begun)
-            letter = Letter("s", "send", "bo", content="rather so", when="next_step")
-            shared().post(session.id, letter)
+            letter = InboxMessage("s", "send", "bo", content="rather so", when="next_step")
+            shared().send_message(session.id, letter)
             await until(session, lambda one: isinstance(one, PromptReceived) and one.letter == "s")
             release.set()
             await session.wait(turn)
@@ -152,9 +154,11 @@ def test_what_cannot_be_done_is_recorded_once_and_thrown_away(shared):
             await session.send("go")
             await until(session, begun)
             other = shared()
-            other.post(session.id, Letter("a", "send", "bo", content="now", when="idle"))
-            other.post(session.id, Letter("b", "answer", "bo", call_id="c", shown="s"))
-            other.post(session.id, Letter("c", "send", "bo", content="  "))
+            now = InboxMessage("a", "send", "bo", content="now", when="idle")
+            other.send_message(session.id, now)
+            answer = InboxMessage("b", "answer", "bo", call_id="c", shown="s")
+            other.send_message(session.id, answer)
+            other.send_message(session.id, InboxMessage("c", "send", "bo", content="  "))
             await until(
                 session,
                 lambda one: isinstance(one, TraceEvent) and one.detail.get("letter") == "c",
@@ -178,10 +182,11 @@ def test_a_letter_that_was_refused_before_a_crash_is_not_done_after_it(state):
             session = await engine.session()
             await session.send("go")
             await until(session, begun)
-            letter = Letter("a", "send", "bo", content="now", when="idle")
-            JsonlStore(state).post(session.id, letter)
+            letter = InboxMessage("a", "send", "bo", content="now", when="idle")
+            JsonlStore(state).send_message(session.id, letter)
             await until(session, lambda one: getattr(one, "kind", "") == "letter_refused")
-        JsonlStore(state).post(session.id, letter)  # as if the process had died before it was gone
+        # as if the process had died before it was removed
+        JsonlStore(state).send_message(session.id, letter)
         async with make_engine(["ok"], hold, store=JsonlStore(state)) as engine:
             session = await engine.session(session.id)
             inbox = JsonlStore(state).path(session.id).parent / "inbox"
@@ -205,16 +210,18 @@ def test_a_letter_that_was_done_before_a_crash_is_not_done_again(state, verb):
             await session.wait(await session.send("go"))
             (asked,) = session.history.pending.values()
             letter = {
-                "send": Letter("x", "send", "bo", content="more"),
-                "answer": Letter("x", "answer", "bo", call_id=asked.call.id, shown=asked.shown),
-                "interrupt": Letter("x", "interrupt", "bo"),
+                "send": InboxMessage("x", "send", "bo", content="more"),
+                "answer": InboxMessage(
+                    "x", "answer", "bo", call_id=asked.call.id, shown=asked.shown
+                ),
+                "interrupt": InboxMessage("x", "interrupt", "bo"),
             }[verb]
-            JsonlStore(state).post(session.id, letter)
+            JsonlStore(state).send_message(session.id, letter)
             await session.check_inbox()
             if verb == "answer":
                 await session.wait(1)
         before = [one.seq for one in store.read(session.id)]
-        JsonlStore(state).post(session.id, letter)
+        JsonlStore(state).send_message(session.id, letter)
         async with make_engine(["ok"], change, store=JsonlStore(state)) as engine:
             session = await engine.session(session.id)
             parked = session.is_parked
@@ -233,8 +240,9 @@ def test_an_answer_by_letter_lets_a_parked_turn_go_on_and_a_second_one_is_refuse
             await session.wait(await session.send("go"))
             (asked,) = session.history.pending.values()
             about = {"call_id": asked.call.id, "shown": asked.shown}
-            shared().post(session.id, Letter("a", "answer", "ann", allowed=True, **about))
-            shared().post(session.id, Letter("b", "answer", "bo", allowed=False, **about))
+            for name, by in (("a", "ann"), ("b", "bo")):
+                answer = InboxMessage(name, "answer", by, allowed=by == "ann", **about)
+                shared().send_message(session.id, answer)
             await ended(session, 1)
             await until(session, lambda one: getattr(one, "kind", "") == "letter_refused")
             questions = events(engine, session.id, ApprovalAsked)
@@ -262,8 +270,8 @@ def test_a_letter_that_comes_as_the_session_closes_waits_for_the_next_holder(sha
             session = await engine.session()
             await session.send("go")
             await until(session, begun)
-            shared().post(session.id, Letter("a", "interrupt", "bo"))
-            shared().post(session.id, Letter("b", "send", "bo", content="more"))
+            shared().send_message(session.id, InboxMessage("a", "interrupt", "bo"))
+            shared().send_message(session.id, InboxMessage("b", "send", "bo", content="more"))
             taking = asyncio.create_task(session.check_inbox())
             await until(session, lambda one: getattr(one, "kind", "") == "interrupt")
             closing = asyncio.create_task(session.close())
@@ -288,7 +296,7 @@ def test_an_interrupt_for_a_session_that_does_nothing_is_done_and_stops_nothing(
     async def story():
         store = shared()
         found = await kept(store)
-        shared().post(found, Letter("i", "interrupt", "bo"))
+        shared().send_message(found, InboxMessage("i", "interrupt", "bo"))
         async with make_engine(["ok"], store=shared()) as engine:
             session = await engine.session(found)
             known = dict(session.history.letters)
@@ -306,10 +314,10 @@ def test_a_letter_that_comes_while_others_are_being_done_is_done_in_the_same_go(
         found = await kept(shared())
         async with make_engine(Scripted(["ok"], loop=True), store=shared()) as engine:
             session = await engine.session(found)
-            shared().post(found, Letter("a", "send", "bo", content="first"))
+            shared().send_message(found, InboxMessage("a", "send", "bo", content="first"))
             taking = asyncio.create_task(session.check_inbox())
             await until(session, lambda one: getattr(one, "letter", "") == "a")
-            shared().post(found, Letter("b", "send", "bo", content="second"))
+            shared().send_message(found, InboxMessage("b", "send", "bo", content="second"))
             await session.check_inbox()
             await taking
             await ended(session, 3)
@@ -345,7 +353,8 @@ def test_a_letter_that_lies_there_does_not_take_the_turns_that_others_were_promi
             await until(session, begun)
             await session.send("two", when="queue")
             await session.send("three", when="queue")
-        shared().post(session.id, Letter("l4", "send", "bob", content="four", when="queue"))
+        fourth = InboxMessage("l4", "send", "bob", content="four", when="queue")
+        shared().send_message(session.id, fourth)
         async with make_engine(["2", "3", "4"], hold, store=shared(), mode="auto") as engine:
             session = await engine.session(session.id, keep_turns=promised)
             await session.wait(4)

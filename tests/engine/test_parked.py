@@ -20,7 +20,7 @@ from bridle.events import (
 )
 from bridle.messages import ToolCall
 from bridle.promises.session import Answer
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.promises.tool import ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
@@ -343,8 +343,8 @@ def test_another_process_answers_through_the_inbox_while_the_first_waits(state):
             turn = await session.send("go")
             record = await until(session, lambda one: isinstance(one, ApprovalAsked))
             shown = record.event.shown
-            letter = Letter("l1", "answer", "bo", call_id="call_1", shown=shown, allowed=True)
-            JsonlStore(state).post(session.id, letter)
+            letter = InboxMessage("l1", "answer", "bo", call_id="call_1", shown=shown, allowed=True)
+            JsonlStore(state).send_message(session.id, letter)
             result = await session.wait(turn)
             await until(session, lambda one: isinstance(one, TurnEnded))
             return result.text, marks.made, events(engine, session.id, ApprovalAnswered)

@@ -24,7 +24,7 @@ from bridle.events import (
 )
 from bridle.policy import ToolPolicy
 from bridle.promises.session import Answer
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.promises.tool import ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
@@ -227,9 +227,11 @@ def test_an_answer_that_was_given_while_nobody_ran_is_there_on_resume(state):
         cut(state, found, kind(ApprovalAsked))
         store = JsonlStore(state)
         (asked,) = fold(store.read(found)).pending.values()
-        store.post(
+        store.send_message(
             found,
-            Letter("l", "answer", "bo", call_id=asked.call.id, shown=asked.shown, allowed=True),
+            InboxMessage(
+                "l", "answer", "bo", call_id=asked.call.id, shown=asked.shown, allowed=True
+            ),
         )
         async with Again(state, on_ask="deny") as again:
             session = await again.take(found)

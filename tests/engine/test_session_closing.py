@@ -19,7 +19,7 @@ from bridle.events import (
 )
 from bridle.promises.session import Answer
 from bridle.providers.scripted import Scripted
-from bridle.stores import held
+from bridle.stores import jsonl
 from bridle.stores.jsonl import JsonlStore
 from rig import Thing, call, endings, events, make_engine, run, until
 
@@ -234,7 +234,7 @@ def test_what_is_no_answer_leaves_the_question_open(state, said):
 def test_a_checkpoint_that_is_too_large_to_be_kept_is_left_out(state, monkeypatch):
     """It is a help: every turn ends, and the conversation is whole."""
     monkeypatch.setattr(turn_runner, "_CHECKPOINT_BYTES", 20_000)
-    monkeypatch.setattr(held, "LONGEST", 50_000)
+    monkeypatch.setattr(jsonl, "MAX_LINE", 50_000)
 
     async def story():
         async with make_engine(["ok"] * 4, store=JsonlStore(state)) as engine:

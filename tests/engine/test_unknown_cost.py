@@ -18,7 +18,7 @@ from bridle.messages import Message, Text, ToolCall
 from bridle.promises.provider import ProviderInfo, RequestConfig
 from bridle.providers.fallback import Fallback
 from bridle.providers.scripted import Scripted
-from bridle.stores.day import Day
+from bridle.stores.day_budget import DayBudget
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool
 from bridle.usage import Price, Usage
@@ -117,7 +117,7 @@ def test_an_interrupted_reply_without_figures_does_not_end_a_session(said, limit
     async def work(folder):
         model = speaking(said)
         model.streams.append(whole)
-        rest = {"store": JsonlStore(folder), "day": Day(folder), "limits": limits}
+        rest = {"store": JsonlStore(folder), "day": DayBudget(folder), "limits": limits}
         async with make_engine(model, **rest) as engine:
             session = await engine.session()
             turn = await session.send("go")

@@ -17,7 +17,7 @@ from bridle.events import Todo, TodosChanged
 from bridle.policy import Rule
 from bridle.promises.provider import ProviderInfo, RequestConfig
 from bridle.promises.session import Answer
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.promises.tool import ToolContext
 from bridle.providers.scripted import Scripted
 from bridle.tools.function import as_tool, tool
@@ -142,7 +142,7 @@ class Person:
     def letter(self, verb, **what):
         """A letter that another process posts."""
         self.letters += 1
-        letter = Letter(f"L{self.name}-{self.letters}", verb, "bo", **what)
+        letter = InboxMessage(f"L{self.name}-{self.letters}", verb, "bo", **what)
         self.post(self.session.id, letter)
         self.points.pass_by()
 

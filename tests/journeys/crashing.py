@@ -19,11 +19,10 @@ from pathlib import Path
 import msgspec
 
 from bridle.engine import turn_runner
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.stores import jsonl
 from bridle.stores.disk import Disk
-from bridle.stores.held import JsonlLog
-from bridle.stores.jsonl import JsonlStore
+from bridle.stores.jsonl import JsonlLog, JsonlStore
 
 LONGEST = 50  # seconds that a task may take; the alarm ends it, and that is no success
 
@@ -123,7 +122,7 @@ def instrument(points, notes, put=setattr):
     put(JsonlLog, "append", appending)
     put(JsonlLog, "settled", settling)
     put(JsonlLog, "discard", discarding)
-    put(jsonl, "_TICK", 0.004)  # letters are heard at once
+    put(jsonl, "_POLL", 0.004)  # letters are heard at once
     put(turn_runner, "_CHECKPOINT_BYTES", 6_000)  # and checkpoints are near
 
 
@@ -143,8 +142,8 @@ def carry_letters(folder, inward, back):
     store, notes = JsonlStore(folder / "state"), Notes(folder)
     with os.fdopen(inward, "rb") as lines:
         for line in lines:
-            session_id, letter = msgspec.json.decode(line, type=tuple[str, Letter])
-            store.post(session_id, letter)
+            session_id, letter = msgspec.json.decode(line, type=tuple[str, InboxMessage])
+            store.send_message(session_id, letter)
             notes.add("posted", letter=letter.id, verb=letter.verb)
             try:
                 os.write(back, b".")

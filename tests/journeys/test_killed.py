@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bridle.engine.history import fold
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from rig import PYTHON, SOAK, seeds
 
 pytest.register_assert_rewrite("crash_judge")
@@ -78,13 +78,13 @@ def write_meanwhile(folder, name):
     story, notes = Story(folder), Notes(folder)
     if not story.records:
         return
-    letters = [Letter(f"{name}-1", "send", "cy", content=f"[{name}] while nobody was there")]
+    letters = [InboxMessage(f"{name}-1", "send", "cy", content=f"[{name}] while nobody was there")]
     for asked in list(fold(story.records).pending.values())[:1]:
         yes = not asked.call.arguments.get("word", "").startswith("no")
         about = {"call_id": asked.call.id, "shown": asked.shown, "allowed": yes}
-        letters.append(Letter(f"{name}-2", "answer", "cy", **about))
+        letters.append(InboxMessage(f"{name}-2", "answer", "cy", **about))
     for letter in letters:
-        story.store.post(story.id, letter)
+        story.store.send_message(story.id, letter)
         notes.add("posted", letter=letter.id, verb=letter.verb)
 
 

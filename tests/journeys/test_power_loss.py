@@ -12,7 +12,7 @@ import pytest
 from bridle.engine import engine
 from bridle.errors import StoreFailed
 from bridle.events import PromptReceived, TraceEvent
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.providers.scripted import Scripted
 from bridle.stores import jsonl
 from bridle.stores.jsonl import JsonlStore
@@ -57,7 +57,7 @@ class Play:
 
     def post(self, session_id, letter):
         """Put a letter into the inbox, as another process would."""
-        JsonlStore(self.folder / "state").post(session_id, letter)
+        JsonlStore(self.folder / "state").send_message(session_id, letter)
         self.notes.add("posted", letter=letter.id, verb=letter.verb)
 
     def tell_until(self, at):
@@ -186,13 +186,13 @@ def letters_done(engine, session_id):
 
 def test_a_letter_is_neither_lost_nor_refused_by_a_disk_that_is_full(state, monkeypatch):
     """It stays until its record is stored, and is done once: on resume, and while it is held."""
-    monkeypatch.setattr(jsonl, "_TICK", 3600.0)  # the test itself says when letters are taken
+    monkeypatch.setattr(jsonl, "_POLL", 3600.0)  # the test itself says when letters are taken
 
     async def story():
         async with make_engine(["hello"], store=JsonlStore(state)) as engine:
             session = await engine.session()
             await session.wait(await session.send("hi"))
-        JsonlStore(state).post(session.id, Letter("a", "send", "bo", content="more"))
+        JsonlStore(state).send_message(session.id, InboxMessage("a", "send", "bo", content="more"))
         disk = WornDisk()
         store = JsonlStore(state, disk=disk)
         async with make_engine(Scripted(["ok"], loop=True), store=store) as engine:
@@ -203,7 +203,8 @@ def test_a_letter_is_neither_lost_nor_refused_by_a_disk_that_is_full(state, monk
             again = await engine.session(session.id)
             await again.wait(2)
             full(disk)
-            JsonlStore(state).post(session.id, Letter("b", "send", "bo", content="and more"))
+            more = InboxMessage("b", "send", "bo", content="and more")
+            JsonlStore(state).send_message(session.id, more)
             with pytest.raises(StoreFailed):
                 await again.check_inbox()
             repaired(disk)

@@ -13,8 +13,8 @@ from bridle.server.mcp.tasks import Tasks
 from bridle.server.mcp.tools import Verbs
 from bridle.server.mcp.views import FACE, Views
 from bridle.server.mcp.wire import serving
-from bridle.stores.inbox import Bell, post
-from bridle.stores.reading import SessionFolder
+from bridle.stores.inbox import Notifier, send
+from bridle.stores.reader import SessionFolder
 
 WRITE = {
     "text": "I write.",
@@ -53,8 +53,8 @@ class Served:
         )
 
     def post(self, session_id, letter):
-        post(self.views.folder.path(session_id).parent, letter)
-        Bell(self.state).ring()
+        send(self.views.folder.path(session_id).parent, letter)
+        Notifier(self.state).notify()
 
     def client(self, **options):
         """The official client, connected in memory."""

@@ -14,7 +14,7 @@ from bridle.runtime import build_engine
 from bridle.server.opening import Engines
 from bridle.server.sessions import Sessions
 from bridle.server.views import Chat, NewSession
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 
 
 def note(text: str) -> str:

@@ -23,7 +23,7 @@ from bridle.server.signing_in import Door
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from bridle.tools.function import as_tool
 from bridle.workspace.paths import Workspace
 

@@ -13,7 +13,7 @@ from bridle.server.opening import Engines
 from bridle.server.sessions import Sessions
 from bridle.server.views import ApprovalAnswer, Chat, NewSession
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from bridle.tools.function import as_tool
 from bridle.workspace.paths import Workspace
 from rig import until

@@ -17,7 +17,7 @@ from bridle.server.opening import Engines, Wanted
 from bridle.server.refusals import ForbiddenChoice, Unavailable
 from bridle.server.sessions import Sessions
 from bridle.server.views import Change, Chat, Resume
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from bridle.tools.exit_plan_mode import ExitPlanMode
 from rig import call, run
 

@@ -24,7 +24,7 @@ from bridle.events import (
     ToolResultEvent,
     TurnEnded,
 )
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from bridle.stores.verify import verify
 from bridle.testing import FakeAnthropic
 from nursery import begun

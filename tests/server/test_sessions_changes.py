@@ -40,7 +40,7 @@ from bridle.server.views import (
     Rewind,
     Undo,
 )
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from rig import run
 
 

@@ -19,7 +19,7 @@ from bridle.server.refusals import (
 from bridle.server.views import Chat, ChatAccepted, NewSession, SessionView
 from bridle.stores.disk import Disk
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from rig import run
 
 

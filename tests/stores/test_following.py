@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.events import TraceEvent
-from bridle.stores import reading
+from bridle.stores import reader
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from rig import PYTHON, run, seeds
 
 WRITING = """
@@ -50,7 +50,7 @@ def test_who_follows_a_live_log_sees_every_record_once(seed, state):
         with folder.reader("s") as reader:
             over = False
             while True:
-                found = reader.more()
+                found = reader.read_new()
                 seen += found
                 if found and chance.random() < 0.2:
                     after = chance.randrange(seen[-1].seq)
@@ -73,17 +73,17 @@ def test_who_follows_sees_through_a_killed_writer_and_the_next_one(seed, torn, s
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         child.stdout.readline()
         with SessionFolder(state).reader("s") as reader:
-            seen = reader.more()
+            seen = reader.read_new()
             while len(seen) < chance.randrange(2, 200) and child.poll() is None:
-                seen += reader.more()
+                seen += reader.read_new()
             child.send_signal(signal.SIGKILL)
             child.wait()
             path = SessionFolder(state).path("s")
             with path.open("ab") as file:  # as if it had died in the middle of one
                 file.write(torn)
-            seen += reader.more()
+            seen += reader.read_new()
             run(go_on(state))
-            seen += [*reader.more(), *reader.more()]
+            seen += [*reader.read_new(), *reader.read_new()]
     assert seen == list(SessionFolder(state).read("s"))
     assert [one.seq for one in seen] == list(range(1, len(seen) + 1))
     assert seen[-1].event == TraceEvent("more")
@@ -120,7 +120,7 @@ def long_log(tmp_path_factory):
 def test_reading_begins_at_any_number_without_reading_what_is_before(long_log, after, near):
     state, *_ = long_log
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "_NEAR", near)
+        patch.setattr(reader, "_NEAR", near)
         found = [one.seq for one in SessionFolder(state).read("s", after)]
     assert found == list(range(after + 1, 301))
 
@@ -136,7 +136,7 @@ def test_damage_never_leads_a_reader_past_a_whole_record(long_log, data):
     path.write_bytes(damaged)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(reading, "_NEAR", data.draw(st.integers(200, 5000)))
+            patch.setattr(reader, "_NEAR", data.draw(st.integers(200, 5000)))
             after = data.draw(st.integers(0, 300))
             whole = [one for one in SessionFolder(state).read("s") if one.seq > after]
             assert list(SessionFolder(state).read("s", after)) == whole
@@ -153,7 +153,7 @@ def test_numbers_that_were_altered_together_lead_nobody_astray(long_log):
     path.write_bytes(damaged)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(reading, "_NEAR", 3000)
+            patch.setattr(reader, "_NEAR", 3000)
             found = [one.seq for one in SessionFolder(state).read("s", 205)]
     finally:
         path.write_bytes(content)
@@ -163,16 +163,16 @@ def test_numbers_that_were_altered_together_lead_nobody_astray(long_log):
 def test_who_only_wants_what_comes_gets_only_that(state):
     run(write(state, [TraceEvent("x", number) for number in range(2000)]))
     with SessionFolder(state).reader("s", None) as reader:
-        assert reader.more() == []
+        assert reader.read_new() == []
         run(go_on(state))
-        assert [one.event for one in reader.more()] == [TraceEvent("more")]
-        assert reader.more() == []
+        assert [one.event for one in reader.read_new()] == [TraceEvent("more")]
+        assert reader.read_new() == []
 
 
 def test_a_reader_leaves_the_lock_and_the_file_alone(state):
     path = Path(run(write(state, [TraceEvent("x")])))
     before = path.stat()
     with SessionFolder(state).reader("s") as reader:
-        reader.more()
+        reader.read_new()
         run(go_on(state))
     assert (path.stat().st_ino, path.stat().st_mode) == (before.st_ino, before.st_mode)

@@ -20,9 +20,9 @@ from bridle.events import (
 )
 from bridle.messages import Message, ToolCall, as_parts
 from bridle.promises.codec import encode_data, encode_line
-from bridle.stores.copying import export_lines, fork, import_log, is_imported
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
+from bridle.stores.transfer import export_lines, fork, import_log, is_imported
 from rig import run
 
 WHEN = "2026-01-31T10:30:01.000Z"

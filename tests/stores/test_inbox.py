@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from bridle.errors import StoreFailed
 from bridle.messages import Image, Text
-from bridle.promises.store import Letter
-from bridle.stores.inbox import Bell, discard, letters, post
+from bridle.promises.store import InboxMessage
+from bridle.stores.inbox import Notifier, discard, read_messages, send
 
 
 @pytest.fixture
@@ -36,33 +36,35 @@ def untimed(found):
 
 def test_a_letter_says_when_it_was_posted_and_no_time_before_it_was_there(folder):
     before = time.time() - 1  # the clock of files is a little coarser
-    post(folder, Letter("a", "interrupt"))
-    post(folder, Letter("b", "interrupt", at=1.0))
-    post(folder, Letter("c", "interrupt", at=9e9))
-    first, second, third = (letter.at for letter in letters(folder))
+    send(folder, InboxMessage("a", "interrupt"))
+    send(folder, InboxMessage("b", "interrupt", at=1.0))
+    send(folder, InboxMessage("c", "interrupt", at=9e9))
+    first, second, third = (letter.at for letter in read_messages(folder))
     assert before <= first <= time.time() and before <= second <= time.time()
     assert third == 9e9
 
 
 def test_letters_come_out_as_they_went_in_and_in_order(folder):
     sent = [
-        Letter("b", "send", "anna", 'héllo\n"quoted"', when="next_step"),
-        Letter("a", "answer", call_id="c1", shown="h", allowed=True, scope="session", word="go"),
-        Letter("c", "send", parts=(Text("look"), Image("image/png", "aGk="))),
-        Letter("d", "interrupt", "ben"),
+        InboxMessage("b", "send", "anna", 'héllo\n"quoted"', when="next_step"),
+        InboxMessage(
+            "a", "answer", call_id="c1", shown="h", allowed=True, scope="session", word="go"
+        ),
+        InboxMessage("c", "send", parts=(Text("look"), Image("image/png", "aGk="))),
+        InboxMessage("d", "interrupt", "ben"),
     ]
-    assert letters(folder) == []
+    assert read_messages(folder) == []
     for letter in sent:
-        post(folder, letter)
-    assert untimed(letters(folder)) == sent
+        send(folder, letter)
+    assert untimed(read_messages(folder)) == sent
     discard(folder, sent[1])
-    assert untimed(letters(folder)) == [sent[0], *sent[2:]]
+    assert untimed(read_messages(folder)) == [sent[0], *sent[2:]]
     discard(folder, sent[1])  # twice is once
-    assert untimed(letters(folder)) == [sent[0], *sent[2:]]
+    assert untimed(read_messages(folder)) == [sent[0], *sent[2:]]
 
 
 def test_what_is_written_is_private_and_nothing_else_is_left(folder):
-    post(folder, Letter("a", "interrupt"))
+    send(folder, InboxMessage("a", "interrupt"))
     inbox = folder / "inbox"
     assert stat.S_IMODE(inbox.stat().st_mode) == 0o700
     assert modes(inbox) == {0o600}
@@ -70,22 +72,22 @@ def test_what_is_written_is_private_and_nothing_else_is_left(folder):
 
 
 def test_a_clock_that_jumps_back_changes_no_order(folder, monkeypatch):
-    post(folder, Letter("a", "interrupt"))
+    send(folder, InboxMessage("a", "interrupt"))
     monkeypatch.setattr(time, "time_ns", lambda: 5)
-    post(folder, Letter("b", "interrupt"))
-    post(folder, Letter("c", "interrupt"))
-    assert [letter.id for letter in letters(folder)] == ["a", "b", "c"]
+    send(folder, InboxMessage("b", "interrupt"))
+    send(folder, InboxMessage("c", "interrupt"))
+    assert [letter.id for letter in read_messages(folder)] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("bad", ["", "../x", "a/b", ".hidden", "a\n", "ä", "x" * 65, "a.b", "-a"])
 def test_an_id_that_is_no_name_is_refused(folder, bad):
-    with pytest.raises(StoreFailed, match="cannot be the id of a letter"):
-        post(folder, Letter(bad, "interrupt"))
+    with pytest.raises(StoreFailed, match="cannot be the id of a message"):
+        send(folder, InboxMessage(bad, "interrupt"))
     assert list(folder.iterdir()) == []
 
 
 def test_what_is_no_letter_is_left_alone_and_mentioned_once(folder, caplog):
-    post(folder, Letter("good", "interrupt"))
+    send(folder, InboxMessage("good", "interrupt"))
     inbox = folder / "inbox"
     (inbox / "00000000000000000001-broken.json").write_text('{"id":"broken","verb":"se')
     (inbox / "00000000000000000002-other.json").write_text('{"id":"good","verb":"interrupt"}')
@@ -97,8 +99,8 @@ def test_what_is_no_letter_is_left_alone_and_mentioned_once(folder, caplog):
     (inbox / ".half").write_text("{")
     before = sorted(path.name for path in inbox.iterdir())
     with caplog.at_level(logging.WARNING):
-        assert untimed(letters(folder)) == [Letter("good", "interrupt")]
-        assert untimed(letters(folder)) == [Letter("good", "interrupt")]
+        assert untimed(read_messages(folder)) == [InboxMessage("good", "interrupt")]
+        assert untimed(read_messages(folder)) == [InboxMessage("good", "interrupt")]
     assert len(caplog.records) == 7
     assert sorted(path.name for path in inbox.iterdir()) == before
 
@@ -113,42 +115,42 @@ def test_a_link_where_a_folder_should_be_is_not_followed(folder, tmp_path, where
         folder.rmdir()
         folder.symlink_to(elsewhere)
     with pytest.raises(StoreFailed, match="cannot be stored"):
-        post(folder, Letter("a", "interrupt"))
+        send(folder, InboxMessage("a", "interrupt"))
     assert list(elsewhere.iterdir()) == []
 
 
 def test_without_the_session_nothing_is_made(tmp_path):
     with pytest.raises(StoreFailed):
-        post(tmp_path / "gone", Letter("a", "interrupt"))
+        send(tmp_path / "gone", InboxMessage("a", "interrupt"))
     assert list(tmp_path.iterdir()) == []
-    assert letters(tmp_path / "gone") == []
-    discard(tmp_path / "gone", Letter("a", "interrupt"))
+    assert read_messages(tmp_path / "gone") == []
+    discard(tmp_path / "gone", InboxMessage("a", "interrupt"))
 
 
 def test_text_that_cannot_be_stored_is_refused_with_a_sentence(folder):
     with pytest.raises(StoreFailed, match="nothing was sent"):
-        post(folder, Letter("a", "send", content="\ud800"))
-    assert letters(folder) == []
+        send(folder, InboxMessage("a", "send", content="\ud800"))
+    assert read_messages(folder) == []
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=("Cs",))), max_size=5))
 def test_any_text_comes_through(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("s")
-    sent = [Letter(f"l{number}", "send", content=text) for number, text in enumerate(texts)]
+    sent = [InboxMessage(f"l{number}", "send", content=text) for number, text in enumerate(texts)]
     for letter in sent:
-        post(folder, letter)
-    assert untimed(letters(folder)) == sent
+        send(folder, letter)
+    assert untimed(read_messages(folder)) == sent
 
 
 POSTING = """
 import sys
 from pathlib import Path
-from bridle.promises.store import Letter
-from bridle.stores.inbox import Bell, post
+from bridle.promises.store import InboxMessage
+from bridle.stores.inbox import Notifier, send
 folder, who = Path(sys.argv[1]), sys.argv[2]
 for number in range(25):
-    post(folder, Letter(f"{who}-{number:02}", "send", who, str(number)))
-    Bell(folder).ring()
+    send(folder, InboxMessage(f"{who}-{number:02}", "send", who, str(number)))
+    Notifier(folder).notify()
 """
 
 
@@ -157,24 +159,24 @@ def test_many_processes_post_and_none_is_lost_and_each_keeps_its_order(folder):
         subprocess.Popen([sys.executable, "-c", POSTING, str(folder), who]) for who in "abcd"
     ]
     assert [one.wait(50) for one in at_work] == [0] * 4
-    found = letters(folder)
+    found = read_messages(folder)
     for who in "abcd":
         assert [one.content for one in found if one.by == who] == [str(n) for n in range(25)]
-    assert len(found) == Bell(folder).size() == 100
+    assert len(found) == Notifier(folder).count() == 100
 
 
 def test_the_bell_grows_and_is_private(tmp_path):
-    bell = Bell(tmp_path)
-    assert bell.size() == 0
-    bell.ring()
-    Bell(tmp_path).ring()
-    assert bell.size() == 2
+    notifier = Notifier(tmp_path)
+    assert notifier.count() == 0
+    notifier.notify()
+    Notifier(tmp_path).notify()
+    assert notifier.count() == 2
     assert modes(tmp_path) == {0o600}
 
 
 def test_a_bell_that_is_a_link_does_not_ring(tmp_path):
     (tmp_path / "other").write_text("x")
     (tmp_path / "bell").symlink_to(tmp_path / "other")
-    with pytest.raises(StoreFailed, match="the letter is stored"):
-        Bell(tmp_path).ring()
-    assert (Bell(tmp_path).size(), (tmp_path / "other").read_text()) == (0, "x")
+    with pytest.raises(StoreFailed, match="the message is stored"):
+        Notifier(tmp_path).notify()
+    assert (Notifier(tmp_path).count(), (tmp_path / "other").read_text()) == (0, "x")

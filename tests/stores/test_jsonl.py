@@ -16,10 +16,9 @@ from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import MessageAdded, PromptReceived, Repaired, TextDelta, TraceEvent, TurnEnded
 from bridle.promises.codec import chained, to_record
 from bridle.providers.scripted import Scripted
-from bridle.stores.clock import stamp
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.loading import UNENDED
-from bridle.stores.reading import SessionFolder
+from bridle.stores.log_format import utc_timestamp
+from bridle.stores.reader import NEWLINE_MISSING, SessionFolder
 from rig import make_engine, run
 
 
@@ -98,9 +97,9 @@ def test_folders_that_are_missing_are_made(tmp_path):
 
 
 def test_times_are_utc_in_one_shape():
-    assert stamp(0.5) == "1970-01-01T00:00:00.500Z"
-    assert stamp(1769855400.1239) == "2026-01-31T10:30:00.123Z"
-    assert len({len(stamp(second / 7)) for second in range(100)}) == 1
+    assert utc_timestamp(0.5) == "1970-01-01T00:00:00.500Z"
+    assert utc_timestamp(1769855400.1239) == "2026-01-31T10:30:00.123Z"
+    assert len({len(utc_timestamp(second / 7)) for second in range(100)}) == 1
 
 
 def test_a_log_cut_at_any_byte_of_its_last_line_goes_on(state):
@@ -126,10 +125,10 @@ def test_a_last_line_that_lacks_only_its_end_is_kept(state, caplog):
     path.write_bytes(path.read_bytes()[:-1])
     read, after = run(go_on(state, TraceEvent("more")))
     assert [record.event for record in read[:2]] == events
-    assert [(line.after, line.why) for line in read[2].event.broken] == [(1, UNENDED)]
+    assert [(line.after, line.why) for line in read[2].event.broken] == [(1, NEWLINE_MISSING)]
     assert [record.seq for record in after] == [1, 2, 3, 4]
     assert [one.getMessage() for one in caplog.records] == [
-        f"session s: a line after record 1: {UNENDED}"
+        f"session s: a line after record 1: {NEWLINE_MISSING}"
     ]
 
 
@@ -170,9 +169,9 @@ def test_a_reader_stops_at_a_line_that_is_still_being_written(state):
     whole = path.read_bytes()
     path.write_bytes(whole[: whole.index(b'"seq":3') + 20])
     with SessionFolder(state).reader("s") as reader:
-        seen = [[record.seq for record in reader.more()], reader.more()]
+        seen = [[record.seq for record in reader.read_new()], reader.read_new()]
         path.write_bytes(whole)
-        seen += [[record.seq for record in reader.more()], reader.more()]
+        seen += [[record.seq for record in reader.read_new()], reader.read_new()]
     assert seen == [[1, 2], [], [3, 4], []]
 
 

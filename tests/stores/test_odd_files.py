@@ -9,8 +9,8 @@ import pytest
 
 from bridle.errors import SessionLocked, StoreFailed, UnknownSession
 from bridle.events import PromptReceived, TraceEvent
-from bridle.stores.holder import program
 from bridle.stores.jsonl import JsonlStore
+from bridle.stores.locks import program_of
 from rig import PYTHON, run
 
 
@@ -201,7 +201,7 @@ def test_who_holds_a_session_is_named_and_a_killed_holder_holds_nothing(state, t
     ],
 )
 def test_a_program_is_named_as_it_was_typed_without_its_arguments(words, name):
-    assert program(words) == name
+    assert program_of(words) == name
 
 
 def test_a_session_that_is_deleted_is_gone_for_its_readers(state):
@@ -215,7 +215,7 @@ def test_a_session_that_is_deleted_is_gone_for_its_readers(state):
 
     path = Path(run(story()))
     with JsonlStore(state).reader("s") as reader:
-        assert [one.seq for one in reader.more()] == [1]
+        assert [one.seq for one in reader.read_new()] == [1]
         path.unlink()
         with pytest.raises(UnknownSession, match="was deleted"):
-            reader.more()
+            reader.read_new()

@@ -30,9 +30,8 @@ from bridle.events import (
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
 from bridle.promises.codec import encode_data, encode_line
 from bridle.stores import search as module
-from bridle.stores.needle import needle_for, needle_in
-from bridle.stores.reading import SessionFolder
-from bridle.stores.search import Hit, find_ripgrep, search
+from bridle.stores.reader import SessionFolder
+from bridle.stores.search import Hit, find_ripgrep, needle_for, needle_in, search
 
 WHEN = "2026-01-31T10:30:01.000Z"
 
@@ -60,7 +59,7 @@ def found(folder, words, **how):
 def small_logs_too(monkeypatch):
     """ripgrep is asked however little there is to search."""
     assert find_ripgrep() is not None
-    monkeypatch.setattr(module, "_WORTH", 0)
+    monkeypatch.setattr(module, "_USE_RIPGREP", 0)
 
 
 CALL = ToolCall("c", "write", {"path": "a/Zebra.py", "edits": [{"text": 'x = "zebra"\n'}], "n": 7})
@@ -185,7 +184,7 @@ def test_regular_expressions_find_what_they_mean(state, pattern, matches):
 
 def test_what_cannot_be_searched_for_is_said(state):
     folder = SessionFolder(state)
-    with pytest.raises(SessionError, match="is no regular expression"):
+    with pytest.raises(SessionError, match="is not a regular expression"):
         search(folder, "(", regex=True)
     with pytest.raises(SessionError, match="nothing to search for"):
         search(folder, "")
@@ -216,8 +215,9 @@ def test_the_needle_is_in_every_line_with_the_words(before, words, after, fold, 
     assume(re.search(re.escape(words), said, re.IGNORECASE if fold else 0))
     assume(not fold or not re.search("[kK\u212asS\u017f]", words))  # two letters of another age
     line = json.dumps({"x": said}, ensure_ascii=ascii_only).encode() + b"\n"
-    needle = needle_for(words, ignore_case=fold)
-    assert list(needle.lines(b"\n" + line)) == [(1, 1 + len(line))]
+    needle = needle_for(words)
+    assert needle is None or needle.lower() in line.lower()
+    assert fold or needle is None or needle in line
 
 
 SIMPLE = st.sampled_from(
@@ -231,14 +231,14 @@ def test_the_needle_of_an_expression_is_in_every_match(parts, noise):
     said = re.sub(r"[*+?^$]|\{2\}|\{0,1\}|\[kl\]|\\w", "", pattern).replace(".", "n")
     for text in (said, noise + said, said * 2, noise):
         match = re.search(pattern, text)
-        needle = needle_in(pattern, ignore_case=False)
+        needle = needle_in(pattern)
         if match and needle is not None:
-            assert list(needle.lines(text.replace("\n", " ").encode() + b"\n")) != []
+            assert needle in text.encode()
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(x+x+)+y", r"(\w+|\d)*!", "(.*)*z", "(a|a)*b"])
 def test_an_expression_that_may_take_for_ever_is_refused_at_once(pattern, state):
-    with pytest.raises(SessionError, match="may take for ever") as caught:
+    with pytest.raises(SessionError, match="may take forever") as caught:
         search(SessionFolder(state), pattern, regex=True)
     assert caught.value.hint
 

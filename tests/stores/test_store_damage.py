@@ -18,8 +18,8 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text
 from bridle.promises.codec import chained
-from bridle.stores import lines as lines_module
-from bridle.stores.chain import BODY_PROVEN, Chain, fingerprint, proven
+from bridle.stores import reader as reader_module
+from bridle.stores.hash_chain import BODY_PROVEN, Chain, fingerprint, is_proven
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.verify import verify
 from rig import SOAK, run, seeds
@@ -192,8 +192,8 @@ def _surviving(content):
     *lines, rest = content.split(b"\n")
     chain, found = Chain(), []
     for line in lines:
-        found += [record.seq for record in chain.look(line)[0]]
-    if proven(rest, chain.head):
+        found += [record.seq for record in chain.examine(line).records]
+    if is_proven(rest, chain.head):
         found.append(chain.last + 1)
     assert set(found) <= set(range(1, 201)), rest
     return found
@@ -302,7 +302,7 @@ def test_a_clock_that_goes_back_a_day_changes_nothing(state, monkeypatch):
 
 def test_a_line_without_end_is_passed_over_in_little_memory(original, state, monkeypatch):
     """A 100 MB line, told by its size and its hash; here a limit stands for it."""
-    monkeypatch.setattr(lines_module, "LONGEST", 3 << 20)
+    monkeypatch.setattr(reader_module, "MAX_LINE", 3 << 20)
     lines = parts(original)[:4]
     endless = b"x" * (5 << 20)
     mended = checked(store_in(state), joined([*lines[:2], endless, *lines[2:]]), [1, 2, 3, 4])
@@ -312,12 +312,12 @@ def test_a_line_without_end_is_passed_over_in_little_memory(original, state, mon
 
 
 def test_a_record_that_no_reader_would_take_is_not_written(state, monkeypatch):
-    monkeypatch.setattr("bridle.stores.held.LONGEST", 2000)
+    monkeypatch.setattr("bridle.stores.jsonl.MAX_LINE", 2000)
 
     async def whole():
         store = store_in(state)
         log = store.create("s")
-        with pytest.raises(StoreFailed, match="too large to be kept"):
+        with pytest.raises(StoreFailed, match="too large to be stored"):
             log.append(TraceEvent("x" * 2000))
         log.append(TraceEvent("y"))
         await log.close()

@@ -52,8 +52,8 @@ WORDS = {
     replaced: "another file was put in its place while it was in use",
     copied: "another file was put in its place while it was in use",
     linked: "another file was put in its place while it was in use",
-    cut: "somebody else cut it off while it was in use",
-    emptied: "somebody else cut it off while it was in use",
+    cut: "another process cut it off while it was in use",
+    emptied: "another process cut it off while it was in use",
 }
 
 
@@ -90,7 +90,7 @@ def test_a_log_that_is_no_longer_where_it_was_acknowledges_nothing(
 
     for error in run(story()):
         assert error.message == f"the log of session s cannot be written: {WORDS[meddle]}"
-        assert "Nothing was acknowledged that is not stored." in error.hint
+        assert "What could not be stored was not acknowledged." in error.hint
 
 
 def test_a_log_and_a_folder_that_others_could_read_are_private_once_taken_up(state):

@@ -8,7 +8,7 @@ from bridle.errors import StoreFailed
 from bridle.events import PromptReceived, Repaired, SessionStarted, TextDelta
 from bridle.promises.codec import encode_data, encode_line
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.loading import BARE
+from bridle.stores.reader import HASHES_REMOVED
 from rig import run
 
 EVENTS = (SessionStarted("s"), PromptReceived("kumquat", 1), TextDelta("x"))
@@ -76,5 +76,5 @@ def test_a_log_of_ours_without_its_hashes_is_taken_up_and_that_is_said_once(stat
     seen, found = run(take(state))
     assert [one.event for one in seen] == [*EVENTS[:2], found]
     assert isinstance(found, Repaired)
-    assert [(one.after, one.why) for one in found.broken] == [(0, BARE)]
+    assert [(one.after, one.why) for one in found.broken] == [(0, HASHES_REMOVED)]
     assert run(take(state)) == (seen, None)

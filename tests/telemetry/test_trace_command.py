@@ -25,7 +25,7 @@ from bridle.events import (
 from bridle.messages import Message, Text, ToolCall, ToolOutput
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from bridle.tools.task import TaskTool
 from rig import call, run
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bridle.policy import Mode
     from bridle.promises.provider import Provider
     from bridle.server.acp.host import EditorsServer, Place
-    from bridle.stores.reading import SessionFolder
+    from bridle.stores.reader import SessionFolder
 
 _UNFIT = ("go_on", "resume", "thinking", "workspace", "worktree")  # the editor names those
 

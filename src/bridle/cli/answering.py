@@ -15,7 +15,7 @@ from bridle.cli.told import tell, tell_json
 
 if TYPE_CHECKING:
     from bridle.promises.session import Answer
-    from bridle.stores.reading import SessionFolder
+    from bridle.stores.reader import SessionFolder
 
 
 @click.command("answer")
@@ -147,9 +147,9 @@ def _begins(session_id: str, start: str) -> bool:
 def goes_on(session_id: str) -> str:
     """How the turn goes on. A program's own tools are in that program alone."""
     from bridle.cli.find import session_folder
-    from bridle.stores.carrier import carried
+    from bridle.stores.last_run import last_run
 
-    if carried(session_folder().path(session_id)).face == "library":
+    if last_run(session_folder().path(session_id)).face == "library":
         return (
             "only the program that began the session can continue it: "
             f"engine.session({session_id!r}), then session.resume()"
@@ -257,12 +257,12 @@ def _line(text: str) -> str:
 def _send(folder: "SessionFolder", one: Open, given: "Answer", by: str | None) -> str:
     """Post it; who holds the session, if anybody does."""
     from bridle.cli.words import person
-    from bridle.promises.store import Letter
+    from bridle.promises.store import InboxMessage
     from bridle.runtime.posting import deliver, new_letter
-    from bridle.stores.holder import holder_of
+    from bridle.stores.locks import describe_owner
 
     asked, session_id = one.pending.asked, one.pending.session_id
-    letter = Letter(
+    letter = InboxMessage(
         new_letter(),
         "answer",
         by or person(),
@@ -273,6 +273,6 @@ def _send(folder: "SessionFolder", one: Open, given: "Answer", by: str | None) -
         word=given.word,
         rule=asked.proposal if given.scope == "rule" else "",
     )
-    holder = holder_of(folder.path(session_id))
+    holder = describe_owner(folder.path(session_id))
     deliver(folder, session_id, letter)
     return holder

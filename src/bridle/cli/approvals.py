@@ -15,9 +15,9 @@ from bridle.cli.told import tell_json
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bridle.promises.store import Letter
-    from bridle.stores.asking import Pending
-    from bridle.stores.reading import SessionFolder
+    from bridle.promises.store import InboxMessage
+    from bridle.stores.pending import PendingApproval
+    from bridle.stores.reader import SessionFolder
 
 TABLE = {
     "list": ("approvals:list_", "The questions that wait, in all sessions."),
@@ -35,9 +35,9 @@ def command() -> None:
 class Open(NamedTuple):
     """A question, the title of its session, and an answer that is on its way, if one is."""
 
-    pending: "Pending"
+    pending: "PendingApproval"
     title: str
-    sent: "Letter | None"
+    sent: "InboxMessage | None"
 
     @property
     def handle(self) -> str:
@@ -95,13 +95,13 @@ def _cluster(kin: "Sequence[Open]", paint: Paint, width: int) -> "Iterator[str]"
 
 def waiting(folder: "SessionFolder") -> list[Open]:
     """Every open question, with what is known of its answer."""
-    from bridle.stores.asking import pending
-    from bridle.stores.inbox import letters
+    from bridle.stores.inbox import read_messages
+    from bridle.stores.pending import pending_approvals
 
     titles = {one.id: one.title for one in folder.sessions()}
     found = []
-    for one in pending(folder):
-        sent = letters(folder.path(one.session_id).parent)
+    for one in pending_approvals(folder):
+        sent = read_messages(folder.path(one.session_id).parent)
         mine = [letter for letter in sent if letter.shown and letter.shown == one.asked.shown]
         found.append(Open(one, titles.get(one.session_id, ""), mine[0] if mine else None))
     return found

@@ -201,7 +201,7 @@ def previewed(asked: ApprovalAsked, session_id: str) -> str:
     from bridle.cli.past import covered_line
     from bridle.config.policy import with_rule
     from bridle.runtime.past import root_of
-    from bridle.stores.reading import SessionFolder
+    from bridle.stores.reader import SessionFolder
 
     path = policy_file(os.environ)
     folder = SessionFolder(state_folder(os.environ))

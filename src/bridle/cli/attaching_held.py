@@ -13,8 +13,8 @@ import click
 
 from bridle.cli.find import find_session, session_folder
 from bridle.events import PromptReceived
-from bridle.stores.holder import pid_of
-from bridle.stores.reading import SessionFolder
+from bridle.stores.locks import owner_pid
+from bridle.stores.reader import SessionFolder
 
 if TYPE_CHECKING:
     from bridle.cli.house_here import OwnHouse
@@ -27,7 +27,7 @@ def held_elsewhere(start: str) -> str:
     """
     folder = session_folder()
     found = find_session(folder, start)
-    pid = pid_of(folder.path(found.id))
+    pid = owner_pid(folder.path(found.id))
     if pid is None:
         return ""
     from bridle.cli.supervising import supervisors

@@ -17,7 +17,7 @@ from bridle.usage import format_cost
 
 if TYPE_CHECKING:
     from bridle.engine.history import History
-    from bridle.stores.glance import Glance
+    from bridle.stores.session_index import SessionEntry
 
 _NEWEST = 200  # sessions that are looked at, beside those in the background
 
@@ -107,13 +107,12 @@ def seen_sessions() -> list[Seen]:
     from bridle.cli.state import doing
     from bridle.cli.supervising import noted_sessions
     from bridle.config import state_folder
-    from bridle.stores.glance import glance
-    from bridle.stores.glance import one as look
+    from bridle.stores.session_index import get_session, list_sessions
 
     noted, state = noted_sessions(), state_folder(os.environ)
-    newest = glance(state, _NEWEST)
+    newest = list_sessions(state, _NEWEST)
     older = sorted(noted - {one.id for one in newest}, reverse=True)
-    newest += [found[1] for one in older if (found := look(state, one)) is not None]
+    newest += [found[1] for one in older if (found := get_session(state, one)) is not None]
     does = doing(newest)
     wanted = [
         one for one in newest if one.id in noted or does[one.id].holder or does[one.id].parked
@@ -121,7 +120,7 @@ def seen_sessions() -> list[Seen]:
     return [_seen(one, does[one.id].holder, background=one.id in noted) for one in wanted]
 
 
-def _seen(one: "Glance", holder: str, *, background: bool) -> Seen:
+def _seen(one: "SessionEntry", holder: str, *, background: bool) -> Seen:
     history, reason = _told_by_log(one.id)
     waiting = _unanswered(one.id, history)
     state = _state(history, holder, reason)
@@ -144,9 +143,9 @@ def _unanswered(session_id: str, history: "History") -> int:
     if not history.pending:
         return 0
     from bridle.cli.find import session_folder
-    from bridle.stores.inbox import letters
+    from bridle.stores.inbox import read_messages
 
-    sent = {one.shown for one in letters(session_folder().path(session_id).parent)}
+    sent = {one.shown for one in read_messages(session_folder().path(session_id).parent)}
     return sum(one.shown not in sent for one in history.pending.values())
 
 
@@ -162,7 +161,7 @@ def _told_by_log(session_id: str) -> "tuple[History, str]":
     from bridle.engine.history import History
     from bridle.events import TurnEnded
     from bridle.promises.store import Record
-    from bridle.stores.telling import tell as tell_log
+    from bridle.stores.reader import replay
 
     history, reason = History(), ""
 
@@ -172,7 +171,7 @@ def _told_by_log(session_id: str) -> "tuple[History, str]":
         if isinstance(record.event, TurnEnded):
             reason = record.event.reason
 
-    tell_log(session_folder(), session_id, apply)
+    replay(session_folder(), session_id, apply)
     return history, reason
 
 

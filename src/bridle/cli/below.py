@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from bridle.cli.failure import complain
 from bridle.errors import AgentError
 from bridle.events import ChildEnded
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 
 
 def parked_below(folder: SessionFolder, ended: Iterable[ChildEnded]) -> list[str]:

@@ -95,18 +95,18 @@ def _named(param: click.Parameter, start: str) -> Iterator[Candidate]:
 
 def _sessions(start: str) -> Iterator[Candidate]:
     from bridle.config.paths import state_folder_str
-    from bridle.stores.glance import looked, places
+    from bridle.stores.session_index import log_entries, read_entries
 
-    found = [one for one in places(state_folder_str(os.environ)) if one.id.startswith(start)]
-    for one in looked(found[:_MOST]):
+    found = [one for one in log_entries(state_folder_str(os.environ)) if one.id.startswith(start)]
+    for one in read_entries(found[:_MOST]):
         yield Candidate(one.id, one.title or "(no prompt)")
 
 
 def _tags() -> Iterator[Candidate]:
     from bridle.config.paths import state_folder_str
-    from bridle.stores.glance import glance
+    from bridle.stores.session_index import list_sessions
 
-    found = glance(state_folder_str(os.environ), 4 * _MOST)
+    found = list_sessions(state_folder_str(os.environ), 4 * _MOST)
     yield from (Candidate(tag) for tag in sorted({tag for one in found for tag in one.tags}))
 
 

@@ -7,11 +7,11 @@ takes the session up to go on with it.
 from collections.abc import Callable
 from typing import Any, cast
 
-from bridle.promises.store import Letter, Log, Record, Store
+from bridle.promises.store import InboxMessage, Log, Record, Store
 
 
 def deaf(store: Store) -> Store:
-    """The same store; nobody hears the bell, and the inboxes look empty."""
+    """The same store; nobody is notified, and the inboxes look empty."""
     return cast(Store, _Deaf(store))
 
 
@@ -25,8 +25,8 @@ class _Deaf:
     async def resume(self, session_id: str, apply: Callable[[Record], None]) -> Log:
         return cast(Log, _Unread(await self._store.resume(session_id, apply)))
 
-    def listen(self, ring: Callable[[], None] | None) -> None:
-        """Let it ring."""
+    def listen(self, on_message: Callable[[], None] | None) -> None:
+        """Ignore new messages."""
 
 
 class _Unread:
@@ -36,5 +36,5 @@ class _Unread:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
 
-    def letters(self) -> list[Letter]:
+    def inbox_messages(self) -> list[InboxMessage]:
         return []

@@ -7,8 +7,8 @@ import click
 from bridle.config import state_folder
 from bridle.errors import UnknownSession
 from bridle.promises.store import SessionSummary
-from bridle.stores.glance import matching
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
+from bridle.stores.session_index import find_sessions
 
 
 def session_folder() -> SessionFolder:
@@ -18,7 +18,7 @@ def session_folder() -> SessionFolder:
 
 def find_session(folder: SessionFolder, start: str) -> SessionSummary:
     """The session whose id begins so, or its last part, or its title. Raise `UnknownSession`."""
-    found = [SessionSummary(*one[:8]) for one in matching(folder.folder, start)]
+    found = [SessionSummary(*one[:8]) for one in find_sessions(folder.folder, start)]
     if not found:
         raise UnknownSession(f"there is no session {start!r}")
     if len(found) > 1:

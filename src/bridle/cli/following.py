@@ -28,11 +28,11 @@ from bridle.events import (
 )
 from bridle.messages import Part, Text
 from bridle.promises.session import TurnResult
-from bridle.promises.store import Letter, Record
+from bridle.promises.store import InboxMessage, Record
 from bridle.runtime.posting import deliver, new_letter
-from bridle.stores.copying import head_of
-from bridle.stores.holder import holder_of
-from bridle.stores.reading import Reader, SessionFolder
+from bridle.stores.locks import describe_owner
+from bridle.stores.reader import LogReader, SessionFolder
+from bridle.stores.transfer import head_of
 from bridle.usage import ExecutionMetrics
 
 _EVERY = 0.05  # seconds between two looks at the file
@@ -76,9 +76,9 @@ class Elsewhere:
         with self._folder.reader(self._id, seen) as log, holding_reins(self._pull):
             kept = parts if any(not isinstance(part, Text) for part in parts) else ()
             text = "".join(part.text for part in parts if isinstance(part, Text))
-            sent = Letter(self._letter, "send", person(), text, kept, when="queue")
+            sent = InboxMessage(self._letter, "send", person(), text, kept, when="queue")
             deliver(self._folder, self._id, sent)
-            if holder := holder_of(self._path):
+            if holder := describe_owner(self._path):
                 self._say(f"sent to {holder}, which holds the session")
             for _ in range(_TRIES):
                 if (result := await self._watch(log)) is not None:
@@ -90,7 +90,7 @@ class Elsewhere:
                 await asyncio.sleep(_EVERY)
         raise self._left_alone()
 
-    async def _take_up(self, log: Reader, hold: Hold) -> TurnResult | None:
+    async def _take_up(self, log: LogReader, hold: Hold) -> TurnResult | None:
         """Nobody holds the session, and the prompt waits: hold it. None: another was faster."""
         try:
             async with hold() as session:
@@ -101,13 +101,13 @@ class Elsewhere:
         except SessionLocked:
             return None
 
-    async def _watch(self, log: Reader, ours: Session | None = None) -> TurnResult | None:
+    async def _watch(self, log: LogReader, ours: Session | None = None) -> TurnResult | None:
         """Until the turn has ended; None: nobody holds the session any more."""
         looks = idle = 0
         while True:
-            held = ours is not None or looks % _LOOKS != 0 or bool(holder_of(self._path))
+            held = ours is not None or looks % _LOOKS != 0 or bool(describe_owner(self._path))
             pulled, self._pulled = self._pulled, False
-            while records := log.more():
+            while records := log.read_new():
                 for end in filter(None, map(self._take, records)):
                     return self._result(end)
             if pulled and not self._interrupt():
@@ -139,7 +139,7 @@ class Elsewhere:
             self._say("the prompt stays in the queue; nothing was stopped")
             return False
         with suppress(AgentError):
-            deliver(self._folder, self._id, Letter(new_letter(), "interrupt", person()))
+            deliver(self._folder, self._id, InboxMessage(new_letter(), "interrupt", person()))
         return True
 
     def _take(self, record: Record) -> TurnEnded | None:

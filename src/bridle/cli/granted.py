@@ -16,7 +16,7 @@ from bridle.cli.told import tell, tell_json
 if TYPE_CHECKING:
     from bridle.events import Grant
     from bridle.promises.store import SessionSummary
-    from bridle.stores.reading import SessionFolder
+    from bridle.stores.reader import SessionFolder
 
 _SECONDS = 28_800.0  # how long a grant lasts that was recorded before they had an end
 _SHORT = 8  # characters of a grant's id that a person types
@@ -183,19 +183,19 @@ def _take_back(
     """In one session, by whoever holds it."""
     from bridle.cli.changing import take
     from bridle.errors import SessionLocked
-    from bridle.stores.holder import holder_of
+    from bridle.stores.locks import describe_owner
 
-    if not holder_of(folder.path(session.id)):
+    if not describe_owner(folder.path(session.id)):
         try:
             take(session, lambda held: _revoked(held, grants, by))
             return
         except SessionLocked:
             pass  # somebody was faster, and takes letters
-    from bridle.promises.store import Letter
+    from bridle.promises.store import InboxMessage
     from bridle.runtime.posting import deliver, new_letter
 
     for one in grants:
-        deliver(folder, session.id, Letter(new_letter(), "revoke", by, one))
+        deliver(folder, session.id, InboxMessage(new_letter(), "revoke", by, one))
 
 
 async def _revoked(session: Any, grants: Sequence[str], by: str) -> None:

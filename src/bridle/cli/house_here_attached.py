@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, cast
 
 from bridle.cli.house_here_desk import Desk
 from bridle.errors import AgentError, SessionLocked
-from bridle.stores.glance import one as look
-from bridle.stores.holder import holder_of, pid_of
+from bridle.stores.locks import describe_owner, owner_pid
+from bridle.stores.session_index import get_session
 
 if TYPE_CHECKING:  # what talks HTTP takes long to load, and most sessions are nobody else's
     from bridle.cli.house_here_followed import Followed
@@ -66,7 +66,7 @@ class Attached:
 async def attached(desk: Desk, session_id: str) -> Attached | None:
     """Attached to whoever holds that session; None where no other process does."""
     log = desk.folder.path(session_id)
-    pid = await asyncio.to_thread(pid_of, log)
+    pid = await asyncio.to_thread(owner_pid, log)
     if pid is None or (pid == os.getpid() and not desk.holds(session_id)):
         return None
     return await _in_background(session_id, pid) or await _by_letters(desk, session_id)
@@ -94,9 +94,11 @@ async def _in_background(session_id: str, pid: int) -> Attached | None:
 async def _by_letters(desk: Desk, session_id: str) -> Attached:
     from bridle.cli.house_here_followed import Followed
 
-    found = await asyncio.to_thread(look, desk.folder.folder, session_id)
+    found = await asyncio.to_thread(get_session, desk.folder.folder, session_id)
     if found is None:
-        raise SessionLocked(f"session {session_id} is in use by {holder_of(desk.path(session_id))}")
+        raise SessionLocked(
+            f"session {session_id} is in use by {describe_owner(desk.path(session_id))}"
+        )
     followed = Followed(desk.folder, found[1], desk.sessions_of_all)
     await followed.begin()
     return Attached(followed, AsyncExitStack(), by_letters=True)

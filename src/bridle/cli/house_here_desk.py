@@ -19,8 +19,8 @@ from bridle.engine.session import Session
 from bridle.errors import SessionLocked
 from bridle.events import ApprovalAsked
 from bridle.promises.session import Answer, Conversation
-from bridle.stores.holder import named, pid_of
-from bridle.stores.reading import SessionFolder
+from bridle.stores.locks import describe_process, owner_pid
+from bridle.stores.reader import SessionFolder
 from bridle.tui.house import Asked, Found, Listed, Named, Undone
 from bridle.tui.house_asked import asked_of, ending
 from bridle.tui.house_listed import listed
@@ -78,7 +78,7 @@ class Desk:
         while len(found) < limit:
             most = min(_PAGE, limit - len(found))
             page = await self.sessions_of_all.list(query, most, cursor)
-            found += (listed(one, named(os.getpid())) for one in page.sessions)
+            found += (listed(one, describe_process(os.getpid())) for one in page.sessions)
             if not (cursor := page.next):
                 break
         return tuple(found)
@@ -95,10 +95,11 @@ class Desk:
 
     async def delete(self, session_id: str) -> None:
         """Remove a session for good. Raise `SessionBusy`, `SessionLocked`."""
-        pid = await asyncio.to_thread(pid_of, self.path(session_id))
+        pid = await asyncio.to_thread(owner_pid, self.path(session_id))
         if pid not in (None, os.getpid()):
             raise SessionLocked(
-                f"session {session_id} is in use by {named(pid or 0)}, and was not deleted",
+                f"session {session_id} is in use by {describe_process(pid or 0)}, "
+                "and was not deleted",
                 hint="Stop it there first.",
             )
         await self.sessions_of_all.delete(session_id, person())

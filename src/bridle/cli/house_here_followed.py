@@ -20,14 +20,13 @@ from bridle.policy import Mode
 from bridle.promises.session import Answer, Prompt, TurnResult
 from bridle.promises.store import Record
 from bridle.runtime.gate_mode import is_told, told_mode
-from bridle.stores.carrier import carriers
-from bridle.stores.reading import Reader, SessionFolder
-from bridle.stores.telling import tell
+from bridle.stores.last_run import last_run
+from bridle.stores.reader import LogReader, SessionFolder, replay
 from bridle.usage import ExecutionMetrics
 
 if TYPE_CHECKING:
     from bridle.server.sessions import Sessions
-    from bridle.stores.glance import Glance
+    from bridle.stores.session_index import SessionEntry
 
 _EVERY = 0.05  # seconds between two looks at a file that grows
 _SELDOM = 0.25  # ... and at one that has not grown for a while
@@ -38,14 +37,14 @@ _SEEN = 5.0  # seconds until what was done is seen in the log; then it is believ
 class Followed:
     """A conversation that lasts, in another process of this machine."""
 
-    def __init__(self, folder: SessionFolder, head: "Glance", desk: "Sessions") -> None:
+    def __init__(self, folder: SessionFolder, head: "SessionEntry", desk: "Sessions") -> None:
         self.id = head.id
         self.workspace = head.workspace
         self._head = head
         self._folder = folder
         self._path = folder.path(head.id)
         self._desk = desk
-        self._carriers = carriers(self._path)
+        self._last_run = last_run(self._path)
         self._told_mode = told_mode(self._path)
         self.history = History()
         self._endings = Endings(head.id)
@@ -57,7 +56,7 @@ class Followed:
 
     async def begin(self) -> None:
         """Read what is there, and follow it from then on. Raise `UnknownSession`."""
-        self.seq = await asyncio.to_thread(tell, self._folder, self.id, self._apply)
+        self.seq = await asyncio.to_thread(replay, self._folder, self.id, self._apply)
         reader = await asyncio.to_thread(self._folder.reader, self.id, self.seq)
         self._following = asyncio.create_task(self._follow(reader))
 
@@ -69,12 +68,12 @@ class Followed:
     @property
     def model(self) -> str:
         """Provider and model, as its log names them."""
-        return self._carriers[1] or self._head.model
+        return self._last_run.model or self._head.model
 
     @property
     def agent(self) -> str:
         """Who carries its turns, as its log names them."""
-        return self._carriers[0] or "loop"
+        return self._last_run.agent or "loop"
 
     @property
     def mode(self) -> Mode:
@@ -187,7 +186,7 @@ class Followed:
         try:
             while not self.is_closed:
                 news = self._news
-                while last < self.seq and (found := await asyncio.to_thread(reader.more)):
+                while last < self.seq and (found := await asyncio.to_thread(reader.read_new)):
                     for record in found:
                         await self._until(lambda seq=record.seq: self.seq >= seq, None)  # type: ignore[misc]
                         last = record.seq
@@ -209,18 +208,18 @@ class Followed:
                 await self._following
         self._wake()
 
-    async def _follow(self, reader: Reader) -> None:
+    async def _follow(self, reader: LogReader) -> None:
         size, quiet = -1, 0
         try:
             while True:
                 now = _size(self._path)
                 if now != size:
                     size, quiet = now, 0
-                    while found := await asyncio.to_thread(reader.more):
+                    while found := await asyncio.to_thread(reader.read_new):
                         for record in found:
                             self._apply(record)
                         if any(_is_taken_up(one.event) for one in found):
-                            self._carriers = await asyncio.to_thread(carriers, self._path)
+                            self._last_run = await asyncio.to_thread(last_run, self._path)
                             self._told_mode = await asyncio.to_thread(told_mode, self._path)
                         self._wake()
                 quiet += 1

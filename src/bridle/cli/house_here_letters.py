@@ -11,8 +11,8 @@ from bridle.cli.words import person
 from bridle.errors import AgentError
 from bridle.events import ApprovalAsked
 from bridle.promises.session import Answer
-from bridle.promises.store import Letter
-from bridle.stores.holder import pid_of
+from bridle.promises.store import InboxMessage
+from bridle.stores.locks import owner_pid
 
 if TYPE_CHECKING:
     from bridle.cli.house_here_desk import Desk
@@ -23,7 +23,7 @@ async def answer_elsewhere(
 ) -> None:
     """Have the answer count. Raise `UnknownApproval` and what says whose answer was first."""
     by = answer.by or person()
-    pid = await asyncio.to_thread(pid_of, desk.path(session_id))
+    pid = await asyncio.to_thread(owner_pid, desk.path(session_id))
     if pid is not None:
         from bridle.server.views import ApprovalAnswer
 
@@ -52,7 +52,7 @@ async def _in_background(session_id: str, asked: ApprovalAsked, answer: Answer, 
 def _post(desk: "Desk", session_id: str, asked: ApprovalAsked, answer: Answer, by: str) -> None:
     from bridle.runtime.posting import deliver, new_letter
 
-    letter = Letter(
+    letter = InboxMessage(
         new_letter(),
         "answer",
         by,

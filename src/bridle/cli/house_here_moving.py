@@ -23,8 +23,8 @@ from bridle.promises.provider import Provider
 from bridle.promises.session import Conversation
 from bridle.promises.store import SessionSummary
 from bridle.runtime.gate_mode import tell_mode
-from bridle.stores.carrier import carried
-from bridle.stores.copying import head_of
+from bridle.stores.last_run import last_run
+from bridle.stores.transfer import head_of
 
 
 class Moving:
@@ -170,7 +170,7 @@ class Moving:
         """Does that session have another model than this one, and did no flag name a model?"""
         if self.setup.is_model_named or self.setup.agent != "loop":
             return False
-        last = carried(self.setup.folder.path(found.id))
+        last = last_run(self.setup.folder.path(found.id))
         here = self.setup.settings.effort
         if last.agent or not last.model:
             return False

@@ -10,9 +10,9 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
 
 from bridle.engine.engine import Engine
-from bridle.stores.glance import places
-from bridle.stores.holder import held
-from bridle.stores.reading import SessionFolder
+from bridle.stores.locks import lock_owners
+from bridle.stores.reader import SessionFolder
+from bridle.stores.session_index import log_entries
 
 _EVERY = 1.0  # seconds between two looks
 _SHARE = 20  # a look that takes long is not taken often: so many times as long
@@ -78,9 +78,9 @@ async def _hear(engine: Engine, changed: asyncio.Event) -> None:
 def _seen(folder: SessionFolder) -> tuple[frozenset[tuple[str, int, float]], frozenset[int]]:
     """In a thread: which logs there are and how they stand, and which are held."""
     try:
-        found = places(folder.folder)
+        found = log_entries(folder.folder)
     except OSError:  # it may be there again at the next look
         found = []
-    locks = {inode for _, inode in held()}
+    locks = {inode for _, inode in lock_owners()}
     logs = frozenset((one.id, one.size, one.changed) for one in found)
     return logs, frozenset(one.inode for one in found if one.inode in locks)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from bridle.cli.story import Story
     from bridle.promises.store import Record
-    from bridle.stores.reading import Reader, SessionFolder
+    from bridle.stores.reader import LogReader, SessionFolder
     from bridle.stores.verify import Head, Report
 
 
@@ -35,7 +35,7 @@ def show(session_id: str, as_json: bool, thinking: bool, follow: bool) -> None:
     from bridle.cli.find import find_session, session_folder
     from bridle.cli.story import Story, heading
     from bridle.cli.words import person
-    from bridle.stores.holder import holder_of
+    from bridle.stores.locks import describe_owner
 
     folder = session_folder()
     found = find_session(folder, session_id)
@@ -43,7 +43,7 @@ def show(session_id: str, as_json: bool, thinking: bool, follow: bool) -> None:
         raise click.UsageError("--follow tells a story: leave --json out")
     if as_json:
         from bridle.cli.render import write_json_line
-        from bridle.stores.copying import export_lines
+        from bridle.stores.transfer import export_lines
 
         for raw in export_lines(folder, found.id):
             write_json_line(raw)
@@ -59,7 +59,7 @@ def show(session_id: str, as_json: bool, thinking: bool, follow: bool) -> None:
     if follow:
         with folder.reader(found.id, last) as log:
             _go_on(log, story)
-    _echo(story.total(holder_of(folder.path(found.id))))
+    _echo(story.total(describe_owner(folder.path(found.id))))
     _echo(_letters(folder.path(found.id).parent, paint, width))
 
 
@@ -84,13 +84,13 @@ def _echo(lines: "Iterator[str]") -> None:
         click.echo(line)
 
 
-def _go_on(log: "Reader", story: "Story") -> None:
+def _go_on(log: "LogReader", story: "Story") -> None:
     """What comes, for as long as somebody looks."""
     import time
 
     sys.stdout.flush()
     while True:
-        for record in log.more():
+        for record in log.read_new():
             _echo(story.lines(record))
         sys.stdout.flush()
         time.sleep(_EVERY)
@@ -98,9 +98,9 @@ def _go_on(log: "Reader", story: "Story") -> None:
 
 def _letters(session: Path, paint: Paint, width: int) -> "Iterator[str]":
     """What others have sent and nobody has taken yet."""
-    from bridle.stores.inbox import letters
+    from bridle.stores.inbox import read_messages
 
-    for one in letters(session):
+    for one in read_messages(session):
         said = plain(" ".join(one.content.split())) if one.verb == "send" else one.verb
         yield cut(f"  {paint.yellow('…')} in the inbox ({plain(one.by)}): {said}", width)
 

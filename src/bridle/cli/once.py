@@ -28,7 +28,7 @@ from bridle.events import ApprovalAsked, ChildEnded
 from bridle.messages import Part, Text
 from bridle.promises.session import TurnResult
 from bridle.promises.store import Record
-from bridle.stores.holder import holder_of
+from bridle.stores.locks import describe_owner
 
 
 def run_once(text: str, flags: dict[str, Any]) -> int:
@@ -65,7 +65,7 @@ class Run:
 
     async def play(self, parts: tuple[Part, ...]) -> int:
         """Run the turn, here or where the session is held; the exit code."""
-        if (log := self._setup.log) is not None and holder_of(log):
+        if (log := self._setup.log) is not None and describe_owner(log):
             return await self._elsewhere(parts)
         seen = self._setup.seen
         try:

@@ -8,7 +8,7 @@ from bridle.engine.grants import covered_calls
 from bridle.messages import ToolCall
 from bridle.policy import read_rule
 from bridle.runtime.past import past_calls, root_of
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 
 _NAMED = 3  # that are told by name
 

@@ -38,14 +38,14 @@ def send(
     """
     text = prompt_of(prompt, 'bridle sessions send ID "and then the tests"')
     from bridle.cli.find import find_session, session_folder
-    from bridle.promises.store import Letter
+    from bridle.promises.store import InboxMessage
     from bridle.runtime.posting import deliver, new_letter
-    from bridle.stores.holder import holder_of
+    from bridle.stores.locks import describe_owner
 
     folder = session_folder()
     found = find_session(folder, session_id)
-    holder = holder_of(folder.path(found.id))
-    letter = Letter(new_letter(), "send", by or person(), text, when=when)  # type: ignore[arg-type]  # click has checked it
+    holder = describe_owner(folder.path(found.id))
+    letter = InboxMessage(new_letter(), "send", by or person(), text, when=when)  # type: ignore[arg-type]  # click has checked it
     deliver(folder, found.id, letter)
     if as_json:
         tell_json({"id": found.id, "letter": letter.id, "when": when, "holder": holder})
@@ -67,17 +67,17 @@ def stop(session_id: str, by: str | None, as_json: bool) -> None:
     The session is kept.
     """
     from bridle.cli.find import find_session, session_folder
-    from bridle.promises.store import Letter
+    from bridle.promises.store import InboxMessage
     from bridle.runtime.posting import deliver, new_letter
-    from bridle.stores.holder import holder_of
+    from bridle.stores.locks import describe_owner
 
     folder = session_folder()
     found = find_session(folder, session_id)
-    holder = holder_of(folder.path(found.id))
+    holder = describe_owner(folder.path(found.id))
     if not holder:
         _end(found, by or person(), as_json=as_json)
         return
-    letter = Letter(new_letter(), "interrupt", by or person())
+    letter = InboxMessage(new_letter(), "interrupt", by or person())
     deliver(folder, found.id, letter)
     if as_json:
         tell_json({"id": found.id, "letter": letter.id, "holder": holder})

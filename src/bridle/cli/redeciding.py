@@ -12,7 +12,7 @@ from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 if TYPE_CHECKING:
     from bridle.promises.store import SessionSummary
     from bridle.runtime.re_evaluation import PastDecision
-    from bridle.stores.reading import SessionFolder
+    from bridle.stores.reader import SessionFolder
 
 _THEN = {"allow": "ran unasked", "ask": "asked", "deny": "denied"}
 _NOW = {"allow": "runs unasked", "ask": "asks", "deny": "is denied"}

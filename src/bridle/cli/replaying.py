@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from bridle.promises.store import SessionSummary
     from bridle.runtime.replay import Compared, Past, Replayed
-    from bridle.stores.reading import SessionFolder
+    from bridle.stores.reader import SessionFolder
 
 _MOST = 12  # lines of a difference that are shown
 _LARGEST = 20_000  # characters of a result that are compared line by line

@@ -10,7 +10,7 @@ import click
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 
 if TYPE_CHECKING:
-    from bridle.stores.reading import SessionFolder
+    from bridle.stores.reader import SessionFolder
     from bridle.stores.search import Hit
 
 

@@ -30,7 +30,7 @@ from bridle.cli.whereabouts import recorded
 from bridle.config import Settings, state_folder
 from bridle.errors import ConfigError, MissingKey, MissingModel
 from bridle.server import check_installed
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 
 if TYPE_CHECKING:
     from bridle.server.limits import Limits

@@ -14,7 +14,8 @@ from bridle.cli.lazy import Lazy
 from bridle.cli.state import Doing, doing
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.config import state_folder_str
-from bridle.stores.glance import Glance, count, glance
+from bridle.stores.session_index import SessionEntry, count_sessions
+from bridle.stores.session_index import list_sessions as glance
 
 TABLE = {
     "list": ("sessions:list_sessions", "The newest sessions."),
@@ -68,7 +69,7 @@ def list_sessions(as_json: bool, limit: int, tag: str | None) -> None:
     paint, width = paint_for(sys.stdout), width_of(sys.stdout)
     for line in listed(found, paint, width, does):
         click.echo(line)
-    total = count(state) if tag is None else len(every)
+    total = count_sessions(state) if tag is None else len(every)
     if total > limit:
         click.echo(paint.dim(f"{total - limit:,} older ones: --limit {total}"))
 
@@ -79,7 +80,9 @@ def _none(tag: str | None) -> str:
     return 'There are no sessions yet. Start one: bridle run "…"'
 
 
-def listed(found: list[Glance], paint: Paint, width: int, does: dict[str, Doing]) -> Iterator[str]:
+def listed(
+    found: list[SessionEntry], paint: Paint, width: int, does: dict[str, Doing]
+) -> Iterator[str]:
     """A session a line: id, when, model (where there is room), what it does, title, tags."""
     widest = min(24, max(len(one.model) for one in found)) if width >= _WIDE else 0
     for one in found:
@@ -94,7 +97,7 @@ def listed(found: list[Glance], paint: Paint, width: int, does: dict[str, Doing]
         yield line + paint.yellow(state) + title + paint.cyan(tags)
 
 
-def _named(one: Glance, does: Doing) -> dict[str, object]:
+def _named(one: SessionEntry, does: Doing) -> dict[str, object]:
     """With the keys of the log."""
     return {
         "id": one.id,

@@ -27,9 +27,9 @@ from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import SessionSummary
 from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
 from bridle.runtime.gate_mode import tell_mode
-from bridle.stores.carrier import Carried, carried
-from bridle.stores.copying import is_imported
-from bridle.stores.reading import SessionFolder
+from bridle.stores.last_run import LastRun, last_run
+from bridle.stores.reader import SessionFolder
+from bridle.stores.transfer import is_imported
 from bridle.workspace.text import one_line
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Setup:
         self._quiet = bool(flags.get("quiet"))
         self._beside = Beside(self.folder, self.workspace, mine)
         self._stranger = ""  # who carried the session, where only their own program has them
-        self._carried = carried(self.log) if self.log is not None else Carried()
+        self._carried = last_run(self.log) if self.log is not None else LastRun()
         self.agent = self._whose()
         self._earlier_model = ""
         if flags.get("as_before", True):
@@ -273,7 +273,7 @@ class Setup:
     @property
     def seen(self) -> int:
         """The newest record of the session to go on with: what comes after it is news."""
-        from bridle.stores.copying import head_of
+        from bridle.stores.transfer import head_of
 
         return head_of(self.folder, self.earlier.id).seq if self.earlier is not None else 0
 

@@ -7,14 +7,11 @@ not tell is left unsaid.
 import re
 from typing import NamedTuple
 
-from bridle.stores.glance import Glance, is_running
-from bridle.stores.holder import held
+from bridle.stores.locks import lock_owners
+from bridle.stores.log_format import find_headers, line_at, record_types
+from bridle.stores.session_index import SessionEntry, is_running
 
-_RECORD = re.compile(
-    rb'^\{"seq":\d{1,18},"timestamp":"[^"\\]{0,40}","data":\{"type":'
-    rb'"(turn_parked|turn_end|rewind|fork|intent|approval_answered)"([^\n]*)\n',
-    re.M,
-)
+_RECORDS = record_types("turn_parked", "turn_end", "rewind", "fork", "intent", "approval_answered")
 _CALLS = re.compile(rb'"calls":\[([^\]]*)\]')
 
 
@@ -37,13 +34,13 @@ class Doing(NamedTuple):
         return "busy" if self.running else "open" if self.holder else ""
 
 
-def doing(found: list[Glance]) -> dict[str, Doing]:
+def doing(found: list[SessionEntry]) -> dict[str, Doing]:
     """What each of these sessions does, by id."""
-    locks = held()
+    locks = lock_owners()
     return {one.id: _look(one, locks) for one in found}
 
 
-def _look(one: Glance, locks: dict[tuple[int, int], int]) -> Doing:
+def _look(one: SessionEntry, locks: dict[tuple[int, int], int]) -> Doing:
     waiting, pid = _waiting(one.end), locks.get(one.file)
     holder = "" if pid is None else f"process {pid}" if pid > 0 else "another process"
     running = bool(holder) and waiting is None and is_running(one.end, one.size)
@@ -55,9 +52,12 @@ def _waiting(end: bytes) -> int | None:
     if b'"turn_parked"' not in end:  # as in nearly every log
         return None
     waiting: int | None = None
-    for kind, rest in _RECORD.findall(end):
+    for header in find_headers(end, _RECORDS):
+        kind, line = header[3], line_at(end, header.start())
+        if not line.endswith(b"\n"):
+            break
         if kind == b"turn_parked":
-            calls = _CALLS.search(rest)
+            calls = _CALLS.search(line)
             waiting = calls[1].count(b",") + 1 if calls and calls[1] else 1
         elif kind == b"approval_answered":
             waiting = None if waiting is None else max(0, waiting - 1)

@@ -21,9 +21,9 @@ from bridle.cli.words import person
 from bridle.engine.recovery import end_parked
 from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionError
-from bridle.promises.store import Letter, SessionSummary
+from bridle.promises.store import InboxMessage, SessionSummary
 from bridle.runtime.posting import deliver, new_letter
-from bridle.stores.holder import holder_of
+from bridle.stores.locks import describe_owner
 
 _TURNS = 100  # queued prompts that are stopped one after the other
 _PATIENCE = 15.0  # seconds that a supervisor has to end in
@@ -87,10 +87,10 @@ async def _interrupt(carrier: Supervisor, session_id: str) -> None:
 def _stop_alone(found: SessionSummary, *, known: bool) -> Stopped:
     """No supervisor has it: another process may, or it was left behind."""
     folder = session_folder()
-    if holder := holder_of(folder.path(found.id)):
+    if holder := describe_owner(folder.path(found.id)):
         busy = at_work(found.id)
         # also where its log says that it rests: a turn may have begun in this moment
-        deliver(folder, found.id, Letter(new_letter(), "interrupt", person()))
+        deliver(folder, found.id, InboxMessage(new_letter(), "interrupt", person()))
         return Stopped(found.id, holder, busy)
 
     async def end(session: Session) -> bool:

@@ -14,7 +14,7 @@ from bridle.cli.told import confirm, tell, tell_json
 
 if TYPE_CHECKING:
     from bridle.promises.store import SessionSummary
-    from bridle.stores.reading import SessionFolder
+    from bridle.stores.reader import SessionFolder
 
 
 @click.command("export")
@@ -50,7 +50,7 @@ def export(
     folder = session_folder()
     found = find_session(folder, session_id)
     if head:
-        from bridle.stores.copying import head_of
+        from bridle.stores.transfer import head_of
 
         newest = head_of(folder, found.id)
         tell_json({"session": found.id, "seq": newest.seq, "hash": newest.hash})
@@ -75,7 +75,7 @@ def export(
 def pieces_of(folder: "SessionFolder", found: "SessionSummary", form: str) -> Iterator[bytes]:
     """The session in that format, piece by piece."""
     from bridle.cli.progress import progress
-    from bridle.stores.copying import export_lines
+    from bridle.stores.transfer import export_lines
 
     with progress(f"exporting {found.id}") as shown:
         done = 0
@@ -170,7 +170,7 @@ def import_(file: BinaryIO, as_json: bool) -> None:
     from bridle.cli.looking import report_lines, to_plain
     from bridle.cli.progress import progress
     from bridle.engine.engine import new_id
-    from bridle.stores.copying import import_log
+    from bridle.stores.transfer import import_log
 
     with progress("importing") as shown:
         session_id, report = import_log(
@@ -210,7 +210,7 @@ def fork_session(folder: "SessionFolder", session_id: str, at: int | None = None
     """A copy that goes its own way; its id."""
     from bridle.cli.progress import progress
     from bridle.engine.engine import new_id
-    from bridle.stores.copying import fork as copy
+    from bridle.stores.transfer import fork as copy
 
     name = new_id()
     with progress(f"forking {session_id}") as shown:
@@ -228,7 +228,7 @@ def delete(session_ids: tuple[str, ...], yes: bool, as_json: bool) -> int:
     A session that a process holds is not deleted.
     """
     from bridle.cli.find import find_session, session_folder
-    from bridle.stores.copying import delete as remove
+    from bridle.stores.transfer import delete as remove
 
     folder = session_folder()
     found = list(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bridle.cli.trace_lines import Lines, Scale
     from bridle.cli.trace_reading import Branch
     from bridle.promises.store import SessionSummary
-    from bridle.stores.reading import SessionFolder
+    from bridle.stores.reader import SessionFolder
 
 _DEEP = 99
 _WIDEST = 132  # columns; a wider line is hard to follow with the eye
@@ -66,10 +66,10 @@ def _tell(folder: "SessionFolder", found: "SessionSummary", depth: int, turn: in
     from bridle.cli.render import one_line
     from bridle.cli.trace_lines import Lines
     from bridle.cli.trace_reading import Reading
-    from bridle.stores.holder import holder_of
+    from bridle.stores.locks import describe_owner
 
     paint, width = paint_for(sys.stdout), min(_WIDEST, width_of(sys.stdout))
-    lines = Lines(paint, width, runs=bool(holder_of(folder.path(found.id))))
+    lines = Lines(paint, width, runs=bool(describe_owner(folder.path(found.id))))
     reading = Reading(folder, found.id, depth, turn)
     below = _Below(folder, lines, depth)
     told = False

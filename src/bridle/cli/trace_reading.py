@@ -14,8 +14,8 @@ from bridle.cli.render import one_line, subject_of
 from bridle.engine.trace import Span, Tracing
 from bridle.errors import AgentError
 from bridle.messages import ToolCall
-from bridle.stores.holder import holder_of
-from bridle.stores.reading import SessionFolder
+from bridle.stores.locks import describe_owner
+from bridle.stores.reader import SessionFolder
 
 MOST = 2_000  # spans of one turn that are shown; the others are counted
 DEEPEST = 8  # sessions below sessions; there are never so many, but a log can say anything
@@ -176,7 +176,7 @@ class Flat:
 
 def now_of(log: Path) -> int:
     """Up to when what is open has lasted: until now, where a process holds the session."""
-    return time.time_ns() // 1_000_000 if holder_of(log) else 0
+    return time.time_ns() // 1_000_000 if describe_owner(log) else 0
 
 
 def is_new(child: str, path: tuple[str, ...]) -> bool:

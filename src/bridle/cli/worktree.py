@@ -17,10 +17,10 @@ import click
 
 from bridle.cli.failure import complain
 from bridle.errors import AgentError
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 
 if TYPE_CHECKING:
-    from bridle.stores.neighbours import Neighbour
+    from bridle.stores.active_sessions import ActiveSession
 
 _FOLDER = "worktrees"
 
@@ -87,7 +87,7 @@ class Beside:
     """
 
     def __init__(self, folder: SessionFolder, workspace: Path, besides: str) -> None:
-        self._found: list[Neighbour] = []
+        self._found: list[ActiveSession] = []
         self._looking: Thread | None = None
         if (folder.folder / "sessions").is_dir():
             looked = (folder, str(workspace), besides)
@@ -95,10 +95,10 @@ class Beside:
             self._looking.start()
 
     def _look(self, folder: SessionFolder, workspace: str, besides: str) -> None:
-        from bridle.stores.neighbours import neighbours
+        from bridle.stores.active_sessions import active_sessions
 
         with suppress(AgentError, OSError):
-            self._found = neighbours(folder, workspace, besides)
+            self._found = active_sessions(folder, workspace, besides)
 
     def tell(self) -> None:
         """Say so, once, where another process works on the same files."""
@@ -109,6 +109,6 @@ class Beside:
         if found := self._found:
             first, more = found[0], f" and {len(found) - 1} more" if len(found) > 1 else ""
             complain(
-                f"another session works in this folder, {first.session_id} ({first.holder}){more}; "
+                f"another session works in this folder, {first.session_id} ({first.owner}){more}; "
                 "--worktree gives this one files of its own"
             )

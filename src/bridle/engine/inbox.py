@@ -12,7 +12,7 @@ from bridle.engine.history import History
 from bridle.errors import AgentError, SessionClosed, StoreFailed
 from bridle.events import Event, InboxMessageRefused, When
 from bridle.promises.session import Answer, Prompt
-from bridle.promises.store import Letter, Log
+from bridle.promises.store import InboxMessage, Log
 
 log = logging.getLogger(__name__)
 
@@ -47,12 +47,12 @@ class Inbox:
         try:
             while self._again:
                 self._again = False
-                for letter in self._log.letters():
+                for letter in self._log.inbox_messages():
                     await self._do(letter, verbs)
         finally:
             self._taking = False
 
-    async def _do(self, letter: Letter, verbs: Verbs) -> None:
+    async def _do(self, letter: InboxMessage, verbs: Verbs) -> None:
         if letter.id not in self._history.letters:
             try:
                 await _act(letter, verbs)
@@ -64,7 +64,7 @@ class Inbox:
         self._log.discard(letter)
 
 
-async def _act(letter: Letter, verbs: Verbs) -> None:
+async def _act(letter: InboxMessage, verbs: Verbs) -> None:
     if letter.verb == "send":
         prompt = letter.parts or letter.content
         await verbs.send(prompt, when=letter.when, by=letter.by, letter=letter.id)

@@ -577,7 +577,7 @@ class Session:
 
     async def check_inbox(self) -> None:
         """Do what other processes have asked for in the inbox."""
-        if self._inbox is None and self._log.letters():
+        if self._inbox is None and self._log.inbox_messages():
             self._inbox = Inbox(self._log, self._history, self.emit)
         if not self._closed and self._inbox is not None:
             await self._inbox.take(self)

@@ -1,6 +1,6 @@
-"""The promise every store keeps: numbered records, durable when it says so, one writer a session.
+"""What a store of sessions provides: numbered records, durable on request, one writer per session.
 
-What the records mean is not known here; how they are written is `promises/codec.py`.
+How records are written as lines is in `codec`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ Durability = Literal["disk", "process"]
 
 
 class Record(Struct, frozen=True, gc=False):
-    """An event with its place in the log."""
+    """An event with its number, its time and its hash in the log."""
 
     seq: int
     timestamp: str
@@ -24,7 +24,7 @@ class Record(Struct, frozen=True, gc=False):
 
 
 class SessionSummary(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a list of sessions shows of one. `size` is in bytes, 0 where there is no file."""
+    """What a list of sessions shows. `size` is in bytes; 0 if there is no file."""
 
     id: str
     created_at: str = ""
@@ -36,12 +36,12 @@ class SessionSummary(Struct, frozen=True, rename="camel", omit_defaults=True):
     tags: tuple[str, ...] = ()
 
 
-class Letter(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A verb for whoever holds a session, from somebody who does not.
+class InboxMessage(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A command for the process that owns a session, from another process.
 
-    `id` is its own; the record that it leads to names it, so that it is done once. `at` is when it
-    was posted, in seconds since 1970; whoever takes it sees no time before the letter was there.
-    `revoke` takes back the grant that `content` names, or all of them.
+    `id`: its own. The record that it leads to names it, so that it is handled once. `at`: when it
+    was sent, in seconds since 1970, and never earlier than its file. `revoke` withdraws the grant
+    that `content` names, or all grants.
     """
 
     id: str
@@ -60,7 +60,7 @@ class Letter(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Log(Protocol):
-    """One session's log, held for writing by this process alone."""
+    """The log of one session, which this process owns: no other one can write it."""
 
     @property
     def session_id(self) -> str: ...
@@ -71,7 +71,7 @@ class Log(Protocol):
 
     @property
     def durable(self) -> int:
-        """The number up to which everything would survive."""
+        """The number of the newest record that is durable, as all before it are."""
         ...
 
     @property
@@ -81,80 +81,80 @@ class Log(Protocol):
 
     @property
     def size(self) -> int:
-        """About how many bytes there are since the newest checkpoint."""
+        """About the number of bytes since the newest checkpoint."""
         ...
 
     @property
     def weight(self) -> int:
-        """How many bytes the newest checkpoint has; 0 where none was written here."""
+        """The number of bytes of the newest checkpoint; 0 if none was written here."""
         ...
 
     def append(self, event: Event, data: bytes | None = None) -> Record:
-        """Number it, order it, hand it on. Synchronous; the disk is not waited for.
+        """Number an event and have it written. Does not wait for the disk.
 
-        `data` is the event as `encode_data` writes it, where the caller knows it already.
+        `data`: the event as `encode_data` writes it, if the caller has that already.
         """
         ...
 
     async def settled(self) -> None:
-        """Return when everything appended so far would survive. Raise `StoreFailed`."""
+        """Return when everything appended so far is durable. Raise `StoreFailed`."""
         ...
 
-    def on_written(self, tell: Callable[[Sequence[Record]], None] | None) -> None:
-        """Call `tell` in the event loop with records that have been written, in order."""
+    def on_written(self, on_written: Callable[[Sequence[Record]], None] | None) -> None:
+        """Call `on_written` in the event loop with records that were written, in order."""
         ...
 
     async def label(self, title: str, tags: Sequence[str]) -> None:
-        """Keep a copy of these where a list of sessions finds them at once."""
+        """Copy title and tags to where a list of sessions finds them at once."""
         ...
 
-    def letters(self) -> list[Letter]:
-        """What others have put into the session's inbox, in order, and is still there."""
+    def inbox_messages(self) -> list[InboxMessage]:
+        """The messages in the session's inbox, in order."""
         ...
 
-    def discard(self, letter: Letter) -> None:
-        """That letter has been done, and its record is settled."""
+    def discard(self, message: InboxMessage) -> None:
+        """Remove a message that has been handled and whose record is durable."""
         ...
 
     async def close(self) -> None:
-        """Settle and let go."""
+        """Wait until everything is durable, and release the session."""
         ...
 
 
 class Store(Protocol):
-    """Where sessions are kept."""
+    """A place for sessions."""
 
     def create(self, session_id: str) -> Log: ...
 
     async def resume(self, session_id: str, apply: Callable[[Record], None]) -> Log:
-        """Take the session's log for writing; feed `apply` the records that tell all of it.
+        """Own a session's log and pass `apply` all records that make up the session's state.
 
-        That is every record, or the newest `Checkpoint` and every record after it. What had to be
-        mended on the way is the newest record (`Repaired`).
+        These are all records, or the newest `Checkpoint` and all records after it. Repairs made
+        meanwhile are the newest record (`Repaired`).
         Raise `UnknownSession`, `SessionLocked`, `StoreFailed`.
         """
         ...
 
     def read(self, session_id: str, after: int = 0) -> Iterator[Record]:
-        """The records that have been written, without taking the log. Raise `UnknownSession`."""
+        """The records that were written, without owning the log. Raise `UnknownSession`."""
         ...
 
     def sessions(self) -> list[SessionSummary]:
         """All sessions, the newest first."""
         ...
 
-    def post(self, session_id: str, letter: Letter) -> None:
-        """Put a verb into a session's inbox; it is durable on return. Raise `UnknownSession`."""
+    def send_message(self, session_id: str, message: InboxMessage) -> None:
+        """Put a message into a session's inbox, durable on return. Raise `UnknownSession`."""
         ...
 
     def delete(self, session_id: str) -> None:
-        """Remove a session that nobody holds. Raise `UnknownSession`, `SessionLocked`."""
+        """Delete a session that no process owns. Raise `UnknownSession`, `SessionLocked`."""
         ...
 
-    def listen(self, ring: Callable[[], None] | None) -> None:
-        """Call `ring` in the event loop whenever there may be new letters; None: no longer."""
+    def listen(self, on_message: Callable[[], None] | None) -> None:
+        """Call `on_message` in the event loop when there may be new messages; None: stop that."""
         ...
 
     def close(self) -> None:
-        """Let go of threads and clocks."""
+        """End threads and timers."""
         ...

@@ -420,6 +420,6 @@ def _day(options: EngineOptions, *, elsewhere: bool) -> Day | None:
             "a limit of a day needs the day's sessions, and they are in a store of your own",
             hint="Hand in who keeps its account (day=…), or drop the limit.",
         )
-    from bridle.stores.day import Day as Account
+    from bridle.stores.day_budget import DayBudget
 
-    return Account(_state(options))
+    return DayBudget(_state(options))

@@ -8,15 +8,17 @@ beside the conversation, and whoever takes the session up later is not bound by 
 import json
 import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from bridle.engine.session import Session
 from bridle.events import Event, TraceEvent
 from bridle.policy import MODES, Mode
-from bridle.stores.carrier import newest
+from bridle.stores.log_format import record_types
+from bridle.stores.reader import iter_lines_backward
 
 _KIND = "gate"
-_START = b'"data":{"type":"session_start",'
+_START = record_types("session_start")
 _OPENING = 1 << 16  # bytes: a start, and what is told with it, are not longer
 _USUAL: Mode = "ask"  # what a log that says nothing means
 
@@ -41,8 +43,11 @@ def told_mode(log: Path) -> Mode:
     with suppress(OSError, ValueError, KeyError, TypeError):
         handle = os.open(log, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # it may be a pipe
         try:
-            since, _ = newest(handle, os.fstat(handle).st_size, _START)
-            opening = os.pread(handle, _OPENING, since)
+            starts = iter_lines_backward(
+                partial(os.pread, handle), os.fstat(handle).st_size, _START
+            )
+            newest = next(starts, None)
+            opening = os.pread(handle, _OPENING, newest.offset if newest else 0)
         finally:
             os.close(handle)
         for line in opening.split(b"\n")[1:-1]:

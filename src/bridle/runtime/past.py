@@ -8,7 +8,7 @@ from bridle.messages import ToolCall
 from bridle.policy import Facts
 from bridle.promises.store import Record, SessionSummary
 from bridle.runtime.dry_run import DryRun
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 
 _MOST = 200  # calls that are looked at
 _LARGEST = 32 << 20  # bytes of a log that is read for them

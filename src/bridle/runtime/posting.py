@@ -10,22 +10,22 @@ from msgspec.structs import replace
 
 from bridle.config import load_settings
 from bridle.engine.redaction import Redactor
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.runtime.adapters import known_secrets
-from bridle.stores.inbox import Bell, post
-from bridle.stores.reading import SessionFolder
+from bridle.stores.inbox import Notifier, send
+from bridle.stores.reader import SessionFolder
 
 
-def deliver(folder: SessionFolder, session_id: str, letter: Letter) -> None:
+def deliver(folder: SessionFolder, session_id: str, letter: InboxMessage) -> None:
     """Put a letter into the session's inbox, durably, and ring the bell.
 
     It may lie there for days, so that nothing goes in which the log would not say.
     """
-    post(folder.path(session_id).parent, _redacted(letter))
-    Bell(folder.folder).ring()
+    send(folder.path(session_id).parent, _redacted(letter))
+    Notifier(folder.folder).notify()
 
 
-def _redacted(letter: Letter) -> Letter:
+def _redacted(letter: InboxMessage) -> InboxMessage:
     """The letter without known keys, what looks like one, and what the person does not want."""
     settings = load_settings().settings
     keys = (*known_secrets(os.environ), *filter(None, [settings.api_key]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridle.engine.trace import Tracing
 from bridle.events import Event
-from bridle.promises.store import Letter, Log, Record, SessionSummary, Store
+from bridle.promises.store import InboxMessage, Log, Record, SessionSummary, Store
 from bridle.runtime.telemetry_spans import Sending, Tracer
 
 if TYPE_CHECKING:
@@ -51,17 +51,17 @@ class TracedStore:
         """All sessions, the newest first."""
         return self._store.sessions()
 
-    def post(self, session_id: str, letter: Letter) -> None:
-        """Put a verb into a session's inbox."""
-        self._store.post(session_id, letter)
+    def send_message(self, session_id: str, message: InboxMessage) -> None:
+        """Put a message into a session's inbox."""
+        self._store.send_message(session_id, message)
 
     def delete(self, session_id: str) -> None:
         """Remove a session that nobody holds."""
         self._store.delete(session_id)
 
-    def listen(self, ring: Callable[[], None] | None) -> None:
-        """Call `ring` whenever there may be new letters."""
-        self._store.listen(ring)
+    def listen(self, on_message: Callable[[], None] | None) -> None:
+        """Call `on_message` when there may be new messages."""
+        self._store.listen(on_message)
 
     def close(self) -> None:
         """Let go of threads and clocks."""
@@ -82,7 +82,7 @@ class TracedLog:
         self.on_written: Callable[[Callable[[Sequence[Record]], None] | None], None]
         self.on_written = inner.on_written
         self.label = inner.label
-        self.letters = inner.letters
+        self.inbox_messages = inner.inbox_messages
         self.discard = inner.discard
 
     @property

@@ -10,14 +10,14 @@ from bridle.engine.session import Session
 from bridle.errors import SessionClosed, SessionError, SessionLocked, UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, GrantRevoked
 from bridle.promises.session import Answer
-from bridle.promises.store import Letter, Record
+from bridle.promises.store import InboxMessage, Record
 from bridle.runtime.posting import new_letter
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.posting import Posting, Refused
 from bridle.server.refusals import ApprovalChanged, ApprovalExpired, ApprovalTaken, NotFound
 from bridle.server.views import ApprovalAnswer, ApprovalOutcome
-from bridle.stores.finding import found
+from bridle.stores.reader import find_records
 
 _APPROVAL = b'"data":{"type":"approval_'
 _EXPIRY = "expiry"
@@ -62,7 +62,7 @@ class Answering:
         """Send it to who holds the session, as a letter, where the question stands."""
         shown = answer.shown
         await asyncio.to_thread(self._refuse, session_id, call_id, shown, standing=True)
-        letter = Letter(
+        letter = InboxMessage(
             new_letter(),
             "answer",
             by,
@@ -98,7 +98,7 @@ class Answering:
                         return await _revoke(session, grant, by)
                 except SessionLocked:
                     pass  # somebody was faster
-            letter = Letter(new_letter(), "revoke", by, grant)
+            letter = InboxMessage(new_letter(), "revoke", by, grant)
 
             def done(record: Record) -> bool | None:
                 event = record.event
@@ -120,7 +120,7 @@ class Answering:
         """In a thread: what was asked about a call and what was said, by what was shown."""
         asked: dict[str, ApprovalAsked] = {}
         said: dict[str, ApprovalAnswered] = {}
-        for record in found(self._ground.folder, session_id, _APPROVAL):
+        for record in find_records(self._ground.folder, session_id, _APPROVAL):
             event = record.event
             if isinstance(event, ApprovalAsked) and event.call.id == call_id:
                 asked.setdefault(event.shown, event)

@@ -9,8 +9,7 @@ from msgspec.structs import asdict, replace
 from bridle.engine.budget import Limits
 from bridle.events import LimitsNarrowed
 from bridle.server.views import LimitsView
-from bridle.stores.finding import found
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder, find_records
 
 _KIND = b'"kind":"limits"'
 
@@ -30,7 +29,7 @@ def narrowed(limits: Limits, wanted: LimitsView) -> Limits:
 
 def kept_limits(folder: SessionFolder, session_id: str, usual: Limits) -> Limits:
     """The limits of a session: the usual ones, and where its log has narrower ones, those."""
-    for record in found(folder, session_id, _KIND):
+    for record in find_records(folder, session_id, _KIND):
         event = record.event
         if isinstance(event, LimitsNarrowed):
             try:

@@ -27,7 +27,7 @@ from bridle.server.signing_in import Door
 from bridle.server.streams import Streams
 from bridle.server.tokens import Tokens
 from bridle.server.views import Choices, Named
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 
 PORT = 8420
 _USUAL_FACE = "library"  # of every program that has no name of its own

@@ -18,7 +18,7 @@ from bridle.errors import AgentError, UnknownSession
 from bridle.promises.store import Record
 from bridle.server.frames import KEEP_ALIVE, position, to_frame
 from bridle.server.thread import in_thread
-from bridle.stores.reading import Reader, SessionFolder
+from bridle.stores.reader import LogReader, SessionFolder
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
@@ -163,13 +163,13 @@ class Feed:
         finally:
             reader.close()
 
-    async def _log(self) -> Reader | None:
+    async def _log(self) -> LogReader | None:
         """The log, to be read from where we are; at first that is its end."""
         after = self.last if self.ready.is_set() else None
         folder, session_id = self._sessions.folder, self.session_id
         session = self._sessions.get_open(session_id)
 
-        def opened() -> tuple[Reader, int]:
+        def opened() -> tuple[LogReader, int]:
             reader = folder.reader(session_id, after, BLOCK)
             new = after is None and session is None
             return reader, reader.last if new and _synced(folder.path(session_id)) else 0
@@ -187,9 +187,9 @@ class Feed:
             self.ready.set()
         return reader
 
-    async def _read(self, reader: Reader) -> None:
+    async def _read(self, reader: LogReader) -> None:
         """Tell all that is there."""
-        while found := await in_thread(reader.raw):
+        while found := await in_thread(reader.read_new_lines):
             self._tell_records(found)
 
     async def _follow(self) -> None:

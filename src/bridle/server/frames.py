@@ -14,6 +14,7 @@ import msgspec
 from bridle.events import Event
 from bridle.promises.codec import encode_data
 from bridle.promises.store import Record
+from bridle.stores.log_format import HEADER, TAIL
 
 RETRY: Final = b"retry: 1000\n\n"  # a client that was cut off comes back after a second
 KEEP_ALIVE: Final = b": still here\n\n"
@@ -28,10 +29,9 @@ NAMES: Final = {  # by the record's type, and what tells those of one type apart
     b"usage/": "usage",
     b"turn_end/done": "completed",
 }
-_TAIL = 43  # bytes of `,"hash":"…"}`
-_HEAD = re.compile(
-    rb'\{"seq":(\d{1,18}),"timestamp":"[^"\\]{0,64}","data":\{"type":"([a-z_]{1,40})"'
-    rb'(?:,"eventType":"(\w{1,40})"|,"role":"(tool)"|,"turn":-?\d{1,18},"reason":"(\w{1,40})")?'
+# What tells records of one type apart, if it follows the type.
+_VARIANT = re.compile(
+    rb',"eventType":"(\w{1,40})"|,"role":"(tool)"|,"turn":-?\d{1,18},"reason":"(\w{1,40})"'
 )
 _BREAKS = bytes.maketrans(b"\r\n", b"  ")  # outside of strings they are no more than space in JSON
 _encode = msgspec.json.Encoder(enc_hook=str).encode
@@ -54,7 +54,7 @@ class Frame(NamedTuple):
 
 def to_frame(found: Record | bytes) -> Frame:
     """A record, or a line of a log that its hash has proven."""
-    body = found[:-_TAIL] + b"}" if isinstance(found, bytes) else body_of(found)
+    body = found[:-TAIL] + b"}" if isinstance(found, bytes) else body_of(found)
     return named(body)
 
 
@@ -73,15 +73,15 @@ def named(body: bytes) -> Frame:
     """A line without its hash, and what it is called."""
     if b"\n" in body or b"\r" in body:
         body = body.translate(_BREAKS)
-    found = _HEAD.match(body)
-    if found is None:
+    header = HEADER.match(body)
+    if header is None:
         return Frame(_number(body), OTHER, body)
-    seq, kind, *rest = found.groups()
-    which = next((one for one in rest if one is not None), b"")
-    name = NAMES.get(b"%b/%b" % (kind, which))
+    kind = header[3]
+    variant = _VARIANT.match(body, header.end())
+    name = NAMES.get(b"%b/%b" % (kind, variant[variant.lastindex or 0] if variant else b""))
     if name is None:
         name = "error" if kind == b"turn_end" else OTHER
-    return Frame(int(seq), name, body)
+    return Frame(int(header[1]), name, body)
 
 
 def told(name: str, value: Any, settled: int = -1) -> bytes:

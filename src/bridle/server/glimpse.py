@@ -8,10 +8,8 @@ from bridle.errors import AgentError
 from bridle.events import SessionStarted, SettingsChanged, TurnEnded
 from bridle.promises.store import Record
 from bridle.runtime.agents import LOOP, is_agent
-from bridle.stores.carrier import carried
-from bridle.stores.finding import found
-from bridle.stores.reading import SessionFolder
-from bridle.stores.telling import tell
+from bridle.stores.last_run import last_run
+from bridle.stores.reader import SessionFolder, find_records, replay
 
 _END = b'"data":{"type":"turn_end"'
 
@@ -48,9 +46,9 @@ class Glimpse:
 def glimpse(folder: SessionFolder, session_id: str) -> Glimpse:
     """What that session's log adds up to now. Raise `UnknownSession`, `StoreFailed`."""
     seen = Glimpse()
-    seen.seq = tell(folder, session_id, seen.apply)
+    seen.seq = replay(folder, session_id, seen.apply)
     if not seen.begun:  # it was read from a checkpoint on
-        last = carried(folder.path(session_id))
+        last = last_run(folder.path(session_id))
         seen.model, seen.workspace = seen.model or last.model, last.workspace
     if not seen.reason and seen.history.turn:
         seen.reason = reason_of(folder, session_id)
@@ -60,7 +58,7 @@ def glimpse(folder: SessionFolder, session_id: str) -> Glimpse:
 def reason_of(folder: SessionFolder, session_id: str) -> str:
     """How its newest turn ended; empty where none has."""
     try:
-        for record in found(folder, session_id, _END):
+        for record in find_records(folder, session_id, _END):
             if isinstance(record.event, TurnEnded):
                 return record.event.reason
     except AgentError:

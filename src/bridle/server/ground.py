@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from bridle.errors import UnknownSession
 from bridle.server.refusals import BadRequest, UnknownWorkspace
-from bridle.stores.glance import Glance, Place, looked, one
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
+from bridle.stores.session_index import LogEntry, SessionEntry, get_session, read_entries
 
 
 class Ground:
@@ -18,7 +18,7 @@ class Ground:
     def __init__(self, folder: SessionFolder, workspaces: tuple[str, ...] | None) -> None:
         self.folder = folder
         self.workspaces = None if workspaces is None else tuple(map(_real, workspaces))
-        self._heads: dict[str, tuple[int, Glance]] = {}  # by id, with the file's inode
+        self._heads: dict[str, tuple[int, SessionEntry]] = {}  # by id, with the file's inode
 
     def allows(self, workspace: str, within: str = "") -> bool:
         """Is this one of the folders, and the one that is meant, where one is?"""
@@ -43,7 +43,7 @@ class Ground:
             raise UnknownWorkspace(f"{path[:200]!r} is no folder that this server works in")
         return found
 
-    def head(self, place: Place) -> Glance | None:
+    def head(self, place: LogEntry) -> SessionEntry | None:
         """What the beginning of a log says, read once; None where it is gone by now.
 
         Its title, tags and times may have changed since.
@@ -51,7 +51,7 @@ class Ground:
         known = self._heads.get(place.id)
         if known is not None and known[0] == place.inode:
             return known[1]
-        found = next(looked([place]), None)
+        found = next(read_entries([place]), None)
         if found is not None and found.workspace:
             self._heads[place.id] = place.inode, found._replace(end=b"")
         return found
@@ -61,9 +61,9 @@ class Ground:
         for gone in self._heads.keys() - there:
             del self._heads[gone]
 
-    def known(self, session_id: str) -> tuple[Place, Glance]:
+    def known(self, session_id: str) -> tuple[LogEntry, SessionEntry]:
         """That session as it is now. Raise `UnknownSession`, for a foreign one too."""
-        found = one(self.folder.folder, session_id)
+        found = get_session(self.folder.folder, session_id)
         if found is None or not self.allows(found[1].workspace):
             raise UnknownSession(f"there is no session {session_id[:60]!r}")
         return found

@@ -24,7 +24,7 @@ from bridle.server.offering import Offer
 from bridle.server.opening import Engines, Wanted
 from bridle.server.refusals import ForbiddenChoice, ServerStopping
 from bridle.server.wanting import Earlier, earlier
-from bridle.stores.carrier import carried
+from bridle.stores.last_run import last_run
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ class Holding:
             wanted, why = await self.as_before(before)
         engine = await self._engines.engine(wanted)
         self.check_taking()
-        last = await asyncio.to_thread(carried, self._ground.folder.path(session_id))
+        last = await asyncio.to_thread(last_run, self._ground.folder.path(session_id))
         session = await engine.session(session_id, keep_turns=last.face == self.face)
         self._keep(session, wanted)
         if why:

@@ -19,9 +19,9 @@ from bridle.server.holding import Holding
 from bridle.server.refusals import BadRequest
 from bridle.server.showing import of_head, of_log, of_open, pending_view
 from bridle.server.views import PendingView, SessionList, SessionView, State
-from bridle.stores.asking import Pending, pending_in
-from bridle.stores.glance import Glance, Place, looked, places
-from bridle.stores.holder import held, named, pid_of
+from bridle.stores.locks import describe_process, lock_owners, owner_pid
+from bridle.stores.pending import PendingApproval, pending_in
+from bridle.stores.session_index import LogEntry, SessionEntry, log_entries, read_entries
 
 _MOST = 200  # in one page
 _STATES = get_args(State)
@@ -45,8 +45,8 @@ class Listing:
         self._ground = ground
         self._holding = holding
         self._views: dict[str, tuple[Print, SessionView]] = {}  # from logs alone
-        self._labels: dict[str, tuple[Print, Glance]] = {}
-        self._asking: dict[str, tuple[Print, list[Pending]]] = {}
+        self._labels: dict[str, tuple[Print, SessionEntry]] = {}
+        self._asking: dict[str, tuple[Print, list[PendingApproval]]] = {}
 
     async def page(self, asked: Asked) -> SessionList:
         """A page of sessions, the newest first. Raise `BadRequest`."""
@@ -80,10 +80,10 @@ class Listing:
         place, head = self._ground.known(session_id)
         if session is not None:
             return of_open(session, place, head, self.reason(session))
-        pid = pid_of(self._ground.folder.path(session_id))
-        return self._from_log(place, head, "" if pid is None else named(pid))
+        pid = owner_pid(self._ground.folder.path(session_id))
+        return self._from_log(place, head, "" if pid is None else describe_process(pid))
 
-    def asks(self, place: Place, view: SessionView) -> tuple[PendingView, ...]:
+    def asks(self, place: LogEntry, view: SessionView) -> tuple[PendingView, ...]:
         """In a thread: the open questions of one session."""
         found = self._pending(place)
         return tuple(pending_view(one.asked, one.seq, view, posted=one.posted) for one in found)
@@ -109,7 +109,7 @@ class Listing:
     ) -> SessionList:
         limit = min(max(1, asked.limit), _MOST)
         found: list[SessionView] = []
-        last: Place | None = None
+        last: LogEntry | None = None
         for place, view in self._wanted(asked, after, here):
             if len(found) == limit and last is not None:
                 return SessionList(tuple(found), f"{last.changed!r}~{last.id}")
@@ -119,10 +119,10 @@ class Listing:
 
     def _wanted(
         self, asked: Asked, after: tuple[float, str] | None, here: Mapping[str, Session]
-    ) -> Iterator[tuple[Place, SessionView]]:
+    ) -> Iterator[tuple[LogEntry, SessionView]]:
         words = " ".join(asked.query.split()).casefold()
         within = self._ground.workspace(asked.workspace) if asked.workspace else ""
-        locks = held()
+        locks = lock_owners()
         for place in self._places():
             if after is not None and (place.changed, place.id) >= after:
                 continue
@@ -135,10 +135,10 @@ class Listing:
             if not asked.state or view.state == asked.state:
                 yield place, view
 
-    def _places(self) -> list[Place]:
+    def _places(self) -> list[LogEntry]:
         """All logs, the newest first; what is gone is forgotten."""
         try:
-            found = places(self._ground.folder.folder)
+            found = log_entries(self._ground.folder.folder)
         except OSError as error:
             raise StoreFailed(
                 f"the sessions cannot be listed: {error.strerror or error}", error
@@ -152,17 +152,17 @@ class Listing:
 
     def _one(
         self,
-        place: Place,
-        head: Glance,
+        place: LogEntry,
+        head: SessionEntry,
         locks: Mapping[tuple[int, int], int],
         here: Mapping[str, Session],
     ) -> SessionView:
         if (session := here.get(place.id)) is not None and not session.is_closed:
             return of_open(session, place, head, self.reason(session))
         pid = locks.get(head.file)
-        return self._from_log(place, head, "" if pid is None else named(pid))
+        return self._from_log(place, head, "" if pid is None else describe_process(pid))
 
-    def _from_log(self, place: Place, head: Glance, holder: str) -> SessionView:
+    def _from_log(self, place: LogEntry, head: SessionEntry, holder: str) -> SessionView:
         print_ = (place.inode, place.size, place.changed)
         known = self._views.get(place.id)
         if known is not None and known[0] == print_ and known[1].holder == holder:
@@ -175,17 +175,17 @@ class Listing:
         self._views[place.id] = print_, view
         return view
 
-    def _label(self, place: Place, head: Glance) -> Glance:
+    def _label(self, place: LogEntry, head: SessionEntry) -> SessionEntry:
         """Title and tags as they are now."""
         print_ = (place.inode, place.size, place.changed)
         known = self._labels.get(place.id)
         if known is not None and known[0] == print_:
             return known[1]
-        found = next(looked([place]), head)._replace(end=b"")
+        found = next(read_entries([place]), head)._replace(end=b"")
         self._labels[place.id] = print_, found
         return found
 
-    def _pending(self, place: Place) -> list[Pending]:
+    def _pending(self, place: LogEntry) -> list[PendingApproval]:
         print_ = (place.inode, place.size, place.changed)
         known = self._asking.get(place.id)
         if known is not None and known[0] == print_ and not known[1]:
@@ -195,7 +195,7 @@ class Listing:
         return found
 
     def _questions(self, here: Mapping[str, Session]) -> Iterator[tuple[str, PendingView]]:
-        locks = held()
+        locks = lock_owners()
         for place in self._places():
             if not (found := self._pending(place)):
                 continue
@@ -207,7 +207,7 @@ class Listing:
                 yield one.timestamp, pending_view(one.asked, one.seq, view, posted=one.posted)
 
 
-def _matches(found: Glance, words: str) -> bool:
+def _matches(found: SessionEntry, words: str) -> bool:
     said = (found.id, found.title, found.workspace, *found.tags)
     return any(words in " ".join(text.split()).casefold() for text in said)
 

@@ -20,8 +20,8 @@ from bridle.server.holding import Holding
 from bridle.server.refusals import BadRequest
 from bridle.server.views import Hit, Hits, Paths, RulePreview
 from bridle.server.wanting import earlier
-from bridle.stores.glance import looked, places
 from bridle.stores.search import search
+from bridle.stores.session_index import log_entries, read_entries
 from bridle.workspace.paths import Workspace
 from bridle.workspace.text import one_line
 from bridle.workspace.tree import Tree
@@ -78,7 +78,7 @@ class Looking:
         return RulePreview(tuple(_words(call) for call in covered_calls(read, past)))
 
     def _found(self, words: str, limit: int) -> Hits:
-        heads = {one.id: one for one in looked(places(self._ground.folder.folder))}
+        heads = {one.id: one for one in read_entries(log_entries(self._ground.folder.folder))}
         ours = [one.id for one in heads.values() if self._ground.allows(one.workspace)]
         hits = search(self._ground.folder, words, sessions=set(ours), limit=limit)
         return Hits(

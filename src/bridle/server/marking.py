@@ -7,8 +7,8 @@ import logging
 import os
 from contextlib import suppress
 
-from bridle.stores.naming import ID
-from bridle.stores.reading import SessionFolder
+from bridle.stores.log_format import SESSION_ID
+from bridle.stores.reader import SessionFolder
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Marks:
     def left(self) -> list[str]:
         """Those that are there."""
         try:
-            return sorted(name for name in os.listdir(self._path) if ID.fullmatch(name))  # noqa: PTH208 - names are wanted
+            return sorted(name for name in os.listdir(self._path) if SESSION_ID.fullmatch(name))  # noqa: PTH208 - names are wanted
         except OSError:
             return []
 

@@ -19,7 +19,7 @@ from bridle.server.feed import QUIET, Known
 from bridle.server.frames import KEEP_ALIVE, data_of, told
 from bridle.server.thread import in_thread
 from bridle.server.views import Pendings, PendingView, SessionDetail, SessionList, SessionView
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 
 _TOGETHER = 0.1  # seconds in which the changes of a session are one
 _ROOM = 1_000  # notices that one who listens may be behind

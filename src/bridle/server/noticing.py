@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
-from bridle.stores.glance import Place, places
+from bridle.stores.session_index import LogEntry, log_entries
 
 _EVERY = 1.0  # seconds between two looks
 _SHARE = 20  # a look that takes long is not taken often: so many times as long
@@ -52,12 +52,12 @@ class Noticing:
 
     def _look(self) -> dict[str, Print]:
         try:
-            found = places(self._ground.folder.folder)
+            found = log_entries(self._ground.folder.folder)
         except OSError:  # it may be there again at the next look
             return self._known or {}
         return {one.id: (one.inode, one.size, one.changed) for one in found if self._is_ours(one)}
 
-    def _is_ours(self, place: Place) -> bool:
+    def _is_ours(self, place: LogEntry) -> bool:
         if self._ground.workspaces is None:
             return True
         head = self._ground.head(place)

@@ -12,13 +12,13 @@ from typing import TypeVar
 
 from bridle.errors import AgentError, SessionError
 from bridle.events import InboxMessageRefused
-from bridle.promises.store import Letter, Record
+from bridle.promises.store import InboxMessage, Record
 from bridle.runtime.posting import deliver
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.refusals import Unavailable
-from bridle.stores.holder import named, pid_of
-from bridle.stores.reading import Reader
+from bridle.stores.locks import describe_process, owner_pid
+from bridle.stores.reader import LogReader
 
 _TICK = 0.05  # seconds between two looks at the log
 _LOOK = 10  # ticks between two looks at who holds it
@@ -44,13 +44,13 @@ class Posting:
         await asyncio.to_thread(self._ground.known, session_id)
         if self._holding.get_open(session_id) is not None:  # meanwhile
             return False
-        pid = await asyncio.to_thread(pid_of, self._ground.folder.path(session_id))
+        pid = await asyncio.to_thread(owner_pid, self._ground.folder.path(session_id))
         return pid not in (None, os.getpid())
 
     async def post(
         self,
         session_id: str,
-        letter: Letter,
+        letter: InboxMessage,
         outcome: Callable[[Record], T | None],
         *,
         again: bool = False,
@@ -70,19 +70,20 @@ class Posting:
             reader.close()
 
     async def _outcome(
-        self, session_id: str, letter: str, reader: Reader, outcome: Callable[[Record], T | None]
+        self, session_id: str, letter: str, reader: LogReader, outcome: Callable[[Record], T | None]
     ) -> T:
         for tick in range(int(self._patience / _TICK)):
-            for record in await asyncio.to_thread(reader.more):
+            for record in await asyncio.to_thread(reader.read_new):
                 _check(record, letter)
                 if (found := outcome(record)) is not None:
                     return found
             if tick % _LOOK == _LOOK - 1:
                 await self._take_over(session_id)
             await asyncio.sleep(_TICK)
-        pid = await asyncio.to_thread(pid_of, self._ground.folder.path(session_id))
+        pid = await asyncio.to_thread(owner_pid, self._ground.folder.path(session_id))
         raise Unavailable(
-            f"it was handed to {named(pid or 0)}, which holds the session and has not taken it yet",
+            f"it was handed to {describe_process(pid or 0)}, "
+            "which holds the session and has not taken it yet",
             hint="It is kept, and taken as soon as that process looks. Nothing has to be repeated.",
             more={"posted": True},
         )

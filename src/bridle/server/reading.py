@@ -16,8 +16,8 @@ from bridle.server.frames import to_frame
 from bridle.server.ground import Ground
 from bridle.server.refusals import BadRequest
 from bridle.server.views import Records
-from bridle.stores.copying import export_lines, head_of
 from bridle.stores.markdown import to_markdown
+from bridle.stores.transfer import export_lines, head_of
 
 _MOST = 1000  # records at a time
 _BYTES = 4 << 20  # of records at a time; one that is larger comes alone
@@ -56,7 +56,7 @@ class Reading:
     def _lines(self, session_id: str, after: int) -> Iterator[Line]:
         """The records after a number, each as a line without its hash."""
         with self._ground.folder.reader(session_id, after, _BLOCK) as reader:
-            while lines := reader.raw():
+            while lines := reader.read_new_lines():
                 for frame in map(to_frame, lines):
                     yield frame.seq, frame.data
 

@@ -14,9 +14,9 @@ from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.marking import Marks
-from bridle.stores.carrier import carried
-from bridle.stores.glance import places
-from bridle.stores.inbox import letters
+from bridle.stores.inbox import read_messages
+from bridle.stores.last_run import last_run
+from bridle.stores.session_index import log_entries
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Recovering:
     def _left(self) -> Iterator[str]:
         """In a thread: the sessions in which something was under way, the oldest first."""
         marked = self._marks.left()
-        newest = [one.id for one in places(self._ground.folder.folder)[:_NEWEST]]
+        newest = [one.id for one in log_entries(self._ground.folder.folder)[:_NEWEST]]
         for session_id in sorted({*marked, *newest}):
             if self._is_left(session_id):
                 yield session_id
@@ -66,17 +66,17 @@ class Recovering:
         """Is its mark of no use? Another server's is its own to look at."""
         if self._holding.get_open(session_id) is not None:
             return False
-        face = carried(self._ground.folder.path(session_id)).face
+        face = last_run(self._ground.folder.path(session_id)).face
         return face in ("", self._holding.face)
 
     def _is_left(self, session_id: str) -> bool:
         try:
             self._ground.known(session_id)
             path = self._ground.folder.path(session_id)
-            if carried(path).face != self._holding.face:
+            if last_run(path).face != self._holding.face:
                 return False
             history = glimpse(self._ground.folder, session_id).history
-            return history.running > 0 or bool(history.waiting or letters(path.parent))
+            return history.running > 0 or bool(history.waiting or read_messages(path.parent))
         except UnknownSession:
             return False
         except AgentError as error:  # whoever asks for it is told

@@ -16,7 +16,7 @@ from bridle.errors import EmptyPrompt, SessionBusy, SessionLocked
 from bridle.events import PromptReceived, When
 from bridle.messages import Part, as_parts
 from bridle.promises.session import Prompt
-from bridle.promises.store import Letter, Record
+from bridle.promises.store import InboxMessage, Record
 from bridle.runtime.posting import new_letter
 from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground
@@ -30,8 +30,8 @@ from bridle.server.refusals import (
     Unavailable,
 )
 from bridle.server.views import Chat, ChatAccepted
-from bridle.stores.finding import found
-from bridle.stores.inbox import letters
+from bridle.stores.inbox import read_messages
+from bridle.stores.reader import find_records
 
 _KEY, _BODY = 24, 16  # hex digits
 _WAITING, _WAITING_BYTES = 100, 20_000_000  # prompts that may wait in a session
@@ -135,7 +135,7 @@ class Sending:
     def _earlier(self, parcel: Parcel) -> int:
         """In a thread: the turn that was given to it before; 0: it is new."""
         words = b'"letter":"' + parcel.key.encode()
-        for record in found(self._ground.folder, parcel.session_id, words):
+        for record in find_records(self._ground.folder, parcel.session_id, words):
             event = record.event
             if isinstance(event, PromptReceived) and event.letter.startswith(parcel.key):
                 _check_body(parcel, event.letter)
@@ -149,7 +149,7 @@ class Sending:
         await asyncio.to_thread(self._check_there, parcel)
         waits = await asyncio.to_thread(self._posted, parcel)
         new = f"{parcel.letter}-{new_letter()[:8]}" if parcel.letter else new_letter()
-        letter = Letter(
+        letter = InboxMessage(
             waits or new, "send", parcel.by, parcel.content, parcel.parts, when=parcel.when
         )
 
@@ -172,7 +172,7 @@ class Sending:
         """The letter that lies there already with this key, if one does."""
         if not parcel.letter:
             return ""
-        waiting = letters(self._ground.folder.path(parcel.session_id).parent)
+        waiting = read_messages(self._ground.folder.path(parcel.session_id).parent)
         for one in waiting:
             if one.id.startswith(parcel.key):
                 _check_body(parcel, one.id)

@@ -51,7 +51,7 @@ from bridle.server.views import (
     UndoOutcome,
     UndoPreview,
 )
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session

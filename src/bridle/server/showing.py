@@ -15,8 +15,8 @@ from bridle.promises.codec import encode_data
 from bridle.runtime.agents import LOOP
 from bridle.server.glimpse import Glimpse
 from bridle.server.views import Context, PendingView, Queued, SessionView, State
-from bridle.stores.clock import stamp
-from bridle.stores.glance import Glance, Place
+from bridle.stores.log_format import utc_timestamp
+from bridle.stores.session_index import LogEntry, SessionEntry
 
 HERE = "here"
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
@@ -38,7 +38,7 @@ def state_of(history: History, reason: str, *, held: bool) -> tuple[State, str]:
     return ("done" if reason == "done" else "failed"), reason
 
 
-def of_open(session: Session, place: Place, head: Glance, reason: str) -> SessionView:
+def of_open(session: Session, place: LogEntry, head: SessionEntry, reason: str) -> SessionView:
     """A session that is open here."""
     history = session.history
     state, reason = state_of(history, reason, held=True)
@@ -57,7 +57,7 @@ def of_open(session: Session, place: Place, head: Glance, reason: str) -> Sessio
     )
 
 
-def of_log(seen: Glimpse, place: Place, head: Glance, holder: str) -> SessionView:
+def of_log(seen: Glimpse, place: LogEntry, head: SessionEntry, holder: str) -> SessionView:
     """A session as its log tells it."""
     history = seen.history
     state, reason = state_of(history, seen.reason, held=bool(holder))
@@ -76,7 +76,7 @@ def of_log(seen: Glimpse, place: Place, head: Glance, holder: str) -> SessionVie
     )
 
 
-def _folded(history: History, place: Place, head: Glance) -> dict[str, Any]:
+def _folded(history: History, place: LogEntry, head: SessionEntry) -> dict[str, Any]:
     """What is the same of a session, whoever holds it."""
     used = history.metrics
     return {
@@ -86,13 +86,13 @@ def _folded(history: History, place: Place, head: Glance) -> dict[str, Any]:
         "unpriced": used.unpriced,
         "tokens": used.tokens,
         "created_at": head.created_at,
-        "updated_at": stamp(place.changed),
+        "updated_at": utc_timestamp(place.changed),
         "tags": history.tags,
         "parent": history.parent,
     }
 
 
-def of_head(place: Place, head: Glance) -> SessionView:
+def of_head(place: LogEntry, head: SessionEntry) -> SessionView:
     """A session whose log cannot be read, or not wholly: what there is to say of it."""
     return SessionView(
         id=place.id,
@@ -100,7 +100,7 @@ def of_head(place: Place, head: Glance) -> SessionView:
         workspace=head.workspace,
         model=head.model,
         created_at=head.created_at,
-        updated_at=stamp(place.changed),
+        updated_at=utc_timestamp(place.changed),
         tags=head.tags,
         parent=head.parent,
     )

@@ -13,7 +13,7 @@ from bridle.engine.session import Session
 from bridle.errors import SessionLocked
 from bridle.events import InterruptRequested, ModeChanged, TitleChanged
 from bridle.policy import Mode
-from bridle.promises.store import Letter, Record
+from bridle.promises.store import InboxMessage, Record
 from bridle.runtime.posting import new_letter
 from bridle.server.bounds import narrowed
 from bridle.server.glimpse import glimpse
@@ -24,7 +24,7 @@ from bridle.server.posting import Posting
 from bridle.server.refusals import BadRequest
 from bridle.server.views import Change, LimitsView, NewSession, Resume
 from bridle.server.wanting import earlier
-from bridle.stores.copying import delete, fork
+from bridle.stores.transfer import delete, fork
 
 _PATIENCE = 2.0  # seconds that an interrupt is waited for; it goes on all the same
 _LONGEST = 500  # characters of a title or a tag
@@ -177,7 +177,7 @@ class Verbs:
             one.result()
 
     async def _stop_there(self, session_id: str, by: str) -> None:
-        letter = Letter(new_letter(), "interrupt", by)
+        letter = InboxMessage(new_letter(), "interrupt", by)
 
         def done(record: Record) -> bool | None:
             event = record.event

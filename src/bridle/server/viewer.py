@@ -13,7 +13,7 @@ from bridle.promises.store import Record
 from bridle.server.feed import BLOCK, Feed, Item, Place
 from bridle.server.frames import to_frame, told
 from bridle.server.thread import in_thread
-from bridle.stores.reading import Reader, SessionFolder
+from bridle.stores.reader import LogReader, SessionFolder
 
 log = logging.getLogger(__name__)
 _PIECE = 1 << 16  # bytes that are handed over at a time, however large a record is
@@ -27,7 +27,7 @@ class Viewer:
         self._folder = folder
         self._last = self._mark = after  # the newest that was given, and the newest position
         self._place: Place | None = None
-        self._reader: Reader | None = None
+        self._reader: LogReader | None = None
         self._stage: Callable[[], Awaitable[bytes]] | None = self._begin
 
     async def more(self) -> bytes:
@@ -56,7 +56,7 @@ class Viewer:
             return b""
         try:
             self._reader = await in_thread(
-                lambda: folder.reader(feed.session_id, after, BLOCK), Reader.close
+                lambda: folder.reader(feed.session_id, after, BLOCK), LogReader.close
             )
         except UnknownSession:
             if not feed.is_unwritten:
@@ -67,7 +67,7 @@ class Viewer:
     async def _past(self) -> bytes:
         """What is on disk; at its end we join the others, and read what came in between."""
         if self._reader is not None and not self.feed.over:
-            if found := await in_thread(self._reader.raw):
+            if found := await in_thread(self._reader.read_new_lines):
                 return self._read(found)
             if self._place is None:
                 self._join()

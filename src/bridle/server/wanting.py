@@ -13,8 +13,8 @@ from bridle.runtime.agents import LOOP, is_agent
 from bridle.server.ground import Ground
 from bridle.server.opening import Wanted
 from bridle.server.refusals import OtherWorkspace, UnknownWorkspace
-from bridle.stores.carrier import carried
-from bridle.stores.copying import is_imported
+from bridle.stores.last_run import last_run
+from bridle.stores.transfer import is_imported
 
 
 class Earlier(Struct, frozen=True):
@@ -62,7 +62,7 @@ def earlier(ground: Ground, session_id: str, path: str = "") -> Earlier:
             f"session {session_id} was brought in from elsewhere, and has no folder here yet",
             hint="Resume it with the workspacePath that it is to work in.",
         )
-    found = carried(ground.folder.path(session_id))
+    found = last_run(ground.folder.path(session_id))
     own = _own(ground, found.workspace, head.workspace)
     if not own and not wanted:
         raise UnknownWorkspace(

@@ -1,7 +1,4 @@
-"""The calls to the system that the store makes, in one place, so that a test can make them fail.
-
-`Disk` is the real one: plain functions, bound once. It knows of no log and no record.
-"""
+"""The system calls of the store, in one place, so that a test can make them fail."""
 
 import errno
 import fcntl
@@ -10,20 +7,19 @@ from collections.abc import Callable
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-
-_WHOLLY: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: a sync stops at the drive
+_FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync stops at the drive
 
 
 def _sync(handle: int) -> None:
-    """Make what a file holds durable, down to the drive."""
-    if _WHOLLY is not None:
-        fcntl.fcntl(handle, _WHOLLY)
+    """Make the content of a file durable, also in the drive's own cache."""
+    if _FULL_SYNC is not None:
+        fcntl.fcntl(handle, _FULL_SYNC)
     else:
         os.fdatasync(handle)
 
 
 def _sync_folder(handle: int) -> None:
-    """Make the entries of a folder durable, where the file system has such a thing."""
+    """Make the entries of a folder durable, if the file system supports that."""
     try:
         os.fsync(handle)
     except OSError as error:
@@ -32,13 +28,13 @@ def _sync_folder(handle: int) -> None:
 
 
 class Disk:
-    """A real disk. Everything raises `OSError`; a write may take less than it was given."""
+    """A real disk. Everything raises `OSError`; `write` may write less than it was given."""
 
     open = staticmethod(os.open)
     close = staticmethod(os.close)
     read: Callable[[int, int, int], bytes] = staticmethod(os.pread)
     write: Callable[[int, bytes | memoryview, int], int] = staticmethod(os.pwrite)
-    sync: Callable[[int], None] = staticmethod(_sync if _WHOLLY else os.fdatasync)
+    sync: Callable[[int], None] = staticmethod(_sync if _FULL_SYNC else os.fdatasync)
     sync_folder: Callable[[int], None] = staticmethod(_sync_folder)
     make_folder = staticmethod(os.mkdir)
     cut = staticmethod(os.ftruncate)
@@ -48,7 +44,7 @@ class Disk:
 
 
 def write_all(disk: Disk, handle: int, data: bytes, offset: int) -> None:
-    """Write all of `data` there, however often the system has to be asked."""
+    """Write all of `data` at this offset, in as many calls as it takes."""
     count = disk.write(handle, data, offset)
     if count < len(data):
         view = memoryview(data)

@@ -1,37 +1,46 @@
-"""Sessions as append-only files: one folder a session, one JSON object a line.
+"""Sessions as append-only files: a folder for each session, a JSON object on each line.
 
-`sessions/ID/log.jsonl`, private to the user. The process that holds the file's lock alone writes;
-anybody may read. What the records mean is not known here.
+`sessions/ID/log.jsonl` is private to the user. Only the process that holds the file's lock writes;
+every process may read. The event loop numbers and chains lines; the thread of `writer` writes them
+and makes them durable.
 """
 
 import asyncio
+import errno
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
-from bridle.errors import UnknownSession
-from bridle.events import Repaired
-from bridle.promises.store import Durability, Letter, Record
-from bridle.stores import inbox
+from bridle.errors import StoreFailed, UnknownSession
+from bridle.events import Checkpoint, Event, Repaired
+from bridle.promises.codec import encode_data, encode_line, scrubbed
+from bridle.promises.store import Durability, InboxMessage, Record
+from bridle.stores import inbox, locks, transfer
 from bridle.stores.disk import Disk
-from bridle.stores.file import Ground
-from bridle.stores.held import JsonlLog
-from bridle.stores.reading import SessionFolder
-from bridle.stores.writer import Batch, Errand, Writer
+from bridle.stores.log_errors import to_store_failed
+from bridle.stores.log_file import LogFile, SessionsDir
+from bridle.stores.log_format import MAX_LINE, utc_timestamp
+from bridle.stores.reader import LogLoader, SessionFolder, open_log
+from bridle.stores.session_index import write_label
+from bridle.stores.writer import Batch, Task, Writer
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
-_TICK = 0.2  # seconds between two looks at the bell, while somebody listens
-_PAUSE = 0.25  # how long lines wait for company when nobody watches and nobody waits
-_LONGEST = 1.0  # ... where there are many such logs: a millisecond for each
+_POLL = 0.2  # seconds between two looks at the notifier, while somebody listens
+_PAUSE = 0.25  # seconds that lines wait for others if nobody watches and nobody waits
+_MAX_PAUSE = 1.0  # ... if there are many such logs: a millisecond for each
+_MAX_UNSAFE = 4 << 20  # bytes that are kept until they are durable, before anybody waits for them
+_CLOSED = "the log is closed"
+_NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 class JsonlStore(SessionFolder):
-    """A folder of sessions. `disk` is what a test puts in place of the real one."""
+    """The sessions of a state folder, for writing. Tests pass another `disk`."""
 
     def __init__(
         self,
@@ -42,86 +51,85 @@ class JsonlStore(SessionFolder):
         super().__init__(folder)
         self.durability: Durability = durability
         self.disk = disk or Disk()
-        self.ground = Ground(self.disk, str(self.folder))
+        self.sessions_dir = SessionsDir(self.disk, str(self.folder))
         self._writer = Writer(self.disk)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._urgent: dict[JsonlLog, None] = {}  # somebody waits, or watches
-        self.patient: dict[JsonlLog, None] = {}  # nobody does: it can wait a moment
+        self._urgent: dict[JsonlLog, None] = {}  # somebody waits for these logs, or watches them
+        self.patient: dict[JsonlLog, None] = {}  # nobody does: they can wait a moment
         self._pause = _PAUSE
-        self._underway = 0  # handed over to the writer, and not back yet
-        self._bell = inbox.Bell(self.folder)
-        self._ring: Callable[[], None] | None = None
-        self._tick: asyncio.TimerHandle | None = None
-        self._heard = 0
+        self._at_writer = 0  # groups of batches that the writer has
+        self._notifier = inbox.Notifier(self.folder)
+        self._on_message: Callable[[], None] | None = None
+        self._poll_timer: asyncio.TimerHandle | None = None
+        self._notifications = 0
 
-    def create(self, session_id: str) -> JsonlLog:
-        """A new log. Its file is made with its first line, by the writer."""
+    def create(self, session_id: str) -> "JsonlLog":
+        """A new log. The writer creates its file with the first line."""
         self.check(session_id)
         return JsonlLog(self, session_id)
 
-    async def resume(self, session_id: str, apply: Callable[[Record], None]) -> JsonlLog:
-        """Take a log up again: lock it, read it, mend its end, go on after it."""
+    async def resume(self, session_id: str, apply: Callable[[Record], None]) -> "JsonlLog":
+        """Lock a log, read it, repair its end and continue it."""
         self.check(session_id)
-        held = JsonlLog(self, session_id)
-        batches = held.take()
+        resumed = JsonlLog(self, session_id)
+        batches = resumed.load()
         try:
             while (batch := await _in_thread(lambda: next(batches, None))) is not None:
                 for record in batch:
                     apply(record)
-            if (repair := held.found) is not None:
-                apply(held.append(repair))
-                _warn(session_id, repair)
-                await held.settled()
+            if (repair := resumed.found) is not None:
+                apply(resumed.append(repair))
+                _log_repair(session_id, repair)
+                await resumed.settled()
         except BaseException:
             batches.close()
-            await held.release()
+            await resumed.release()
             raise
-        return held
+        return resumed
 
-    def post(self, session_id: str, letter: Letter) -> None:
-        """Put a verb into a session's inbox, and ring for whoever holds it."""
+    def send_message(self, session_id: str, message: InboxMessage) -> None:
+        """Put a message into a session's inbox, and notify the process that owns the session."""
         path = self.path(session_id)
         if not path.exists():
             raise UnknownSession(f"there is no session {session_id}")
-        inbox.post(path.parent, letter)
-        self._bell.ring()
+        inbox.send(path.parent, message)
+        self._notifier.notify()
 
     def delete(self, session_id: str) -> None:
-        """Remove a session that nobody holds. What it used today stays used."""
-        from bridle.stores.copying import delete
+        """Delete a session that no process owns. What it used today still counts."""
+        transfer.delete(self, session_id)
 
-        delete(self, session_id)
+    def listen(self, on_message: Callable[[], None] | None) -> None:
+        """Call `on_message` whenever any inbox may have a new message; None: stop that."""
+        self._on_message = on_message
+        if self._poll_timer is not None:
+            self._poll_timer.cancel()
+            self._poll_timer = None
+        if on_message is not None:
+            self._notifications = self._notifier.count()
+            self._poll_timer = asyncio.get_running_loop().call_later(_POLL, self._poll)
 
-    def listen(self, ring: Callable[[], None] | None) -> None:
-        """Call `ring` whenever somebody may have put a letter anywhere; None: no longer."""
-        self._ring = ring
-        if self._tick is not None:
-            self._tick.cancel()
-            self._tick = None
-        if ring is not None:
-            self._heard = self._bell.size()
-            self._tick = asyncio.get_running_loop().call_later(_TICK, self._look)
-
-    def _look(self) -> None:
-        self._tick = asyncio.get_running_loop().call_later(_TICK, self._look)
-        if (size := self._bell.size()) != self._heard and self._ring is not None:
-            self._heard = size
-            self._ring()
+    def _poll(self) -> None:
+        self._poll_timer = asyncio.get_running_loop().call_later(_POLL, self._poll)
+        count = self._notifier.count()
+        if count != self._notifications and self._on_message is not None:
+            self._notifications = count
+            self._on_message()
 
     def close(self) -> None:
-        """End the writer's thread, and the clock."""
+        """End the writer's thread, and stop listening."""
         self.listen(None)
         self._writer.close()
 
-    def want(self, log: JsonlLog, *, now: bool) -> None:
-        """Have the log's lines written: in this round of the event loop, or within a moment."""
+    def want(self, log: "JsonlLog", *, now: bool) -> None:
+        """Have the lines of a log written: in this round of the event loop, or after a pause."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._loop, self._urgent, self.patient, self._underway = loop, {}, {}, 0
+            self._loop, self._urgent, self.patient, self._at_writer = loop, {}, {}, 0
         if now:
-            if not self._urgent and not self._underway:
+            if not self._urgent and not self._at_writer:
                 loop.call_soon(self._flush_urgent)
-            self._urgent[log] = None  # while the writer is busy others gather, and go together
+            self._urgent[log] = None  # while the writer is busy, more logs join them
         else:
             if not self.patient:
                 loop.call_later(self._pause, self._flush_patient)
@@ -133,48 +141,313 @@ class JsonlStore(SessionFolder):
 
     def _flush_patient(self) -> None:
         logs, self.patient = self.patient, {}
-        self._pause = min(max(_PAUSE, len(logs) / 1000), _LONGEST)
+        self._pause = min(max(_PAUSE, len(logs) / 1000), _MAX_PAUSE)
         self._hand_over(logs)
 
-    def _hand_over(self, logs: Iterable[JsonlLog]) -> None:
+    def _hand_over(self, logs: Iterable["JsonlLog"]) -> None:
         batches: list[Batch] = [batch for log in logs if (batch := log.batch()) is not None]
         if batches:
-            self._underway += 1
+            self._at_writer += 1
             loop = asyncio.get_running_loop()
-            self._writer.put(loop, [*batches, Errand(_nothing, partial(self._back, loop))])
+            self._writer.put(loop, [*batches, Task(lambda: None, partial(self._returned, loop))])
 
-    def _back(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The writer is done with what it was handed: what has gathered meanwhile goes next."""
+    def _returned(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The writer has finished a group: hand over what has gathered meanwhile."""
         if loop is self._loop:
-            self._underway -= 1
-            if self._urgent and not self._underway:
+            self._at_writer -= 1
+            if self._urgent and not self._at_writer:
                 self._flush_urgent()
 
     async def after_all(self, job: Callable[[], None]) -> None:
-        """Have the writer do this once everything before it was written."""
+        """Run `job` in the writer's thread, once everything before it was written."""
         done = asyncio.get_running_loop().create_future()
         self._writer.run(asyncio.get_running_loop(), job, done)
         await done
 
 
-def _nothing() -> None:
-    pass
+class JsonlLog:
+    """The log of one session, which this process owns.
+
+    Lives in the event loop; only `write` and `sync` of a batch run in the writer's thread.
+    """
+
+    def __init__(self, store: JsonlStore, session_id: str) -> None:
+        self.session_id = session_id
+        self.seq = 0
+        self.durable = 0
+        self.head = ""
+        self.size = self.weight = 0
+        self.found: Repaired | None = None  # what was repaired on resuming
+        self._store = store
+        self._file = LogFile(store.sessions_dir, syncs=store.durability == "disk")
+        self._lines: list[bytes] = []  # to be handed to the writer
+        self._cuts: list[int] = []  # where checkpoints begin in these lines
+        self._records: list[Record] = []  # of these lines
+        self._on_written: Callable[[Sequence[Record]], None] | None = None
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._flying = 0  # batches that the writer has
+        self._durable_soon = 0  # the number that `durable` will have after these batches
+        self._stuck: OSError | None = None  # a line was not written: later ones must not be either
+        self._failed_batches: list[_LogBatch] = []  # in order
+        self._closed = False
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self._store.path(self.session_id)
+
+    def append(self, event: Event, data: bytes | None = None) -> Record:
+        """Number the event, chain its hash, and have the line written.
+
+        What cannot be written at all raises here, and takes no number.
+        """
+        if data is None:
+            try:
+                data = encode_data(event)
+            except UnicodeEncodeError:
+                event = scrubbed(event)
+                data = encode_data(event)
+        if len(data) > MAX_LINE - 1000:
+            raise StoreFailed(f"a record of {len(data) >> 20} MB is too large to be stored")
+        seq, when = self.seq + 1, utc_timestamp()
+        line, digest = encode_line(seq, when, data, self.head)
+        record = Record(seq, when, event, digest)
+        self.seq, self.head = seq, digest
+        if type(event) is Checkpoint:
+            self.size, self.weight = 0, len(line)
+            self._cuts.append(sum(map(len, self._lines)))
+        else:
+            self.size += len(line)
+        self._lines.append(line)
+        self._records.append(record)
+        if self._on_written is not None or self not in self._store.patient:
+            self._store.want(self, now=self._on_written is not None)
+        return record
+
+    async def settled(self) -> None:
+        """Return when every line so far is on disk (with `process`: handed to the kernel)."""
+        if self.durable >= self.seq:
+            return
+        if self._closed:
+            raise to_store_failed(self.session_id, OSError(errno.EBADF, _CLOSED))
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append((self.seq, waiter))
+        self._store.want(self, now=True)
+        await waiter
+
+    def on_written(self, on_written: Callable[[Sequence[Record]], None] | None) -> None:
+        """Call `on_written` with records once they are written; None: stop that."""
+        self._on_written = on_written
+
+    async def label(self, title: str, tags: Sequence[str]) -> None:
+        """Copy title and tags to where lists find them: they read only the beginning of a log."""
+        await self._store.after_all(lambda: write_label(self.path.parent, title, tags))
+
+    def inbox_messages(self) -> list[InboxMessage]:
+        """The messages in the session's inbox, in order."""
+        return inbox.read_messages(self.path.parent)
+
+    def discard(self, message: InboxMessage) -> None:
+        """Remove a message that has been handled."""
+        inbox.discard(self.path.parent, message)
+
+    async def close(self) -> None:
+        """Wait until everything is durable, and release the lock."""
+        try:
+            await self.settled()
+        finally:
+            await self.release()
+
+    async def release(self) -> None:
+        """Close the file and release its lock, once the writer has finished with it."""
+        self._closed = True
+        if self._flying:
+            await self._store.after_all(self._file.close)
+        else:
+            self._file.close()
+        self._fail_waiters(OSError(errno.EBADF, _CLOSED))
+
+    def batch(self) -> "_LogBatch | None":
+        """What has to be written now, for the writer's thread."""
+        wanted = self._waiting[-1][0] if self._waiting else 0
+        durable = wanted > self._durable_soon or self._file.unsafe > _MAX_UNSAFE
+        if self._closed or (not self._lines and not durable):
+            return None
+        if durable:
+            self._durable_soon = self.seq
+        batch = _LogBatch(
+            log=self,
+            data=b"".join(self._lines),
+            cuts=self._cuts,
+            records=self._records,
+            last=self.seq,
+            durable=durable,
+        )
+        self._lines, self._cuts, self._records = [], [], []
+        self._flying += 1
+        return batch
+
+    def write(self, lines: bytes, cuts: Sequence[int]) -> None:
+        """In the writer's thread: create the file if it is new, then write."""
+        if self._stuck is not None:
+            raise self._stuck
+        try:
+            if self._file.handle < 0:
+                if self._closed:
+                    raise OSError(errno.EBADF, _CLOSED)
+                self._file.create(self.session_id)
+            self._file.write(lines, cuts)
+        except OSError as error:
+            self._stuck = error
+            raise
+
+    def written(self, batch: "_LogBatch", error: OSError | None) -> None:
+        """Back in the event loop: report written records, and wake waiters."""
+        self._flying -= 1
+        if error is not None:
+            self._handle_failure(batch, error)
+            return
+        if batch.durable:
+            self._file.is_new = False
+            self.durable = max(self.durable, batch.last)
+            self._wake()
+        if batch.records and self._on_written is not None:
+            self._on_written(batch.records)
+
+    def _wake(self) -> None:
+        """Wake those whose lines are durable; have the lines of the others written."""
+        waiting, self._waiting = self._waiting, []
+        for seq, waiter in waiting:
+            if seq > self.durable:
+                self._waiting.append((seq, waiter))
+            elif not waiter.done():
+                waiter.set_result(None)
+        if self._waiting:
+            self._store.want(self, now=True)
+
+    def _handle_failure(self, batch: "_LogBatch", error: OSError) -> None:
+        """Keep the lines of a batch for another attempt, and fail those who wait for them.
+
+        Those who wait for later lines are not failed: these are written again first.
+        """
+        self._durable_soon = self.durable
+        if not batch.is_written:
+            self._failed_batches.append(batch)
+        elif batch.records and self._on_written is not None:  # written, but not durable
+            self._on_written(batch.records)
+        if not self._flying:
+            self._restore_lines()
+        self._fail_waiters(error, batch.last)
+        if self._waiting and not self._flying:
+            self._store.want(self, now=True)
+
+    def _restore_lines(self) -> None:
+        """Put the lines of failed batches before those that came later."""
+        cuts: list[int] = []
+        lines: list[bytes] = []
+        records: list[Record] = []
+        start = 0
+        for batch in self._failed_batches:
+            cuts += [start + cut for cut in batch.cuts]
+            lines.append(batch.data)
+            records += batch.records
+            start += len(batch.data)
+        self._cuts = cuts + [start + cut for cut in self._cuts]
+        self._lines[:0] = lines
+        self._records[:0] = records
+        self._failed_batches, self._stuck = [], None
+
+    def _fail_waiters(self, error: OSError, last: int | None = None) -> None:
+        """Fail those who wait for lines up to `last`, or for any line."""
+        waiting, self._waiting = self._waiting, []
+        for seq, waiter in waiting:
+            if last is not None and seq > last:
+                self._waiting.append((seq, waiter))
+            elif not waiter.done():
+                waiter.set_exception(to_store_failed(self.session_id, error))
+
+    def load(self) -> Generator[list[Record], None, None]:
+        """In a thread: lock the file and read it, in batches. It is continued after the last."""
+        try:
+            folder, handle = open_log(
+                f"{self._store.sessions_dir.path}/{self.session_id}", os.O_RDWR
+            )
+        except FileNotFoundError:
+            raise UnknownSession(f"there is no session {self.session_id}") from None
+        except OSError as error:
+            action = "written" if error.errno in _NOT_WRITABLE else "read"
+            raise to_store_failed(self.session_id, error, action) from error
+        try:
+            locks.lock(self._store.disk, handle, self.session_id)
+            loader = LogLoader(self._store.disk, handle)
+            yield from loader.records()
+            end, newline = loader.end, loader.missing_newline
+            self._file.adopt(self.session_id, handle, end, folder, newline)
+        except OSError as error:
+            os.close(handle)
+            raise to_store_failed(self.session_id, error, "read") from error
+        except BaseException:
+            os.close(handle)
+            raise
+        finally:
+            os.close(folder)
+        self.seq = self.durable = loader.chain.top
+        self.head, self.found = loader.chain.head, loader.repair
+        self.size = loader.end - loader.checkpoint_end
+
+
+class _LogBatch:
+    """Lines of one log on their way through the writer."""
+
+    __slots__ = ("cuts", "data", "durable", "is_written", "last", "log", "parent", "records")
+
+    def __init__(
+        self,
+        *,
+        log: JsonlLog,
+        data: bytes,
+        cuts: list[int],
+        records: list[Record],
+        last: int,
+        durable: bool,
+    ) -> None:
+        self.log = log
+        self.data = data
+        self.cuts = cuts
+        self.records = records
+        self.last = last  # the number of the newest record so far
+        self.durable = durable
+        self.parent = ""
+        self.is_written = False
+
+    def write(self) -> None:
+        self.log.write(self.data, self.cuts)
+        self.is_written = True
+
+    def sync(self) -> None:
+        file = self.log._file
+        file.sync()
+        if file.is_new:
+            self.parent = file.sessions_dir.path
+
+    def done(self, error: OSError | None) -> None:
+        self.log.written(self, error)
 
 
 async def _in_thread(job: Callable[[], _T]) -> _T:
-    """Wait for the thread even when cancelled: it uses a file that is closed right after."""
+    """Run `job` in a thread and await it even if cancelled: it uses a file that is closed then."""
     step = asyncio.ensure_future(asyncio.to_thread(job))
     try:
         return await asyncio.shield(step)
     except asyncio.CancelledError:
         while not step.done():
-            with suppress(asyncio.CancelledError):  # asked twice, it is still not done
+            with suppress(asyncio.CancelledError):  # cancelled again, and still not done
                 await asyncio.wait([step])
-        step.exception()  # whatever it is, nobody wants to know any more
+        step.exception()  # retrieved, so that asyncio does not log it
         raise
 
 
-def _warn(session_id: str, repair: Repaired) -> None:
+def _log_repair(session_id: str, repair: Repaired) -> None:
     if repair.torn:
         log.warning("session %s: a torn last line was cut off", session_id)
     for line in repair.broken:

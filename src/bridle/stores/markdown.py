@@ -1,7 +1,7 @@
-"""A session as Markdown that a person reads elsewhere. Pure.
+"""Export a session as Markdown for a person to read. Pure.
 
-What a model, a tool or a file said stays inside its own block: it is quoted, or fenced with more
-backticks than it holds, so that it can neither end the block nor make a page fetch anything.
+Text of a model, a tool or a file stays inside its own block: it is quoted, or fenced with more
+backticks than it contains, so that it can neither end the block nor make a page load anything.
 """
 
 import re
@@ -22,34 +22,33 @@ from bridle.workspace.text import neutral, size_of
 from bridle.workspace.wording import answered_words, as_json, ended_words, flat
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~&])")
-_FETCHES = ("![", "<", "&")  # pictures and HTML, and what may be decoded into them
+_LOADING = ("![", "<", "&")  # pictures and HTML, and what may be decoded into them
 
-
-Told = Callable[[Event], Iterable[str]]
+Milestones = Callable[[Event], Iterable[str]]
 
 
 def to_markdown(
-    found: SessionSummary, records: Iterable[Record], milestones: Told = lambda event: ()
+    summary: SessionSummary, records: Iterable[Record], milestones: Milestones = lambda event: ()
 ) -> Iterator[str]:
-    """The whole session, piece by piece; each ends with a line end.
+    """The whole session, in pieces that end with a newline.
 
-    `milestones` are the lines for what a face has words of its own for.
+    `milestones` gives the lines for other events, as an interface words them.
     """
-    yield f"# {inline(found.title or found.id)}\n\n"
+    yield f"# {inline(summary.title or summary.id)}\n\n"
     for name, value in (
-        ("session", found.id),
-        ("begun", found.created_at),
-        ("folder", found.workspace),
-        ("model", found.model),
-        ("tags", ", ".join(found.tags)),
+        ("session", summary.id),
+        ("begun", summary.created_at),
+        ("folder", summary.workspace),
+        ("model", summary.model),
+        ("tags", ", ".join(summary.tags)),
     ):
         if value:
             yield f"- {name}: {inline(value)}\n"
     for record in records:
-        yield from _piece(record, milestones)
+        yield from _record(record, milestones)
 
 
-def _piece(record: Record, milestones: Told) -> Iterator[str]:
+def _record(record: Record, milestones: Milestones) -> Iterator[str]:
     event = record.event
     match event:
         case PromptReceived():
@@ -61,18 +60,18 @@ def _piece(record: Record, milestones: Told) -> Iterator[str]:
         case ToolResultEvent(output=output):
             yield from _result(output)
         case _:
-            for line in _aside(event, milestones):
+            for line in _milestones(event, milestones):
                 yield f"\n*{inline(line.strip())}*\n"
 
 
-def _aside(event: Event, milestones: Told) -> Iterable[str]:
+def _milestones(event: Event, milestones: Milestones) -> Iterable[str]:
     match event:
         case ApprovalAsked():
             return [f"Asked: {event.reason or 'it always asks'}"]
         case ApprovalAnswered():
             return [f"{'✓' if event.allowed else '✗'} {answered_words(event)}"]
         case TurnEnded():
-            return [f"■ {words}" for words in [ended_words(event)] if words]
+            return [f"■ {text}" for text in [ended_words(event)] if text]
         case _:
             return milestones(event)
 
@@ -102,18 +101,18 @@ def _media(parts: Iterable[Part]) -> Iterator[str]:
         if isinstance(part, Image | File):
             kind = "picture" if isinstance(part, Image) else "file"
             where = part.url if isinstance(part, Image) else part.name
-            about = [inline(one) for one in (part.media_type, where) if one]
+            about = [inline(text) for text in (part.media_type, where) if text]
             about += [size_of(len(part.data) * 3 // 4)] if part.data else []
             yield f"\n*A {kind} ({', '.join(about)}), which only the log holds.*\n"
 
 
 def inline(text: str) -> str:
-    """Text on one line that Markdown takes for nothing else."""
+    """Text on one line, without Markdown of its own."""
     return _SPECIAL.sub(r"\\\1", flat(text))
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Text in a fence that it cannot end."""
+    """Text in a fence that it cannot close."""
     text = neutral(text)
     longest = max(map(len, re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -121,7 +120,7 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def quoted(text: str) -> str:
-    """A reply, as the Markdown that it is; in a fence where it could make a page fetch things."""
-    if any(mark in text for mark in _FETCHES):
+    """A reply as Markdown, or in a fence if it could make a page load something."""
+    if any(mark in text for mark in _LOADING):
         return fenced(text, "markdown")
     return "".join(f"> {line}".rstrip() + "\n" for line in neutral(text).split("\n"))

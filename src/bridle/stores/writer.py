@@ -1,7 +1,7 @@
-"""The one thread that touches the disk: it writes in order and syncs in groups.
+"""The thread that writes logs: in order, and synced in groups.
 
-The event loop hands over batches and is told when they are written, or durable. It never waits
-for the disk itself. What a batch means, and whose log it is, is not known here.
+The event loop hands over batches and is called back when they are written, or durable. It never
+waits for the disk itself.
 """
 
 import threading
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
 
-_GROUP = 32  # batches that are told of together: the first need not wait for the thousandth
+_GROUP = 32  # batches that are reported together: the first need not wait for the thousandth
 
 
 class Batch(Protocol):
     """Some bytes for one file. Runs in the writer's thread; `done` runs in the event loop.
 
-    All of a group are written before the first is synced: a file system that keeps a journal then
-    writes it once for the group, and not once for each file.
+    All batches of a group are written before the first is synced, so that a file system with a
+    journal writes that once for the group and not once for each file.
     """
 
     @property
     def durable(self) -> bool:
-        """Has it to be synced?"""
+        """Whether it has to be synced."""
         ...
 
     @property
     def parent(self) -> str:
-        """After the sync: a folder with a new entry, synced once for the whole group."""
+        """After the sync: a folder with a new entry, which is synced once for the whole group."""
         ...
 
     def write(self) -> None: ...
@@ -43,7 +43,7 @@ class Batch(Protocol):
 
 
 class Writer:
-    """A thread, started with the first batch, that ends with `close`."""
+    """A thread that starts with the first batch and ends with `close`."""
 
     def __init__(self, disk: Disk | None = None) -> None:
         self._disk = disk or Disk()
@@ -51,18 +51,18 @@ class Writer:
         self._thread: threading.Thread | None = None
 
     def put(self, loop: "AbstractEventLoop", batches: list[Batch]) -> None:
-        """Hand over; the batches of one file must be handed over in order."""
+        """Have these written. The batches of one file must be put in order."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="bridle-writer", daemon=True)
             self._thread.start()
         self._jobs.put((loop, batches))
 
     def run(self, loop: "AbstractEventLoop", job: Callable[[], None], done: "Future[None]") -> None:
-        """Something else for this thread, after what was handed over before."""
-        self.put(loop, [Errand(job, partial(_settle, done))])
+        """Run `job` in this thread, after what was put before."""
+        self.put(loop, [Task(job, partial(_resolve, done))])
 
     def close(self) -> None:
-        """End the thread once everything handed over is written."""
+        """End the thread once everything is written."""
         if self._thread is not None:
             self._jobs.put(None)
             self._thread.join()
@@ -73,8 +73,8 @@ class Writer:
             loop, batches = job
             for start in range(0, len(batches), _GROUP):
                 outcome = self._write(batches[start : start + _GROUP])
-                with suppress(RuntimeError):  # the loop is gone: it is written, nobody is told
-                    loop.call_soon_threadsafe(_announce, outcome)
+                with suppress(RuntimeError):  # the loop is closed: it is written, and nobody waits
+                    loop.call_soon_threadsafe(_report, outcome)
 
     def _write(self, batches: list[Batch]) -> "list[tuple[Batch, OSError | None]]":
         outcome = [(batch, _attempt(batch.write)) for batch in batches]
@@ -85,29 +85,29 @@ class Writer:
         parents = {batch.parent for batch, error in outcome if error is None and batch.parent}
         if not parents:
             return outcome
-        found = {path: _attempt(partial(sync_path, self._disk, path)) for path in parents}
-        return [(batch, error or found.get(batch.parent)) for batch, error in outcome]
+        errors = {path: _attempt(partial(sync_path, self._disk, path)) for path in parents}
+        return [(batch, error or errors.get(batch.parent)) for batch, error in outcome]
 
 
-class Errand:
-    """Something else in the order of the batches. `tell` is called in the event loop after it."""
+class Task:
+    """A function to be called in the order of the batches; then `on_done`, in the event loop."""
 
     parent = ""
     durable = False
 
-    def __init__(self, job: Callable[[], None], tell: Callable[[], None]) -> None:
+    def __init__(self, job: Callable[[], None], on_done: Callable[[], None]) -> None:
         self.write = job
-        self._tell = tell
+        self._on_done = on_done
 
     def sync(self) -> None:
-        """Nothing."""
+        """Do nothing: there is no file."""
 
     def done(self, error: OSError | None) -> None:
-        """It is over, and so is everything before it."""
-        self._tell()
+        """Report that this and everything before it is done."""
+        self._on_done()
 
 
-def _settle(done: "Future[None]") -> None:
+def _resolve(done: "Future[None]") -> None:
     if not done.done():
         done.set_result(None)
 
@@ -117,11 +117,11 @@ def _attempt(write: Callable[[], None]) -> OSError | None:
         write()
     except OSError as error:
         return error
-    except Exception as error:  # a thread that died would leave everybody waiting for ever
+    except Exception as error:  # if the thread died, everybody would wait forever
         return OSError(f"{type(error).__name__}: {error}")
     return None
 
 
-def _announce(outcome: list[tuple[Batch, OSError | None]]) -> None:
+def _report(outcome: list[tuple[Batch, OSError | None]]) -> None:
     for batch, error in outcome:
         batch.done(error)

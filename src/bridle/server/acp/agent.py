@@ -24,7 +24,7 @@ from bridle.server.acp.lines import Lines
 from bridle.server.acp.listing import listed
 from bridle.server.acp.peer import Peer, Reply
 from bridle.server.acp.prompt import command_of, parts_of
-from bridle.stores.copying import delete, fork
+from bridle.stores.transfer import delete, fork
 
 Asked = Callable[[Any], Awaitable[Any]]
 

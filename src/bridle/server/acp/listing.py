@@ -4,7 +4,7 @@ import os
 
 from acp import RequestError, schema
 
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from bridle.workspace.text import one_line
 
 _PAGE = 50

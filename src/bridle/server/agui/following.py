@@ -10,7 +10,7 @@ from contextlib import aclosing
 from bridle.promises.store import Record
 from bridle.server.sessions import Sessions
 from bridle.server.thread import in_thread
-from bridle.stores.reading import Reader
+from bridle.stores.reader import LogReader
 
 _EVERY = 0.05  # seconds between two looks at a file that somebody else writes
 
@@ -31,10 +31,10 @@ async def _elsewhere(
     sessions: Sessions, session_id: str, after: int
 ) -> AsyncGenerator[Record, None]:
     folder = sessions.folder
-    reader = await in_thread(lambda: folder.reader(session_id, after), Reader.close)
+    reader = await in_thread(lambda: folder.reader(session_id, after), LogReader.close)
     try:
         while sessions.get_open(session_id) is None:
-            for record in await in_thread(reader.more):
+            for record in await in_thread(reader.read_new):
                 yield record
             await asyncio.sleep(_EVERY)
     finally:

@@ -34,7 +34,7 @@ from bridle.server.agui.threads import Threads
 from bridle.server.refusals import ApprovalTaken, BadRequest
 from bridle.server.sessions import Sessions
 from bridle.server.views import Chat, PendingView, SessionDetail
-from bridle.stores.finding import found
+from bridle.stores.reader import find_records
 
 QUIET = 15.0  # seconds without a word, after which a comment says that we are still here
 _KEEP_ALIVE = b": still here\n\n"
@@ -89,7 +89,7 @@ async def _place(sessions: Sessions, session_id: str, said: Said) -> int:
     words = said.answer.shown if mine else said.session_id
 
     def look() -> int:
-        for record in found(sessions.folder, session_id, words.encode()):
+        for record in find_records(sessions.folder, session_id, words.encode()):
             if not mine or isinstance(record.event, ApprovalAsked):
                 return record.seq
         return 0

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from bridle.errors import UnknownSession
 from bridle.server.sessions import Sessions
 from bridle.server.views import Change, NewSession
-from bridle.stores.naming import ID
+from bridle.stores.log_format import SESSION_ID
 
 _TAG = "agui:"
 _KNOWN = 10_000  # threads that are remembered; the others are looked for
@@ -40,7 +40,7 @@ class Threads:
             return self._keep(thread, view.id)
 
     async def _find(self, sessions: Sessions, thread: str) -> str:
-        known = self._known.get(thread) or (thread if ID.fullmatch(thread) else "")
+        known = self._known.get(thread) or (thread if SESSION_ID.fullmatch(thread) else "")
         if known and await _is_there(sessions, known):
             return self._keep(thread, known)
         self._known.pop(thread, None)

@@ -13,12 +13,12 @@ from msgspec import Meta, Struct
 
 from bridle.errors import EmptyPrompt, SessionError, UnknownApproval
 from bridle.promises.session import Answer
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.server.mcp import views
 from bridle.server.mcp.offer import Caller, Offer, Reply, prose
 from bridle.server.mcp.tasks import Caps, Order, Tasks
 from bridle.server.mcp.views import Views
-from bridle.stores.asking import Pending
+from bridle.stores.pending import PendingApproval
 
 SessionId = Annotated[str, Meta(max_length=100, description="A session's id.")]
 Seconds = Annotated[float, Meta(ge=0, le=86_400)]
@@ -27,7 +27,7 @@ Steps = Annotated[int, Meta(ge=1)]
 Amount = Annotated[float, Meta(gt=0, le=1e12)]
 _MOST = 50  # questions in one list
 
-Post = Callable[[str, Letter], None]
+Post = Callable[[str, InboxMessage], None]
 
 
 class RunTask(Struct, frozen=True, forbid_unknown_fields=True):
@@ -175,7 +175,7 @@ class Verbs:
         await self._tasks.interrupt(given.session, caller.name)
         return Reply(data={"session": given.session, "interrupted": True})
 
-    def _check(self, one: Pending) -> None:
+    def _check(self, one: PendingApproval) -> None:
         """What may not be answered from here is left to a person. Raise `SessionError`."""
         if not views.is_whole(one.asked):
             raise SessionError(
@@ -189,7 +189,7 @@ class Verbs:
             )
 
     def _send(self, given: AnswerApproval, by: str) -> None:
-        letter = Letter(
+        letter = InboxMessage(
             secrets.token_hex(12),
             "answer",
             by,
@@ -201,7 +201,7 @@ class Verbs:
         self._post(given.session, letter)
 
 
-def _chosen(found: list[Pending], given: AnswerApproval) -> Pending:
+def _chosen(found: list[PendingApproval], given: AnswerApproval) -> PendingApproval:
     """The question that was shown. Raise `UnknownApproval`."""
     for one in found:
         if one.asked.call.id == given.call_id and one.asked.shown == given.shown:

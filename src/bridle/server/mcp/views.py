@@ -17,8 +17,8 @@ from bridle.messages import Message
 from bridle.promises.store import SessionSummary
 from bridle.server.mcp.tasks import Outcome
 from bridle.server.mcp.words import subject
-from bridle.stores.asking import Pending, pending
-from bridle.stores.reading import SessionFolder
+from bridle.stores.pending import PendingApproval, pending_approvals
+from bridle.stores.reader import SessionFolder
 from bridle.usage import ExecutionMetrics, format_cost
 from bridle.workspace.text import neutral, one_line, shorten
 
@@ -63,10 +63,10 @@ class Views:
             )
         return found
 
-    def questions(self, session_id: str = "") -> list[Pending]:
+    def questions(self, session_id: str = "") -> list[PendingApproval]:
         """The open questions of this workspace, or of one session."""
         mine = {one.id for one in self.summaries()}
-        found = [one for one in pending(self.folder) if one.session_id in mine]
+        found = [one for one in pending_approvals(self.folder) if one.session_id in mine]
         return [one for one in found if session_id in ("", one.session_id)]
 
     def session(self, session_id: str, last: int) -> dict[str, Any]:

@@ -13,11 +13,11 @@ import pytest
 from bridle.errors import SessionError, SessionLocked, StoreFailed, UnknownSession
 from bridle.events import Forked, PromptReceived, SessionStarted, TextDelta, TurnEnded
 from bridle.promises.codec import encode_data, encode_line
-from bridle.promises.store import Letter
-from bridle.stores.copying import delete, export_lines, fork, head_of, import_log
-from bridle.stores.glance import glance
-from bridle.stores.inbox import letters, post
-from bridle.stores.reading import SessionFolder
+from bridle.promises.store import InboxMessage
+from bridle.stores.inbox import read_messages, send
+from bridle.stores.reader import SessionFolder
+from bridle.stores.session_index import list_sessions
+from bridle.stores.transfer import delete, export_lines, fork, head_of, import_log
 from bridle.stores.verify import Head, verify
 
 WHEN = "2026-01-31T10:30:01.000Z"
@@ -72,7 +72,7 @@ def test_a_fork_has_the_same_bytes_and_one_record_more(state, folder, at):
     assert folder.path("s").read_bytes() == b"".join(lines)
     assert stat.S_IMODE(folder.path("new").stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.path("new").parent.stat().st_mode) == 0o700
-    assert sorted(one.id for one in glance(state)) == ["new", "s"]
+    assert sorted(one.id for one in list_sessions(state)) == ["new", "s"]
 
 
 def test_a_fork_leaves_a_torn_end_behind(state, folder):
@@ -138,7 +138,7 @@ def test_export_and_import_keep_every_byte(state, folder, tmp_path):
     assert verify(other.path("s"), head_of(folder, "s")).findings == ()
     again, _ = import_log(other, io.BytesIO(b"".join(exported)), lambda: "second")
     assert again == "second"
-    assert [one.id for one in sorted(glance(tmp_path / "other"))] == ["s", "second"]
+    assert [one.id for one in sorted(list_sessions(tmp_path / "other"))] == ["s", "second"]
 
 
 def test_an_import_names_what_is_wrong_and_keeps_it(folder):
@@ -281,10 +281,10 @@ def test_a_disk_that_is_full_leaves_nothing_half_done(state, folder):
             fork(folder, "s", None, "new")
         with pytest.raises(StoreFailed, match="the copy cannot be written"):
             import_log(folder, io.BytesIO(b"".join(lines)), lambda: "new")
-        with pytest.raises(StoreFailed, match="the letter cannot be stored"):
-            post(path.parent, Letter("a", "send", content="y" * 10_000))
+        with pytest.raises(StoreFailed, match="the message cannot be stored"):
+            send(path.parent, InboxMessage("a", "send", content="y" * 10_000))
     assert shown(state) == before
     assert [one.name for one in (state / "sessions").iterdir()] == ["s"]
     fork(folder, "s", None, "new")  # and once there is room again, it works
-    post(path.parent, Letter("a", "send", content="y" * 10_000))
-    assert len(letters(path.parent)) == 1
+    send(path.parent, InboxMessage("a", "send", content="y" * 10_000))
+    assert len(read_messages(path.parent)) == 1

@@ -1,4 +1,4 @@
-"""Who carried a session last, read from the end of its log."""
+"""What a session last ran with, read from the end of its log."""
 
 import asyncio
 import json
@@ -10,51 +10,51 @@ import pytest
 from bridle.promises.agent import AgentResponse
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
-from bridle.stores.carrier import carriers
+from bridle.stores.last_run import last_run
 
 
 def a_start(model):
     data = {"type": "session_start", "sessionId": "s", "workspace": "/w" * 900, "model": model}
-    return json.dumps({"seq": 1, "data": data}, separators=(",", ":")) + "\n"
+    return json.dumps({"seq": 1, "timestamp": "", "data": data}, separators=(",", ":")) + "\n"
 
 
 def an_account(agent, size, kind):
     data = {"type": kind, "agent": agent, "content": "x" * size}
-    return json.dumps({"seq": 2, "data": data}, separators=(",", ":")) + "\n"
+    return json.dumps({"seq": 2, "timestamp": "", "data": data}, separators=(",", ":")) + "\n"
 
 
 def a_text(size):
     quoted = '"data":{"type":"session_start","model":"a lie"}'
     data = {"type": "event", "eventType": "TextDelta", "text": quoted + "x" * size}
-    return json.dumps({"seq": 2, "data": data}, separators=(",", ":")) + "\n"
+    return json.dumps({"seq": 2, "timestamp": "", "data": data}, separators=(",", ":")) + "\n"
 
 
 @pytest.mark.parametrize("size", [0, 10, 1000, (1 << 18) - 1000, 1 << 18, (1 << 20) + 7])
 def test_the_newest_start_counts_wherever_it_lies(tmp_path, size):
     log = tmp_path / "log.jsonl"
     log.write_text(a_start("first") + a_text(size) + a_start("claude-code") + a_text(size))
-    assert carriers(log) == ("", "claude-code")
+    assert last_run(log)[:2] == ("", "claude-code")
     log.write_text(a_start("first") + a_text(size) * 3)
-    assert carriers(log) == ("", "first")
+    assert last_run(log)[:2] == ("", "first")
 
 
 def test_a_line_that_lies_across_two_pieces_is_read_whole(tmp_path):
     log = tmp_path / "log.jsonl"
     for size in range((1 << 18) - 2100, (1 << 18) + 20, 130):
         log.write_text(a_start("first") + a_start("claude-code") + a_text(size))
-        assert carriers(log) == ("", "claude-code"), size
+        assert last_run(log)[:2] == ("", "claude-code"), size
 
 
 def test_a_log_that_says_nothing_names_nobody(tmp_path):
     log = tmp_path / "log.jsonl"
-    assert carriers(log) == ("", "")
+    assert last_run(log)[:2] == ("", "")
     for text in ("", "\n", '{"data":{"type":"session_start","x', a_text(10)):
         log.write_text(text)
-        assert carriers(log) == ("", ""), text
+        assert last_run(log)[:2] == ("", ""), text
     log.unlink()
     os.mkfifo(log)
-    assert carriers(log) == ("", "")  # and nobody waits for a writer
-    assert carriers(tmp_path) == ("", "")
+    assert last_run(log)[:2] == ("", "")  # and nobody waits for a writer
+    assert last_run(tmp_path)[:2] == ("", "")
 
 
 @pytest.mark.parametrize("size", [0, 1000, 1 << 18, (1 << 20) + 7])
@@ -63,18 +63,19 @@ def test_an_agent_that_spoke_since_the_newest_start_is_named_beside_it(tmp_path,
     log = tmp_path / "log.jsonl"
     said = an_account('Our"own', size, kind)
     log.write_text(a_start("first") + a_text(size) + said + a_text(size))
-    assert carriers(log) == ('Our"own', "first")
+    assert last_run(log)[:2] == ('Our"own', "first")
     log.write_text(a_start("first") + said + a_text(size) + a_start("second") + a_text(size))
-    assert carriers(log) == ("", "second")
+    assert last_run(log)[:2] == ("", "second")
 
 
 def test_what_a_call_says_in_its_arguments_names_nobody(tmp_path):
     log = tmp_path / "log.jsonl"
     lies = [{"type": "session_start", "model": "acp:x"}, {"type": "agent", "agent": "acp:x"}]
     calls = [{"name": "f", "arguments": {"data": one}} for one in lies]
-    message = {"seq": 3, "data": {"type": "message", "calls": calls, "agent": "no", "model": "no"}}
+    data = {"type": "message", "calls": calls, "agent": "no", "model": "no"}
+    message = {"seq": 3, "timestamp": "", "data": data}
     log.write_text(a_start("first") + json.dumps(message, separators=(",", ":")) + "\n")
-    assert carriers(log) == ("", "first")
+    assert last_run(log)[:2] == ("", "first")
 
 
 class Scribe:

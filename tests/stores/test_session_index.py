@@ -12,10 +12,16 @@ from hypothesis import strategies as st
 from bridle.errors import StoreFailed
 from bridle.events import PromptReceived, SessionStarted, TagsChanged, TextDelta, TitleChanged
 from bridle.promises.codec import encode_data, encode_line
-from bridle.stores import labels
-from bridle.stores.glance import Glance, count, glance, matching
-from bridle.stores.labels import Label
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
+from bridle.stores.session_index import (
+    Label,
+    SessionEntry,
+    count_sessions,
+    find_sessions,
+    list_sessions,
+    read_label,
+    write_label,
+)
 
 WHEN = "2026-01-31T10:30:01.000Z"
 NOW = 1_770_000_000
@@ -47,7 +53,7 @@ def test_a_list_shows_what_the_head_of_a_log_says(state):
     again = SessionStarted("s", resumed=True, workspace="/other", model="m2")
     prompt = PromptReceived('say "hi"\nto\x1b ünïcödé', 1)
     path = put(state, "s", start, prompt, TextDelta("x"), again)
-    expected = Glance(
+    expected = SessionEntry(
         "s",
         WHEN,
         "2026-02-02T02:40:00.000Z",
@@ -57,7 +63,7 @@ def test_a_list_shows_what_the_head_of_a_log_says(state):
         path.stat().st_size,
         (),
     )
-    (found,) = glance(state)
+    (found,) = list_sessions(state)
     assert found[:8] == expected[:8]
     assert path.read_bytes().endswith(found.end) and found.file[1] == path.stat().st_ino
     (summary,) = SessionFolder(state).sessions()
@@ -74,34 +80,34 @@ def test_the_newest_title_and_tags_in_the_head_count(state):
         TagsChanged(("a", "ü]")),
         TitleChanged('Two "words"'),
     )
-    assert titles(glance(state)) == ['Two "words"']
+    assert titles(list_sessions(state)) == ['Two "words"']
     put(state, "t", SessionStarted("t"), TagsChanged(("a", "b c")), TitleChanged("T"), age=5)
-    assert [(one.title, one.tags) for one in glance(state)][1:] == [("T", ("a", "b c"))]
+    assert [(one.title, one.tags) for one in list_sessions(state)][1:] == [("T", ("a", "b c"))]
 
 
 def test_a_label_is_preferred_and_a_broken_one_is_no_loss(state):
     path = put(state, "s", SessionStarted("s"), PromptReceived("first", 1))
-    labels.write(path.parent, "Läter", ["x", "y"])
-    assert [(one.title, one.tags) for one in glance(state)] == [("Läter", ("x", "y"))]
+    write_label(path.parent, "Läter", ["x", "y"])
+    assert [(one.title, one.tags) for one in list_sessions(state)] == [("Läter", ("x", "y"))]
     assert stat.S_IMODE((path.parent / "label.json").stat().st_mode) == 0o600
-    labels.write(path.parent, "", ["z"])
-    assert [(one.title, one.tags) for one in glance(state)] == [("first", ("z",))]
+    write_label(path.parent, "", ["z"])
+    assert [(one.title, one.tags) for one in list_sessions(state)] == [("first", ("z",))]
     for broken in ("", "[]", '{"title":7,"tags":"x"}', "{", "[" * 60_000):
         (path.parent / "label.json").write_text(broken)
-        assert [(one.title, one.tags) for one in glance(state)] == [("first", ())]
+        assert [(one.title, one.tags) for one in list_sessions(state)] == [("first", ())]
     assert sorted(one.name for one in path.parent.iterdir()) == ["label.json", "log.jsonl"]
 
 
 def test_a_label_goes_through_no_link_and_into_no_folder_that_is_gone(state, tmp_path):
     with pytest.raises(StoreFailed, match="is in its log"):
-        labels.write(tmp_path / "gone", "T", [])
+        write_label(tmp_path / "gone", "T", [])
     path = put(state, "s", SessionStarted("s"), PromptReceived("first", 1))
     secret = tmp_path / "secret"
     secret.write_text('{"title":"secret"}')
     (path.parent / "label.json").symlink_to(secret)
-    assert titles(glance(state)) == ["first"]
-    labels.write(path.parent, "T", [])  # replaces the link, not what it leads to
-    assert (titles(glance(state)), secret.read_text()) == (["T"], '{"title":"secret"}')
+    assert titles(list_sessions(state)) == ["first"]
+    write_label(path.parent, "T", [])  # replaces the link, not what it leads to
+    assert (titles(list_sessions(state)), secret.read_text()) == (["T"], '{"title":"secret"}')
 
 
 @given(
@@ -110,26 +116,26 @@ def test_a_label_goes_through_no_link_and_into_no_folder_that_is_gone(state, tmp
 )
 def test_any_title_and_tags_come_back(tmp_path_factory, title, tags):
     folder = tmp_path_factory.mktemp("s")
-    labels.write(folder, title, tags)
-    assert labels.read(str(folder)) == Label(title, tuple(tags))
+    write_label(folder, title, tags)
+    assert read_label(str(folder)) == Label(title, tuple(tags))
 
 
 def test_the_newest_come_first_and_a_limit_opens_no_more(state):
     for number in range(5):
         put(state, f"s{number}", SessionStarted("s"), PromptReceived(f"p{number}", 1), age=number)
     (state / "sessions" / "s0" / "log.jsonl").write_bytes(b"garbage")  # newest, and no log
-    assert titles(glance(state))[1:] == ["p1", "p2", "p3", "p4"]
-    assert titles(glance(state, 3))[1:] == ["p1", "p2"]
-    assert (glance(state, 0), count(state)) == ([], 5)
+    assert titles(list_sessions(state))[1:] == ["p1", "p2", "p3", "p4"]
+    assert titles(list_sessions(state, 3))[1:] == ["p1", "p2"]
+    assert (list_sessions(state, 0), count_sessions(state)) == ([], 5)
 
 
 def test_what_is_no_session_is_passed_over(state):
-    assert (glance(state), count(state), matching(state, "s")) == ([], 0, [])
+    assert (list_sessions(state), count_sessions(state), find_sessions(state, "s")) == ([], 0, [])
     put(state, "s", SessionStarted("s"), PromptReceived("p", 1))
     (state / "sessions" / "empty").mkdir()
     (state / "sessions" / "file").write_text("x")
     put(state, ".new-1", SessionStarted("s"))
-    assert (ids(glance(state)), count(state)) == (["s"], 1)
+    assert (ids(list_sessions(state)), count_sessions(state)) == (["s"], 1)
 
 
 def replaced(state, session_id, make):
@@ -166,24 +172,24 @@ IN_PLACE = {
 def test_a_session_whose_log_is_damaged_or_replaced_is_listed_and_says_so(kind, state):
     make, note = IN_PLACE[kind]
     replaced(state, kind, make)
-    assert [(one.id, one.title, one.tags) for one in glance(state)] == [(kind, note, ())]
-    assert (count(state), ids(matching(state, kind[:3]))) == (1, [kind])
-    labels.write(state / "sessions" / kind, "a title", ["tag"])
-    assert [(one.title, one.tags) for one in glance(state)] == [(note, ("tag",))]
+    assert [(one.id, one.title, one.tags) for one in list_sessions(state)] == [(kind, note, ())]
+    assert (count_sessions(state), ids(find_sessions(state, kind[:3]))) == (1, [kind])
+    write_label(state / "sessions" / kind, "a title", ["tag"])
+    assert [(one.title, one.tags) for one in list_sessions(state)] == [(note, ("tag",))]
 
 
 def test_a_session_whose_folder_is_a_link_is_listed_and_says_so(state, tmp_path):
     put(state, "s", SessionStarted("s"), PromptReceived("p", 1))
     (state / "sessions" / "s").rename(tmp_path / "away")
     (state / "sessions" / "s").symlink_to(tmp_path / "away")
-    assert titles(glance(state)) == ["(the log cannot be read: its folder is a symlink)"]
+    assert titles(list_sessions(state)) == ["(the log cannot be read: its folder is a symlink)"]
 
 
 def test_a_first_line_that_is_longer_than_a_head_is_no_damage(state):
     path = put(state, "foreign")
     line = '{"timestamp":"","data":{"type":"user_prompt","content":"' + "long " * 9000 + '"}}\n'
     path.write_text(line)
-    assert titles(glance(state)) == ["long " * 40]
+    assert titles(list_sessions(state)) == ["long " * 40]
 
 
 def test_a_log_of_another_program_and_a_very_long_prompt_have_titles(state):
@@ -193,7 +199,7 @@ def test_a_log_of_another_program_and_a_very_long_prompt_have_titles(state):
         '{"timestamp": "2026-01-01T00:00:01Z", "data": {"type": "user_prompt", "content": "hé"}}\n'
     )
     put(state, "long", SessionStarted("long"), PromptReceived("ä\x1b" * 9000, 1), age=9**9)
-    found = {one.id: one for one in glance(state)}
+    found = {one.id: one for one in list_sessions(state)}
     assert (found["foreign"].title, found["foreign"].model) == ("hé", "x")
     assert found["long"].title.startswith("ä\x1bä\x1b")
 
@@ -202,16 +208,20 @@ def test_a_session_is_found_by_the_beginning_of_its_id_or_title(state):
     put(state, "20260131-aaa1", SessionStarted("s"), PromptReceived("Mend the  parser", 1), age=1)
     put(state, "20260131-aab2", SessionStarted("s"), PromptReceived("mend it", 1), age=2)
     put(state, "20260201-ccc3", SessionStarted("s"), PromptReceived("20260131 was", 1), age=3)
-    assert ids(matching(state, "20260131-aaa1")) == ["20260131-aaa1"]
-    assert ids(matching(state, "20260131")) == ["20260131-aaa1", "20260131-aab2"]
-    assert ids(matching(state, "aa")) == ["20260131-aaa1", "20260131-aab2"]
-    assert ids(matching(state, "mend THE p")) == ["20260131-aaa1"]
-    assert ids(matching(state, "20260131 w")) == ["20260201-ccc3"]
-    assert (matching(state, ""), matching(state, "nothing"), matching(state, " ")) == ([], [], [])
+    assert ids(find_sessions(state, "20260131-aaa1")) == ["20260131-aaa1"]
+    assert ids(find_sessions(state, "20260131")) == ["20260131-aaa1", "20260131-aab2"]
+    assert ids(find_sessions(state, "aa")) == ["20260131-aaa1", "20260131-aab2"]
+    assert ids(find_sessions(state, "mend THE p")) == ["20260131-aaa1"]
+    assert ids(find_sessions(state, "20260131 w")) == ["20260201-ccc3"]
+    assert (
+        find_sessions(state, ""),
+        find_sessions(state, "nothing"),
+        find_sessions(state, " "),
+    ) == ([], [], [])
 
 
 def test_a_list_needs_no_codec_and_no_event_loop():
-    code = "import sys, bridle.stores.glance, bridle.stores.labels; print(*sys.modules)"
+    code = "import sys, bridle.stores.session_index; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240
     )

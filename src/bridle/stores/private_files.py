@@ -1,6 +1,6 @@
-"""Private files that are there whole or not at all, reached by folder handles; no link is followed.
+"""Private files that are there whole or not at all. No link is followed.
 
-What stands in the files is not known here. Everything raises `OSError`.
+Everything raises `OSError`.
 """
 
 import errno
@@ -16,32 +16,28 @@ _BLOCK = 1 << 20
 
 
 @contextmanager
-def entered(
-    name: str | os.PathLike[str], above: int | None = None, *, make: bool = False
+def open_folder(
+    name: str | os.PathLike[str], parent: int | None = None, *, make: bool = False
 ) -> Iterator[int]:
-    """The handle of a folder that is no link; with `make` it is made, private, where missing."""
-    handle = _enter(name, above, make)
+    """Open a folder that is not a link. With `make` it is created, private, if it is missing."""
+    try:
+        handle = os.open(name, _FOLDER, dir_fd=parent)
+    except FileNotFoundError:
+        if not make:
+            raise
+        with suppress(FileExistsError):  # another process created it
+            os.mkdir(name, 0o700, dir_fd=parent)
+            if parent is not None:
+                os.fsync(parent)
+        handle = os.open(name, _FOLDER, dir_fd=parent)
     try:
         yield handle
     finally:
         os.close(handle)
 
 
-def _enter(name: str | os.PathLike[str], above: int | None, make: bool) -> int:
-    try:
-        return os.open(name, _FOLDER, dir_fd=above)
-    except FileNotFoundError:
-        if not make:
-            raise
-    with suppress(FileExistsError):  # somebody else made it: just as well
-        os.mkdir(name, 0o700, dir_fd=above)
-        if above is not None:
-            os.fsync(above)
-    return os.open(name, _FOLDER, dir_fd=above)
-
-
-def place(folder: int, name: str, data: bytes, *, sync: bool = True) -> None:
-    """Put a file there in one step, in place of an older one; durable on return with `sync`."""
+def write_file(folder: int, name: str, data: bytes, *, sync: bool = True) -> None:
+    """Write or replace a file in one step. With `sync` it is durable on return."""
     while True:
         temporary = f".{name[:80]}.{os.urandom(8).hex()}"
         with suppress(FileExistsError):
@@ -49,7 +45,9 @@ def place(folder: int, name: str, data: bytes, *, sync: bool = True) -> None:
             break
     try:
         try:
-            write_all(handle, data)
+            view = memoryview(data)
+            while view:
+                view = view[os.write(handle, view) :]
             if sync:
                 os.fsync(handle)
         finally:
@@ -63,15 +61,8 @@ def place(folder: int, name: str, data: bytes, *, sync: bool = True) -> None:
         os.fsync(folder)
 
 
-def write_all(handle: int, data: bytes) -> None:
-    """All of it, however often the system has to be asked."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(handle, view) :]
-
-
-def found(folder: int, name: str, limit: int) -> bytes | None:
-    """What stands in a regular file; None for anything else, and for more than `limit` bytes."""
+def read_file(folder: int, name: str, limit: int) -> bytes | None:
+    """Read a regular file; None for anything else, and for more than `limit` bytes."""
     try:
         handle = os.open(name, _READING, dir_fd=folder)
     except OSError:
@@ -88,14 +79,14 @@ def found(folder: int, name: str, limit: int) -> bytes | None:
     return b"".join(blocks)
 
 
-def names(folder: int) -> list[str]:
-    """The entries of a folder, in no order."""
+def list_names(folder: int) -> list[str]:
+    """The names in a folder, in no order."""
     with os.scandir(folder) as entries:
         return [entry.name for entry in entries]
 
 
-def opened(path: str | os.PathLike[str]) -> int:
-    """The handle of a regular file, for reading."""
+def open_file(path: str | os.PathLike[str]) -> int:
+    """Open a regular file for reading."""
     handle = os.open(path, _READING)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)

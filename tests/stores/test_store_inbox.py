@@ -9,17 +9,17 @@ from msgspec.structs import replace
 
 from bridle.errors import UnknownSession
 from bridle.events import PromptReceived, TraceEvent
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
 from rig import PYTHON, run
 
 POSTING = """
 import sys
-from bridle.promises.store import Letter
+from bridle.promises.store import InboxMessage
 from bridle.stores.jsonl import JsonlStore
 
-JsonlStore(sys.argv[1]).post("s", Letter("b", "interrupt"))
+JsonlStore(sys.argv[1]).send_message("s", InboxMessage("b", "interrupt"))
 """
 
 
@@ -39,15 +39,15 @@ def test_a_letter_stays_until_it_is_discarded_also_over_a_resume(kind, state):
         log = store.create("s")
         log.append(TraceEvent("x"))
         await log.settled()
-        letters = [Letter(name, "send", content=name) for name in "abc"]
+        letters = [InboxMessage(name, "send", content=name) for name in "abc"]
         for letter in letters:
-            store.post("s", letter)
-        first = log.letters()
+            store.send_message("s", letter)
+        first = log.inbox_messages()
         log.discard(letters[1])
         log.discard(letters[1])
         await log.close()
         log = await store.resume("s", lambda record: None)
-        second = log.letters()
+        second = log.inbox_messages()
         await log.close()
         store.close()
         return untimed(first) == letters, untimed(second) == [letters[0], letters[2]]
@@ -59,7 +59,7 @@ def test_a_letter_stays_until_it_is_discarded_also_over_a_resume(kind, state):
 def test_a_letter_for_nobody_is_refused(kind, state):
     store = stores(state)[kind]()
     with pytest.raises(UnknownSession):
-        store.post("nobody", Letter("a", "send"))
+        store.send_message("nobody", InboxMessage("a", "send"))
     assert not state.exists()
 
 
@@ -70,16 +70,16 @@ def test_who_listens_hears_of_each_letter_and_who_has_stopped_hears_nothing(kind
         log = store.create("s")
         log.append(TraceEvent("x"))
         await log.settled()
-        store.post("s", Letter("before", "send"))
+        store.send_message("s", InboxMessage("before", "send"))
         store.listen(rung.set)
         heard = []
         for name in "ab":
-            store.post("s", Letter(name, "send"))
+            store.send_message("s", InboxMessage(name, "send"))
             await rung.wait()
             rung.clear()
-            heard.append(log.letters()[-1].id)
+            heard.append(log.inbox_messages()[-1].id)
         store.listen(None)
-        store.post("s", Letter("c", "send"))
+        store.send_message("s", InboxMessage("c", "send"))
         await asyncio.sleep(0.3)  # longer than it takes to hear of it
         await log.close()
         store.close()
@@ -98,12 +98,12 @@ def test_a_letter_from_another_process_is_heard(state):
         command = [PYTHON, "-c", POSTING, str(state)]
         await asyncio.to_thread(subprocess.run, command, check=True)
         await rung.wait()
-        found = log.letters()
+        found = log.inbox_messages()
         await log.close()
         store.close()
         return found
 
-    assert untimed(run(story())) == [Letter("b", "interrupt")]
+    assert untimed(run(story())) == [InboxMessage("b", "interrupt")]
 
 
 def test_a_store_in_memory_numbers_tells_and_is_as_durable_as_it_gets():

@@ -21,10 +21,10 @@ from bridle.events import (
 )
 from bridle.messages import ToolCall, ToolOutput
 from bridle.promises.codec import encode_data, encode_line
-from bridle.promises.store import Letter
-from bridle.stores.asking import Pending, pending
-from bridle.stores.inbox import post
-from bridle.stores.reading import SessionFolder
+from bridle.promises.store import InboxMessage
+from bridle.stores.inbox import send
+from bridle.stores.pending import PendingApproval, pending_approvals
+from bridle.stores.reader import SessionFolder
 
 WHEN = "2026-01-31T10:30:01.000Z"
 LATER = "9999-01-01T00:00:00Z"
@@ -53,7 +53,7 @@ def answer(number, shown=None):
 
 
 def shown(folder):
-    return [(one.session_id, one.asked.shown, one.seq) for one in pending(folder)]
+    return [(one.session_id, one.asked.shown, one.seq) for one in pending_approvals(folder)]
 
 
 def test_open_questions_are_found_and_answered_ones_are_not(state):
@@ -61,9 +61,9 @@ def test_open_questions_are_found_and_answered_ones_are_not(state):
     put(state, "over", SessionStarted("over"), ask(1), TurnEnded(1, "interrupted"), age=1)
     put(state, "open", SessionStarted("open"), ask(1), ask(2), answer(1), TurnParked(1), age=2)
     folder = put(state, "old", ask(8), TurnEnded(1, "done"), ask(9), age=3)
-    assert pending(folder) == [
-        Pending("open", ask(2), 3, WHEN),
-        Pending("old", ask(9), 3, WHEN),
+    assert pending_approvals(folder) == [
+        PendingApproval("open", ask(2), 3, WHEN),
+        PendingApproval("old", ask(9), 3, WHEN),
     ]
 
 
@@ -78,13 +78,13 @@ def test_what_is_past_its_time_is_marked_and_not_hidden(state):
     folder = put(
         state, "s", ask(1, "2020-01-01T00:00:00Z"), ask(2, LATER), ask(3, ""), ask(4, "soon")
     )
-    assert [one.expired for one in pending(folder)] == [True, False, False, False]
+    assert [one.expired for one in pending_approvals(folder)] == [True, False, False, False]
 
 
 def test_an_answer_that_waits_in_the_inbox_is_told(state):
     folder = put(state, "s", ask(1), ask(2))
-    post(state / "sessions" / "s", Letter("a", "answer", shown="shown2", allowed=True))
-    assert [(one.asked.shown, one.posted) for one in pending(folder)] == [
+    send(state / "sessions" / "s", InboxMessage("a", "answer", shown="shown2", allowed=True))
+    assert [(one.asked.shown, one.posted) for one in pending_approvals(folder)] == [
         ("shown1", False),
         ("shown2", True),
     ]
@@ -109,7 +109,7 @@ def test_what_is_torn_broken_or_empty_is_passed_over(state):
     line, _ = encode_line(2, WHEN, encode_data(TurnEnded(1, "done")), "")
     folder = put(state, "s", ask(1), rest=b"\n\n{}\n" + line[:-1])
     assert shown(folder) == [("s", "shown1", 1)]
-    assert pending(SessionFolder(state / "nowhere")) == []
+    assert pending_approvals(SessionFolder(state / "nowhere")) == []
 
 
 FAKES = [
@@ -151,4 +151,4 @@ def test_the_end_of_a_log_tells_the_same_as_all_of_it(tmp_path_factory, events):
     state = tmp_path_factory.mktemp("state")
     folder = put(state, "s", *events)
     whole = fold(folder.read("s"))
-    assert [one.asked for one in pending(folder)] == list(whole.pending.values())
+    assert [one.asked for one in pending_approvals(folder)] == list(whole.pending.values())

@@ -1,0 +1,366 @@
+"""List sessions, and find one by the beginning of its id or title.
+
+Neither the codec nor an event loop is loaded: that would take longer than the rest of `bridle
+sessions list`. The newest sessions are known from the folder alone, and only the logs that are
+shown are opened: a few kilobytes at their beginning and their end. Titles and tags that were
+changed later are copied to `label.json` beside the log.
+"""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bridle.errors import StoreFailed
+from bridle.stores.log_format import (
+    HEADER,
+    LOG_NAME,
+    SESSION_ID,
+    find_headers,
+    record_types,
+    utc_timestamp,
+)
+from bridle.stores.private_files import open_folder, write_file
+
+if TYPE_CHECKING:
+    from pathlib import Path  # loading it takes as long as a list
+
+_HEAD_SIZE = 4096  # bytes; a prompt that begins later is not used as the title
+_END_SIZE = 2048
+_FOREIGN_LINES = 12
+_TITLE_LENGTH = 200  # characters of a prompt that are used as the title
+_LABEL = "label.json"
+_MAX_LABEL = 65536  # bytes
+_READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_KINDS = {
+    stat.S_IFLNK: "it is a symlink",
+    stat.S_IFDIR: "it is a folder",
+    stat.S_IFIFO: "it is a FIFO",
+}
+_LISTED = record_types("session_start", "user_prompt", "title", "tags", "child_of", "fork")
+# A prompt that is longer than what is read of the log: its first characters, as JSON has them.
+_CUT_PROMPT = re.compile(
+    rb'"data": ?\{"type": ?"user_prompt", ?"content": ?"'
+    rb'((?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u]){0,200})'
+)
+
+
+class SessionEntry(NamedTuple):
+    """What a list shows of a session: the fields of a `SessionSummary`, and what tells its state.
+
+    `file`: device and inode of its log. `end`: the last bytes of the log. `parent`: the session
+    that started this one as a task.
+    """
+
+    id: str
+    created_at: str
+    updated_at: str
+    title: str
+    workspace: str
+    model: str
+    size: int
+    tags: tuple[str, ...] = ()
+    file: tuple[int, int] = (0, 0)
+    end: bytes = b""
+    parent: str = ""
+
+
+class LogEntry(NamedTuple):
+    """A log, as far as its folder knows it. `wrong`: why it cannot be read."""
+
+    changed: float
+    id: str
+    path: str
+    size: int
+    inode: int
+    wrong: str = ""
+
+
+class Label(NamedTuple):
+    """The title and the tags of a session, as `label.json` has them."""
+
+    title: str = ""
+    tags: tuple[str, ...] = ()
+
+
+# Lists
+
+
+def list_sessions(folder: str | os.PathLike[str], limit: int | None = None) -> list[SessionEntry]:
+    """The sessions of a state folder, the newest first: all, or at most `limit`."""
+    sessions: list[SessionEntry] = []
+    for session in read_entries(log_entries(folder)):
+        if limit is not None and len(sessions) >= limit:
+            break
+        sessions.append(session)
+    return sessions
+
+
+def count_sessions(folder: str | os.PathLike[str]) -> int:
+    """The number of sessions. No log is opened."""
+    return len(log_entries(folder))
+
+
+def find_sessions(folder: str | os.PathLike[str], start: str) -> list[SessionEntry]:
+    """The sessions that `start` may mean, the newest first.
+
+    The one with that id; else those whose id begins with it; else those whose id's last part does;
+    else those whose title does, ignoring case. Only the titles require all logs to be opened.
+    """
+    if not start:
+        return []
+    logs = log_entries(folder)
+    by_id = (
+        [log for log in logs if log.id == start]
+        or [log for log in logs if log.id.startswith(start)]
+        or [log for log in logs if log.id.rpartition("-")[2].startswith(start)]
+    )
+    if by_id:
+        return list(read_entries(by_id))
+    words = " ".join(start.split()).casefold()
+    if not words:
+        return []
+    return [
+        session
+        for session in read_entries(logs)
+        if " ".join(session.title.split()).casefold().startswith(words)
+    ]
+
+
+def get_session(
+    folder: str | os.PathLike[str], session_id: str
+) -> tuple[LogEntry, SessionEntry] | None:
+    """The session with exactly this id, or None."""
+    if not SESSION_ID.fullmatch(session_id):
+        return None
+    path = f"{os.fspath(folder)}/sessions/{session_id}"
+    log = _log_entry(session_id, path, os.path.islink(path))  # noqa: PTH114 - many, and quickly
+    session = next(read_entries([log]), None) if log is not None else None
+    return None if log is None or session is None else (log, session)
+
+
+def log_entries(folder: str | os.PathLike[str]) -> list[LogEntry]:
+    """All logs, the newest first."""
+    logs = []
+    try:
+        with os.scandir(f"{os.fspath(folder)}/sessions") as entries:
+            for entry in entries:
+                if not SESSION_ID.fullmatch(entry.name):
+                    continue
+                log = _log_entry(entry.name, entry.path, entry.is_symlink())
+                if log is not None:
+                    logs.append(log)
+    except FileNotFoundError:
+        return []
+    return sorted(logs, reverse=True)
+
+
+def read_entries(logs: Iterable[LogEntry]) -> Iterator[SessionEntry]:
+    """What a list shows of each of these logs. One that was deleted meanwhile is left out."""
+    for log in logs:
+        session = _unreadable(log, log.wrong) if log.wrong else _read_entry(log)
+        if session is None:
+            continue
+        label = read_label(log.path)
+        if label is not None:
+            has_note = not session.created_at and session.title.startswith("(")
+            title = session.title if has_note else label.title or session.title
+            session = session._replace(title=title, tags=label.tags)
+        yield session
+
+
+def is_running(end: bytes, size: int) -> bool:
+    """Whether the last bytes of a log say that a turn is running, if a process has the session."""
+    prompt, parked, over = (
+        end.rfind(b'"data":{"type":"%s"' % kind)
+        for kind in (b"user_prompt", b"turn_parked", b"turn_end")
+    )
+    if max(prompt, parked, over) < 0:
+        return size > len(end)  # the middle of a long turn
+    return over < max(prompt, parked)
+
+
+def _log_entry(name: str, path: str, is_link: bool) -> LogEntry | None:
+    """A log, or what is there in its place: a session is never left out because of that."""
+    try:
+        info = os.lstat(f"{path}/{LOG_NAME}")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return LogEntry(0.0, name, path, 0, 0, error.strerror or str(error))
+    if is_link:
+        wrong = "its folder is a symlink"
+    elif stat.S_ISREG(info.st_mode):
+        return LogEntry(info.st_mtime, name, path, info.st_size, info.st_ino)
+    else:
+        wrong = _KINDS.get(stat.S_IFMT(info.st_mode), "it is not a file")
+    return LogEntry(info.st_mtime, name, path, 0, info.st_ino, wrong)
+
+
+# The beginning of a log
+
+
+def _unreadable(log: LogEntry, reason: str) -> SessionEntry:
+    return _with_note(log, f"(the log cannot be read: {reason})")
+
+
+def _with_note(log: LogEntry, note: str) -> SessionEntry:
+    """A session of which nothing is known but what is wrong with it."""
+    return SessionEntry(
+        id=log.id,
+        created_at="",
+        updated_at=utc_timestamp(log.changed),
+        title=note,
+        workspace="",
+        model="",
+        size=log.size,
+    )
+
+
+def _read_entry(log: LogEntry) -> SessionEntry | None:
+    try:
+        head, end, file = _read_ends(log)
+    except (FileNotFoundError, NotADirectoryError):  # deleted just now
+        return None
+    except OSError as error:
+        return _unreadable(log, error.strerror or str(error))
+    header = HEADER.match(head)
+    if header is not None and header[3] == b"session_start":
+        created = header[2].decode("utf-8", "replace")
+        session = _summarize(log, _own_records(head), head)
+        return session._replace(created_at=created, file=file, end=end)
+    records = _foreign_records(head)
+    if records or (head.startswith(b"{") and b"\n" not in head and len(head) == _HEAD_SIZE):
+        # or its first line is longer than that
+        return _summarize(log, records, head)._replace(file=file, end=end)
+    if not head:
+        return _with_note(log, "(the log is empty)")
+    return _with_note(log, f"(damaged; bridle sessions verify {log.id})")
+
+
+def _read_ends(log: LogEntry) -> tuple[bytes, bytes, tuple[int, int]]:
+    """The first and the last bytes of a log, and its device and inode."""
+    handle = os.open(f"{log.path}/{LOG_NAME}", _READING)
+    try:
+        info = os.fstat(handle)
+        head = os.read(handle, _HEAD_SIZE)
+        if info.st_size <= len(head):
+            end = head[-_END_SIZE:]
+        else:
+            end = os.pread(handle, _END_SIZE, info.st_size - _END_SIZE)
+        return head, end, (info.st_dev, info.st_ino)
+    finally:
+        os.close(handle)
+
+
+def _own_records(head: bytes) -> list[dict[str, Any]]:
+    """The records that a list needs, from a log that bridle wrote."""
+    records = []
+    for header in find_headers(head, _LISTED):
+        end = head.find(b"\n", header.end())
+        if end >= 0 and (record := _parse(head[header.start() : end])) is not None:
+            records.append(record)
+    return records
+
+
+def _foreign_records(head: bytes) -> list[dict[str, Any]]:
+    """The first records of a log that another program wrote, or whose beginning is damaged."""
+    parsed = (_parse(line) for line in head.splitlines()[:_FOREIGN_LINES])
+    return [record for record in parsed if record is not None]
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line.decode("utf-8", "replace"), strict=False)
+    except (ValueError, RecursionError):  # cut off, or damaged
+        return None
+    if isinstance(record, dict) and isinstance(record.get("data"), dict):
+        return record
+    return None
+
+
+def _summarize(log: LogEntry, records: list[dict[str, Any]], head: bytes) -> SessionEntry:
+    workspace = model = title = prompt = parent = ""
+    tags: tuple[str, ...] = ()
+    for data in (record["data"] for record in records):
+        match data:
+            case {"type": "session_start"}:
+                workspace = workspace or _text(data, "workspace")
+                model = _text(data, "model") or model
+            case {"type": "user_prompt", "content": str(content)} if not prompt:
+                prompt = content
+            case {"type": "title"}:
+                title = _text(data, "title")
+            case {"type": "tags"}:
+                tags = _texts(data.get("tags"))
+            case {"type": "child_of"}:
+                parent = _text(data, "parent")
+            case {"type": "fork"}:  # a fork of a task is not a task
+                parent = ""
+    return SessionEntry(
+        id=log.id,
+        created_at=_text(records[0], "timestamp") if records else "",
+        updated_at=utc_timestamp(log.changed),
+        title=title or prompt[:_TITLE_LENGTH] or _cut_prompt(head),
+        workspace=workspace,
+        model=model,
+        size=log.size,
+        tags=tags,
+        parent=parent,
+    )
+
+
+def _cut_prompt(head: bytes) -> str:
+    """The beginning of a prompt that is longer than what was read of the log."""
+    match = _CUT_PROMPT.search(head, head.rfind(b"\n") + 1)
+    if match is None:
+        return ""
+    try:
+        return str(json.loads(f'"{match[1].decode("utf-8", "ignore")}"', strict=False))
+    except ValueError:
+        return ""
+
+
+def _text(record: dict[str, Any], key: str) -> str:
+    value = record.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(text for text in value if isinstance(text, str)) if isinstance(value, list) else ()
+
+
+# Labels
+
+
+def write_label(folder: "Path", title: str, tags: Sequence[str]) -> None:
+    """Copy title and tags to the session's folder. Not synced: the log has them."""
+    data = json.dumps({"title": title[:2000], "tags": [tag[:200] for tag in tags[:100]]})
+    try:
+        with open_folder(folder) as handle:
+            write_file(handle, _LABEL, data.encode(), sync=False)
+    except OSError as error:
+        raise StoreFailed(
+            f"the title of session {folder.name} is in its log, but lists will not show it: "
+            f"{error.strerror or error}",
+            error,
+        ) from error
+
+
+def read_label(folder: str) -> Label | None:
+    """The label in a session's folder; None if there is none that can be read."""
+    try:
+        handle = os.open(f"{folder}/{_LABEL}", _READING)
+    except OSError:
+        return None
+    try:
+        data = json.loads(os.read(handle, _MAX_LABEL))
+    except (OSError, ValueError, RecursionError):  # also a folder, or a disk that fails
+        return None
+    finally:
+        os.close(handle)
+    if not isinstance(data, dict):
+        return None
+    return Label(_text(data, "title"), _texts(data.get("tags")))
