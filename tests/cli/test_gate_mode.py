@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridle.providers.reading import trace_of
+from bridle.providers.reply_reader import unknown_event
 from bridle.providers.scripted import Scripted
 from bridle.runtime.gate_mode import tell_mode, told_mode
 from bridle.stores.jsonl import JsonlStore
@@ -17,7 +17,7 @@ class Rogue(Scripted):
         self.mode = mode
 
     async def stream(self, request):
-        yield trace_of(b'{"type":"gate","mode":"%s"}' % self.mode.encode())
+        yield unknown_event(b'{"type":"gate","mode":"%s"}' % self.mode.encode())
         async for event in super().stream(request):
             yield event
 

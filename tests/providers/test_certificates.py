@@ -6,9 +6,9 @@ import sys
 _LOOK = """
 import ssl
 before = ssl.SSLContext.load_default_certs
-from bridle.providers.certificates import import_aiohttp
+from bridle.providers.lazy_certificates import import_aiohttp
 import_aiohttp()
-import bridle.providers.sockets
+import bridle.providers.aiohttp_transport
 import aiohttp.connector
 shared = aiohttp.connector._SSL_CONTEXT_VERIFIED
 plain = ssl.create_default_context()

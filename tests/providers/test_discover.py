@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridle.providers.discover import Found, _models, discover
+from bridle.providers.local_servers import LocalServer, _models, find_local_servers
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 OLLAMA = b'{"models": [{"name": "qwen3:8b"}, {"name": "nomic-embed-text"}]}'
@@ -41,10 +41,10 @@ def free_port() -> int:
 
 def found(
     servers: Mapping[str, Talk | None], deadline: float = 5.0
-) -> tuple[list[Found], list[int]]:
+) -> tuple[list[LocalServer], list[int]]:
     """Start these servers (None: nobody listens), look for them, and tell their ports."""
 
-    async def look() -> tuple[list[Found], list[int]]:
+    async def look() -> tuple[list[LocalServer], list[int]]:
         async with AsyncExitStack() as stack:
             ports = {}
             for name, talk in servers.items():
@@ -54,7 +54,7 @@ def found(
                 server = await asyncio.start_server(talk, "127.0.0.1", 0)
                 await stack.enter_async_context(server)
                 ports[name] = server.sockets[0].getsockname()[1]
-            return await discover(ports, deadline=deadline), list(ports.values())
+            return await find_local_servers(ports, deadline=deadline), list(ports.values())
 
     return asyncio.run(look())
 
@@ -63,9 +63,9 @@ def test_the_servers_that_answer_are_found_with_their_models() -> None:
     servers = {"ollama": saying(OLLAMA), "llamacpp": saying(LLAMA), "lmstudio": saying(STUDIO)}
     answer, ports = found(servers)
     assert answer == [
-        Found("ollama", f"http://127.0.0.1:{ports[0]}/v1", ("qwen3:8b",)),
-        Found("llamacpp", f"http://127.0.0.1:{ports[1]}/v1", ("smollm2.gguf",)),
-        Found("lmstudio", f"http://127.0.0.1:{ports[2]}/v1", ("gemma-3",)),
+        LocalServer("ollama", f"http://127.0.0.1:{ports[0]}/v1", ("qwen3:8b",)),
+        LocalServer("llamacpp", f"http://127.0.0.1:{ports[1]}/v1", ("smollm2.gguf",)),
+        LocalServer("lmstudio", f"http://127.0.0.1:{ports[2]}/v1", ("gemma-3",)),
     ]
 
 
@@ -89,8 +89,8 @@ def test_a_server_that_says_nothing_holds_nobody_up() -> None:
         saying(b'{"object": "list", "data": []}'),
         saying(b'{"object": "list", "data": [1]}'),
         saying(STUDIO),
-        saying(LLAMA, b"404 Not Found"),
-        saying(LLAMA, b"302 Found"),
+        saying(LLAMA, b"404 Not LocalServer"),
+        saying(LLAMA, b"302 LocalServer"),
     ],
 )
 def test_another_program_on_its_port_is_not_taken_for_llama_cpp(talk: Talk) -> None:
@@ -111,7 +111,7 @@ def test_an_endless_answer_is_cut_off() -> None:
 
 
 def test_looking_for_servers_does_not_load_a_http_client() -> None:
-    code = "import sys, bridle.providers.discover; print('aiohttp' in sys.modules)"
+    code = "import sys, bridle.providers.local_servers; print('aiohttp' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"
 

@@ -20,8 +20,8 @@ from bridle.messages import (
 )
 from bridle.promises.provider import Request, RequestConfig
 from bridle.providers.anthropic import Anthropic
-from bridle.providers.anthropic_script import MessagesScript
-from bridle.providers.ledger import ledger_of
+from bridle.providers.anthropic_encoder import MessagesScript
+from bridle.providers.encoding_cache import cache_of
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses
 
@@ -91,7 +91,7 @@ def test_only_new_messages_are_encoded() -> None:
     for step in range(50):
         transcript = transcript.plus(user(f"{step}"))
         transcript = transcript.plus(Message("assistant", (Text("yes"),)))
-        ledger_of(transcript, script).join(transcript, b"[", b"]")
+        cache_of(transcript, script).join(transcript, b"[", b"]")
     assert looked == list(transcript)
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from bridle.messages import Message, ToolCall, ToolOutput, user
 from bridle.promises.provider import Provider, Request, drain
 from bridle.providers.anthropic import Anthropic
-from bridle.providers.naming import fit
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses
+from bridle.providers.wire_names import fit_name
 from bridle.testing import FakeAnthropic, FakeOpenAI, FakeServer
 
 STRANGE = (
@@ -29,10 +29,10 @@ STRANGE = (
 @given(st.text(max_size=90), st.text(max_size=90))
 def test_words_fit_stay_apart_and_are_kept_where_they_can_be(one: str, other: str) -> None:
     for word in (one, other):
-        assert re.fullmatch("[a-zA-Z0-9_-]{1,40}", fit(word, 40))
-        assert fit(word, 40) == fit(word, 40)
-    assert (fit(one, 40) == fit(other, 40)) == (one == other)
-    assert fit("call_1-B", 64) == "call_1-B"
+        assert re.fullmatch("[a-zA-Z0-9_-]{1,40}", fit_name(word, 40))
+        assert fit_name(word, 40) == fit_name(word, 40)
+    assert (fit_name(one, 40) == fit_name(other, 40)) == (one == other)
+    assert fit_name("call_1-B", 64) == "call_1-B"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import realmodel
 from bridle.events import ModelEvent, ResponseCompleted, TextDelta, UsageReported
 from bridle.messages import user
 from bridle.promises.provider import Request, RequestConfig
-from bridle.providers.discover import discover
+from bridle.providers.local_servers import find_local_servers
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.usage import Usage
 
@@ -90,6 +90,6 @@ def test_a_reply_cut_in_the_middle_frees_the_model_at_once(url: str) -> None:
 
 def test_the_server_is_found_by_what_it_says_of_itself(url: str) -> None:
     port = int(url.removesuffix("/v1").rpartition(":")[2])
-    [found] = asyncio.run(discover({"llamacpp": port}, deadline=5))
+    [found] = asyncio.run(find_local_servers({"llamacpp": port}, deadline=5))
     assert (found.name, found.base_url) == ("llamacpp", url)
     assert found.models[0].endswith(".gguf")

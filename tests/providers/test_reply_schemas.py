@@ -15,9 +15,9 @@ from bridle.messages import user
 from bridle.promises.provider import Provider, Request, RequestConfig
 from bridle.promises.schema import can_be_closed
 from bridle.providers.anthropic import Anthropic
+from bridle.providers.json_schemas import closed, strict
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses
-from bridle.providers.schemas import closed, strict
 from bridle.testing import FakeAnthropic, FakeOpenAI, FakeServer
 from rig import Later
 

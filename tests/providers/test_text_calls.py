@@ -12,7 +12,7 @@ from bridle.events import ModelEvent, ResponseCompleted, TextDelta, ToolCallRead
 from bridle.messages import Message, Text, ToolCall, user
 from bridle.promises.provider import ProviderInfo, Request
 from bridle.providers.openai_chat import OpenAIChat
-from bridle.providers.text_calls import TextCalls
+from bridle.providers.text_tool_calls import TextCalls
 
 NAMES = frozenset({"read", "look"})
 CALL = '{"name": "read", "arguments": {"path": "a\\n```b"}}'

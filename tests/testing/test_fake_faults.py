@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 import bridle.testing
-from bridle.providers.discover import Found, discover
+from bridle.providers.local_servers import LocalServer, find_local_servers
 from bridle.testing import FakeAnthropic, FakeLocal, FakeOpenAI
 from bridle.testing.server import FakeServer
 
@@ -121,17 +121,21 @@ def test_a_function_of_the_request_can_be_the_script() -> None:
 
 
 def test_a_fake_local_server_needs_no_key_and_is_found_as_llama_cpp() -> None:
-    async def ask() -> tuple[int, list[Found], str]:
+    async def ask() -> tuple[int, list[LocalServer], str]:
         async with (
             FakeLocal(["hi"]) as server,
             aiohttp.ClientSession() as session,
             session.post(f"{server.url}/chat/completions", json=BODY) as answer,
         ):
-            return answer.status, await discover({"llamacpp": server.port}, deadline=5), server.url
+            return (
+                answer.status,
+                await find_local_servers({"llamacpp": server.port}, deadline=5),
+                server.url,
+            )
 
     status, found, url = asyncio.run(ask())
     assert status == 200
-    assert found == [Found("llamacpp", url, ("fake-model",))]
+    assert found == [LocalServer("llamacpp", url, ("fake-model",))]
 
 
 def test_every_public_name_is_there_and_the_scripted_model_loads_no_server() -> None:

@@ -10,11 +10,10 @@ from functools import partial
 from bridle.events import ModelEvent
 from bridle.messages import Transcript
 from bridle.promises.provider import ProviderInfo, Request
+from bridle.providers.anthropic_encoder import API, MessagesScript, head, why_not_thinking
 from bridle.providers.anthropic_reader import MessagesReader
-from bridle.providers.anthropic_script import API, MessagesScript, head
-from bridle.providers.anthropic_thinking import why_not_thinking
-from bridle.providers.ledger import Head, ledger_of
-from bridle.providers.reading import left_out
+from bridle.providers.encoding_cache import RequestHead, cache_of
+from bridle.providers.reply_reader import setting_left_out
 from bridle.providers.wire import Timeouts, Transport, Wire, exchange
 
 VERSION = "2023-06-01"
@@ -41,7 +40,7 @@ class Anthropic:
         self._model = model
         self._transport = transport or _wire(base_url, api_key, timeouts)
         self._script = MessagesScript(model)
-        self._head = Head(partial(head, model, self.info))
+        self._head = RequestHead(partial(head, model, self.info))
 
     def __repr__(self) -> str:
         return f"Anthropic({self._model!r})"
@@ -51,14 +50,14 @@ class Anthropic:
         encode = partial(self.encode, request)
         remarks: list[ModelEvent] = []
         if why := why_not_thinking(request.config, self.info):
-            remarks.append(left_out("effort", why))
+            remarks.append(setting_left_out("effort", why))
         reader = MessagesReader(self._model, remarks)
         return exchange(self._transport, "/v1/messages", encode, reader)
 
     def encode(self, request: Request) -> bytes:
         """The request's body; only messages that are new since the last one are encoded."""
         messages = Transcript.of(request.messages)
-        return ledger_of(messages, self._script).join(messages, self._head.of(request), b"]}")
+        return cache_of(messages, self._script).join(messages, self._head.of(request), b"]}")
 
     async def close(self) -> None:
         """Let go of connections."""

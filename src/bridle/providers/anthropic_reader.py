@@ -23,10 +23,9 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Part, Text, Thinking, ToolCall
-from bridle.providers.anthropic_script import API
-from bridle.providers.faults import by_word
-from bridle.providers.reading import Unreadable, call_of, trace_of
-from bridle.providers.reply import Reply
+from bridle.providers.anthropic_encoder import API
+from bridle.providers.http_errors import DecodeErrors, error_from_event
+from bridle.providers.reply_reader import ReplyReader, finish_call, unknown_event
 from bridle.providers.sse import ServerEvent
 from bridle.usage import Usage
 
@@ -156,7 +155,7 @@ class _Open:
         self.part: Part | None = None
 
 
-class MessagesReader(Reply):
+class MessagesReader(ReplyReader):
     """Reads one reply. `remarks` are told at its beginning."""
 
     def __init__(self, model: str, remarks: Sequence[ModelEvent] = ()) -> None:
@@ -171,8 +170,8 @@ class MessagesReader(Reply):
         for _, data in events:
             try:
                 event = _decode(data)
-            except Unreadable:
-                out.append(trace_of(data, "delta"))
+            except DecodeErrors:
+                out.append(unknown_event(data, "delta"))
                 continue
             kind = type(event)
             if kind is _Delta:
@@ -218,7 +217,7 @@ class MessagesReader(Reply):
         self._count(event.usage, out)
 
     def _break(self, event: _Error, data: bytes, out: list[ModelEvent]) -> None:
-        self._fail(by_word(event.error, self._request_id))
+        self._fail(error_from_event(event.error, self._request_id))
 
     def _start(self, event: _Start, data: bytes, out: list[ModelEvent]) -> None:
         block = event.content_block
@@ -232,7 +231,7 @@ class MessagesReader(Reply):
             found.grow(block.thinking)
             out.append(ThinkingDelta(block.thinking))
         elif block.type not in ("text", "thinking", "redacted_thinking"):
-            out.append(trace_of(data, "content_block"))
+            out.append(unknown_event(data, "content_block"))
 
     def _stop(self, event: _Stop, data: bytes, out: list[ModelEvent]) -> None:
         found = self._blocks.get(event.index)
@@ -315,4 +314,4 @@ def _call(found: _Open, out: list[ModelEvent]) -> ToolCall:
         call = ToolCall(block.id, block.name, block.input)
         out.append(ToolCallReady(call))
         return call
-    return call_of(block.id, block.name, text, out)
+    return finish_call(block.id, block.name, text, out)

@@ -21,18 +21,17 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Part, Text, Thinking, ToolCall
-from bridle.providers.chat_script import API
-from bridle.providers.faults import by_word
-from bridle.providers.reading import (
-    Unreadable,
-    call_of,
+from bridle.providers.chat_encoder import API
+from bridle.providers.http_errors import DecodeErrors, error_from_event
+from bridle.providers.reply_reader import (
+    ReplyReader,
+    finish_call,
     parse_arguments,
     parse_error,
-    trace_of,
+    unknown_event,
 )
-from bridle.providers.reply import Reply
 from bridle.providers.sse import ServerEvent
-from bridle.providers.text_calls import TextCalls, new_call_id
+from bridle.providers.text_tool_calls import TextCalls, new_call_id
 from bridle.usage import Usage
 
 _STOPS: dict[str, StopReason] = {
@@ -109,7 +108,7 @@ class _Growing:
         self.told = 0  # pieces that were yielded; none are before the name has come
 
 
-class ChatReader(Reply):
+class ChatReader(ReplyReader):
     """Reads one reply. `tools` are the names that a call in the text may have."""
 
     def __init__(self, model: str, tools: frozenset[str] = frozenset()) -> None:
@@ -130,11 +129,11 @@ class ChatReader(Reply):
         for _, data in events:
             try:
                 chunk = _decode(data)
-            except Unreadable:
+            except DecodeErrors:
                 if data.strip() == b"[DONE]":
                     self._complete(out)
                     break
-                out.append(trace_of(data))
+                out.append(unknown_event(data))
                 continue
             self._read(chunk, data, out)
             if self.over:
@@ -153,7 +152,7 @@ class ChatReader(Reply):
     def _read(self, chunk: _Chunk, data: bytes, out: list[ModelEvent]) -> None:
         self._model = chunk.model or self._model
         if chunk.error is not None:
-            self._fail(by_word(chunk.error, self._request_id))
+            self._fail(error_from_event(chunk.error, self._request_id))
         elif chunk.choices:
             for choice in chunk.choices:
                 if (choice.index or 0) != self._index:
@@ -165,7 +164,7 @@ class ChatReader(Reply):
                 if choice.finish_reason:
                     self._finish = choice.finish_reason
         elif chunk.usage is None:
-            out.append(trace_of(data))
+            out.append(unknown_event(data))
         if chunk.usage is not None:
             self._usage = _usage(chunk.usage)
 
@@ -298,7 +297,7 @@ def _whole(found: _Growing, out: list[ModelEvent]) -> ToolCall | None:
             out.append(parse_error(text, f"the call {found.id} has no name and no arguments"))
             return None
         out.append(ToolCallStarted(found.id, ""))
-    return call_of(found.id, found.name, text, out)
+    return finish_call(found.id, found.name, text, out)
 
 
 def _usage(usage: _Usage) -> Usage:

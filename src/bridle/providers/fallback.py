@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bridle.errors import AgentError, Overloaded, RateLimited, Unreachable
 from bridle.events import TraceEvent, UsageReported
 from bridle.promises.provider import Provider, ProviderInfo, Request, Retry, retry_policy_of
-from bridle.providers.opening import Detour, Opening, Stream
+from bridle.providers.restartable_stream import Restart, RestartableStream, Stream
 from bridle.providers.retry import Retrying, RetryPolicy
 
 _TRIES = 2  # of the first, beyond the one that failed, unless somebody has said how many
@@ -57,7 +57,7 @@ class Fallback:
             await self.second.close()
 
 
-class _Fall(Opening):
+class _Fall(RestartableStream):
     """One request, and whether the second was asked already."""
 
     __slots__ = ("_fallback", "_fallen", "_request")
@@ -68,12 +68,12 @@ class _Fall(Opening):
         self._request = request
         self._fallen = False
 
-    def mend(self, error: AgentError) -> Detour | None:
+    def next_attempt(self, error: AgentError) -> Restart | None:
         """Ask the second, once, where another model may do better."""
         if self._fallen or not isinstance(error, Overloaded | RateLimited | Unreachable):
             return None
         self._fallen = True
-        return Detour(Retry(self._fallback._told(error), 0.0, _at_once), self._second)
+        return Restart(Retry(self._fallback._told(error), 0.0, _at_once), self._second)
 
     def _second(self) -> Stream:
         return _priced(self._fallback.second, self._request)

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from bridle.events import ModelEvent
 from bridle.messages import Transcript
 from bridle.promises.provider import ProviderInfo, Request
+from bridle.providers.chat_encoder import API, ChatScript, head
 from bridle.providers.chat_reader import ChatReader
-from bridle.providers.chat_script import API, ChatScript, head
-from bridle.providers.ledger import Head, ledger_of
+from bridle.providers.encoding_cache import RequestHead, cache_of
 from bridle.providers.openai_responses import BASE_URL, bearer_wire
 from bridle.providers.wire import Timeouts, Transport, exchange
 
@@ -49,7 +49,7 @@ class OpenAIChat:
         wire = way.get("transport") or bearer_wire(base_url, api_key, way.get("timeouts"))
         self._transport: Transport = wire
         self._script = ChatScript(model)
-        self._head = Head(partial(head, model, self.info, _ceiling(base_url)))
+        self._head = RequestHead(partial(head, model, self.info, _ceiling(base_url)))
 
     def __repr__(self) -> str:
         return f"OpenAIChat({self._model!r})"
@@ -64,7 +64,7 @@ class OpenAIChat:
     def encode(self, request: Request) -> bytes:
         """The request's body; only messages that are new since the last one are encoded."""
         messages = Transcript.of(request.messages)
-        return ledger_of(messages, self._script).join(messages, self._head.of(request), b"]}")
+        return cache_of(messages, self._script).join(messages, self._head.of(request), b"]}")
 
     async def close(self) -> None:
         """Let go of connections."""

@@ -21,10 +21,9 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Part, Text, Thinking, ToolCall
-from bridle.providers.faults import by_word
-from bridle.providers.openai_script import API
-from bridle.providers.reading import Unreadable, call_of, trace_of
-from bridle.providers.reply import Reply
+from bridle.providers.http_errors import DecodeErrors, error_from_event
+from bridle.providers.openai_encoder import API
+from bridle.providers.reply_reader import ReplyReader, finish_call, unknown_event
 from bridle.providers.sse import ServerEvent
 from bridle.usage import Usage
 
@@ -185,7 +184,7 @@ class _Open:
         self.part: Part | None = None
 
 
-class ResponsesReader(Reply):
+class ResponsesReader(ReplyReader):
     """Reads one reply. `remarks` are told at its beginning."""
 
     def __init__(self, model: str, remarks: Sequence[ModelEvent] = ()) -> None:
@@ -199,7 +198,7 @@ class ResponsesReader(Reply):
         for _, data in events:
             try:
                 event = _decode(data)
-            except Unreadable:
+            except DecodeErrors:
                 self._puzzle(data, out)
                 continue
             if type(event) is _Text:
@@ -219,7 +218,7 @@ class ResponsesReader(Reply):
         return found
 
     def _puzzle(self, data: bytes, out: list[ModelEvent]) -> None:
-        trace = trace_of(data)
+        trace = unknown_event(data)
         if trace.kind not in _SILENT and data != b"[DONE]":
             out.append(trace)
 
@@ -246,7 +245,7 @@ class ResponsesReader(Reply):
         """The response as a whole began, or is over."""
         if isinstance(event, _Error):
             told = event.error or {"code": event.code, "message": event.message}
-            self._fail(by_word(told, self._request_id))
+            self._fail(error_from_event(told, self._request_id))
         elif isinstance(event, _Created | _InProgress):
             out += self._remarks
             self._remarks = ()
@@ -258,7 +257,7 @@ class ResponsesReader(Reply):
             if event.response.usage is not None:
                 out.append(UsageReported(usage, self._model))
             if isinstance(event, _Failed):
-                self._fail(by_word(event.response.error, self._request_id))
+                self._fail(error_from_event(event.response.error, self._request_id))
             else:
                 self._complete(event.response, usage, out)
 
@@ -297,7 +296,7 @@ class ResponsesReader(Reply):
         elif item.type == "function_call":
             self._call(item, found, out)
         else:
-            trace = trace_of(data, "item")
+            trace = unknown_event(data, "item")
             out.append(TraceEvent(item.type, trace.detail))
 
     def _meta(self, item: _Item) -> dict[str, str]:
@@ -312,7 +311,7 @@ class ResponsesReader(Reply):
         if not found.started:
             out.append(ToolCallStarted(item.call_id, item.name))
         text = item.arguments or "".join(found.pieces)
-        found.part = call_of(item.call_id, item.name, text, out)
+        found.part = finish_call(item.call_id, item.name, text, out)
 
     def _complete(self, response: _Response, usage: Usage, out: list[ModelEvent]) -> None:
         why = response.incomplete_details
@@ -320,7 +319,7 @@ class ResponsesReader(Reply):
         items = [item for _, item in sorted(self._items.items())]
         if items and items[-1].started and items[-1].part is None:
             last = items[-1]  # the reply was cut off in the middle of this call
-            last.part = call_of(last.call_id, last.name, "".join(last.pieces), out)
+            last.part = finish_call(last.call_id, last.name, "".join(last.pieces), out)
         found = [self._part(item) for item in items]
         parts = [part for part in found if part is not None]
         if word in _INCOMPLETE:

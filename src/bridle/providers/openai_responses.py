@@ -10,10 +10,10 @@ from functools import partial
 from bridle.events import ModelEvent
 from bridle.messages import Transcript
 from bridle.promises.provider import ProviderInfo, Request
-from bridle.providers.ledger import Head, ledger_of
+from bridle.providers.encoding_cache import RequestHead, cache_of
+from bridle.providers.openai_encoder import API, ResponsesScript, head
 from bridle.providers.openai_reader import ResponsesReader
-from bridle.providers.openai_script import API, ResponsesScript, head
-from bridle.providers.reading import left_out
+from bridle.providers.reply_reader import setting_left_out
 from bridle.providers.wire import Timeouts, Transport, Wire, exchange
 
 _NO_STOP = "the Responses API has no stop sequences; Chat Completions (openai-chat/…) has"
@@ -37,7 +37,7 @@ class OpenAIResponses:
         self._model = model
         self._transport = transport or bearer_wire(base_url, api_key, timeouts)
         self._script = ResponsesScript(model)
-        self._head = Head(partial(head, model, self.info))
+        self._head = RequestHead(partial(head, model, self.info))
 
     def __repr__(self) -> str:
         return f"OpenAIResponses({self._model!r})"
@@ -45,7 +45,7 @@ class OpenAIResponses:
     def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         """Ask, and yield what comes."""
         encode = partial(self.encode, request)
-        remarks = [left_out("stop", _NO_STOP)] if request.config.stop else []
+        remarks = [setting_left_out("stop", _NO_STOP)] if request.config.stop else []
         return exchange(
             self._transport, "/responses", encode, ResponsesReader(self._model, remarks)
         )
@@ -53,7 +53,7 @@ class OpenAIResponses:
     def encode(self, request: Request) -> bytes:
         """The request's body; only messages that are new since the last one are encoded."""
         messages = Transcript.of(request.messages)
-        return ledger_of(messages, self._script).join(messages, self._head.of(request), b"]}")
+        return cache_of(messages, self._script).join(messages, self._head.of(request), b"]}")
 
     async def close(self) -> None:
         """Let go of connections."""

@@ -11,7 +11,7 @@ from time import monotonic
 from bridle.errors import AgentError, Unreachable
 from bridle.events import ModelEvent, TraceEvent
 from bridle.promises.provider import Provider, ProviderInfo, Request, Retry
-from bridle.providers.opening import Detour, Opening, Stream
+from bridle.providers.restartable_stream import Restart, RestartableStream, Stream
 
 SECONDS = 300.0  # how long a failed request is tried again
 NEVER_REACHED = 10.0  # ... if no connection was ever made: its address may be wrong
@@ -141,7 +141,7 @@ class Retrying:
         await self.provider.close()
 
 
-class _Attempts(Opening):
+class _Attempts(RestartableStream):
     """One request, and its tries."""
 
     __slots__ = ("_request", "_retrying", "_tries")
@@ -152,16 +152,16 @@ class _Attempts(Opening):
         self._request = request
         self._tries: Tries | None = None
 
-    def heard(self, event: ModelEvent) -> None:
+    def on_event(self, event: ModelEvent) -> None:
         """The server has answered."""
         self._retrying.retry_policy.answered = True
 
-    def mend(self, error: AgentError) -> Detour | None:
+    def next_attempt(self, error: AgentError) -> Restart | None:
         """Wait and ask again, if another try may work."""
         if self._tries is None:
             self._tries = self._retrying.retry_policy.begin()
         retry = self._tries.after(error)
-        return None if retry is None else Detour(retry, self._begin)
+        return None if retry is None else Restart(retry, self._begin)
 
     def _begin(self) -> Stream:
         return self._retrying.provider.stream(self._request)

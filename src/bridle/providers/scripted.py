@@ -47,7 +47,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Part, Text, Thinking, ToolCall
 from bridle.promises.provider import ProviderInfo, Request
-from bridle.providers.reading import parse_error
+from bridle.providers.reply_reader import parse_error
 from bridle.usage import Price, Usage
 
 Seconds = Annotated[float, Meta(ge=0, le=86_400)]

@@ -22,7 +22,7 @@ from bridle.errors import (
     Unreachable,
 )
 from bridle.providers.anthropic import without_version
-from bridle.providers.faults import by_status, request_id_in, without_key
+from bridle.providers.http_errors import error_from_status, remove_key, request_id_in
 from bridle.providers.wire import Headers
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ class SdkTransport:
         if isinstance(problem, sdk.APIStatusError):
             body = problem.response.content
             for secret in self.secrets:
-                body = without_key(body, secret)
-            return by_status(problem.status_code, body, problem.response.headers, host)
+                body = remove_key(body, secret)
+            return error_from_status(problem.status_code, body, problem.response.headers, host)
         if isinstance(problem, sdk.APITimeoutError):
             return StreamStalled(f"{host} did not answer in time")
         return Unreachable(f"{host} could not be reached")

@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from bridle.errors import AgentError, ConfigError
 from bridle.events import ModelEvent
-from bridle.providers.faults import hide
+from bridle.providers.http_errors import remove_secrets
 from bridle.providers.sse import EventParser, ServerEvent
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
-    from bridle.providers.sockets import Pool
+    from bridle.providers.aiohttp_transport import Pool
 
 Headers = Mapping[str, str]
 
@@ -100,10 +100,10 @@ class Wire:
         return pool.post(path, body)
 
     def _open_pool(self, here: "AbstractEventLoop") -> "Pool":
-        from bridle.providers.certificates import import_aiohttp
+        from bridle.providers.lazy_certificates import import_aiohttp
 
         import_aiohttp()  # here, once it is needed
-        from bridle.providers.sockets import Pool
+        from bridle.providers.aiohttp_transport import Pool
 
         for loop in [loop for loop in self._pools if loop.is_closed()]:
             self._pools.pop(loop).abandon()
@@ -161,5 +161,5 @@ async def exchange(
     finally:
         await reply.close(whole=reader.over and reader.failure is None)
     if reader.failure is not None:
-        hide(reader.failure, transport.secrets)
+        remove_secrets(reader.failure, transport.secrets)
         raise reader.failure

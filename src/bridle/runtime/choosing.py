@@ -127,8 +127,8 @@ def local_servers() -> list[tuple[str, str, str]]:
     import asyncio
     from concurrent.futures import ThreadPoolExecutor
 
-    from bridle.providers.discover import discover
+    from bridle.providers.local_servers import find_local_servers
 
     with ThreadPoolExecutor(1) as pool:  # the caller may have an event loop of its own
-        found = pool.submit(lambda: asyncio.run(discover())).result()
+        found = pool.submit(lambda: asyncio.run(find_local_servers())).result()
     return [(one.name, one.base_url, one.models[0]) for one in found if one.models]

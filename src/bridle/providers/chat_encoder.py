@@ -11,9 +11,9 @@ import msgspec
 
 from bridle.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.provider import ProviderInfo, Request, RequestConfig, known_limit
-from bridle.providers.ledger import Written
-from bridle.providers.naming import fit
-from bridle.providers.openai_script import data_url, reply_schema
+from bridle.providers.encoding_cache import EncodedMessage
+from bridle.providers.openai_encoder import data_url, reply_schema
+from bridle.providers.wire_names import fit_name
 
 API = "openai-chat"
 _LONGEST_ID = 40
@@ -35,18 +35,20 @@ class ChatScript:
         self.key = f"{API}/{model}"
         self._model = model
 
-    def write(self, message: Message, thinking: bool) -> Written:
+    def write(self, message: Message, thinking: bool) -> EncodedMessage:
         """The message as one entry, or as one for each tool's output."""
         if message.role == "assistant":
             thoughts = self._thoughts(message) if thinking else {}
             said = _answer(message)
-            return Written(b"", encode({**said, **thoughts}) if said else b"", bool(thoughts))
+            return EncodedMessage(
+                b"", encode({**said, **thoughts}) if said else b"", bool(thoughts)
+            )
         entries = [_tool(part) for part in message.parts if isinstance(part, ToolOutput)]
         content = _content([part for part in message.parts if not isinstance(part, ToolOutput)])
         if content:
             role = "system" if message.role == "system" else "user"
             entries.append({"role": role, "content": content})
-        return Written(b"", b",".join(map(encode, entries)))
+        return EncodedMessage(b"", b",".join(map(encode, entries)))
 
     def _thoughts(self, message: Message) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -61,7 +63,7 @@ class ChatScript:
 
 def _answer(message: Message) -> dict[str, Any]:
     calls = [
-        {"id": fit(part.id, _LONGEST_ID), "type": "function", "function": _function(part)}
+        {"id": fit_name(part.id, _LONGEST_ID), "type": "function", "function": _function(part)}
         for part in message.parts
         if isinstance(part, ToolCall)
     ]
@@ -73,7 +75,7 @@ def _answer(message: Message) -> dict[str, Any]:
 
 
 def _function(call: ToolCall) -> dict[str, str]:
-    name = fit(call.name, _LONGEST_NAME)
+    name = fit_name(call.name, _LONGEST_NAME)
     return {"name": name, "arguments": encode(call.arguments).decode()}
 
 
@@ -82,7 +84,7 @@ def _tool(output: ToolOutput) -> dict[str, Any]:
     if output.media:
         kinds = ", ".join(part.media_type or "a link" for part in output.media)
         text += f"\n[left out, because this API takes none here: {kinds}]"
-    return {"role": "tool", "tool_call_id": fit(output.call_id, _LONGEST_ID), "content": text}
+    return {"role": "tool", "tool_call_id": fit_name(output.call_id, _LONGEST_ID), "content": text}
 
 
 def _content(parts: list[Part]) -> str | list[dict[str, Any]]:

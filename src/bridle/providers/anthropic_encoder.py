@@ -1,6 +1,7 @@
-"""How the Anthropic Messages API is written to: messages as content blocks, requests as bytes.
+"""How long Claude is asked to think: one word, `effort`, for models that take it differently.
 
-Pure: values in, bytes out. Knows nothing of sockets or streams.
+Newer models decide for themselves and take the word (adaptive), older ones take a number of
+tokens (budget), the oldest do not think (none). A model that nobody listed counts as new.
 """
 
 from base64 import b64decode
@@ -28,10 +29,44 @@ from bridle.promises.provider import (
     reply_limit,
 )
 from bridle.promises.schema import can_be_closed
-from bridle.providers.anthropic_thinking import thinking_fields
-from bridle.providers.ledger import Written
-from bridle.providers.naming import fit
-from bridle.providers.schemas import closed
+from bridle.providers.encoding_cache import EncodedMessage
+from bridle.providers.json_schemas import closed
+from bridle.providers.wire_names import fit_name
+
+_LEAST = 1024  # the smallest budget that the API takes
+_BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576}
+_LARGEST = 32768
+
+
+def thinking_fields(config: RequestConfig, thinks: Thinks | None, limit: int) -> dict[str, Any]:
+    """The `thinking` of a request, and `effort` where it is a word of its own."""
+    if not config.effort or thinks == "none":
+        return {}
+    if config.effort == "none":
+        return {"thinking": {"type": "disabled"}}
+    if thinks != "budget":
+        shown = {"type": "adaptive", "display": "summarized"}
+        return {"thinking": shown, "effort": config.effort}
+    # The budget is part of the limit: a quarter stays for the words, where that much is left.
+    budget = max(_LEAST, min(_wanted(config.effort), limit * 3 // 4))
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget < limit else {}
+
+
+def why_not_thinking(config: RequestConfig, info: ProviderInfo) -> str:
+    """Why the effort that was asked for cannot be; empty where it can, or none was asked for."""
+    if config.effort in ("", "none"):
+        return ""
+    limit = reply_limit(config, info)
+    if thinking_fields(config, info.thinks, limit):
+        return ""
+    if info.thinks == "none":
+        return f"{info.model} does not think before it answers"
+    return f"{info.model} needs max_tokens over {_LEAST} to think"
+
+
+def _wanted(effort: str) -> int:
+    return 0 if effort in ("", "none") else _BUDGETS.get(effort, _LARGEST)
+
 
 API = "anthropic"
 _LONGEST_ID = 64
@@ -60,7 +95,7 @@ class MessagesScript:
         self.key = f"{API}/{model}"
         self._model = model
 
-    def write(self, message: Message, thinking: bool) -> Written:
+    def write(self, message: Message, thinking: bool) -> EncodedMessage:
         """The message as content blocks of the role it speaks in."""
         blocks: list[bytes] = []
         thinks = False
@@ -73,7 +108,7 @@ class MessagesScript:
                 block = _block(part)
             if block is not None:
                 blocks.append(encode(block))
-        return Written(_OPENINGS[message.role], b",".join(blocks), thinks)
+        return EncodedMessage(_OPENINGS[message.role], b",".join(blocks), thinks)
 
     def _thought(self, part: Thinking) -> dict[str, Any] | None:
         meta = part.meta
@@ -91,7 +126,7 @@ def _block(part: Part) -> dict[str, Any] | None:
         # The API refuses text that is empty or blank.
         return {"type": "text", "text": part.text} if part.text.strip() else None
     if isinstance(part, ToolCall):
-        named = {"id": fit(part.id, _LONGEST_ID), "name": fit(part.name, _LONGEST_NAME)}
+        named = {"id": fit_name(part.id, _LONGEST_ID), "name": fit_name(part.name, _LONGEST_NAME)}
         return {"type": "tool_use", **named, "input": part.arguments}
     if isinstance(part, ToolOutput):
         return _tool_result(part)
@@ -101,7 +136,7 @@ def _block(part: Part) -> dict[str, Any] | None:
 
 
 def _tool_result(output: ToolOutput) -> dict[str, Any]:
-    call_id = fit(output.call_id, _LONGEST_ID)
+    call_id = fit_name(output.call_id, _LONGEST_ID)
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id}
     if output.media:
         said = [{"type": "text", "text": output.text}] if output.text.strip() else []

@@ -1,7 +1,7 @@
-"""aiohttp, imported without reading the system's certificates.
+"""Imports aiohttp without reading the system's certificates.
 
-It reads them while it is imported, which is a quarter of the time to a first request, for a model
-on this machine as well, which needs none. Here the same context reads them when it is first used.
+aiohttp reads them while it is imported, which is a quarter of the time to a first request, also for
+a model on this machine, which needs none. Here the same context reads them when it is first used.
 """
 
 import ssl
@@ -10,7 +10,7 @@ import threading
 from typing import Any
 
 
-class Unhurried(ssl.SSLContext):
+class LazyCertificates(ssl.SSLContext):
     """A context whose default certificates are read by the first connection that asks for them."""
 
     purposes: tuple[ssl.Purpose, ...] = ()
@@ -50,7 +50,7 @@ def import_aiohttp() -> None:
         if threading.get_ident() != here or type(self) is not ssl.SSLContext:
             load(self, purpose)
             return
-        self.__class__ = Unhurried
+        self.__class__ = LazyCertificates
         self.purposes = (*self.purposes, purpose)  # type: ignore[attr-defined]  # it is one now
 
     ssl.SSLContext.load_default_certs = later  # type: ignore[method-assign]  # for this import

@@ -20,9 +20,9 @@ from bridle.messages import (
     says_something,
 )
 from bridle.promises.provider import ProviderInfo, Request, RequestConfig, known_limit
-from bridle.providers.ledger import Written
-from bridle.providers.naming import fit
-from bridle.providers.schemas import strict
+from bridle.providers.encoding_cache import EncodedMessage
+from bridle.providers.json_schemas import strict
+from bridle.providers.wire_names import fit_name
 
 API = "openai"
 _LONGEST = 64  # characters of an id, and of a name
@@ -40,7 +40,7 @@ class ResponsesScript:
         self.key = f"{API}/{model}"
         self._model = model
 
-    def write(self, message: Message, thinking: bool) -> Written:
+    def write(self, message: Message, thinking: bool) -> EncodedMessage:
         """The message as input items, in the order of its parts."""
         items: list[dict[str, Any]] = []
         said: list[Part] = []
@@ -56,7 +56,7 @@ class ResponsesScript:
                 items += [*_spoken(message.role, said), item]
                 said = []
         items += _spoken(message.role, said)
-        return Written(b"", b",".join(map(encode, items)), thinks)
+        return EncodedMessage(b"", b",".join(map(encode, items)), thinks)
 
     def _thought(self, part: Part) -> dict[str, Any] | None:
         if not isinstance(part, Thinking):
@@ -77,13 +77,13 @@ class ResponsesScript:
 def _item(part: Part) -> dict[str, Any] | None:
     if isinstance(part, ToolCall):
         arguments = encode(part.arguments).decode()
-        named = {"call_id": fit(part.id, _LONGEST), "name": fit(part.name, _LONGEST)}
+        named = {"call_id": fit_name(part.id, _LONGEST), "name": fit_name(part.name, _LONGEST)}
         return {"type": "function_call", **named, "arguments": arguments}
     if isinstance(part, ToolOutput):
         output: Any = part.text
         if part.media:
             output = [_content(Text(part.text)), *map(_content, part.media)]
-        call_id = fit(part.call_id, _LONGEST)
+        call_id = fit_name(part.call_id, _LONGEST)
         return {"type": "function_call_output", "call_id": call_id, "output": output}
     return None
 

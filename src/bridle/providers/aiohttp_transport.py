@@ -26,8 +26,13 @@ from bridle.errors import (
     TimedOut,
     Unreachable,
 )
-from bridle.providers.faults import by_status, names_error, request_id_in, without_key
-from bridle.providers.patience import Patience, Wait
+from bridle.providers.http_errors import (
+    error_from_status,
+    is_error_document,
+    remove_key,
+    request_id_in,
+)
+from bridle.providers.timeouts import PendingRequest, RequestTimeouts
 from bridle.providers.wire import Headers, Timeouts
 
 if TYPE_CHECKING:
@@ -87,7 +92,7 @@ class Pool:
         self._targets: dict[str, URL] = {}
         self._secret = secret
         self._lingering: set[aiohttp.ClientResponse] = set()
-        self._patience = Patience(timeouts.idle, timeouts.total)
+        self._patience = RequestTimeouts(timeouts.idle, timeouts.total)
         self._proxy = _proxy(parts.scheme, str(parts.hostname))
         self._session = aiohttp.ClientSession(
             connector=Connector(limit=0),
@@ -138,14 +143,14 @@ class Pool:
             pass  # the status alone says enough
         finally:
             await answer.close()
-        body = without_key(body[:_ERROR_LIMIT], self._secret)
-        if response.status == 200 and not names_error(body):
+        body = remove_key(body[:_ERROR_LIMIT], self._secret)
+        if response.status == 200 and not is_error_document(body):
             said = f"{self.host} answered with {response.content_type}, not with a stream of events"
             return BadStream(said)
-        return by_status(response.status, body, response.headers, self.host)
+        return error_from_status(response.status, body, response.headers, self.host)
 
     def told(
-        self, problem: Exception, lost: type[AgentError], wait: Wait | None = None
+        self, problem: Exception, lost: type[AgentError], wait: PendingRequest | None = None
     ) -> AgentError:
         """A failure of the connection as a typed error; `lost` is what a broken one means here."""
         if wait is not None and wait.late:
@@ -155,7 +160,7 @@ class Pool:
             return Unreachable(said)
         return self._broken(problem, lost)
 
-    def _too_late(self, wait: Wait) -> AgentError:
+    def _too_late(self, wait: PendingRequest) -> AgentError:
         waits = self.timeouts
         if wait.late == "idle":
             return StreamStalled(f"{self.host} sent nothing for {waits.idle:g} seconds")
@@ -179,7 +184,7 @@ class Pool:
         why = getattr(problem, "strerror", None) or "the connection was closed"
         return Unreachable(f"{self.host} could not be reached ({why})")
 
-    def let_go(self, wait: Wait) -> None:
+    def let_go(self, wait: PendingRequest) -> None:
         """Nobody reads this reply any more."""
         self._patience.end(wait)
 
@@ -214,7 +219,7 @@ class Answer:
 
     __slots__ = ("_pool", "_readany", "_response", "_wait", "headers")
 
-    def __init__(self, pool: Pool, response: aiohttp.ClientResponse, wait: Wait) -> None:
+    def __init__(self, pool: Pool, response: aiohttp.ClientResponse, wait: PendingRequest) -> None:
         self._pool = pool
         self._response = response
         self._readany = response.content.readany

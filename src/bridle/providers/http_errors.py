@@ -1,7 +1,8 @@
-"""An answer that is no reply, as a typed error: judged by status and by the vendor's own words
-for it (`type`, `code`), not by searching prose; but for one thing that some have no word for.
+"""Turns an answer that is not a reply into a typed error.
 
-Knows the error shapes of the vendors' APIs and of local servers. Knows no transport.
+It is judged by its status and by the vendor's own words for it (`type`, `code`), not by searching
+prose, except for one error that some vendors have no word for. Knows the error shapes of the
+vendors' APIs and of local servers. Knows no transport.
 """
 
 import re
@@ -23,15 +24,17 @@ from bridle.errors import (
     StreamStalled,
     UnknownModel,
 )
-from bridle.providers.reading import Unreadable
 
 Headers = Mapping[str, str]
 
+DecodeErrors = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+"""What decoding a vendor's event can raise."""
+
 MESSAGE_LIMIT = 2000
-SHORTEST_KEY = 8  # characters: a shorter one stands in ordinary words, and is no secret
+SHORTEST_KEY = 8  # characters; a shorter one may be part of an ordinary word
 _PAY = "The account has no credit left: check its plan and billing."
 
-# Words that say more than the status they come with.
+# Words that are more precise than the status.
 _PRECISE: dict[str, type[ProviderError]] = {
     "context_length_exceeded": ContextTooLong,
     "exceed_context_size_error": ContextTooLong,
@@ -40,14 +43,14 @@ _PRECISE: dict[str, type[ProviderError]] = {
     "insufficient_quota": KeyRefused,
     "billing_error": KeyRefused,
 }
-# Anthropic, vLLM and others have no word for it: the sentence is all that tells it from any other
-# request that is wrong, and what is done about it is another thing.
+# Anthropic, vLLM and others have no word for this one, and it is handled differently from any other
+# refused request.
 _TOO_LONG = re.compile(
     r"prompt is too long|exceed(s|ed)? (the )?(model's )?(maximum )?context (limit|length|window)"
     r"|maximum context length is \d",
     re.IGNORECASE,
 )
-# Words that stand alone, in the middle of a stream.
+# Words that come without a status, in the middle of a stream.
 _WORDS: dict[str, type[ProviderError]] = {
     **_PRECISE,
     "invalid_request_error": RequestRefused,
@@ -77,23 +80,23 @@ _STATUSES: dict[int, type[ProviderError]] = {
 }
 
 
-def without_key(body: bytes, key: str) -> bytes:
-    """What a server said, with `***` in the place of the key that it was sent."""
+def remove_key(body: bytes, key: str) -> bytes:
+    """Return a body with `***` instead of the key that was sent."""
     return body.replace(key.encode(), b"***") if len(key) >= SHORTEST_KEY else body
 
 
-def by_status(status: int, body: bytes, headers: Headers, host: str) -> ProviderError:
-    """The error that an HTTP answer stands for."""
+def error_from_status(status: int, body: bytes, headers: Headers, host: str) -> ProviderError:
+    """Return the error for an HTTP answer."""
     words, message, number = _read(body)
     known = _PRECISE
     if status == 200:  # a document that reports an error: OpenRouter puts the status inside
         status, known = _inner_status(body) or status, _WORDS
     kind = next((known[word] for word in words if word in known), None) or _of(status)
-    kind = _measured(kind, message)
+    kind = _or_too_long(kind, message)
     request_id = request_id_in(headers) or number
-    said = f": {message}" if message else ""
+    reason = f": {message}" if message else ""
     error = kind(
-        f"{host} answered {status}{said}",
+        f"{host} answered {status}{reason}",
         hint=_hint(status, words),
         retry_after=retry_after(headers),
         origin=Origin(status, words[0] if words else None, request_id),
@@ -103,18 +106,18 @@ def by_status(status: int, body: bytes, headers: Headers, host: str) -> Provider
     return error
 
 
-def hide(error: AgentError, secrets: Iterable[str]) -> None:
-    """Take secrets out of an error's words: a vendor may repeat what it was sent."""
-    error.message = hidden(error.message, secrets)
-    error.hint = hidden(error.hint, secrets)
+def remove_secrets(error: AgentError, secrets: Iterable[str]) -> None:
+    """Remove secrets from an error: a vendor may repeat what it was sent."""
+    error.message = without_secrets(error.message, secrets)
+    error.hint = without_secrets(error.hint, secrets)
     error.args = (error.message,)
     status, kind, number = error.origin
-    kind, number = (value and hidden(value, secrets) for value in (kind, number))
+    kind, number = (value and without_secrets(value, secrets) for value in (kind, number))
     error.origin = Origin(status, kind, number)
 
 
-def hidden(text: str, secrets: Iterable[str]) -> str:
-    """The text with `***` in the place of each secret."""
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Return the text with `***` instead of each secret."""
     for secret in secrets:
         if len(secret) >= SHORTEST_KEY:
             text = text.replace(secret, "***")
@@ -122,7 +125,7 @@ def hidden(text: str, secrets: Iterable[str]) -> str:
 
 
 def request_id_in(headers: Headers) -> str | None:
-    """The vendor's own number for the request."""
+    """Return the vendor's own id of the request."""
     return headers.get("request-id") or headers.get("x-request-id") or None
 
 
@@ -132,27 +135,27 @@ def _inner_status(body: bytes) -> int | None:
     return code if isinstance(code, int) and 300 <= code < 600 else None
 
 
-def names_error(body: bytes) -> bool:
-    """Is this a document that reports an error?"""
+def is_error_document(body: bytes) -> bool:
+    """Is this a document with an error?"""
     try:
         found = msgspec.json.decode(body)
-    except Unreadable:
+    except DecodeErrors:
         return False
     return isinstance(found, Mapping) and "error" in found
 
 
-def by_word(error: Any, request_id: str = "", status: int | None = None) -> ProviderError:
-    """The error that the vendor reports in the middle of a stream."""
+def error_from_event(error: Any, request_id: str = "", status: int | None = None) -> ProviderError:
+    """Return the error that a vendor reports in the middle of a stream."""
     words, message, number = _read_error(error)
     if not words and isinstance(error, Mapping) and isinstance(error.get("code"), int):
         status = error["code"]  # OpenRouter and llama.cpp put the HTTP status here
     kind = next((_WORDS[word] for word in words if word in _WORDS), None)
     if kind is None:
         kind = _of(status) if status else ProviderError
-    kind = _measured(kind, message)
-    said = message or "no reason was given"
+    kind = _or_too_long(kind, message)
+    reason = message or "no reason was given"
     origin = Origin(status, words[0] if words else None, request_id or number)
-    return kind(f"the model's server reports an error: {said}", origin=origin)
+    return kind(f"the model's server reports an error: {reason}", origin=origin)
 
 
 def _of(status: int) -> type[ProviderError]:
@@ -163,8 +166,8 @@ def _of(status: int) -> type[ProviderError]:
     return _STATUSES.get(status, RequestRefused)
 
 
-def _measured(kind: type[ProviderError], message: str) -> type[ProviderError]:
-    """Is it wrong because it is too long?"""
+def _or_too_long(kind: type[ProviderError], message: str) -> type[ProviderError]:
+    """Return `ContextTooLong` if the request was refused for its length."""
     return ContextTooLong if kind is RequestRefused and _TOO_LONG.search(message) else kind
 
 
@@ -179,11 +182,11 @@ def _hint(status: int, words: tuple[str, ...]) -> str:
 
 
 def _read(body: bytes) -> tuple[tuple[str, ...], str, str | None]:
-    """The vendor's words for the error, its message, its number for the request."""
+    """Return the vendor's words for the error, its message, and its id of the request."""
     try:
         found = msgspec.json.decode(body)
-    except Unreadable:
-        # A page or a line from something in between: the first words are worth showing.
+    except DecodeErrors:
+        # A page from something in between: show its first words.
         return (), " ".join(body.decode(errors="replace").split())[:200], None
     if isinstance(found, list) and found:
         found = found[0]
@@ -208,7 +211,7 @@ def _read_error(error: Any) -> tuple[tuple[str, ...], str, str | None]:
 
 
 def _upstream(metadata: Any, message: str) -> str:
-    """What the vendor behind OpenRouter says: its own message is often only that one said no."""
+    """Return what the vendor behind OpenRouter says, as OpenRouter's own message says little."""
     raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
     said = " ".join(raw.split()) if isinstance(raw, str) else ""
     return f": {said}" if said and said not in message else ""
@@ -219,7 +222,7 @@ def _text(value: Any) -> str | None:
 
 
 def retry_after(headers: Headers) -> float | None:
-    """How many seconds the vendor asks to wait: milliseconds, seconds or a date."""
+    """Return how many seconds the vendor asks to wait: from milliseconds, seconds or a date."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             return max(0.0, float(headers[name]) / unit)

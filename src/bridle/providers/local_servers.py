@@ -1,7 +1,7 @@
-"""Which model servers answer on this machine: Ollama, llama.cpp, LM Studio on their usual ports.
+"""Finds model servers on this machine: Ollama, llama.cpp, LM Studio on their usual ports.
 
-Asks loopback only, all at once, with a short deadline, over plain sockets. An answer counts only
-if it has the shape that the server is known for: another program on the same port is not a model.
+Asks loopback only, all at once, with a short deadline, over plain sockets. An answer counts only if
+it has the shape that the server is known for: another program on the same port is not a model.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ _LARGEST_ANSWER = 2**20
 PORTS: Mapping[str, int] = {"ollama": 11434, "llamacpp": 8080, "lmstudio": 1234}
 
 
-class Found(NamedTuple):
+class LocalServer(NamedTuple):
     """A server that answered: its base URL for the OpenAI API, and the models it has."""
 
     name: str
@@ -25,15 +25,15 @@ class Found(NamedTuple):
     models: tuple[str, ...]
 
 
-async def discover(
+async def find_local_servers(
     ports: Mapping[str, int] | None = None, *, deadline: float = _DEADLINE
-) -> list[Found]:
+) -> list[LocalServer]:
     """The local servers that answer within the deadline (seconds), in the order of `ports`."""
     asked = [_probe(name, port, deadline) for name, port in (ports or PORTS).items()]
     return [found for found in await asyncio.gather(*asked) if found is not None]
 
 
-async def _probe(name: str, port: int, deadline: float) -> Found | None:
+async def _probe(name: str, port: int, deadline: float) -> LocalServer | None:
     path = "/api/tags" if name == "ollama" else "/v1/models"
     try:
         async with asyncio.timeout(deadline):
@@ -41,7 +41,7 @@ async def _probe(name: str, port: int, deadline: float) -> Found | None:
     except (OSError, TimeoutError, asyncio.IncompleteReadError):
         return None
     models = _models(name, answer)
-    return None if models is None else Found(name, f"http://{_HOST}:{port}/v1", models)
+    return None if models is None else LocalServer(name, f"http://{_HOST}:{port}/v1", models)
 
 
 async def _get(port: int, path: str) -> bytes:

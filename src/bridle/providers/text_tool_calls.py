@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from bridle.messages import ToolCall
-from bridle.providers.reading import parse_arguments
+from bridle.providers.reply_reader import parse_arguments
 
 _Verdict = Literal["no", "wait", "yes"]
 _NAMES = ("name", "tool", "function", "tool_name")

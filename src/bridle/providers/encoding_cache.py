@@ -1,0 +1,143 @@
+"""Keeps what was encoded: each message is encoded once for a wire format, not once a request.
+
+A cache belongs to one wire format and to transcripts that share messages (`Transcript.wires`). It
+holds the joined bytes of all messages so far and where each one ends, so that a request costs
+the new messages and one copy. It knows no API: a `MessageEncoder` says how a message is written.
+
+Thinking is sent back only inside the running turn. When the next turn begins, the messages of the
+turn before are encoded once more without it, from the first one that had some.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
+
+from bridle.messages import Message, Transcript
+from bridle.promises.provider import Request
+
+
+class EncodedMessage(NamedTuple):
+    """One message on the wire: the opening with its role, and its comma-separated items.
+
+    A message without items is left out. Neighbours with the same opening become one entry; with an
+    empty `opening`, each item is an entry by itself.
+    """
+
+    opening: bytes
+    items: bytes
+    thinks: bool = False
+
+
+class MessageEncoder(Protocol):
+    """Encodes messages as one API wants them."""
+
+    key: str
+    """The name of the format; two formats with other bytes have other names."""
+    closing: bytes
+    """What ends an entry that has an opening."""
+    forewords: Mapping[bytes, bytes]
+    """What goes before a first entry with such an opening, if the API wants another one first."""
+
+    def write(self, message: Message, thinking: bool) -> EncodedMessage:
+        """Encode a message, with its thinking or without; `thinks` says if it has some."""
+        ...
+
+
+class EncodingCache:
+    """The bytes of a growing conversation in one format. Not thread-safe."""
+
+    __slots__ = ("_bytes", "_encoder", "_ends", "_first_thinking", "_openings", "_turn")
+
+    def __init__(self, encoder: MessageEncoder) -> None:
+        self._encoder = encoder
+        self._bytes = bytearray()
+        self._ends: list[int] = []  # where message i ends; its entry stays open
+        self._openings: list[bytes | None] = []  # of the open entry there; None: no entry yet
+        self._turn = 0
+        self._first_thinking: int | None = None  # the first message encoded with thinking
+
+    def join(self, transcript: Transcript, head: bytes, tail: bytes) -> bytes:
+        """Return a request's body: `head`, which may have entries already, messages, `tail`."""
+        self._set_turn(transcript.turn)
+        length = len(transcript)
+        for index in range(len(self._ends), length):
+            self._append(index, transcript[index])
+        if length == 0 or self._openings[length - 1] is None:
+            return head + tail
+        glue = b"" if head.endswith(b"[") else b","
+        if self._openings[length - 1]:
+            tail = self._encoder.closing + tail
+        if length == len(self._ends):
+            return b"".join((head, glue, self._bytes, tail))
+        with memoryview(self._bytes) as view, view[: self._ends[length - 1]] as messages:
+            return b"".join((head, glue, messages, tail))
+
+    def _append(self, index: int, message: Message) -> None:
+        opening, items, thinks = self._encoder.write(message, index >= self._turn)
+        current = self._openings[-1] if self._openings else None
+        if items:
+            if current is None:
+                self._bytes += self._encoder.forewords.get(opening, b"") + opening + items
+            elif opening and opening == current:
+                self._bytes += b"," + items
+            else:
+                closing = self._encoder.closing if current else b""
+                self._bytes += closing + b"," + opening + items
+            current = opening
+        self._ends.append(len(self._bytes))
+        self._openings.append(current)
+        if thinks and self._first_thinking is None:
+            self._first_thinking = index
+
+    def _set_turn(self, turn: int) -> None:
+        """Drop what is encoded differently in another turn."""
+        if turn > self._turn and self._first_thinking is not None and self._first_thinking < turn:
+            self._cut(self._first_thinking)
+        elif turn < self._turn:  # a transcript that branched off earlier
+            self._cut(turn)
+        self._turn = turn
+
+    def _cut(self, index: int) -> None:
+        if index >= len(self._ends):
+            return
+        del self._bytes[self._ends[index - 1] if index else 0 :]
+        del self._ends[index:]
+        del self._openings[index:]
+        if self._first_thinking is not None and self._first_thinking >= index:
+            self._first_thinking = None
+
+
+def cache_of(transcript: Transcript, encoder: MessageEncoder) -> EncodingCache:
+    """Return the transcript's cache for this format."""
+    cache = transcript.wires.get(encoder.key)
+    if not isinstance(cache, EncodingCache):
+        cache = transcript.wires[encoder.key] = EncodingCache(encoder)
+    return cache
+
+
+class RequestHead:
+    """The part of a request that is the same from step to step, encoded once.
+
+    It is encoded again if system prompt, tools or settings are other objects.
+    """
+
+    __slots__ = ("_bytes", "_encode", "_request")
+
+    def __init__(self, encode: Callable[[Request], bytes]) -> None:
+        self._encode = encode
+        self._request: Request | None = None
+        self._bytes = b""
+
+    def of(self, request: Request) -> bytes:
+        """Return the head of a request."""
+        last = self._request
+        if (
+            last is None
+            or last.tools is not request.tools
+            or type(request.tools) is not tuple  # a list may have changed
+            or last.config is not request.config
+            or last.system is not request.system
+        ):
+            self._bytes = self._encode(request)
+            # Kept without its messages: the objects must live as long as they are compared.
+            self._request = Request((), request.tools, request.config, request.system)
+        return self._bytes
