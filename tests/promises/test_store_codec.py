@@ -1,6 +1,7 @@
 """How records are written: every event comes back as it went, and old shapes never change (A7)."""
 
 import json
+from typing import get_args
 
 import msgspec
 import pytest
@@ -15,12 +16,17 @@ from bridle.events import (
     CallIntended,
     Checkpoint,
     Compacted,
+    InboxMessageRefused,
+    InterruptRequested,
+    LimitsNarrowed,
     MessageAdded,
     PromptReceived,
     Recorded,
     ResponseCompleted,
     Rewound,
     SessionStarted,
+    SettingsChanged,
+    StateTrace,
     Streamed,
     TextDelta,
     Todo,
@@ -29,10 +35,11 @@ from bridle.events import (
     ToolResultEvent,
     TraceEvent,
     TurnEnded,
+    UnknownCallReported,
     UnknownEvent,
     UsageReported,
 )
-from bridle.messages import File, Image, Message, Text, Thinking, ToolCall, ToolOutput
+from bridle.messages import File, Image, Message, Outcome, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.codec import (
     chained,
     decode_data,
@@ -56,7 +63,14 @@ images = st.builds(Image, words, words, words)
 files = st.builds(File, words, words, words)
 thinking = st.builds(Thinking, words, st.dictionaries(words, words, max_size=2))
 outputs = st.builds(
-    ToolOutput, words, words, st.booleans(), words, plain, st.tuples(images | files) | st.just(())
+    ToolOutput,
+    words,
+    words,
+    st.booleans(),
+    words,
+    plain,
+    st.tuples(images | files) | st.just(()),
+    st.sampled_from(get_args(Outcome)),
 )
 parts = st.one_of(st.builds(Text, words), images, files, thinking, tool_calls)
 user_messages = st.builds(
@@ -74,6 +88,11 @@ def some(values):
 BY_HAND = {
     ToolCallReady: st.builds(ToolCallReady, tool_calls),
     TraceEvent: st.builds(TraceEvent, words, plain),
+    InterruptRequested: st.builds(InterruptRequested.of, words, words),
+    InboxMessageRefused: st.builds(InboxMessageRefused.of, words, words, words, words),
+    UnknownCallReported: st.builds(UnknownCallReported.of, tool_calls, words),
+    SettingsChanged: st.builds(SettingsChanged.of, st.lists(words, max_size=3), words),
+    LimitsNarrowed: st.builds(LimitsNarrowed.of, words, arguments),
     PromptReceived: st.builds(
         PromptReceived,
         words,
@@ -85,7 +104,7 @@ BY_HAND = {
     ResponseCompleted: st.builds(
         ResponseCompleted, stops, st.none() | replies, usages, words, words, words
     ),
-    ToolResultEvent: st.builds(ToolResultEvent, outputs),
+    ToolResultEvent: st.builds(ToolResultEvent, outputs, st.booleans()),
     ApprovalAsked: st.builds(ApprovalAsked, tool_calls, words, words, words, words, words),
     ApprovalAnswered: st.builds(ApprovalAnswered, words, st.booleans(), words, word=words),
     UsageReported: st.builds(UsageReported, usages, words, st.none() | st.floats(0, 9)),
@@ -118,7 +137,7 @@ def kinds():
     return [
         kind
         for kind in found
-        if issubclass(kind, Streamed | Recorded) and kind not in (Streamed, Recorded)
+        if issubclass(kind, Streamed | Recorded) and kind not in (Streamed, Recorded, StateTrace)
     ]
 
 
