@@ -3,8 +3,8 @@
 from acting import Acting, acting_engine
 from family import children_of, ends_of
 
-from bridle.engine.allowance import reached
 from bridle.engine.budget import Budget, Limits
+from bridle.engine.foreign.budget import limit_reached
 from bridle.events import ChildStarted, UsageReported
 from bridle.promises.agent import AgentResponse
 from bridle.promises.provider import ProviderInfo
@@ -62,10 +62,10 @@ def test_agents_side_by_side_are_ended_by_what_they_use_together():
     for child in (one, two):
         child.begin_below(above, shares=True)
     one.steps = 2
-    assert reached(two, two.before) == ("", "")
+    assert limit_reached(two, two.before) == ("", "")
     two.steps = 2
     assert (above.steps, two.steps) == (4, 2)
-    assert reached(two, two.before) == ("the limit of 3 steps is reached", "")
+    assert limit_reached(two, two.before) == ("the limit of 3 steps is reached", "")
 
 
 def test_our_loop_cannot_do_it_without_a_model_and_says_what_to_do():

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.engine.agent_calls import Foreign
-from bridle.engine.gate import facts_of
+from bridle.engine.gate import ForeignTool, facts_of
 from bridle.engine.schema import compile_schema
 from bridle.messages import ToolCall
 from bridle.policy import decide, read_rule
@@ -31,7 +30,7 @@ def remote():
     return RemoteTool(NAME, definition, server)
 
 
-TOOLS = [remote(), Foreign(NAME)]
+TOOLS = [remote(), ForeignTool(NAME)]
 
 
 def judged(tool, arguments, *rules, mode="ask"):

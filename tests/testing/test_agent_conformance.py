@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridle.agents.base import AgentResponse
-from bridle.engine import backend
+from bridle.engine.foreign import turn as foreign_turn
 from bridle.testing import AgentConformance, check_agent
 from bridle.testing.agents import CASES, Fail, Say, Wait, Write, acts_for
 
@@ -158,7 +158,7 @@ class Quiet(Fifteen):
     ],
 )
 def test_an_agent_that_breaks_the_promise_fails_the_case(agent, case, monkeypatch):
-    monkeypatch.setattr(backend, "GRACE", 0.1)
+    monkeypatch.setattr(foreign_turn, "CANCEL_SECONDS", 0.1)
     lacks = CASES.keys() - {case}
     with pytest.raises(AssertionError, match=f"1 of 1 cases failed\n{case}"):
         asyncio.run(check_agent(agent, lacks=lacks))

@@ -463,7 +463,9 @@ class Budget:
         room = _ENDLESS
         for limit, used, scope, hint in (
             _Scope(level.limits.tokens, here, "", ""),
-            _Scope(level.limits.session_tokens, before + here, " a session", _later("tokens")),
+            _Scope(
+                level.limits.session_tokens, before + here, " a session", raise_limit_hint("tokens")
+            ),
         ):
             left = int(limit - used - held - reading) if limit else _ENDLESS
             if left < least:
@@ -481,7 +483,9 @@ class Budget:
         room = _ENDLESS
         for limit, used, scope, hint in (
             _Scope(level.limits.money, here, "", ""),
-            _Scope(level.limits.session_money, before + here, " a session", _later("money")),
+            _Scope(
+                level.limits.session_money, before + here, " a session", raise_limit_hint("money")
+            ),
         ):
             if not limit:
                 continue
@@ -522,7 +526,8 @@ def _dearest(price: Price) -> float:
     return max(price.input, price.cache_write or 0.0)
 
 
-def _later(kind: str) -> str:
+def raise_limit_hint(kind: str) -> str:
+    """Return what to do if a limit of the session is reached."""
     key, flag = f"session_{kind}", f"--max-session-{kind}"
     return f"What was done is kept: raise limits.{key} ({flag}), or start a new session."
 

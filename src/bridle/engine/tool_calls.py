@@ -6,9 +6,9 @@ reads, wait until that is on disk; have the effect; record the result.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from bridle.engine.hooks import CallMiddleware, hook_note, note
 from bridle.engine.permission import PermissionPipeline
 from bridle.engine.turn_context import Parked, TurnContext
 from bridle.errors import AgentError
-from bridle.events import CallIntended, ToolResultEvent
+from bridle.events import CallIntended, FilesChanged, ToolResultEvent
 from bridle.messages import File, Image, ToolCall, ToolOutput, sound
 from bridle.promises.tool import CHANGED, Tool, ToolContext, ToolResult
 from bridle.workspace.text import shorten
@@ -46,67 +46,88 @@ _MAX_DATA = 200_000  # bytes of a result's structured data that the log keeps
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
-class ToolCalls:
-    """Runs the calls of one turn, step after step."""
+class Undo(Protocol):
+    """Keeps what a call will change, so that it can be undone."""
 
-    def __init__(self, turn: TurnContext) -> None:
+    async def begin_undo(self, call: ToolCall) -> "Keeping | None": ...
+
+    async def changed_files(self, keeping: "Keeping", call: ToolCall) -> FilesChanged | None: ...
+
+
+class ToolCalls:
+    """Runs the calls of one turn.
+
+    `run` takes all calls of a step. `engine.foreign.calls` uses the parts of it, because another
+    agent asks for one call after the other, and makes some by its own means. `undo` replaces the
+    turn's own for it, and `on_output` is called with every result that is recorded.
+    """
+
+    def __init__(
+        self,
+        turn: TurnContext,
+        *,
+        undo: Undo | None = None,
+        on_output: Callable[[ToolOutput], None] | None = None,
+    ) -> None:
         self._turn = turn
         self._emit = turn.emit
         self._budget = turn.budget
         self._middleware = turn.middleware
+        self._undo = undo or turn.middleware
+        self._on_output = on_output
         self._gate = turn.gate
-        self._permission = PermissionPipeline(turn, self._not_begun)
-        self._open: dict[str, ToolCall] = {}  # calls of this step without a result
-        self._begun: set[str] = set()  # those whose effect may have happened
+        self.permission = PermissionPipeline(turn, self._not_begun)
+        self.open: dict[str, ToolCall] = {}  # calls of this step without a result
+        self.begun: set[str] = set()  # those whose effect may have happened
         self._contexts: dict[str, ToolContext[Any]] = {}  # of calls that have begun
         self._finished: dict[str, ToolResult] = {}  # results that are still to be recorded
         self._failures: dict[str, int] = {}
-        self._parked = False  # a call of this step waits for a person
-        self._leaves_open = False  # ... and still does when the turn is cancelled
+        self.is_parked = False  # a call of this step waits for a person
+        self.leaves_open = False  # ... and still does when the turn is cancelled
         self._stops = False  # a tool has said that the turn has to end here
         self.is_over = False
         self.stuck = ""
 
     async def run(self, calls: tuple[ToolCall, ...]) -> None:
         """Run the calls of a step: side by side if all only read, otherwise in order."""
-        open_calls = self._open = {call.id: call for call in calls}
-        self._begun.clear()
+        open_calls = self.open = {call.id: call for call in calls}
+        self.begun.clear()
         self._finished.clear()
         self._contexts.clear()
-        parked = self._parked = self._leaves_open = False
+        parked = self.is_parked = self.leaves_open = False
         try:
-            if len(calls) > 1 and all(map(self._permission.reads_only, calls)):
-                await _side_by_side([self._run_call(call, open_calls) for call in calls])
+            if len(calls) > 1 and all(map(self.permission.reads_only, calls)):
+                await _side_by_side([self.run_call(call, open_calls) for call in calls])
             else:
                 for call in calls:
                     if self._stops:
                         break
-                    if self._parked:
+                    if self.is_parked:
                         await self._request_approval(call)
                     else:
-                        await self._run_call(call, open_calls)
-            parked = self._parked
+                        await self.run_call(call, open_calls)
+            parked = self.is_parked
         finally:
-            for call in () if parked or self._leaves_open else list(open_calls.values()):
-                self._cut_off(
-                    call, "interrupted" if call.id in self._begun else "not_run", open_calls
+            for call in () if parked or self.leaves_open else list(open_calls.values()):
+                self.cut_off(
+                    call, "interrupted" if call.id in self.begun else "not_run", open_calls
                 )
         if parked:
             raise Parked
 
     def leave_open(self) -> bool:
         """Leave calls that wait for a person without a result. Return False if one is running."""
-        self._leaves_open = bool(self._open) and not self._open.keys() & self._begun
-        return self._leaves_open
+        self.leaves_open = bool(self.open) and not self.open.keys() & self.begun
+        return self.leaves_open
 
     def abandon(self) -> str:
         """Record results for tools that do not stop, and return their names."""
-        running = [call for call in self._open.values() if call.id in self._begun]
+        running = [call for call in self.open.values() if call.id in self.begun]
         if not running:
             return ""
         self.is_over = True
-        for call in list(self._open.values()):
-            self._cut_off(call, "not_stopped" if call in running else "not_run", self._open)
+        for call in list(self.open.values()):
+            self.cut_off(call, "not_stopped" if call in running else "not_run", self.open)
         return ", ".join(dict.fromkeys(call.name for call in running))
 
     def refuse(self, calls: tuple[ToolCall, ...], text: str, rule: str = "") -> None:
@@ -115,35 +136,35 @@ class ToolCalls:
         result = ToolResult.failure(text, diagnostics, outcome="refused")
         open_calls = {call.id: call for call in calls}
         for call in calls:
-            self._record(call, result, open_calls, watch=False)
+            self.record(call, result, open_calls, watch=False)
 
-    async def _run_call(self, call: ToolCall, open_calls: dict[str, ToolCall]) -> None:
+    async def run_call(self, call: ToolCall, open_calls: dict[str, ToolCall] | None = None) -> None:
         """Run one call and record its result, unless it has to wait for a person."""
         self._stop_if_over()
-        tool = self._permission.tools.get(call.name)
+        tool = self.permission.tools.get(call.name)
         result: ToolResult
         if call.broken:
             result = ToolResult.failure(_unreadable(call.broken), outcome="invalid")
         elif tool is None:
-            names = ", ".join(sorted(self._permission.tools)) or "none"
+            names = ", ".join(sorted(self.permission.tools)) or "none"
             text = f"there is no tool named {call.name!r}; there are: {names}"
             result = ToolResult.failure(text, outcome="invalid")
         else:
             try:
-                checked = await self._permission.check(call, tool)
+                checked = await self.permission.check(call, tool)
             except Parked:
-                self._parked = True
+                self.is_parked = True
                 return
             result = checked if isinstance(checked, ToolResult) else await self._execute(checked)
-        self._record(call, result, open_calls)
+        self.record(call, result, open_calls)
         if result.stops:
             self._stops, self.stuck = True, result.stops
 
     async def _request_approval(self, call: ToolCall) -> None:
         """Request approval of a call that stands behind one that waits for a person."""
         self._stop_if_over()
-        if (judged := await self._permission.preview(call)) is not None:
-            await self._permission.request_together(judged)
+        if (judged := await self.permission.preview(call)) is not None:
+            await self.permission.request_together(judged)
             with suppress(Parked):
                 await self._turn.approvals.settle(judged)
 
@@ -154,20 +175,61 @@ class ToolCalls:
             raise asyncio.CancelledError
 
     def _not_begun(self) -> list[ToolCall]:
-        return [call for call in self._open.values() if call.id not in self._begun]
+        return [call for call in self.open.values() if call.id not in self.begun]
 
     async def _execute(self, judged: JudgedCall) -> ToolResult:
-        """Record the intent, then have the effect."""
+        """Record the intent, then have the effect, with undo before it and hooks after it."""
+        keeping = await self.begin(judged)
+        if isinstance(keeping, ToolResult):
+            return keeping
+        if self._middleware is None:
+            return await self.run_tool(judged)
+        try:
+            result = self._finished[judged.call.id] = await self.run_tool(judged)
+        finally:
+            if keeping is not None:
+                await self.end_undo(judged, keeping)
+        return await self._run_after_hooks(self._middleware, judged, result)
+
+    async def begin(self, judged: JudgedCall) -> "Keeping | ToolResult | None":
+        """Record the intent of a call, durably unless it only reads, and have undo begin.
+
+        Return what undo keeps, or the result of a call that cannot be begun.
+        """
         call, reads = judged.call, judged.reads
         network = judged.decision.network
         self._emit(CallIntended(call.id, call.name, reads, fingerprint(call), network))
-        if not reads:
-            await self._turn.settled()
-        if self._middleware is None:
-            return await self._run_tool(judged)
-        return await self._run_with_middleware(self._middleware, judged, reads)
+        if reads:
+            return None
+        await self._turn.settled()
+        if self._undo is None or judged.tool.policy.delegates:
+            return None
+        try:
+            return await self._undo.begin_undo(call)
+        except Exception as error:  # undo was promised, so the call does not run without it
+            log.debug("nothing could be kept before %r", call.name, exc_info=True)
+            text = f"not run: what it would change cannot be kept: {error!r}"
+            return ToolResult.failure(text, outcome="refused")
 
-    def _run_tool(self, judged: JudgedCall) -> Coroutine[Any, Any, ToolResult]:
+    async def finish(
+        self, judged: JudgedCall, result: ToolResult, keeping: "Keeping | None"
+    ) -> str:
+        """Record the result of a call that was begun, with what it has changed, and run the hooks.
+
+        Return the notes that are added to the result for the model. If there are neither hooks nor
+        undo, nothing in here waits.
+        """
+        call = judged.call
+        if self._middleware is not None:
+            self._finished[call.id] = result
+            if keeping is not None:
+                await self.end_undo(judged, keeping)
+            result = await self._run_after_hooks(self._middleware, judged, result)
+        notes = self.permission.notes.get(call.id, "")
+        self.record(call, result)
+        return notes
+
+    def run_tool(self, judged: JudgedCall) -> Coroutine[Any, Any, ToolResult]:
         """Return what to await for the effect. From here on it may have happened."""
         call, tool = judged.call, judged.tool
         context = self._turn.context(call)
@@ -179,7 +241,7 @@ class ToolCalls:
             context.memory.setdefault(CHANGED, set()).update(judged.paths)
         if self._turn.open_calls:
             context.agreed = any(waiting.id == call.id for waiting in self._turn.open_calls)
-        self._begun.add(call.id)
+        self.begun.add(call.id)
         self._contexts[call.id] = context
         seconds = 0.0 if tool.policy.delegates else self._budget.limits.tool_seconds
         if seconds:
@@ -189,41 +251,18 @@ class ToolCalls:
                 seconds += _COMMAND_GRACE
         return execute(call, tool, context, seconds)
 
-    async def _run_with_middleware(
-        self, middleware: CallMiddleware, judged: JudgedCall, reads: bool
-    ) -> ToolResult:
-        """Have the effect, with undo before it and hooks after it."""
-        call = judged.call
-        changes = not (reads or judged.tool.policy.delegates)
-        keeping = await self._begin_undo(middleware, call) if changes else None
-        if isinstance(keeping, ToolResult):
-            return keeping
-        try:
-            result = self._finished[call.id] = await self._run_tool(judged)
-        finally:
-            if keeping is not None:
-                await self._record_changes(middleware, judged, keeping)
-        return await self._run_after_hooks(middleware, judged, result)
-
-    async def _begin_undo(
-        self, middleware: CallMiddleware, call: ToolCall
-    ) -> "Keeping | ToolResult | None":
-        """Have undo keep what the call will change. Return a result if that is impossible."""
-        try:
-            return await middleware.begin_undo(call)
-        except Exception as error:  # undo was promised, so the call does not run without it
-            log.debug("nothing could be kept before %r", call.name, exc_info=True)
-            text = f"not run: what it would change cannot be kept: {error!r}"
-            return ToolResult.failure(text, outcome="refused")
-
-    async def _record_changes(
-        self, middleware: CallMiddleware, judged: JudgedCall, keeping: "Keeping"
-    ) -> None:
-        changed = await middleware.changed_files(keeping, judged.call)
-        if changed is not None and not self.is_over:
-            self._emit(changed)
-            if text := middleware.report_guarded_changes(judged, changed):
-                self._permission.add_note(judged.call, note("note", text))
+    async def end_undo(self, judged: JudgedCall, keeping: "Keeping") -> None:
+        """Record which files the call has changed."""
+        if self._undo is None:
+            return
+        changed = await self._undo.changed_files(keeping, judged.call)
+        if changed is None or self.is_over:
+            return
+        self._emit(changed)
+        if self._middleware is None:
+            return
+        if text := self._middleware.report_guarded_changes(judged, changed):
+            self.permission.add_note(judged.call, note("note", text))
 
     async def _run_after_hooks(
         self, middleware: CallMiddleware, judged: JudgedCall, result: ToolResult
@@ -231,23 +270,25 @@ class ToolCalls:
         """Return the result as the hooks leave it. One that objects makes it a failure."""
         if self.is_over or not middleware.has_hook("after_tool"):
             return result
-        call, text = judged.call, self._permission.redacted(result.text)
+        call, text = judged.call, self.permission.redacted(result.text)
         remark = await middleware.after_call(judged, text, result.ok)
-        self._permission.add_note(call, hook_note(remark.word))
+        self.permission.add_note(call, hook_note(remark.word))
         if remark.deny:
-            self._permission.add_note(call, note("a hook objects", remark.deny))
+            self.permission.add_note(call, note("a hook objects", remark.deny))
             result = replace(result, ok=False)
         return result
 
-    def _cut_off(self, call: ToolCall, outcome: CutOff, open_calls: dict[str, ToolCall]) -> None:
+    def cut_off(
+        self, call: ToolCall, outcome: CutOff, open_calls: dict[str, ToolCall] | None = None
+    ) -> None:
         """Record a result for a call that was cut off. One whose effect was over has its own."""
         result = self._finished.get(call.id)
         if result is not None:
-            self._permission.add_note(call, note("interrupted", UNHEARD))
+            self.permission.add_note(call, note("interrupted", UNHEARD))
         else:
             text = _CUT_OFF[outcome] + self._output_so_far(call)
             result = ToolResult.failure(text, outcome=outcome)
-        self._record(call, result, open_calls)
+        self.record(call, result, open_calls)
 
     def _output_so_far(self, call: ToolCall) -> str:
         """Return what a call that was cut off has written until then."""
@@ -255,27 +296,31 @@ class ToolCalls:
         output = context.unfinished() if context is not None and context.unfinished else ""
         return f"{SO_FAR}{output}" if output else ""
 
-    def _record(
+    def record(
         self,
         call: ToolCall,
         result: ToolResult,
-        open_calls: dict[str, ToolCall],
+        open_calls: dict[str, ToolCall] | None = None,
         *,
         watch: bool = True,
     ) -> None:
-        """Record the result of a call, unless it has one already."""
-        if open_calls.pop(call.id, None) is None:
+        """Record the result of a call, unless it has one already.
+
+        `open_calls` are the calls of its step, which may not be the current one.
+        """
+        calls = self.open if open_calls is None else open_calls
+        if calls.pop(call.id, None) is None:
             return
         limit = self._budget.limits.output_chars
         is_long = 0 < limit < len(result.text)
-        whole = self._permission.redacted(result.text) if is_long else result.text
+        whole = self.permission.redacted(result.text) if is_long else result.text
         text = shorten(whole, limit) if is_long else whole
         data = result.data if result.ok else result.diagnostics
         if isinstance(data, str) and data == result.text:
             data = None  # the text says it already
         elif text is not whole or not _is_recordable(data):
             data = None  # what is too long for the model is too long for the log
-        text += self._permission.notes.pop(call.id, "")
+        text += self.permission.notes.pop(call.id, "")
         output = ToolOutput(
             call_id=call.id,
             text=sound(text),
@@ -285,7 +330,9 @@ class ToolCalls:
             media=result.media,
             outcome="" if result.ok else result.outcome or "failed",
         )
-        self._emit(ToolResultEvent(output, call.id in self._permission.foreign))
+        if self._on_output is not None:
+            self._on_output(output)
+        self._emit(ToolResultEvent(output, call.id in self.permission.foreign))
         if watch:
             self._count_failures(call, result)
 
@@ -297,7 +344,7 @@ class ToolCalls:
         key = fingerprint(ToolCall("", call.name, call.arguments), result.text)
         count = self._failures[key] = self._failures.get(key, 0) + 1
         if self._budget.limits.repeats and count >= self._budget.limits.repeats:
-            text = self._permission.redacted(result.text)[:200]
+            text = self.permission.redacted(result.text)[:200]
             self.stuck = f"{call.name} failed {count} times in the same way: {text}"
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bridle.engine.agent_session import Assignment
 from bridle.engine.approvals import Approvals
-from bridle.engine.backend import carry_turn
 from bridle.engine.budget import Budget
 from bridle.engine.compaction import ContextWindow
 from bridle.engine.engine_config import EngineConfig
+from bridle.engine.foreign.session import AgentTurnInput
+from bridle.engine.foreign.turn import run_agent_turn
 from bridle.engine.gate import Gate, unreadable_paths
 from bridle.engine.history import History
 from bridle.engine.hooks import CallMiddleware, hook_note
@@ -216,7 +216,7 @@ class RunningTurn:
                 if self._middleware is not None and not self.is_resumed:
                     await self._run_start_hooks(turn, self._middleware)
                 if config.agent is not None:
-                    return await carry_turn(turn, self._assignment()), None
+                    return await run_agent_turn(turn, self._agent_input()), None
                 turn.tool_calls = ToolCalls(turn)
                 return await run_turn(turn), None
         except (Exception, asyncio.CancelledError) as error:
@@ -248,10 +248,10 @@ class RunningTurn:
         with suppress(asyncio.CancelledError):  # an interrupt: the turn is over anyway
             await self._middleware.run_hooks("after_turn", result=result, ok=ok)
 
-    def _assignment(self) -> Assignment:
+    def _agent_input(self) -> AgentTurnInput:
         agent = self._config.agent
         assert agent is not None
-        return Assignment(
+        return AgentTurnInput(
             agent=agent,
             session_id=self._session_id,
             number=self.number,
@@ -259,7 +259,7 @@ class RunningTurn:
             history=self._history,
             deadline=self.deadline,
             prompts=self.prompts,
-            goes_on=self.is_resumed,
+            resumes=self.is_resumed,
             steer=self.read_steering,
             translate=self._config.translate,
         )

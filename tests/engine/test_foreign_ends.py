@@ -7,8 +7,8 @@ import pytest
 from acting import Acting, acting_engine, one_turn
 
 from bridle.agents.base import AgentResponse
-from bridle.engine import backend
 from bridle.engine.budget import Limits
+from bridle.engine.foreign import turn as foreign_turn
 from bridle.engine.history import NOT_RUN
 from bridle.engine.tool_calls import INTERRUPTED, NOT_STOPPED
 from bridle.errors import AgentError, RateLimited
@@ -34,8 +34,8 @@ ALLOWS = (read_rule("allow: other"),)
 @pytest.fixture
 def impatient(monkeypatch):
     """Nobody waits long for an agent that does not stop."""
-    monkeypatch.setattr(backend, "GRACE", 0.02)
-    monkeypatch.setattr(backend, "PATIENCE", 0.05)
+    monkeypatch.setattr(foreign_turn, "CANCEL_SECONDS", 0.02)
+    monkeypatch.setattr(foreign_turn, "TASK_CANCEL_SECONDS", 0.05)
 
 
 def returning(value):

@@ -8,8 +8,8 @@ from acting import Acting, acting_engine
 from standing import Ledger
 
 from bridle.agents.base import AgentResponse, ToolActivity
-from bridle.engine import backend
 from bridle.engine.budget import Limits
+from bridle.engine.foreign import turn as foreign_turn
 from bridle.engine.history import fold
 from bridle.events import (
     CallIntended,
@@ -139,7 +139,7 @@ async def story(seed, store):
 
 @pytest.mark.parametrize("seed", seeds(300))
 def test_whatever_an_agent_does_the_log_is_whole(seed, monkeypatch):
-    monkeypatch.setattr(backend, "GRACE", 0.01)
+    monkeypatch.setattr(foreign_turn, "CANCEL_SECONDS", 0.01)
     store = MemoryStore()
     sid = run(story(seed, store))
     records = list(store.read(sid))

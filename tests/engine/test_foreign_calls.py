@@ -7,7 +7,7 @@ from acting import Acting, acting_engine, one_turn, yes
 from standing import Ledger, SaidHooks
 
 from bridle.agents.base import AgentResponse
-from bridle.engine.agent_calls import OVER
+from bridle.engine.foreign.calls import OVER
 from bridle.engine.history import UNKNOWN
 from bridle.events import (
     AgentAttached,

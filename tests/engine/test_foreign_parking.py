@@ -11,8 +11,8 @@ from pathlib import Path
 from acting import Acting, acting_engine
 
 from bridle.agents.base import AgentResponse
-from bridle.engine import backend
-from bridle.engine.agent_calls import WAITS
+from bridle.engine.foreign import turn as foreign_turn
+from bridle.engine.foreign.calls import PARKED_CALL
 from bridle.engine.history import NOT_RUN, UNKNOWN
 from bridle.engine.tool_calls import NOT_STOPPED
 from bridle.events import (
@@ -89,7 +89,7 @@ def test_a_parked_turn_goes_on_elsewhere_our_tool_runs_what_was_shown_and_the_ag
     assert (result.reason, result.text) == ("done", "went on")
     assert done == ["x"]
     assert results(engine, sid) == [("A", "marked x", False)]
-    assert seen[:2] == [("go", None), (False, WAITS, True)]
+    assert seen[:2] == [("go", None), (False, PARKED_CALL, True)]
     prompt, conversation = seen[2]
     assert conversation == "conv-1"
     assert 'mark {"word":"x"}' in prompt and "marked x" in prompt
@@ -213,7 +213,7 @@ def test_a_session_that_is_closed_while_a_person_is_asked_leaves_its_turn_parked
 
 
 def test_a_tool_of_ours_that_does_not_stop_while_a_turn_goes_on_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(backend, "PATIENCE", 0.02)
+    monkeypatch.setattr(foreign_turn, "TASK_CANCEL_SECONDS", 0.02)
 
     async def stubborn() -> str:
         begun.set()

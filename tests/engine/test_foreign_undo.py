@@ -7,7 +7,7 @@ import pytest
 from acting import Acting, yes
 
 from bridle.agents.base import AgentResponse
-from bridle.engine import backend
+from bridle.engine.foreign import turn as foreign_turn
 from bridle.events import FilesChanged
 from bridle.runtime.assembly import build_engine
 from bridle.workspace.undo import Undo
@@ -84,7 +84,7 @@ def test_an_edit_that_outlasts_another_is_taken_back_and_so_is_our_own_between_t
 
 
 def test_what_was_never_reported_or_was_stopped_is_taken_back_too(work, tmp_path, monkeypatch):
-    monkeypatch.setattr(backend, "GRACE", 0.01)
+    monkeypatch.setattr(foreign_turn, "CANCEL_SECONDS", 0.01)
 
     async def act(prompt, session, can_use_tool):
         for name in ("a.txt", "b.txt"):  # an agent that never says what came of it
