@@ -14,7 +14,7 @@ import pytest
 from bridle.agents.claude_code import ClaudeCodeAgent, ClaudeCodeConfig
 from bridle.events import TraceEvent
 from bridle.messages import ToolOutput
-from bridle.promises.agent import Permission, Room
+from bridle.promises.agent import Permission, RemainingBudget
 from bridle.testing import FakeAnthropic
 from bridle.usage import Usage
 from rig import SOAK
@@ -57,7 +57,7 @@ class Whole(Bare):
         super().__init__(root, mode, **more)
         self.state = {}
         self.system = ""
-        self.room = Room()
+        self.remaining = RemainingBudget()
         self.events = []
         self.finished = []
         self.calls = []

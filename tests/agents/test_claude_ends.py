@@ -12,7 +12,7 @@ from bridle.agents.claude_code.messages import MessageReader
 from bridle.agents.claude_code.outcome import outcome_of
 from bridle.errors import BudgetReached
 from bridle.events import TextDelta, UsageReported
-from bridle.promises.agent import Room
+from bridle.promises.agent import RemainingBudget
 from bridle.usage import Usage
 from rig import a_mark, conversation, marked, results, run
 
@@ -20,7 +20,7 @@ from rig import a_mark, conversation, marked, results, run
 def test_every_reply_counts_where_a_limit_ends_the_turn(tmp_path):
     async def work():
         session = Whole(workspace(tmp_path))
-        session.room = Room(steps=2)
+        session.remaining = RemainingBudget(steps=2)
         async with claude(lambda body: runs("true"), tmp_path) as (agent, server):
             with pytest.raises(BudgetReached):
                 await agent.execute("go", session, can_use_tool=Gate())
@@ -31,11 +31,13 @@ def test_every_reply_counts_where_a_limit_ends_the_turn(tmp_path):
     run(work())
 
 
-@pytest.mark.parametrize("room", [Room(money=0.0), Room(tokens=0), Room(steps=0)])
-def test_nothing_is_started_where_nothing_is_left(tmp_path, room):
+@pytest.mark.parametrize(
+    "remaining", [RemainingBudget(money=0.0), RemainingBudget(tokens=0), RemainingBudget(steps=0)]
+)
+def test_nothing_is_started_where_nothing_is_left(tmp_path, remaining):
     async def work():
         session = Whole(workspace(tmp_path))
-        session.room = room
+        session.remaining = remaining
         with pytest.raises(BudgetReached, match="was not started"):
             await ClaudeCodeAgent().execute("go", session)
 

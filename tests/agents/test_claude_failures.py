@@ -25,7 +25,7 @@ from claude_rig import (
 
 from bridle.agents.claude_code import ClaudeCodeAgent, ClaudeCodeConfig
 from bridle.errors import AgentError, BudgetReached, ConfigError, MissingExtra, SessionBusy
-from bridle.promises.agent import Room
+from bridle.promises.agent import RemainingBudget
 from rig import a_mark, marked, run
 
 GONE = "00000000-0000-4000-8000-000000000000"
@@ -308,7 +308,7 @@ def test_a_limit_of_turns_ends_it_and_says_so_P3(tmp_path):
             assert len(server.requests) == 2
             assert response.is_error and "limit of turns" in response.content
             session = Whole(root)
-            session.room = Room(steps=1)
+            session.remaining = RemainingBudget(steps=1)
             with pytest.raises(BudgetReached, match="limit of turns"):
                 await agent.execute("go", session, can_use_tool=Gate())
             assert len(server.requests) == 3

@@ -17,7 +17,7 @@ from bridle.agents.claude_code.tool_mapping import (
     to_path,
 )
 from bridle.agents.claude_code.tool_results import content_text, tool_response
-from bridle.promises.agent import Room
+from bridle.promises.agent import RemainingBudget
 from bridle.tools.builtin import builtin_tools
 
 ROOTS = ("/work/space", "/real/space")
@@ -292,8 +292,8 @@ def test_the_options_are_those_of_config_and_session_P3():
 
 
 def test_what_is_left_of_a_budget_bounds_the_program_P3():
-    room = Room(steps=3, money=0.5)
-    found = build_options(ClaudeCodeConfig(max_turns=7), a_session(room=room), None)
+    remaining = RemainingBudget(steps=3, money=0.5)
+    found = build_options(ClaudeCodeConfig(max_turns=7), a_session(remaining=remaining), None)
     assert (found["max_turns"], found["max_budget_usd"]) == (3, 0.5)
 
 

@@ -26,10 +26,10 @@ def test_an_agent_hands_a_task_to_itself_where_there_is_no_model_beside_it():
     rooms = []
 
     async def act(prompt, session, can_use_tool):
-        rooms.append(session.room.money)
+        rooms.append(session.remaining.money)
         if prompt == "go":
             done = await session.call("task", {"prompt": "below"})
-            rooms.append(session.room.money)
+            rooms.append(session.remaining.money)
             return AgentResponse(done.text.rpartition("\n")[2])
         session.emit(UsageReported(Usage(10, 10), "m", 0.25))
         return AgentResponse(f"did {prompt}")

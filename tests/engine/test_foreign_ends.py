@@ -139,11 +139,11 @@ def test_room_says_what_is_left():
     found = []
 
     async def act(prompt, session, can_use_tool):
-        found.append(session.room)
+        found.append(session.remaining)
         session.emit(UsageReported(Usage(10, 5), "m", 0.25))
         permission = await can_use_tool("other", {}, "A")
         await session.finish(permission.call_id, "done")
-        found.append(session.room)
+        found.append(session.remaining)
         return AgentResponse("ok")
 
     limits = Limits(steps=9, tool_calls=3, tokens=100, money=1.0, session_money=0.5)

@@ -7,7 +7,7 @@ from bridle.promises.agent import CanUseTool as CanUseTool
 from bridle.promises.agent import OnTextChunk as OnTextChunk
 from bridle.promises.agent import OnToolActivity as OnToolActivity
 from bridle.promises.agent import Permission as Permission
-from bridle.promises.agent import Room as Room
+from bridle.promises.agent import RemainingBudget as RemainingBudget
 from bridle.promises.agent import ToolActivity as ToolActivity
 
 __all__ = [
@@ -18,6 +18,6 @@ __all__ = [
     "OnTextChunk",
     "OnToolActivity",
     "Permission",
-    "Room",
+    "RemainingBudget",
     "ToolActivity",
 ]

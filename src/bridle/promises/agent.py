@@ -1,8 +1,8 @@
-"""The promise every agent keeps that carries turns, and what it is handed. Public as `agents/base`.
+"""The protocol of agents that run turns, and what they are handed. Public as `agents/base`.
 
 An agent knows a prompt, a session and three callbacks. It does not know the engine, the log or the
-face. What it does by its own means it asks about first (`can_use_tool`); what it has our tools do
-(`session.call`) is asked about for it.
+interface. What it does by its own means it asks about first (`can_use_tool`); what it has our tools
+do (`session.call`) goes through the gate by itself.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
@@ -16,7 +16,7 @@ from bridle.policy import Mode
 
 
 class AgentResponse(Struct, frozen=True):
-    """What came of a prompt. `session_id` is the agent's own; `cost` is what this run cost."""
+    """The result of a prompt. `session_id` is the agent's own; `cost` is that of this run."""
 
     content: str
     session_id: str | None = None
@@ -28,17 +28,17 @@ class AgentResponse(Struct, frozen=True):
 
 
 class ToolActivity(Struct, frozen=True):
-    """A tool that the agent is using now; `None` in its place means that none is running."""
+    """A tool that the agent is using now; `None` instead of it means that none is running."""
 
     tool_name: str
     description: str
 
 
 class Permission(Struct, frozen=True):
-    """What the gate says of a call: true where it may run, and its intent is on disk.
+    """The gate's answer about a call. It is true if the call may run; its intent is durable then.
 
-    Where a hook changed the call, `updated_input` is what is to be run instead. `message` says why
-    not, for the model; `word` is what the person added. `stops`: there is no going on after it.
+    If a hook changed the call, `updated_input` has the arguments to run it with. `message` says why
+    it may not run, for the model; `word` is what the person added. `stops`: the turn is over.
     """
 
     allowed: bool
@@ -53,12 +53,12 @@ class Permission(Struct, frozen=True):
 
     @property
     def behavior(self) -> Literal["allow", "deny"]:
-        """The same in the words of the Claude Agent SDK."""
+        """The same in the terms of the Claude Agent SDK."""
         return "allow" if self.allowed else "deny"
 
 
-class Room(Struct, frozen=True):
-    """What a turn may still use; None is no limit. `deadline` is in the event loop's time."""
+class RemainingBudget(Struct, frozen=True):
+    """What a turn may still use; None means no limit. `deadline` is in the event loop's time."""
 
     steps: int | None = None
     tool_calls: int | None = None
@@ -68,11 +68,11 @@ class Room(Struct, frozen=True):
 
 
 class CanUseTool(Protocol):
-    """Asks the gate whether a call of the agent's own may run, and waits for a person if need be.
+    """Asks the gate whether a call of the agent's own may run, and waits for a person if needed.
 
-    `name` and `arguments` are those of our tool of the same kind where there is one (`shell`,
-    `edit`, `write` …), so that it is judged by what it does; what has another name is asked about.
-    `context` is the call's id, or has it as `tool_use_id`.
+    `name` and `arguments` are those of our tool of the same kind if there is one (`shell`, `edit`,
+    `write` …), so that it is judged by what it does; any other name is asked about. `context` is
+    the call's id, or has it as `tool_use_id`.
     """
 
     async def __call__(
@@ -85,7 +85,7 @@ OnToolActivity = Callable[[ToolActivity | None], Coroutine[Any, Any, None]]
 
 
 class AgentSession(Protocol):
-    """The session as an agent sees it. Somebody else's may have the first four alone."""
+    """The session as an agent sees it. Somebody else's may have only the first four."""
 
     @property
     def id(self) -> str: ...
@@ -95,31 +95,31 @@ class AgentSession(Protocol):
     def mode(self) -> Mode: ...
 
     claude_session_id: str | None
-    """The agent's own conversation, as the log remembers it; to set it is to have it recorded."""
+    """The id of the agent's own conversation, stored in the log; assign to it to store another."""
 
     state: dict[str, Any]
-    """What else the agent wants to find again; to set it is to have it recorded."""
+    """What else the agent stores in the log; assign to it to store a new value."""
 
     @property
     def system(self) -> str:
-        """What the model is to be told of its work beside the agent's own words."""
+        """The person's standing instructions, which go beside the agent's own system prompt."""
         ...
 
     @property
-    def room(self) -> Room:
+    def remaining(self) -> RemainingBudget:
         """What this turn may still use."""
         ...
 
     def emit(self, event: Event) -> None:
-        """Have this recorded and shown: what it streams, thinks, uses, and its whole replies."""
+        """Have an event recorded and shown: streamed text, thoughts, usage, whole replies."""
         ...
 
     async def call(
         self, name: str, arguments: dict[str, Any], call_id: str = "", *, anew: bool = False
     ) -> ToolOutput:
-        """Have our tool of that name run, through the gate: its one result, which is recorded.
+        """Have our tool of that name run, through the gate, and return its one result.
 
-        Our shell goes on in the folder in which its last command ended; `anew`: in the root.
+        Our shell starts in the folder in which its last command ended; with `anew`, in the root.
         """
         ...
 
@@ -132,16 +132,16 @@ class AgentSession(Protocol):
         data: Any = None,
         media: Sequence[Image | File] = (),
     ) -> str:
-        """Say what came of a call that was allowed. One of which nothing is said is unknown.
+        """Report the result of a call that was allowed. Without a report it is unknown.
 
-        What comes back is for the model to read after the result, such as a hook's word.
+        Return what the model is to read after the result, such as a hook's note.
         """
         ...
 
 
 @runtime_checkable
 class BaseAgent(Protocol):
-    """Carries a turn from its prompt to its end."""
+    """Runs a turn from its prompt to its end."""
 
     async def execute(
         self,
@@ -156,7 +156,7 @@ class BaseAgent(Protocol):
         ...
 
     async def cancel(self, session_id: str) -> None:
-        """End what runs for that session, soon; `execute` then returns, or raises."""
+        """End the turn of that session soon; `execute` then returns, or raises."""
         ...
 
     async def shutdown(self) -> None:

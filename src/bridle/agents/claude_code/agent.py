@@ -102,7 +102,7 @@ class _Turn:
 
     async def run(self, prompt: str) -> AgentResponse:
         """Run the prompt to its end, with at most one more attempt for each of the two reasons."""
-        _check_limits(getattr(self._session, "room", None))
+        _check_limits(getattr(self._session, "remaining", None))
         self._request.sdk = await asyncio.to_thread(load_sdk)
         resume, asked = self._session.claude_session_id or None, prompt
         if resume is not None:
@@ -127,7 +127,7 @@ class _Turn:
                 prompt, resume = self._next_prompt(prompt, resume)
             else:
                 break
-        if outcome.kind == "limit" and hasattr(self._session, "room"):
+        if outcome.kind == "limit" and hasattr(self._session, "remaining"):
             raise BudgetReached(outcome.content)  # the engine words its own limits
         return self._response(outcome)
 
@@ -246,10 +246,10 @@ class _Turn:
         )
 
 
-def _check_limits(room: Any) -> None:
+def _check_limits(remaining: Any) -> None:
     """Raise `BudgetReached` if nothing is left: the program does not accept a limit of zero."""
     for name in ("money", "tokens", "steps"):
-        left = getattr(room, name, None)
+        left = getattr(remaining, name, None)
         if left is not None and left <= 0:
             raise BudgetReached(f"The limit of {name} is reached; Claude Code was not started.")
 

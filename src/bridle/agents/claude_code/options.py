@@ -88,13 +88,13 @@ class ClaudeCodeConfig(Struct, frozen=True):
 
 def build_options(config: ClaudeCodeConfig, session: Any, resume: str | None) -> dict[str, Any]:
     """Return the options (P3) that the config and the session decide, by the SDK's names."""
-    room = getattr(session, "room", None)
+    remaining = getattr(session, "remaining", None)
     planning = getattr(session, "mode", "") == "plan"
     return {
         "cwd": session.working_directory,
         "model": config.model,
-        "max_turns": _least(config.max_turns, getattr(room, "steps", None)),
-        "max_budget_usd": getattr(room, "money", None),
+        "max_turns": _least(config.max_turns, getattr(remaining, "steps", None)),
+        "max_budget_usd": getattr(remaining, "money", None),
         "system_prompt": _system(config, session, planning),
         "tools": list(config.tools),
         "allowed_tools": list(config.allowed_tools),

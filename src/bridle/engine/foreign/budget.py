@@ -12,7 +12,7 @@ from msgspec.structs import astuple, replace
 
 from bridle.engine.budget import Budget, raise_limit_hint
 from bridle.events import UsageReported
-from bridle.promises.agent import Room
+from bridle.promises.agent import RemainingBudget
 from bridle.usage import ExecutionMetrics, Usage, format_cost
 
 _CANNOT = "cannot be kept"
@@ -20,7 +20,9 @@ _UNPRICED = "Use an agent that says what it costs, or a limit of tokens instead 
 _LEAST_MONEY = 1e-6  # dollars: enough to find a limit that is reached
 
 
-def remaining_budget(budget: Budget, before: ExecutionMetrics, deadline: float | None) -> Room:
+def remaining_budget(
+    budget: Budget, before: ExecutionMetrics, deadline: float | None
+) -> RemainingBudget:
     """Return what the turn may still use. `before`: what the session had used when it began."""
     limits = budget.limits
     tokens = _least_left(
@@ -29,7 +31,7 @@ def remaining_budget(budget: Budget, before: ExecutionMetrics, deadline: float |
     money = _least_left(
         (limits.money, budget.money), (limits.session_money, before.cost + budget.money)
     )
-    return Room(
+    return RemainingBudget(
         steps=_left(limits.steps, budget.steps),
         tool_calls=_left(limits.tool_calls, budget.tool_calls),
         tokens=None if tokens is None else int(tokens),

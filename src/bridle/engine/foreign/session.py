@@ -46,7 +46,7 @@ from bridle.events import (
 )
 from bridle.messages import File, Image, Message, Part, ToolCall, ToolOutput, Transcript
 from bridle.policy import Mode
-from bridle.promises.agent import Permission, Room, ToolActivity
+from bridle.promises.agent import Permission, RemainingBudget, ToolActivity
 from bridle.promises.tool import ToolResult
 from bridle.usage import Usage
 
@@ -124,7 +124,7 @@ class AgentSessionView:
         return self._turn.system
 
     @property
-    def room(self) -> Room:
+    def remaining(self) -> RemainingBudget:
         """What this turn may still use."""
         budget = self._turn.budget
         return remaining_budget(budget, budget.before, self._given.deadline)
