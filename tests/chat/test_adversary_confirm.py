@@ -90,7 +90,7 @@ def test_T5_when_all_of_many_are_gone_nothing_is_asked_again(database):
 
 @on_sqlite
 def test_T5_a_phrase_after_another_question_is_not_taken_for_the_old_one(database):
-    """The person may well mean the bread; so what waits is named once more."""
+    """The person may well mean the bread; so nothing is deleted, and that is said."""
     story(
         database,
         ("add tasks: Buy eggs, Buy bread and Old bread", None),
@@ -99,23 +99,12 @@ def test_T5_a_phrase_after_another_question_is_not_taken_for_the_old_one(databas
             "delete bread",
             "I found multiple tasks about 'bread'. Which one: 'Buy bread' or 'Old bread'?",
         ),
-        ("yes delete", asked("Buy eggs")),
-        ("yes delete", "I've removed 'Buy eggs' from your tasks."),
+        (
+            "yes delete",
+            "You asked for something else in between, so nothing was changed. Please ask me again.",
+        ),
     )
-    assert titles(database) == ["Buy bread", "Old bread"]
-
-
-@on_sqlite
-def test_T5_small_talk_does_not_take_a_question_back(database):
-    story(
-        database,
-        ("add Buy eggs", None),
-        ("delete eggs", asked("Buy eggs")),
-        ("thanks", None),
-        ("list", None),
-        ("add Buy bread", None),
-        ("yes delete", "I've removed 'Buy eggs' from your tasks."),
-    )
+    assert titles(database) == ["Buy eggs", "Buy bread", "Old bread"]
 
 
 @on_sqlite
@@ -131,6 +120,10 @@ def test_T5_a_turn_tried_again_never_answers_the_question_that_it_put_itself(dat
             for retried in (False, True, True):
                 again = await chat.runner.run(replace(context, retried=retried), "yes delete")
                 assert again.response == asked("Pay taxes")
+            chat.said["ana", "c1"] += [
+                {"role": "user", "content": "yes delete"},
+                {"role": "assistant", "content": asked("Pay taxes")},
+            ]
             assert titles(database) == ["Pay taxes"]
             assert await chat.say("yes delete") == "I've removed 'Pay taxes' from your tasks."
 

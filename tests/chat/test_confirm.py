@@ -74,6 +74,7 @@ def test_a_phrase_with_a_count_is_exact_in_its_words(words, right):
     [
         ("yes delete", "phrase"), ("Yes complete 3 tasks", "phrase"), ("sí borrar", "phrase"),
         ("نعم احذف", "phrase"), ("yes", "yes"), ("ok", "yes"), ("no", "no"), ("cancel", "no"),
+        ("yes, please!", "yes"), ("Go ahead", "yes"), ("never, mind", "no"),
         ("yes add milk", ""), ("delete milk", ""), ("yesterday delete", ""), ("add yes delete", ""),
     ],
 )  # fmt: skip
@@ -114,10 +115,64 @@ def test_T5_a_question_is_answered_once(database):
     async def told():
         async with chatting(database) as chat:
             await chat.say("add Buy milk")
-            await chat.say("delete milk")
             await chat.say("add Buy milk")
+            await chat.say("delete milk")
+            assert await chat.say("1") == ASKED
             assert await chat.say("yes delete") == GONE
             assert await chat.say("yes delete") == NOTHING
+            assert titles(database) == ["Buy milk"]
+
+    run(told())
+
+
+LAPSED = "You asked for something else in between, so nothing was changed. Please ask me again."
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    "between", ["add Buy bread", "list", "thanks", "what can you do?", "delete the zebra", "blah"]
+)
+def test_T5_a_question_lapses_when_something_else_is_said(database, between):
+    """A late phrase deletes nothing and hears why; whoever still wants it asks again."""
+
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add Buy milk")
+            assert await chat.say("delete milk") == ASKED
+            assert await chat.say(between) != ASKED
+            assert await chat.say("yes delete") == LAPSED
+            assert await chat.say("yes delete") == NOTHING
+            assert "Buy milk" in titles(database)
+            assert await chat.say("delete milk") == ASKED
+            assert await chat.say("yes delete") == GONE
+
+    run(told())
+
+
+@on_sqlite
+@pytest.mark.parametrize("answer", ["yes", "ok", "no", "yes please"])
+def test_T5_a_yes_or_no_to_something_else_is_not_about_a_question_that_has_lapsed(database, answer):
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add Buy milk")
+            await chat.say("delete milk")
+            await chat.use(scripted("Do you want to hear a joke?", "Knock, knock."))
+            assert await chat.say("entertain me") == "Do you want to hear a joke?"
+            assert await chat.say(answer) == "Knock, knock."
+            assert (titles(database), waiting(database)) == (["Buy milk"], [])
+
+    run(told())
+
+
+@on_sqlite
+def test_T5_a_question_lapses_also_if_it_is_further_back_than_the_history(database):
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add Buy milk")
+            await chat.say("delete milk")
+            past = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+            chat.said["ana", "c1"] = past
+            assert await chat.say("yes delete") == LAPSED
             assert titles(database) == ["Buy milk"]
 
     run(told())
@@ -221,7 +276,7 @@ def test_T5_only_what_was_shown_is_deleted(database):
         async with chatting(database) as chat:
             await chat.say("add tasks: one, two")
             await chat.say("delete all tasks")
-            await chat.say("add three")
+            await chat.say("add three", conversation="c2")
             assert await chat.say("yes delete 2 tasks") == "I've removed 2 tasks from your list."
             assert titles(database) == ["three"]
 

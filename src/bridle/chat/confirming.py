@@ -15,8 +15,17 @@ from bridle.chat.replies import Replies
 
 Said = Literal["phrase", "yes", "no", ""]
 _YES = frozenset(
-    ("yes", "yep", "yeah", "yup", "sure", "ok", "okay", "confirm", "si", "sí", "vale", "نعم", "أجل")
-)
+    ("yes", "yep", "yeah", "yup", "y", "sure", "ok", "okay", "confirm", "si", "sí", "vale", "نعم")
+) | {
+    "أجل",
+    "yes please",
+    "please do",
+    "do it",
+    "yes do it",
+    "go ahead",
+    "yes go ahead",
+    "of course",
+}
 _NO = frozenset(
     ("no", "nope", "cancel", "stop", "never mind", "nevermind", "don't", "do not", "no thanks")
 ) | {"forget it", "keep it", "no, cancel", "no, don't", "cancelar", "no gracias", "لا", "إلغاء"}
@@ -80,9 +89,10 @@ def what_is_said(message: str, openings: re.Pattern[str]) -> Said:
     words = bare(message)
     if len(words) > 100:
         return ""
-    if words in _NO:
+    plain = _unpointed(message)
+    if words in _NO or plain in _NO:
         return "no"
-    if words in _YES:
+    if words in _YES or plain in _YES:
         return "yes"
     return "phrase" if openings.match(words) else ""
 

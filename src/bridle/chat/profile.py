@@ -85,19 +85,12 @@ class Confirm:
 Asks = Callable[[Wanted], Confirm | None]  # whether this call has to be confirmed, too
 
 
-Acts = Callable[[str], bool]  # does a message ask for something that would be confirmed?
-
-
 def _nothing(telling: Telling) -> str:
     return ""
 
 
 def _fine(wanted: Wanted) -> None:
     return None
-
-
-def _never(message: str) -> bool:
-    return False
 
 
 @dataclass(frozen=True)
@@ -108,8 +101,7 @@ class Profile:
     reply, whatever the model said. `otherwise` is asked for one when what the model said cannot be
     shown. `vet` may refuse a call, such as one that the user's words do not bear out. `confirm`
     names the tools that need the person's word, `asks` says it of calls that need it for once,
-    such as one of many of the same kind. After a message that `acts`, a phrase may be meant for
-    what that message was about: then the question that waits is put once more.
+    such as one of many of the same kind.
     `responder` makes the provider that is used when there is no key. `jargon` are words that a
     reply never holds, beside the usual ones. `titles` are the fields of results whose text is the
     user's own, so that it is no jargon whatever it says. `nouns` are what its things are called, in
@@ -129,7 +121,6 @@ class Profile:
     vet: Vet = _fine
     confirm: Mapping[str, Confirm] = field(default_factory=dict)
     asks: Asks = _fine
-    acts: Acts = _never
     responder: Callable[[], Provider] | None = None
     jargon: tuple[str, ...] = ()
     titles: tuple[str, ...] = ("title", "name")

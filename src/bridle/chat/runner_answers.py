@@ -1,7 +1,8 @@
 """A message that answers a question: compared by code, before any model is asked.
 
 The phrase of the question that waits in this conversation of this user runs exactly the calls that
-were put aside then, as long as they still are what was asked about. Anything else runs nothing.
+were put aside then, as long as they still are what was asked about. Anything else runs nothing. Any
+message but an answer lets the question lapse: a later phrase confirms nothing any more.
 """
 
 from dataclasses import replace
@@ -33,7 +34,7 @@ class Answers:
         self._openings = openings(profile.replies)
 
     async def to(self, run: Run) -> AgentResult | None:
-        """The reply to an answer; None where the message is none."""
+        """The reply to an answer; None if the message is not one."""
         said = what_is_said(run.message, self._openings)
         if not said:
             return None
@@ -41,29 +42,33 @@ class Answers:
         asked = await self._waiting.find(context.user_id, context.conversation_id)
         if asked is None or asked.answered_by not in ("", context.turn_id):
             return _say(run, "nothing_to_confirm") if said == "phrase" else None
-        if asked.is_over() and not asked.answered_by:
+        if asked.answered_by and confirms(run.message, asked.phrase):
+            return await self._confirmed(run, asked)  # an earlier attempt at this turn was sure
+        if asked.asked_by == context.turn_id:
+            return AgentResult(True, asked.text)
+        if self._has_lapsed(run, asked):
+            await self._waiting.drop(context.user_id, asked)
+            return _say(run, "confirmation_lapsed") if said == "phrase" else None
+        if asked.is_over():
             await self._waiting.drop(context.user_id, asked)
             return _say(run, "confirmation_expired") if said != "no" else _say(run, "kept")
         if said == "no":
             await self._waiting.drop(context.user_id, asked)
             return _say(run, "kept")
         if confirms(run.message, asked.phrase):
-            if asked.answered_by:  # an earlier attempt at this turn was sure of it
-                return await self._confirmed(run, asked)
-            if asked.asked_by == context.turn_id or self._was_turned_from(run, asked):
-                return AgentResult(True, asked.text)
             return await self._anew(run, asked) or await self._confirmed(run, asked)
         return AgentResult(True, asked.text)  # nearly is not enough: the question stands
 
-    def _was_turned_from(self, run: Run, asked: Question) -> bool:
-        """Did the person ask for something else of that kind since the question was put?"""
+    def _has_lapsed(self, run: Run, asked: Question) -> bool:
+        """Has the person said anything but an answer since the question was put?"""
+        history = run.context.message_history
         since: list[str] = []
-        for one in reversed(run.context.message_history):
+        for one in reversed(history):
             if one.role == "assistant" and asked.text in one.content:
-                return any(map(self._profile.acts, since))
+                return not all(what_is_said(words, self._openings) for words in since)
             if one.role == "user":
                 since.append(one.content)
-        return False  # nobody knows what was said since
+        return bool(history)  # the question is further back than the history goes
 
     async def _anew(self, run: Run, asked: Question) -> AgentResult | None:
         """The question as it has to be put by now; None where it still is the same."""

@@ -49,12 +49,6 @@ def asks(wanted: Wanted) -> Confirm | None:
     return _EACH.get(wanted.tool) if wish.is_action and wish.every is not None else None
 
 
-def acts(message: str) -> bool:
-    """Is something to be deleted, or many tasks to be changed?"""
-    wish = understood(message)
-    return wish.kind == "delete" or (wish.is_action and wish.every is not None)
-
-
 @cache
 def task_profile() -> Profile:
     """The assistant for a user's own tasks."""
@@ -67,7 +61,6 @@ def task_profile() -> Profile:
         vet=vet,
         confirm=CONFIRM,
         asks=asks,
-        acts=acts,
         responder=TaskResponder,
         nouns=("task", "todo"),
         title="Tasks",
