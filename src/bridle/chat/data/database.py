@@ -7,6 +7,7 @@ the database comes out as `Unavailable`, with a sentence for the person who chat
 import asyncio
 import contextvars
 import logging
+import random
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 _DEADLOCK = "40P01"  # as PostgreSQL names it
 _START = "Check that it runs and its address (--database), and start again."
-_ANEW = 3  # times that work is done anew which the database gave up
+_PAUSES = (0.03, 0.1, 0.3)  # seconds before work is done anew that the database gave up
 
 
 class Database:
@@ -90,7 +91,8 @@ class Database:
     ) -> T:
         """Do it in one transaction of that user's, in a worker thread. All of it or nothing.
 
-        Where two wait for one another, the database gives up one of them: that one is done anew.
+        If two wait for one another, the database gives up one of them. That one is done anew after
+        a pause in which the other can end, three times at most.
         """
 
         def once() -> T:
@@ -99,12 +101,13 @@ class Database:
 
         def whole() -> T:
             with said():
-                for _ in range(_ANEW):
+                for pause in _PAUSES:
                     try:
                         return once()
                     except OperationalError as error:
                         if not _was_given_up(error):
                             raise
+                    time.sleep(pause * random.uniform(0.7, 1.3))  # the other one goes first
                 return once()
 
         context = contextvars.copy_context()
