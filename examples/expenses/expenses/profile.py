@@ -1,5 +1,7 @@
 """Who the assistant is: its prompt, its sentences, and what it asks about before it does it."""
 
+from typing import Any
+
 from bridle.chat import Confirm, Profile, Telling, shown, standard
 
 from expenses.rules import rules
@@ -43,7 +45,7 @@ def what_was_done(telling: Telling) -> str:
     return listed(telling, data) if tool == "list_expenses" else found(telling, data)
 
 
-def listed(telling: Telling, data: dict) -> str:
+def listed(telling: Telling, data: dict[str, Any]) -> str:
     every = data["expenses"]
     if not every:
         return telling.say("empty")
@@ -53,7 +55,7 @@ def listed(telling: Telling, data: dict) -> str:
     return "\n".join([*lines, telling.say("total", amount=data["total"])])
 
 
-def found(telling: Telling, data: dict) -> str:
+def found(telling: Telling, data: dict[str, Any]) -> str:
     what = shown(data["looked_for"], 60)
     names = [f"'{shown(one['what'], 40)}'" for one in data["expenses"]]
     if len(names) > 1:

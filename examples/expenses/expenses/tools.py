@@ -1,7 +1,9 @@
 """What the assistant can do. A model reads the docstrings; whose money it is, it cannot say."""
 
+from typing import Any
+
 from bridle.chat import Call, Toolbox, ToolFailed, matches
-from sqlmodel import select
+from sqlmodel import col, select
 
 from expenses.tables import Expense
 
@@ -9,7 +11,7 @@ toolbox = Toolbox("expenses")
 
 
 @toolbox.tool
-def add_expense(call: Call, what: str, amount: float) -> dict:
+def add_expense(call: Call, what: str, amount: float) -> dict[str, Any]:
     """Note an expense.
 
     Args:
@@ -27,7 +29,7 @@ def add_expense(call: Call, what: str, amount: float) -> dict:
 
 
 @toolbox.tool(reads=True)
-def list_expenses(call: Call) -> dict:
+def list_expenses(call: Call) -> dict[str, Any]:
     """All expenses of the person, the oldest first, and what they come to."""
     every = rows(call)
     total = money(sum(row.cents for row in every))
@@ -35,7 +37,7 @@ def list_expenses(call: Call) -> dict:
 
 
 @toolbox.tool(reads=True)
-def find_expenses(call: Call, what: str) -> dict:
+def find_expenses(call: Call, what: str) -> dict[str, Any]:
     """Find the expenses that are meant by some words, before one is dropped.
 
     Args:
@@ -47,7 +49,7 @@ def find_expenses(call: Call, what: str) -> dict:
 
 
 @toolbox.tool(deletes=True)
-def drop_expense(call: Call, expense_id: int) -> dict:
+def drop_expense(call: Call, expense_id: int) -> dict[str, Any]:
     """Drop an expense for good.
 
     Args:
@@ -61,10 +63,10 @@ def drop_expense(call: Call, expense_id: int) -> dict:
 
 
 def rows(call: Call) -> list[Expense]:
-    return list(call.session.exec(select(Expense).order_by(Expense.id)))
+    return list(call.session.exec(select(Expense).order_by(col(Expense.id))))
 
 
-def told(row: Expense) -> dict:
+def told(row: Expense) -> dict[str, Any]:
     return {"id": row.id, "what": row.what, "amount": money(row.cents)}
 
 

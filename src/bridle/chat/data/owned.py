@@ -36,10 +36,15 @@ _RUNS = re.compile(
 )
 
 
+def _nobody() -> Any:
+    """A row that is made has no owner yet: the session gives it its own."""
+    return None
+
+
 class Owned(SQLModel):
     """A table whose rows belong to a user each. Inherit from it with `table=True`."""
 
-    user_id: str = Field(max_length=LONGEST_USER, index=True)
+    user_id: str = Field(default_factory=_nobody, max_length=LONGEST_USER, index=True)
 
 
 _BEGINS = text(
@@ -205,8 +210,8 @@ def _attached(session: OwnedSession, instance: object) -> None:
         return
     if session.owner is None:
         raise ForeignRow("a session of nobody writes no rows")
-    whose = inspect(instance).dict.get("user_id", session.owner)
-    if whose != session.owner:
+    whose = inspect(instance).dict.get("user_id")
+    if whose not in (None, session.owner):
         raise ForeignRow("this row belongs to somebody else")
 
 

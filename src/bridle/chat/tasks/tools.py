@@ -55,7 +55,7 @@ def add_task(
         notes: More about it.
         tags: Words to find it by.
     """
-    task = Task(title=title_of(title), notes=notes_of(notes), priority=priority_of(priority))  # type: ignore[call-arg]
+    task = Task(title=title_of(title), notes=notes_of(notes), priority=priority_of(priority))
     task.tags = tags_of(tags)
     put_due(task, due_of(due, call.now) if due.strip() else None)
     return to_wire(store.put(call, task), call.binding.zone)
