@@ -1,5 +1,7 @@
 """Every row of the three tables of replies, word for word, with the rule-based responder."""
 
+import re
+
 import pytest
 from runner_rig import chatting, on_sqlite
 
@@ -317,6 +319,124 @@ def test_what_people_say_every_day_is_understood_or_answered_with_an_example(dat
             assert [one for one in said if not one[1].startswith(one[2])] == []
 
     run(told())
+
+
+def answers(database, *messages):
+    async def told():
+        async with chatting(database) as chat:
+            return [await chat.say(message) for message in messages]
+
+    return run(told())
+
+
+@on_sqlite
+def test_a_date_is_moved_from_where_it_is(database):
+    """T5: what has no date, or could go both ways, is asked about."""
+    asked = "Could you provide more details about the date you have in mind?"
+    moved = "Updated! 'pay rent' now has a due date of "
+    talk = {
+        "add pay rent due friday": None,
+        "push the rent back a week": f"{moved}Fri 20 Mar 2026.",
+        "bring rent forward by 2 days": f"{moved}Wed 18 Mar 2026.",
+        "move the rent up a day": asked,
+        "push the rent back an hour": asked,
+        "move the rent to 20 March at 5pm": f"{moved}Fri 20 Mar 2026 at 17:00.",
+        "push it back two hours": f"{moved}Fri 20 Mar 2026 at 19:00.",
+        "make it a month later": f"{moved}Mon 20 Apr 2026 at 19:00.",
+        "push the rent back 9000 years": asked,
+        "remove the due date from rent": None,
+        "delay the rent a day": asked,
+        "tomorrow": f"{moved}Thu 12 Mar 2026.",
+    }
+    said = answers(database, *talk)
+    wrong = [
+        (message, reply)
+        for (message, wanted), reply in zip(talk.items(), said, strict=True)
+        if wanted is not None and not reply.startswith(wanted)
+    ]
+    assert wrong == []
+
+
+@on_sqlite
+def test_a_list_is_narrowed_to_the_day_that_is_asked_about(database):
+    """Never silently to all tasks, and never to another day."""
+    days = ("friday", "saturday", "monday", "24 March", "3 April")
+    answers(database, *(f"add on {day}: {day} chore" for day in days), "add undated")
+    lists = {
+        "what's due friday?": ["friday"],
+        "do I have anything on friday?": ["friday"],
+        "anything on saturday?": ["saturday"],
+        "what's due this weekend?": ["saturday"],
+        "what do I have next week": ["monday"],
+        "anything due by monday?": ["friday", "saturday", "monday"],
+        "what's due before monday?": ["friday", "saturday"],
+        "what's due this month": ["friday", "saturday", "monday", "24 March"],
+        "what's due in April?": ["3 April"],
+        "show me everything due on 24 March": ["24 March"],
+    }
+    for (message, wanted), reply in zip(lists.items(), answers(database, *lists), strict=True):
+        titles = re.findall(r"☐ (.+?) chore", reply)
+        assert titles == wanted, (message, reply)
+    none, asked, list_ = answers(
+        database, "what's due tomorrow?", "what's due on wednesday?", "next wednesday"
+    )
+    assert none == "There are no tasks like that in your list."
+    assert asked.endswith("Today is that day already. Say 'today' or 'next wednesday'.")
+    assert list_ == none
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    ("language", "all_", "one", "none"),
+    [
+        ("en", "You have 3 tasks in your list.", "You have 1 task like that in your list.",
+         "There are no tasks like that in your list."),
+        ("es", "Tienes 3 tareas en tu lista.", "Tienes 1 tarea así en tu lista.",
+         "No hay tareas así en tu lista."),
+        ("ar", "في قائمتك مهام عددها 3.", "في قائمتك مهمة واحدة كهذه.",
+         "لا توجد مهام كهذه في قائمتك."),
+    ],
+)  # fmt: skip
+def test_how_many_is_answered_with_a_number(database, language, all_, one, none):
+    async def told():
+        async with chatting(database) as chat:
+            await chat.say("add tasks: tea, rice and salt")
+            await chat.say("complete tea")
+            asked = "how many tasks do I have?", "how many are done?", "how many are overdue?"
+            assert [await chat.say(words, language=language) for words in asked] == [
+                all_, one, none,
+            ]  # fmt: skip
+
+    run(told())
+
+
+@on_sqlite
+def test_several_things_in_one_breath_are_one_task_and_that_is_said(database):
+    """T5's own sentence, and then how to have several."""
+    created = "Got it! Added 'milk, bread and butter' to your list. Anything else?"
+    hint = "That is one task. To add them one by one, say 'add tasks: milk, bread and butter'."
+    said = answers(
+        database,
+        "add milk, bread and butter",
+        "add tasks: milk, bread and butter",
+        "add 'eggs, ham and rice'",
+        "add call Bob, then write the whole report",
+        "add salt and pepper",
+    )
+    assert said == [
+        f"{created} {hint}",
+        "Got it! Added 'milk', 'bread' and 'butter' to your list. Anything else?",
+        "Got it! Added 'eggs, ham and rice' to your list. Anything else?",
+        "Got it! Added 'call Bob, then write the whole report' to your list. Anything else?",
+        "Got it! Added 'salt and pepper' to your list. Anything else?",
+    ]
+
+
+@on_sqlite
+def test_who_needs_nothing_more_is_not_told_what_can_be_done(database):
+    okay = "Okay. Just tell me when you need something."
+    said = answers(database, "add milk", "no thanks", "never mind", "that's all")
+    assert said[1:] == [okay] * 3
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,11 @@ def test_the_sentences_of_the_tables_are_word_for_word(key):
 def test_another_language_says_all_that_english_says(language):
     """T5: every sentence, with the same places in it."""
     english, other = task_replies().languages["en"], task_replies().languages[language]
-    assert other.keys() == english.keys()
+    forms = re.compile(r"_(?:zero|two|few|many)$")  # plural forms that English does not have
+    more = other.keys() - english.keys()
+    assert english.keys() <= other.keys()
+    assert {forms.sub("", key) for key in more} <= english.keys()
+    assert more == {key for key in more if forms.search(key)}
     places = lambda text: sorted(set(re.findall(r"\{(\w+)\}", text)))  # noqa: E731
     assert [key for key in english if places(english[key]) != places(other[key])] == []
     same = {"direction", "checked", "unchecked", "date", "option_number", "verb_"}
@@ -69,6 +73,36 @@ def test_what_is_put_into_a_place_is_not_read_as_a_place():
 def test_one_is_not_many():
     assert task_replies().say("en", "phrase_bulk", verb="delete", count=1) == "yes delete 1 task"
     assert task_replies().say("en", "phrase_bulk", verb="delete", count=4) == "yes delete 4 tasks"
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", {1: "yes x 1 task", 2: "yes x 2 tasks", 0: "yes x 0 tasks"}),
+        ("es", {1: "sí x 1 tarea", 2: "sí x 2 tareas", 21: "sí x 21 tareas"}),
+        (
+            "ar",
+            {
+                1: "نعم x مهمة واحدة",
+                2: "نعم x مهمتين",
+                3: "نعم x 3 مهام",
+                10: "نعم x 10 مهام",
+                11: "نعم x 11 مهمة",
+                100: "نعم x 100 مهمة",
+                103: "نعم x 103 مهام",
+            },
+        ),
+    ],
+)
+def test_a_number_takes_the_plural_form_of_its_language(language, said):
+    assert {
+        count: task_replies().say(language, "phrase_bulk", verb="x", count=count) for count in said
+    } == said
+
+
+def test_a_language_without_a_sentence_takes_the_english_one_with_its_plural_form():
+    replies = task_replies().over({"fr": {"thanks": "De rien."}})
+    assert replies.say("fr", "phrase_bulk", verb="x", count=1) == "yes x 1 task"
 
 
 def test_sentences_of_your_own_lie_over_the_usual_ones():

@@ -24,9 +24,13 @@ class Replies:
     languages: Mapping[str, Mapping[str, str]]
 
     def say(self, language: str, key: str, /, **words: object) -> str:
-        """The sentence with its places filled. A `count` of one takes `KEY_one` where it is."""
-        if words.get("count") == 1 and self.find(language, f"{key}_one") is not None:
-            key = f"{key}_one"
+        """The sentence with its places filled.
+
+        With a `count`, it is the one for that plural form, such as `KEY_one`, if there is one.
+        """
+        count = words.get("count")
+        if isinstance(count, int):
+            key = self._plural(language, key, count)
         sentence = self.find(language, key)
         if sentence is None:
             raise KeyError(f"there is no sentence {key!r}")
@@ -39,6 +43,14 @@ class Replies:
                 if sentence == text:
                     return self.say(known, key)
         return text
+
+    def _plural(self, language: str, key: str, count: int) -> str:
+        """The key of the sentence for so many, in the language that has the sentence."""
+        known = self.known(language)
+        if key not in self.languages.get(known, {}):
+            known = FALLBACK
+        form = f"{key}_{plural_form(known, count)}"
+        return form if form in self.languages.get(known, {}) else key
 
     def find(self, language: str, key: str) -> str | None:
         """The sentence as it is written, in that language or else in English."""
@@ -72,6 +84,19 @@ class Replies:
         files: Iterable[Path] = sorted(Path(folder).glob("*.json"))
         decode = msgspec.json.Decoder(dict[str, str]).decode
         return cls({path.stem: decode(path.read_bytes()) for path in files})
+
+
+def plural_form(language: str, count: int) -> str:
+    """Which plural form a number takes, by the rules of Unicode: `one`, `two`, `few`, `many`.
+
+    Languages that are not Arabic have `one` and `other` here, which fits the sentences we have.
+    """
+    if language.partition("-")[0] != "ar":
+        return "one" if count == 1 else "other"
+    if count in (0, 1, 2):
+        return ("zero", "one", "two")[count]
+    rest = count % 100
+    return "few" if 3 <= rest <= 10 else "many" if rest >= 11 else "other"
 
 
 @cache

@@ -12,9 +12,9 @@ unless the offset stands beside it.
 import re
 import unicodedata
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 
-from bridle.chat.tasks.dates_days import day_of
+from bridle.chat.tasks.dates_days import day_of, shifted
 from bridle.chat.tasks.dates_spoken import MONTH, ORDINALS, SLIPS, WEEKDAYS, Unclear, unknown
 from bridle.chat.tasks.dates_times import ahead_of, day_and_time, split_time
 
@@ -72,6 +72,21 @@ def understand(text: str, now: datetime) -> When:
         return _understood(words, now, text)
     except (OverflowError, OSError) as error:  # beyond year 9999
         raise Unclear("That date is further away than any calendar goes.") from error
+
+
+def moved(due: str, count: int, unit: str) -> str:
+    """A date as results say it, so many days or hours later, as words. Raise `Unclear`."""
+    moment, has_time = datetime.fromisoformat(due), len(due) > 10
+    try:
+        if unit.startswith(("hour", "minute")):
+            if not has_time:
+                raise Unclear("No time was given.", hint="Say a day and a time.")
+            seconds = count * (3600 if unit.startswith("hour") else 60)
+            return (moment.astimezone(UTC) + timedelta(seconds=seconds)).isoformat()
+        day = shifted(moment.date(), count, unit)
+    except (OverflowError, ValueError) as error:
+        raise Unclear("That date is further away than any calendar goes.") from error
+    return f"{day} {moment:%H:%M}" if has_time else f"{day}"
 
 
 def completed(earlier: str, answer: str) -> str:
@@ -185,4 +200,4 @@ def _offset(moment: datetime) -> str:
     return f"{said[:3]}:{said[3:5]}"
 
 
-__all__ = ["Unclear", "When", "completed", "is_half", "understand"]
+__all__ = ["Unclear", "When", "completed", "is_half", "moved", "understand"]

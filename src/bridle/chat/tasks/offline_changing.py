@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from bridle.chat.tasks.date_phrases import is_dated
+from bridle.chat.tasks.dates_spoken import NUMBER, number
 from bridle.chat.tasks.offline_fields import read_due, read_fields
 from bridle.chat.tasks.offline_wish import Fields
 
@@ -28,6 +30,27 @@ def _raised(match: re.Match[str]) -> Found:
 
 def _dated(match: re.Match[str]) -> Found:
     return match["what"], Fields(due=match["value"].strip(" .!"))
+
+
+def _later(match: re.Match[str]) -> Found:
+    return match["what"], Fields(later=(_count(match["count"]), match["unit"].lower()))
+
+
+def _earlier(match: re.Match[str]) -> Found:
+    return match["what"], Fields(later=(-_count(match["count"]), match["unit"].lower()))
+
+
+def _count(word: str) -> int:
+    return 1 if word.lower() == "another" else number(word.lower())
+
+
+def _snoozed(match: re.Match[str]) -> Found:
+    return match["what"], Fields(due=f"in {match['count']} {match['unit']}")
+
+
+def _is_on(match: re.Match[str]) -> Found | None:
+    """ "the dentist is on friday now": only if it is a day that follows."""
+    return _dated(match) if is_dated((match["lead"] or "") + match["value"]) else None
 
 
 def _undated(match: re.Match[str]) -> Found:
@@ -63,6 +86,15 @@ def _open(match: re.Match[str]) -> Found | None:
 _W, _V = r"(?P<what>.+?)", r"(?P<value>.+)"
 _LEVELS = r"(?P<level>high|low|medium|normal|urgent|top)"
 _DAY = r"(?:due date|due|date|deadline)"
+_BY = (
+    rf"(?:by |for )?(?:about )?(?P<count>{NUMBER}|another)"
+    r" (?P<unit>(?:day|week|month|year|hour|minute)s?)"
+)
+_TO = r"(?:to|until|till|for|by)"
+_PUT_OFF = r"(?:put off|defer|snooze)"
+_NO_TITLE = (
+    r"(?!(?:what|which|who|when|where|how|show|list|any|add|remind|create|today|tomorrow)\b)"
+)
 _OFF = r"(?:remove|clear|delete|drop|take away)"
 
 _PATTERNS: tuple[tuple[str, Callable[[re.Match[str]], Found | None]], ...] = (
@@ -79,9 +111,25 @@ _PATTERNS: tuple[tuple[str, Callable[[re.Match[str]], Found | None]], ...] = (
     (rf"{_SET} (?:the |a )?{_DAY} (?:of|for|on) {_W} (?:to|as|for) {_V}", _dated),
     (rf"{_SET} {_W}'s {_DAY} to {_V}", _dated),
     (rf"(?:add|give|set) (?:a )?(?:due date|deadline)(?: of)? {_V} (?:to|for) {_W}", _dated),
-    (rf"{_MOVE}(?: back)? {_W} (?:to|until|till|for|by) {_V}", _dated),
+    (rf"snooze {_W} {_BY}", _snoozed),
+    (rf"(?:{_MOVE}|{_PUT_OFF}|make) {_W} {_BY} (?:later|back)", _later),
+    (rf"(?:{_MOVE}|bring|make) {_W} {_BY} (?:earlier|sooner)", _earlier),
+    (rf"(?:push|move|put|shift) {_W} (?:back|out|off) {_BY}", _later),
+    (rf"(?:push|move|put|shift) (?:back|out|off) {_W} {_BY}", _later),
+    (rf"(?:push|postpone|delay|defer|extend) {_W} {_BY}", _later),
+    (rf"(?:bring|pull) {_W} forward {_BY}", _earlier),
+    (rf"(?:bring|pull) forward {_W} {_BY}", _earlier),
+    (
+        rf"(?:move|reschedule) {_W}(?: up| forward| ahead)? (?P<value>{_BY})",
+        _dated,
+    ),  # earlier or later?
+    (rf"(?:put|push) {_W} off {_TO} {_V}", _dated),
+    (rf"(?:bring|pull) {_W} forward {_TO} {_V}", _dated),
+    (rf"(?:{_MOVE}|{_PUT_OFF})(?: back)? {_W}(?: back| forward| up| out)? {_TO} {_V}", _dated),
     (rf"{_SET} {_W} (?:to be )?due (?:on |by |at )?{_V}", _dated),
     (rf"(?!what|which|show|list|any|add|remind|create){_W} is due (?:on |by |at )?{_V}", _dated),
+    (rf"{_NO_TITLE}{_W} is (?:now )?(?P<lead>(?:on|at|by|for) )?{_V}(?: now| instead)", _is_on),
+    (rf"{_NO_TITLE}{_W} is (?:now )?(?P<lead>(?:on|at|by) ){_V}", _is_on),
     (rf"{_W} (?:isn't|is not|are not|aren't) due (?:until|till|before) {_V}", _dated),
     (rf"(?:add|put) (?:the )?tags? {_V} (?:to|on) {_W}", _tagged),
     (rf"tag {_W} (?:with|as) {_V}", _tagged),

@@ -66,13 +66,18 @@ def answered_date(message: str, before: Past) -> Wish | None:
         wish = understood(said)
         if wish.kind == "unknown":
             wish = read_bare_task(said) or wish
-        wanted = [one for one in (wish.fields, *wish.more) if one.due]
+        if wish.kind == "list" and wish.every is not None:
+            due = wish.every.due
+            for words in reversed(answers):
+                due = completed(due, words)
+            return replace(wish, every=replace(wish.every, due=due))
+        wanted = [one for one in (wish.fields, *wish.more) if one.due or one.later]
         left = [one for one in wanted if f"'{one.title}'" not in reply]
         if wish.kind in ("add", "update") and left:
             due = left[0].due or ""
             for answer in reversed(answers):
                 due = completed(due, answer)
-            first = replace(left[0], due=due)
+            first = replace(left[0], due=due, later=None)
             subject = first.title or "" if wish.kind == "add" else wish.subject
             return replace(wish, subject=subject, fields=first, more=())
         answers.append(said)

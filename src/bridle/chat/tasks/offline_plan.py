@@ -7,6 +7,7 @@ from typing import Any
 
 from bridle.chat.profile import Telling
 from bridle.chat.tasks.choosing import Task, chosen, chosen_by_date, tasks_of
+from bridle.chat.tasks.dates import Unclear, moved
 from bridle.chat.tasks.offline_adding import read_bare_task
 from bridle.chat.tasks.offline_past import (
     answered_date,
@@ -109,7 +110,13 @@ def plan(turn: Turn) -> Plan:
 
 
 def _talk(turn: Turn, wish: Wish) -> Plan:
-    keys = {"greet": "greeting", "thanks": "thanks", "foreign": "cannot", "help": "help"}
+    keys = {
+        "greet": "greeting",
+        "thanks": "thanks",
+        "okay": "okay",
+        "foreign": "cannot",
+        "help": "help",
+    }
     return turn.say(keys.get(wish.kind, "not_understood"))
 
 
@@ -157,9 +164,22 @@ def _one(wish: Wish, turn: Turn) -> Plan:
         return several
     if len(found) != 1:
         return _unsure(meant, wish, turn)
+    if meant.fields.later is not None:
+        due = _moved(found[0], meant.fields.later)
+        if not due:
+            return turn.say("invalid", missing=turn.say("missing_date"))
+        meant = replace(meant, fields=replace(meant.fields, due=due))
     if meant.kind == "update" and not meant.fields.given:
         return turn.say("invalid", missing=turn.say("missing_change", title=found[0]["title"]))
     return [Step(_ONE[meant.kind], {"task_id": found[0].get("id"), **meant.fields.given})]
+
+
+def _moved(task: Task, later: tuple[int, str]) -> str:
+    """The task's new date; empty if it has none that could be moved so."""
+    try:
+        return moved(str(task["due"]), *later) if task.get("due") else ""
+    except Unclear:
+        return ""
 
 
 def _each(turn: Turn, tasks: Sequence[Task]) -> list[Any]:

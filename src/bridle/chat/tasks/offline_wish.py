@@ -15,6 +15,7 @@ Kind = Literal[
     "help",
     "greet",
     "thanks",
+    "okay",
     "foreign",
     "unknown",
 ]
@@ -23,13 +24,17 @@ ACTIONS: frozenset[Kind] = frozenset({"complete", "reopen", "delete", "update"})
 
 @dataclass(frozen=True)
 class Fields:
-    """What a task is given, or a list is narrowed to; None: nothing was said of it."""
+    """What a task is given, or a list is narrowed to; None: nothing was said of it.
+
+    `later` is by how much its date moves, such as 1 and "week": back in time if it is negative.
+    """
 
     title: str | None = None
     notes: str | None = None
     priority: str | None = None
     due: str | None = None
     tags: tuple[str, ...] | None = None
+    later: tuple[int, str] | None = None
 
     @property
     def given(self) -> dict[str, object]:
@@ -48,10 +53,10 @@ class Fields:
 
 @dataclass(frozen=True)
 class Narrowing:
-    """Which tasks of the list are meant, where it is not one of them."""
+    """Which tasks of the list are meant, if it is not one; `due` is as `list_tasks` takes it."""
 
     status: Literal["all", "open", "done"] = "all"
-    due: Literal["any", "today", "tomorrow", "overdue", "this_week", "next_week", "none"] = "any"
+    due: str = "any"
     priority: str = ""
     tag: str = ""
 

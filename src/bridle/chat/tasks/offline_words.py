@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
+from bridle.chat.tasks.date_phrases import is_dated
 from bridle.chat.tasks.offline_adding import read_adding
 from bridle.chat.tasks.offline_changing import read_changing
 from bridle.chat.tasks.offline_every import narrowed, read_every
@@ -84,7 +85,7 @@ _COMPLETE = (
     r"|^(?:complete|finish|check off|tick off|check|tick|close|done with|done:|i'm done with"
     r"|i am done with|i(?:'ve| have)? (?:just )?(?:finished|completed|did|done))(?: |$)"
     r"(?P<what2>.*)$"
-    r"|^(?P<what3>.+?) (?:is|are) (?:now |already )?(?:done|completed?|finished|paid|bought|sent"
+    r"|^(?!(?:what|which|who|how many)\b)(?P<what3>.+?) (?:is|are) (?:now |already )?(?:done|completed?|finished|paid|bought|sent"
     r"|booked|ordered|sorted)$"
     r"|^(?:finished|completed|cross off) (?P<what6>.+)$|^cross (?P<what7>.+?) off(?: .*)?$"
     rf"|^i(?:'ve| have)? (?:already |just )*(?:{_PAST}) (?P<what8>.+)$"
@@ -96,6 +97,12 @@ _DELETE = (
     r"(?P<what>.*)$|^take (?P<what2>.+?) off (?:my|the) (?:list|tasks)$"
 )
 _WHEN = r"(?:due|left|overdue|for |on )*(?:today|tomorrow|this |next |due|overdue|left|tonight)"
+_FINDS = re.compile(r"(?:find|search|look)\b", re.IGNORECASE)
+_ON_A_DAY = re.compile(
+    r"^(?:(?:do i have|is there|are there) )?(?:any(?:thing)?|something|tasks?|things?)?"
+    r"(?: due| to do| planned| going on| left)* ?(?P<when>.+?)\??$",
+    re.IGNORECASE,
+)
 _SEARCH = (
     r"^(?:find|search|look)(?: for| up)?(?: |$)(?P<what>.*)$"
     r"|^(?:do i have|is there|are there) (?:any(?:thing)? |a |some )?"
@@ -121,14 +128,20 @@ _LIST = re.compile(
     r"|on|up|have|got|open|pending|remaining|done|completed?|finished|overdue|late|urgent|important"
     r"|priority|today|tomorrow|week|month|day|\w+day|plate|agenda|plann?e?d?|tagged|there|new|all)\b)"
     r"|^(?:my )?(?:\w+ ){0,2}(?:tasks?|list|todos?|to-?dos?)\??$"
+    r"|^(?:the |my )?(?:most important|top priority)\b"
     r"|^(?:anything|something|tasks?) (?:due|left|to do|overdue|late)|^how many\b|^everything$"
     r"|^(?:(?:do i have|is there) )?(?:anything|something|what) (?:on |for |due )?"
     r"(?:today|tomorrow|this week|next week|overdue|left)\b",
     re.IGNORECASE,
 )
+_OKAY = (
+    r"^(?:no|nope|no,? thanks|no,? thank you|never ?mind|forget (?:it|that)|nothing(?: else)?"
+    r"|cancel|stop|that's (?:all|it))[.!]*$"
+)
 _TALK: tuple[tuple[Kind, str], ...] = (
     ("thanks", r"^(?:thanks?|thank you|thx|cheers|great|perfect|nice|cool|awesome)\b.{0,30}$"),
     ("greet", r"^(?:hello|hi|hey|good (?:morning|day|evening|afternoon)|greetings)\b.{0,20}$"),
+    ("okay", _OKAY),
     ("help", r"^help\b|\bwhat can you do\b|\bwho are you\b|\bhow does this work\b"),
 )
 
@@ -187,6 +200,8 @@ def _acting(text: str) -> Wish | None:
         if match is None:
             continue
         what = next((one for one in match.groupdict().values() if one is not None), "")
+        if kind == "search" and is_dated(what) and not _FINDS.match(text):
+            return Wish("list", every=narrowed(text))
         return _about(kind, what)
     return None
 
@@ -209,6 +224,14 @@ def _changing(text: str) -> Wish | None:
     return replace(_about("update", what), fields=fields)
 
 
+def _on_a_day(text: str) -> Wish | None:
+    """ "do I have anything on friday?", "anything due by monday?"."""
+    match = _ON_A_DAY.match(text)
+    if match is None or match["when"] == text or not is_dated(match["when"]):
+        return None
+    return Wish("list", every=narrowed(text))
+
+
 def _listing(text: str) -> Wish | None:
     if not _LIST.search(text):
         return None
@@ -220,6 +243,7 @@ def _listing(text: str) -> Wish | None:
 _READERS: tuple[Callable[[str], Wish | None], ...] = (
     _changing,
     read_adding,
+    _on_a_day,
     _acting,
     _listing,
 )

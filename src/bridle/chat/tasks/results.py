@@ -6,12 +6,13 @@ cut: nobody should find half of what they said.
 
 import re
 import unicodedata
-from datetime import UTC, datetime, time, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
 from bridle.chat.data import Task
 from bridle.chat.tasks.dates import Unclear, When, understand
-from bridle.chat.tasks.dates_spoken import Unknown
+from bridle.chat.tasks.dates_days import add_months
+from bridle.chat.tasks.dates_spoken import MONTH, Unknown, month
 from bridle.chat.toolbox import ToolFailed
 from bridle.workspace.text import neutral, one_line
 
@@ -76,6 +77,40 @@ def due_of(text: str, now: datetime) -> When | None:
     except Unclear as error:
         hint = "" if isinstance(error, Unknown) else error.sentence
         raise ToolFailed("invalid_date", error.sentence, field="due", hint=hint) from error
+
+
+_BY = re.compile(r"(?:due )?(?:(?P<until>by|until|till|up to)|(?P<before>before)) ")
+
+
+def days_of(text: str, now: datetime) -> tuple[date | None, date]:
+    """From which day to which some words mean, such as "friday", "next week" or "by 24 December".
+
+    Weeks end on Sunday, and of this week and month it is what is left of them. Without a first day
+    it is everything up to the last. Raise `ToolFailed`.
+    """
+    words, today = " ".join(text.casefold().split()), now.date()
+    sunday = today + timedelta(days=6 - today.weekday())
+    stretch = re.fullmatch(r"(?:the )?(this |next )?(week|weekend|month)", words)
+    if stretch is not None:
+        later = stretch[1] == "next "
+        if stretch[2] == "month":
+            first = add_months(today.replace(day=1), later)
+            return max(first, today), add_months(first, 1) - timedelta(days=1)
+        last = sunday + timedelta(weeks=later)
+        first = last - timedelta(days=1 if stretch[2] == "weekend" else 6)
+        return max(first, today), last
+    if named := re.fullmatch(rf"(?:in )?({MONTH})(?: (\d{{4}}))?", words):
+        number = month(named[1])
+        year = int(named[2] or today.year + (number < today.month))
+        first = date(min(max(1, year), 9998), number, 1)
+        return first, add_months(first, 1) - timedelta(days=1)
+    when = due_of(words, now)
+    if when is None or re.fullmatch(r"next (?:year|fortnight)", words):
+        said = "That is more than one day."
+        raise ToolFailed("invalid_date", said, field="due", hint="Say a day, a week or a month.")
+    if match := _BY.match(words):
+        return None, when.day - timedelta(days=bool(match["before"]))
+    return when.day, when.day
 
 
 def put_due(task: Task, when: When | None) -> None:

@@ -1,6 +1,6 @@
 """The user's tasks in the database, asked for and found. The session knows whose they are."""
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any, Literal
 
 from sqlalchemy import and_, func, not_, or_
@@ -8,10 +8,10 @@ from sqlmodel import col, select
 
 from bridle.chat.data import Task
 from bridle.chat.data.fixed import adding, table_of
+from bridle.chat.tasks.results import days_of
 from bridle.chat.toolbox import Call, ToolFailed
 
 Status = Literal["all", "open", "done"]
-Due = Literal["any", "today", "tomorrow", "overdue", "this_week", "next_week", "none"]
 _LARGEST = 2**31 - 1
 _SEARCHED = 5_000  # tasks that one search looks at, the newest
 _NEW = adding(Task)
@@ -54,8 +54,8 @@ def listed(call: Call, filters: list[Any], limit: int) -> tuple[list[Task], int]
     return tasks, call.session.exec(select(func.count(col(Task.id))).where(*filters)).one()
 
 
-def filters_of(call: Call, status: Status, due: Due, priority: str) -> list[Any]:
-    """What the database compares."""
+def filters_of(call: Call, status: Status, due: str, priority: str) -> list[Any]:
+    """What the database compares. Raise `ToolFailed` if nobody knows which days `due` means."""
     wanted: list[Any] = []
     if status != "all":
         wanted.append(col(Task.completed).is_(status == "done"))
@@ -66,22 +66,13 @@ def filters_of(call: Call, status: Status, due: Due, priority: str) -> list[Any]
     elif due == "overdue":
         wanted += [col(Task.completed).is_(False), _before(call.now, call.now.date())]
     elif due != "any":
-        first, last = _days(due, call.now.date())
-        start = datetime.combine(first, time(0), call.now.tzinfo)
+        first, last = days_of(due.replace("_", " "), call.now)
         end = datetime.combine(last + timedelta(days=1), time(0), call.now.tzinfo)
-        wanted += [_before(end, last + timedelta(days=1)), not_(_before(start, first))]
+        wanted.append(_before(end, last + timedelta(days=1)))
+        if first is not None:
+            start = datetime.combine(first, time(0), call.now.tzinfo)
+            wanted.append(not_(_before(start, first)))
     return wanted
-
-
-def _days(due: Due, today: date) -> tuple[date, date]:
-    """From which day to which; weeks end on Sunday, and of this one what is left of it."""
-    if due in ("today", "tomorrow"):
-        day = today + timedelta(days=due == "tomorrow")
-        return day, day
-    sunday = today + timedelta(days=6 - today.weekday())
-    if due == "this_week":
-        return today, sunday
-    return sunday + timedelta(days=1), sunday + timedelta(days=7)
 
 
 def _before(moment: datetime, day: Any) -> Any:

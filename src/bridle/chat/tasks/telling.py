@@ -5,7 +5,8 @@ user's own words. Nothing is taken from what a model says of itself, nor from a 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bridle.chat.guard import Facts, leaks
@@ -34,6 +35,8 @@ _MISSING = {
 _LEVELS = ("low", "medium", "high")
 _QUERY = 80
 _LONGEST = 500
+_HOW_MANY = re.compile(r"^(?:(?:so|and|tell me),? )?how many\b", re.IGNORECASE)
+_BETWEEN = re.compile(r",\s*(?:(?:and|&)\s)?|\s(?:and|&)\s")
 _ABOUT = re.compile(r"\b(?:most|best|next|first|why|when|how long|should|summar\w+)\b", re.I)
 
 
@@ -45,6 +48,7 @@ def tell(telling: Telling) -> str:
     if done:
         said = _done(telling, done)
         said = f"{said} {_dates(telling, done, _LONGEST - len(said) - 1)}".strip()
+        said = f"{said} {_one_task(telling, done)}".strip()
         failed = next((one for one in reversed(changed) if _stays_failed(one, changed)), None)
         return f"{said} {_failure(telling, wish, failed)}".strip() if failed else said
     if changed:
@@ -120,6 +124,19 @@ def _dates(telling: Telling, done: Sequence[ToolCallRecord], room: int) -> str:
         for one, exact in zip(tasks, quoted, strict=True)
     ]
     return dates(telling, list(zip(tasks, named, strict=True)), room)
+
+
+def _one_task(telling: Telling, done: Sequence[ToolCallRecord]) -> str:
+    """Several things in one title may have been meant as several tasks: how to say that."""
+    if len(done) != 1 or done[0].tool_name != "add_task":
+        return ""
+    words = str((tasks_of(done[0].data) or [{}])[0].get("title"))
+    things = _BETWEEN.split(words)
+    short = len(words) <= 100 and all(0 < len(one.split()) < 4 for one in things)
+    quoted = any(f"{mark}{words}" in telling.message for mark in "'\"“‘")
+    if "," not in words or len(things) < 3 or not short or quoted:
+        return ""
+    return telling.say("one_task", title=shown(words, 100))
 
 
 def _stays_failed(record: ToolCallRecord, changed: Sequence[ToolCallRecord]) -> bool:
@@ -240,6 +257,8 @@ def _asked(telling: Telling, wish: Wish) -> str:
 def _read(telling: Telling, wish: Wish, record: ToolCallRecord) -> str:
     """Only looked at: a list is shown; what the words do not fit, or fit twice, is said."""
     tasks = tasks_of(record.data)
+    if wish.kind == "list" and tasks and _HOW_MANY.search(telling.message):
+        return _counted(telling, record)
     if (wish.kind == "list" and _is_plain(telling)) or (wish.every and not tasks):
         return _shown_list(telling, record)
     if wish.kind == "search":
@@ -256,6 +275,8 @@ def _read(telling: Telling, wish: Wish, record: ToolCallRecord) -> str:
         if len(fitting) > 1:
             asked = options(telling, fitting)
             return telling.say("ambiguous", query=_query(telling, wish), options=asked)
+        if wish.fields.later is not None:
+            return _unless_said(telling, _asks_for_a_date)
         return (
             "" if wish.kind != "update" or wish.fields.given else _what_to_change(telling, fitting)
         )
@@ -280,14 +301,35 @@ def _looks_like_a_list(said: str, tasks: Sequence[Any]) -> bool:
     return sum(1 for one in tasks if str(one.get("title")) in said) > 1
 
 
+def _counted(telling: Telling, record: ToolCallRecord) -> str:
+    """How many there are; a model that says it otherwise may have counted something else."""
+    total = record.data.get("total")
+    key = "tasks_counted_narrowed" if _is_narrowed(record) else "tasks_counted"
+    return _unless_said(telling, lambda one: one.say(key, count=total))
+
+
+def _asks_for_a_date(telling: Telling) -> str:
+    return telling.say("invalid", missing=telling.say("missing_date"))
+
+
+def _unless_said(telling: Telling, sentence: Callable[[Telling], str]) -> str:
+    """The sentence, unless it is a model that speaks: rules say it in English."""
+    by_rules = telling.said in ("", sentence(replace(telling, language=FALLBACK)))
+    return sentence(telling) if by_rules else ""
+
+
+def _is_narrowed(record: ToolCallRecord) -> bool:
+    """Was it a part of the list that was asked for?"""
+    narrowed = any(record.parameters.get(one) for one in ("due", "priority", "tag", "query"))
+    return narrowed or record.parameters.get("status") not in (None, "all")
+
+
 def _shown_list(telling: Telling, record: ToolCallRecord) -> str:
     tasks = tasks_of(record.data)
     if not tasks and record.parameters.get("skip"):
         return telling.say("list_over")
     if not tasks:
-        narrowed = any(record.parameters.get(one) for one in ("due", "priority", "tag", "query"))
-        narrowed = narrowed or record.parameters.get("status") not in (None, "all")
-        return telling.say("list_none_like_that" if narrowed else "list_empty")
+        return telling.say("list_none_like_that" if _is_narrowed(record) else "list_empty")
     total = record.data.get("total", len(tasks))
     skipped = record.parameters.get("skip")
     before = skipped if isinstance(skipped, int) else 0

@@ -20,7 +20,7 @@ from bridle.chat.tasks.results import (
     title_of,
     to_wire,
 )
-from bridle.chat.tasks.store import Due, Status
+from bridle.chat.tasks.store import Status
 from bridle.chat.toolbox import Call, Toolbox, ToolFailed
 
 INSTRUCTIONS = (
@@ -65,7 +65,7 @@ def add_task(
 def list_tasks(
     call: Call,
     status: Status = "all",
-    due: Due = "any",
+    due: str = "any",
     priority: str = "",
     tag: str = "",
     limit: Limit = 100,
@@ -75,7 +75,8 @@ def list_tasks(
 
     Args:
         status: Open ones, done ones, or all.
-        due: Only those that are due then.
+        due: Only those that are due then: any, none, overdue, today, tomorrow, this_week,
+            next_week, or a day as people say it, such as 'friday' or 'by 24 December'.
         priority: Only those of this priority.
         tag: Only those with this tag.
         limit: How many at most; `total` says how many there are.
