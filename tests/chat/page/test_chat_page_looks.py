@@ -65,3 +65,35 @@ def test_a_task_that_was_completed_just_now_is_struck_through(window):
     ana.say("complete call the dentist", "as complete")
     title = ana.tasks.locator(".is-done .task-title", has_text="Call the dentist")
     expect(title).to_have_css("text-decoration-line", "line-through")
+
+
+@pytest.mark.parametrize(
+    ("locale", "counts", "over"),
+    [
+        ("en", "4 open · 1 done", ["1 character too many", "2 characters too many"]),
+        ("es", "4 pendientes · 1 hecha", ["1 carácter de más", "2 caracteres de más"]),
+        ("ar", "المفتوحة: 4 · المنجزة: 1", ["حرف واحد زائد", "حرفان زائدان"]),
+    ],
+)
+def test_numbers_agree_with_their_words(window, locale, counts, over):
+    me = window("ana", locale=locale)
+    expect(me.tasks.get_by_role("status")).to_have_text(counts)
+    hint = me.page.locator("#say-hint")
+    for more, said in enumerate(over, 1):
+        me.field.fill("x" * (10_000 + more))
+        expect(hint).to_have_text(said)
+
+
+def test_who_reads_the_end_still_reads_it_when_the_window_changes(window):
+    """A phone that is turned, or whose keyboard opens; who has scrolled up stays there."""
+    me = window("ana")
+    for number in range(8):
+        me.say(f"add water the plants on floor {number}", "Got it!")
+    last = me.log.locator(".line").last
+    for size in ({"width": 900, "height": 500}, {"width": 390, "height": 420}, PHONE):
+        me.page.set_viewport_size(size)
+        expect(last).to_be_in_viewport(ratio=1)
+    region = me.page.get_by_role("region", name="Chat")
+    region.evaluate("box => (box.scrollTop = 0)")
+    me.page.set_viewport_size({"width": 390, "height": 420})
+    expect(me.log.locator(".line").first).to_be_in_viewport()

@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 from rig_chat_page import ChatServed, ChatWindow
 
 from bridle.cli import commands
+from web.rig_page import PHONE
 
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M0 0h9v9z"/></svg>'
 
@@ -61,6 +62,27 @@ def test_a_title_a_logo_and_suggestions_of_ones_own_are_shown(browser, own):
     expect(me.page.get_by_role("button", name="Show <b>all</b> notes")).to_be_visible()
     assert me.page.request.get(f"{own.url}/chat/favicon.svg").text() == LOGO
     assert me.page.evaluate("document.querySelector('.mark').naturalWidth") > 0
+    me.is_well()
+    me.context.close()
+
+
+def test_long_words_of_ones_own_stay_on_a_phone(browser, own):
+    profile = own.folder / "pocket_notes" / "profile.py"
+    long = (
+        "Note that this is a long suggestion, longer by far than any phone is wide, and " + "x" * 60
+    )
+    text = profile.read_text().replace('"My notes", ', f'"My notes", "ملاحظاتي", "{long}", ')
+    title = "Everything that I want to remember"
+    profile.write_text(text.replace('title="Pocket notes"', f'title="{title}"'))
+    own.start()
+    me = ChatWindow(browser, own, viewport=PHONE, is_mobile=True, has_touch=True).sign_in("ana")
+    expect(me.page.get_by_role("heading", name=title, level=1)).to_be_visible()
+    for button in me.page.locator("button:visible").all():
+        box = button.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"], button.inner_text()
+    me.page.get_by_role("button", name=long).tap()
+    expect(me.log.locator(".line.assistant.there").last).to_contain_text("Noted: 'this is a long")
+    assert me.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     me.is_well()
     me.context.close()
 

@@ -15,7 +15,7 @@ export function SignIn() {
       </main>
     );
   }
-  const said = why === "wrong" ? w.wrong : why === "expired" ? w.expired : why === "left" ? w.left : w.signInText;
+  const said = why === "none" || why === "in" ? w.signInText : w[why];
   return (
     <main class="sign-in">
       <div class="card">
@@ -24,7 +24,7 @@ export function SignIn() {
           <bdi>{title.value}</bdi>
         </p>
         <h1>{w.signIn}</h1>
-        <p role={why === "wrong" ? "alert" : "status"} class={why === "wrong" ? "bad" : ""}>
+        <p role={why === "wrong" || why === "away" ? "alert" : "status"} class={why === "wrong" || why === "away" ? "bad" : ""}>
           {said}
         </p>
         <Form />

@@ -3,8 +3,9 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Send } from "../../src/shell/icons.tsx";
 import { neutral } from "../../src/text/neutral.ts";
-import { read, say } from "./living.ts";
-import { about, current, draft, earlier, type Line, lines, me, understood, words } from "./state.ts";
+import { go, read, say } from "./living.ts";
+import { about, current, draft, earlier, type Fault, language, type Line, lines, me, understood, unread, words } from "./state.ts";
+import { counted, type Words } from "./words.ts";
 
 const NEAR = 120; // pixels from the end, within which the end is followed
 
@@ -17,9 +18,23 @@ export function Talk() {
       box.scrollTop = box.scrollHeight;
     }
   }, [last?.id, last?.text, last?.state]);
+  const atEnd = useRef(true);
+  useEffect(() => {
+    const box = scroll.current;
+    if (!box) return;
+    const stay = new ResizeObserver(() => {
+      if (atEnd.current) box.scrollTop = box.scrollHeight; // also when a phone's keyboard opens
+    });
+    stay.observe(box);
+    return () => stay.disconnect();
+  }, []);
+  const onScroll = (event: Event): void => {
+    const box = event.currentTarget as HTMLElement;
+    atEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
+  };
   return (
     <main class="talk">
-      <div class="scroll" ref={scroll} tabIndex={0} role="region" aria-label={words.value.chat}>
+      <div class="scroll" ref={scroll} tabIndex={0} role="region" aria-label={words.value.chat} onScroll={onScroll}>
         {lines.value.length === 0 && !current.value ? <Hello /> : <Lines />}
       </div>
       <Field />
@@ -60,6 +75,14 @@ function Lines() {
           {w.older}
         </button>
       )}
+      {unread.value && current.value && (
+        <div class="failed-note" role="alert">
+          <p>{w.notLoaded}</p>
+          <button class="button small" onClick={() => void read(current.value!, "")}>
+            {w.again}
+          </button>
+        </div>
+      )}
       <div role="log" aria-live="polite" class="lines">
         {lines.value.map((one, at) => (
           <Message key={one.id} line={one} before={lines.value[at - 1]} last={at === lines.value.length - 1} />
@@ -96,16 +119,7 @@ function Message({ line, before, last }: MessageProps) {
           <span class="sr">{w.thinking}</span>
         </p>
       )}
-      {line.state === "failed" && (
-        <div class="failed-note" role="alert">
-          <p>
-            {w.notSent} <span dir="auto">{line.why}</span>
-          </p>
-          <button class="button small" onClick={() => before && say(before.text, line)}>
-            {w.again}
-          </button>
-        </div>
-      )}
+      {line.state === "failed" && line.fault && <Failed fault={line.fault} line={line} text={before?.text ?? ""} />}
       {phrase && (
         <button class="button small phrase" onClick={() => fill(phrase)}>
           {w.answerWith} “{phrase}”
@@ -113,6 +127,40 @@ function Message({ line, before, last }: MessageProps) {
       )}
     </article>
   );
+}
+
+interface FailedProps {
+  readonly fault: Fault;
+  readonly line: Line;
+  readonly text: string;
+}
+
+/** Why there is no answer, and the one thing to do about it. */
+function Failed({ fault, line, text }: FailedProps) {
+  const w = words.value;
+  const [label, act] = remedy(fault, w, line, text);
+  return (
+    <div class="failed-note" role="alert">
+      <p dir="auto">{reason(fault, w)}</p>
+      {label && (
+        <button class="button small" onClick={act}>
+          {label}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function reason(fault: Fault, w: Words): string {
+  if (fault.kind === "again") return w.notAnswered;
+  return fault.kind === "refused" ? fault.detail || w.refused : w[fault.kind];
+}
+
+function remedy(fault: Fault, w: Words, line: Line, text: string): [string, () => void] {
+  if (fault.kind === "usedUp") return ["", () => undefined];
+  if (fault.kind === "refused") return [w.edit, () => fill(text)];
+  if (fault.kind === "gone") return [w.newOne, () => (go(null), fill(text))];
+  return [w.again, () => say(text, line)];
 }
 
 /** The words that a question asks for at its end. They are put into the field, and never sent by themselves. */
@@ -177,7 +225,7 @@ function Field() {
         </button>
       </div>
       <p id="say-hint" class={over > 0 ? "hint bad" : "hint"}>
-        {over > 0 ? `${over} ${w.tooLong}` : w.hint}
+        {over > 0 ? counted(language.value, over, w.tooLong) : w.hint}
       </p>
     </form>
   );

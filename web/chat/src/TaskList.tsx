@@ -5,6 +5,7 @@ import { oneLine } from "../../src/text/neutral.ts";
 import type { Task } from "./api.ts";
 import { fresh, language, tasks, words } from "./state.ts";
 import { dueText } from "./when.ts";
+import { counted } from "./words.ts";
 
 export function TaskList() {
   const w = words.value;
@@ -15,7 +16,7 @@ export function TaskList() {
       <div class="tasks-head">
         <h2>{w.tasks}</h2>
         <p class="faint" role="status">
-          {found.open} {w.open} · {found.done} {w.done}
+          {counted(language.value, found.open, w.open)} · {counted(language.value, found.done, w.done)}
         </p>
       </div>
       {sorted.length === 0 && <p class="faint empty">{w.noTasks}</p>}

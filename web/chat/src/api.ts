@@ -84,8 +84,15 @@ async function ask(token: string, path: string, how: Ask = {}): Promise<Response
   const answer = await fetch(path, init).catch((error: unknown) => {
     throw how.signal?.aborted ? error : noAnswer();
   });
-  if (!answer.ok) throw await toProblem(answer);
+  if (!answer.ok) throw await refusal(answer);
   return answer;
+}
+
+/** A problem, with the seconds after which the server says that it may be tried again (`wait`). */
+async function refusal(answer: Response): Promise<Problem> {
+  const found = await toProblem(answer);
+  const wait = Number(answer.headers.get("Retry-After")) || 0;
+  return new Problem(found.status, found.code, found.message, found.hint, { ...found.more, wait });
 }
 
 const of = (who: Who, rest: string): string => `/api/${encodeURIComponent(who.user)}/${rest}`;

@@ -1,23 +1,33 @@
 // What the page does: signing in, talking, following the list.
 
 import { effect } from "@preact/signals";
-import { Problem, sentence } from "../../src/api/problem.ts";
+import { Problem } from "../../src/api/problem.ts";
 import { keep } from "../../src/shell/keeping.ts";
 import { api, events, problemOf, type Task, type Tasks, type Wanted } from "./api.ts";
 import * as s from "./state.ts";
 import { type Language, RTL } from "./words.ts";
 
 const TOKEN = "bridle.chat.token"; // of this tab alone: another tab may be another person
+const SENT = "bridle.chat.sent"; // what this tab has sent and has no answer to yet
 const AGAIN = 1_500; // milliseconds until a stream that broke is taken up again
+const LOOKS = 40; // times that an answer is looked for which another window waits for as well
+const LATER = 300; // seconds: who has to wait for longer is not told to try again
 let following: AbortController | null = null;
 
-/** A conversation that was opened. One that is new has no name until the first answer is there. */
-interface Talk {
+/** A conversation that was opened. One that is new has no name until the first answer is there; until then it
+ *  is known by the keys of what was said in it. */
+class Talk {
+  readonly keys = new Set<string>();
   id: string | null;
+
+  constructor(id: string | null) {
+    this.id = id;
+  }
 }
 
-let here: Talk = { id: null };
+let here = new Talk(null);
 let order = Promise.resolve(); // what is said goes out one after the other
+let leaving = false; // the page goes: what is cut short now is taken up by the next one
 
 export function begin(): void {
   effect(() => {
@@ -28,6 +38,8 @@ export function begin(): void {
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") s.drawer.value = false;
   });
+  addEventListener("pagehide", () => (leaving = true));
+  addEventListener("pageshow", () => (leaving = false));
   addEventListener("hashchange", () => void arrive());
   void arrive();
 }
@@ -53,42 +65,58 @@ async function arrive(): Promise<void> {
 const named = (): string | null => /^#\/c\/([\w-]+)$/.exec(location.hash)?.[1] ?? null;
 
 export async function signIn(token: string): Promise<boolean> {
-  const before = s.gate.value;
   try {
     const me = await api.me(token);
+    if (me.user_id !== lastUser) s.draft.value = "";
     sessionStorage.setItem(TOKEN, token);
     s.token.value = token;
     s.me.value = me;
   } catch (error) {
     const known = error instanceof Problem && error.status === 401;
-    s.gate.value = known ? (before === "checking" && !location.hash ? "expired" : "wrong") : "none";
+    s.gate.value = !known ? "away" : sessionStorage.getItem(TOKEN) === token ? "expired" : "wrong";
     if (known) sessionStorage.removeItem(TOKEN);
+    else setTimeout(() => s.gate.value === "away" && void signIn(token), AGAIN);
     return false;
   }
   s.about.value ??= await api.about().catch(() => null);
+  const sent = kept(); // before anything new is said
   s.gate.value = "in";
   void follow();
-  await Promise.all([list(), open(named())]);
+  const opened = open(named());
+  takeUp(sent);
+  await Promise.all([list(), opened]);
   return true;
 }
 
+let lastUser = ""; // whose sign-in expired: what they were writing is there when they are back
+
 export function signOut(why: "left" | "expired" = "left"): void {
   following?.abort();
+  if (s.me.value) lastUser = why === "expired" ? s.me.value.user_id : "";
   sessionStorage.removeItem(TOKEN);
+  if (why === "left") sessionStorage.removeItem(SENT);
   history.replaceState(null, "", location.pathname);
   s.gate.value = why;
-  s.token.value = s.draft.value = "";
+  s.token.value = "";
   s.me.value = s.current.value = null;
-  here = { id: null };
+  here = new Talk(null);
   s.lines.value = [];
   s.conversations.value = [];
   s.tasks.value = { tasks: [], open: 0, done: 0, next: "" };
 }
 
-/** What did not work; a token that is not good any more ends the sign-in. */
-function missed(error: unknown): string {
+/** Something did not work; a token that is not good any more ends the sign-in. */
+function missed(error: unknown): void {
   if (error instanceof Problem && error.status === 401) signOut("expired");
-  return sentence(error);
+}
+
+/** Why a message was not answered. */
+function faultOf(error: unknown): s.Fault {
+  const problem = error instanceof Problem ? error : new Problem(0, "", "");
+  const { status, code, message: detail } = problem;
+  if (status === 429) return { kind: Number(problem.more["wait"]) > LATER ? "usedUp" : "tooMany", detail };
+  if (code === "unknown_conversation") return { kind: "gone", detail };
+  return { kind: code === "message_refused" || status === 413 ? "refused" : "again", detail };
 }
 
 let listings = 0; // how many lists were asked for: an older one may come after a newer one
@@ -109,12 +137,14 @@ export async function open(id: string | null): Promise<void> {
   s.drawer.value = false;
   s.tab.value = "chat";
   if (id !== null && id === s.current.value) return;
-  here = { id };
+  here = new Talk(id);
   s.current.value = id;
   s.lines.value = [];
   s.earlier.value = "";
+  s.unread.value = false;
   if (id === null) return;
   await read(id, "");
+  void lookForAnswer(id);
 }
 
 export async function read(id: string, cursor: string): Promise<void> {
@@ -122,12 +152,27 @@ export async function read(id: string, cursor: string): Promise<void> {
     const found = await api.messages(s.who.value, id, cursor);
     if (s.current.value !== id) return;
     const lines = found.messages.map((one): s.Line => ({ id: one.id, role: one.role, text: one.content, state: "there" }));
+    if (!cursor && lines.at(-1)?.role === "user") lines.push({ id: "next", role: "assistant", text: "", state: "waiting" });
     s.lines.value = [...lines, ...(cursor ? s.lines.value : [])];
     s.earlier.value = found.next;
+    s.unread.value = false;
   } catch (error) {
     missed(error);
     if (error instanceof Problem && error.status === 404) go(null);
+    else s.unread.value = s.current.value === id && s.lines.value.length === 0;
   }
+}
+
+/** An answer that was on its way when the conversation was opened: looked for until it is there, or something
+ *  more is said here. */
+async function lookForAnswer(id: string): Promise<void> {
+  const talk = here;
+  const waits = (): boolean => here === talk && s.lines.value.at(-1)?.id === "next";
+  for (let look = 0; look < LOOKS && waits(); look++) {
+    await new Promise((done) => setTimeout(done, AGAIN));
+    if (waits()) await read(id, "");
+  }
+  if (waits()) s.lines.value = s.lines.value.slice(0, -1);
 }
 
 export function go(id: string | null): void {
@@ -139,10 +184,10 @@ export async function remove(id: string): Promise<void> {
   s.removing.value = null;
   try {
     await api.remove(s.who.value, id);
+    if (s.current.value === id) go(null);
   } catch (error) {
     missed(error);
   }
-  if (s.current.value === id) go(null);
   await list();
 }
 
@@ -151,23 +196,80 @@ export async function remove(id: string): Promise<void> {
 export function say(text: string, again?: s.Line): void {
   const key = again?.key ?? newKey();
   const spoken: s.Line = { id: `u${key}`, role: "user", text, state: "there" };
-  const reply: s.Line = { id: `a${key}`, role: "assistant", text: "", state: "waiting", key };
+  const place = again?.place === undefined ? {} : { place: again.place };
+  const reply: s.Line = { id: `a${key}`, role: "assistant", text: "", state: "waiting", key, ...place };
   if (again) put(reply);
-  else s.lines.value = [...s.lines.value, spoken, reply];
+  else s.lines.value = [...settledLines(), spoken, reply];
   const who = s.who.value;
   const talk = here;
-  order = order.then(() => (s.who.value === who ? deliver(text, reply, talk) : undefined));
+  const sent = { message: text, conversation_id: talk.id, timezone: zone(), language: s.language.value };
+  talk.keys.add(key);
+  unsettled([...others(key), { ...sent, key, user: who.user }]);
+  order = order.then(() => (s.who.value === who && !leaving ? deliver(text, reply, talk) : undefined));
 }
 
 async function deliver(text: string, reply: s.Line, talk: Talk): Promise<void> {
+  const line = reply.place === undefined ? { ...reply, place: talk.id } : reply;
   const body: Wanted = { message: text, conversation_id: talk.id, timezone: zone(), language: s.language.value };
+  const sent: Sent = { ...body, key: line.key ?? "", user: s.who.value.user };
+  unsettled([...others(sent.key), sent]);
   try {
-    await hear(body, reply, talk);
+    await hear(body, line, talk).catch((error: unknown) => {
+      const elsewhere = error instanceof Problem && error.code === "idempotency_conflict" && line.place !== talk.id;
+      if (!elsewhere) throw error; // else it arrived when it was sent first, before its conversation had a name
+      return hear({ ...body, conversation_id: line.place ?? null }, line, talk);
+    });
   } catch (error) {
-    put({ ...reply, state: "failed", why: missed(error) });
+    if (leaving) return;
+    put({ ...line, state: "failed", fault: faultOf(error) });
+    missed(error);
+    if (s.gate.value === "expired") s.draft.value ||= text;
   }
+  unsettled(others(sent.key));
   void list();
 }
+
+/** A message that was sent, or waits for those before it, and has no answer yet. */
+interface Sent extends Wanted {
+  readonly key: string;
+  readonly user: string;
+}
+
+const kept = (): Sent[] => JSON.parse(sessionStorage.getItem(SENT) ?? "[]") as Sent[];
+const others = (key: string): Sent[] => kept().filter((one) => one.key !== key);
+const unsettled = (sent: Sent[]): void => sessionStorage.setItem(SENT, JSON.stringify(sent));
+
+/** What had no answer yet when the page was loaded anew is sent again, with its key: the server does nothing
+ *  twice, and an answer that it has, it gives again. */
+function takeUp(before: readonly Sent[]): void {
+  const who = s.who.value;
+  for (const { key, user, ...sent } of before) {
+    if (user !== who.user) continue;
+    const begins = sent.conversation_id === null && here.id === null;
+    const talk = begins ? here : new Talk(sent.conversation_id);
+    talk.keys.add(key);
+    const spoken: s.Line = { id: `u${key}`, role: "user", text: sent.message, state: "there" };
+    const reply: s.Line = { id: `a${key}`, role: "assistant", text: "", state: "waiting", key, place: talk.id };
+    if (begins) s.lines.value = [...s.lines.value, spoken, reply];
+    order = order.then(async () => {
+      if (s.who.value !== who || leaving) return;
+      try {
+        await hear({ ...sent, conversation_id: talk.id }, reply, talk);
+      } catch (error) {
+        if (leaving) return;
+        const failed: s.Line = { ...reply, state: "failed", fault: faultOf(error) };
+        if (begins) put(failed);
+        else if (s.current.value === talk.id) s.lines.value = [...settledLines(), spoken, failed];
+        missed(error);
+      }
+      unsettled(others(key));
+      void list();
+    });
+  }
+}
+
+/** The lines without the place of an answer that is looked for. */
+const settledLines = (): s.Line[] => s.lines.value.filter((one) => one.id !== "next");
 
 async function hear(body: Wanted, reply: s.Line, talk: Talk): Promise<void> {
   let text = "";
@@ -180,11 +282,12 @@ async function hear(body: Wanted, reply: s.Line, talk: Talk): Promise<void> {
       return;
     }
   }
-  throw new Problem(0, "no_answer", s.words.value.offline);
+  throw new Problem(0, "no_answer", "");
 }
 
 /** An answer is whole. What was new has a name now; who left meanwhile and came back reads it anew. */
 function settle(reply: s.Line, place: string, talk: Talk): void {
+  if (talk.id === null) unsettled(kept().map((one) => (talk.keys.has(one.key) ? { ...one, conversation_id: place } : one)));
   talk.id = place;
   if (talk === here && s.current.value === null) {
     s.current.value = place;

@@ -5,7 +5,13 @@ import { kept } from "../../src/shell/keeping.ts";
 import type { About, Conversation, Me, Tasks, Who } from "./api.ts";
 import { chosen, type Language, LANGUAGES, WORDS } from "./words.ts";
 
-export type Gate = "checking" | "none" | "wrong" | "expired" | "left" | "in";
+export type Gate = "checking" | "away" | "none" | "wrong" | "expired" | "left" | "in";
+
+/** Why a reply did not come, which says what can be done about it; `detail` is the server's own sentence. */
+export interface Fault {
+  readonly kind: "again" | "tooMany" | "usedUp" | "gone" | "refused";
+  readonly detail: string;
+}
 
 export interface Line {
   readonly id: string;
@@ -13,8 +19,10 @@ export interface Line {
   readonly text: string;
   /** `waiting`: the reply is on its way; `failed`: it did not come, and why. */
   readonly state: "there" | "waiting" | "failed";
-  readonly why?: string;
+  readonly fault?: Fault;
   readonly key?: string;
+  /** Where it was sent first: a message that is tried again may be known there. */
+  readonly place?: string | null;
 }
 
 export const gate = signal<Gate>("checking");
@@ -27,6 +35,7 @@ export const moreConversations = signal("");
 export const current = signal<string | null>(null);
 export const lines = signal<readonly Line[]>([]);
 export const earlier = signal("");
+export const unread = signal(false); // the messages of this conversation could not be loaded
 export const draft = signal("");
 
 export const tasks = signal<Tasks>({ tasks: [], open: 0, done: 0, next: "" });

@@ -40,10 +40,17 @@ const en = {
   hello: "What would you like to get done?",
   helloAny: "What would you like to do?",
   helloText: "Say it in your own words. Your list is kept up to date beside the chat.",
-  notSent: "This message was not answered.",
+  away: "Can't reach the server. Trying again…",
+  notLoaded: "The messages could not be loaded.",
+  notAnswered: "This message was not answered.",
   again: "Try again",
-  open: "open",
-  done: "done",
+  tooMany: "You have sent many messages in a short time.",
+  usedUp: "You have used up today's allowance. You can write again tomorrow.",
+  gone: "This conversation was deleted.",
+  refused: "This message cannot be answered as it is.",
+  edit: "Edit it",
+  open: { one: "# open", other: "# open" },
+  done: { one: "# done", other: "# done" },
   noTasks: "Nothing to do. Add a task by saying so.",
   shown: "The first of them are shown.",
   isDone: "Done:",
@@ -54,12 +61,20 @@ const en = {
   tomorrow: "Tomorrow",
   yesterday: "Yesterday",
   overdue: "overdue",
-  offline: "Can't reach the server. Trying again…",
+  offline: "The connection is lost. Reconnecting…",
   answerWith: "Write",
-  tooLong: "characters too many",
+  tooLong: { one: "# character too many", other: "# characters too many" },
 };
 
-export type Words = typeof en;
+/** A phrase for each plural form of a language; # is the number. */
+export type Counted = { readonly other: string } & { readonly [form in Intl.LDMLPluralRule]?: string };
+export type Words = { readonly [key in keyof typeof en]: (typeof en)[key] extends string ? string : Counted };
+
+/** The phrase for that number: `1 open`, `1 pendiente`, `2 pendientes`. */
+export function counted(language: string, count: number, phrases: Counted): string {
+  const form = new Intl.PluralRules(language).select(count);
+  return (phrases[form] ?? phrases.other).replace("#", String(count));
+}
 
 const es: Words = {
   ...en,
@@ -96,10 +111,17 @@ const es: Words = {
   hello: "¿Qué quieres hacer?",
   helloAny: "¿Qué quieres hacer?",
   helloText: "Dilo con tus palabras. Tu lista se mantiene al día junto al chat.",
-  notSent: "Este mensaje no tuvo respuesta.",
+  away: "No se puede conectar con el servidor. Reintentando…",
+  notLoaded: "No se han podido cargar los mensajes.",
+  notAnswered: "Este mensaje no tuvo respuesta.",
   again: "Reintentar",
-  open: "pendientes",
-  done: "hechas",
+  tooMany: "Has enviado muchos mensajes en poco tiempo.",
+  usedUp: "Has agotado lo disponible para hoy. Puedes volver a escribir mañana.",
+  gone: "Esta conversación se borró.",
+  refused: "Este mensaje no se puede responder tal como está.",
+  edit: "Editarlo",
+  open: { one: "# pendiente", other: "# pendientes" },
+  done: { one: "# hecha", other: "# hechas" },
   noTasks: "Nada que hacer. Añade una tarea diciéndolo.",
   shown: "Se muestran las primeras.",
   isDone: "Hecha:",
@@ -110,9 +132,9 @@ const es: Words = {
   tomorrow: "Mañana",
   yesterday: "Ayer",
   overdue: "vencida",
-  offline: "El servidor no responde. Se intenta de nuevo a cada momento.",
+  offline: "Se ha perdido la conexión. Reconectando…",
   answerWith: "Escribir",
-  tooLong: "caracteres de más",
+  tooLong: { one: "# carácter de más", other: "# caracteres de más" },
 };
 
 const ar: Words = {
@@ -152,10 +174,17 @@ const ar: Words = {
   hello: "ماذا تريد أن تنجز؟",
   helloAny: "ماذا تريد أن تفعل؟",
   helloText: "قلها بكلماتك. قائمتك محدّثة دائمًا بجانب المحادثة.",
-  notSent: "لم تتم الإجابة على هذه الرسالة.",
+  away: "تعذّر الوصول إلى الخادم. تجري إعادة المحاولة…",
+  notLoaded: "تعذّر تحميل الرسائل.",
+  notAnswered: "لم تتم الإجابة على هذه الرسالة.",
   again: "حاول مرة أخرى",
-  open: "مفتوحة",
-  done: "منجزة",
+  tooMany: "أرسلت رسائل كثيرة في وقت قصير.",
+  usedUp: "استنفدت المتاح لهذا اليوم. يمكنك الكتابة مجددًا غدًا.",
+  gone: "حُذفت هذه المحادثة.",
+  refused: "لا يمكن الرد على هذه الرسالة كما هي.",
+  edit: "تعديلها",
+  open: { other: "المفتوحة: #" }, // which no number changes
+  done: { other: "المنجزة: #" },
   noTasks: "لا شيء للإنجاز. أضف مهمة بقولها.",
   shown: "تظهر الأولى منها.",
   isDone: "منجزة:",
@@ -166,9 +195,15 @@ const ar: Words = {
   tomorrow: "غدًا",
   yesterday: "أمس",
   overdue: "متأخرة",
-  offline: "الخادم لا يجيب. تُعاد المحاولة كل لحظة.",
+  offline: "انقطع الاتصال. تجري إعادة الاتصال…",
   answerWith: "اكتب",
-  tooLong: "حرفًا زائدًا",
+  tooLong: {
+    one: "حرف واحد زائد",
+    two: "حرفان زائدان",
+    few: "# أحرف زائدة",
+    many: "# حرفًا زائدًا",
+    other: "# حرف زائد",
+  },
 };
 
 export const WORDS: Readonly<Record<Language, Words>> = { en, es, ar };
