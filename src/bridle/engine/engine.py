@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from msgspec import UNSET
 
 from bridle.engine.engine_config import EngineConfig
+from bridle.engine.foreign.agent import shut_down
 from bridle.engine.history import History
 from bridle.engine.hub import Hub, HubEvent, LiveSummary, Topic
 from bridle.engine.session import Session
@@ -24,12 +25,11 @@ from bridle.promises.session import Prompt, TurnResult
 from bridle.promises.store import Log, Store
 
 if TYPE_CHECKING:
-    from bridle.promises.agent import BaseAgent
+    pass
 
 log = logging.getLogger(__name__)
 
 _INBOX_RETRY_SECONDS = 1.0
-_SHUTDOWN_SECONDS = 15.0  # that a foreign agent has
 
 
 class Engine:
@@ -174,7 +174,7 @@ class Engine:
             for source in self._parts.sources:
                 stack.push_async_callback(source.close)
             if (agent := self._parts.agent) is not None:
-                stack.push_async_callback(_shut_down, agent)
+                stack.push_async_callback(shut_down, agent)
             for session in list(self._sessions.values()):
                 stack.push_async_callback(session.close)
             stack.push_async_callback(self._cancel_inbox_checks)
@@ -232,23 +232,6 @@ class Engine:
             del self._sessions[session.id]
         if not self._sessions:
             self._parts.store.listen(None)
-
-
-async def _shut_down(agent: "BaseAgent") -> None:
-    """Shut a foreign agent down. Do not wait for ever, but log that it did not."""
-    shutdown = asyncio.ensure_future(_call_shutdown(agent))
-    await asyncio.wait((shutdown,), timeout=_SHUTDOWN_SECONDS)
-    if not shutdown.done():
-        shutdown.cancel()
-        log.warning("the agent did not shut down within %g seconds", _SHUTDOWN_SECONDS)
-        await asyncio.wait((shutdown,), timeout=1.0)
-
-
-async def _call_shutdown(agent: "BaseAgent") -> None:
-    try:
-        await agent.shutdown()
-    except Exception:  # somebody else's code; the engine is closed all the same
-        log.warning("the agent could not be shut down", exc_info=True)
 
 
 async def _check_inbox(session: Session) -> None:

@@ -1,14 +1,15 @@
-"""Stands in for a model where there is none: another agent brings its own, or none was found."""
+"""A provider without a model: another agent brings its own model, or none was found."""
 
 from collections.abc import AsyncGenerator
 
+from bridle.engine.foreign.agent import agent_name
 from bridle.errors import ConfigError
 from bridle.events import ModelEvent
 from bridle.promises.provider import ProviderInfo, Request
 
 
 class NoModel:
-    """Stands in for a provider; the log names the agent in its place.
+    """A provider that has no model. The log names the agent instead of a model.
 
     Every request raises `error`: by default, that the agent runs the turns without a model.
     """
@@ -17,15 +18,15 @@ class NoModel:
         if error is not None:
             self.info, self._error = ProviderInfo(""), error
             return
-        name = agent if isinstance(agent, str) else getattr(agent, "name", "")
-        self.info = ProviderInfo(name if isinstance(name, str) and name else type(agent).__name__)
+        is_name = isinstance(agent, str) and agent
+        self.info = ProviderInfo(str(agent) if is_name else agent_name(agent))
         self._error = ConfigError(
             f"{self.info.name} runs the turns, and no model is set up beside it",
             hint="Name a model as well, for example with --model.",
         )
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        """There is nobody to ask."""
+        """Raise the error."""
         for event in self._refusal():
             yield event
 
@@ -33,4 +34,4 @@ class NoModel:
         raise self._error
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing."""

@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 from bridle.engine.approvals import is_valid
 from bridle.engine.budget import Limits
 from bridle.engine.engine_config import EngineConfig
+from bridle.engine.foreign.agent import agent_name
 from bridle.engine.grants import covered_calls, has_ended, with_end
 from bridle.engine.history import History, as_of
 from bridle.engine.hooks import apply_prompt_hooks
@@ -201,10 +202,7 @@ class Session:
     def agent(self) -> str:
         """The agent that runs its turns; empty for our own loop."""
         agent = self._parts.agent
-        found = getattr(agent, "name", "") if agent is not None else ""
-        return (
-            found if isinstance(found, str) and (found or agent is None) else type(agent).__name__
-        )
+        return agent_name(agent) if agent is not None else ""
 
     @property
     def workspace(self) -> str:

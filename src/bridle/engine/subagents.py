@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from bridle.engine.budget import Budget, Limits
 from bridle.engine.cancellation import run_uncancelled
 from bridle.engine.engine_config import EngineConfig
+from bridle.engine.foreign.agent import agent_name, shut_down
 from bridle.engine.no_model import NoModel
 from bridle.engine.turn_context import Emit, TurnContext
 from bridle.errors import AgentError, BudgetReached, ToolError
@@ -215,7 +216,6 @@ DEEPEST = 3  # levels of subagents
 AT_ONCE = 4  # subagents of one turn that run at the same time; the others wait
 IN_ALL = 16  # subagents of one tree that run at the same time
 LOOP = "loop"
-_SHUTDOWN_SECONDS = 15.0  # that a foreign agent has
 _PROMPT = 200  # characters of a task that the parent's log repeats
 _UNOFFERED = ("exit_plan_mode",)  # a subagent leaves plan mode when its parent does
 
@@ -271,7 +271,7 @@ class Subagents:
             return await _ChildRun(self._turn, self._emit, child, call_id).run(task, runner.name)
         finally:
             if runner.is_ours and runner.agent is not None:
-                await run_uncancelled(_shut_down(runner.agent))
+                await run_uncancelled(shut_down(runner.agent))
 
     def _find_runner(self, wanted: str) -> _Runner:
         """Return the agent to run the task. Raise `AgentError` if there is no such agent."""
@@ -397,10 +397,7 @@ class _ChildRun:
 
 
 def _name(agent: "BaseAgent | None") -> str:
-    if agent is None:
-        return LOOP
-    found = getattr(agent, "name", "")
-    return found if isinstance(found, str) and found else type(agent).__name__
+    return LOOP if agent is None else agent_name(agent)
 
 
 def _system_prompt(parts: EngineConfig, agent: "BaseAgent | None") -> str:
@@ -408,10 +405,3 @@ def _system_prompt(parts: EngineConfig, agent: "BaseAgent | None") -> str:
     instructions = Path(__file__).with_name("child.md").read_text(encoding="utf-8").strip()
     is_alike = (agent is None) == (parts.agent is None)
     return f"{parts.system}\n\n{instructions}" if is_alike and parts.system else instructions
-
-
-async def _shut_down(agent: "BaseAgent") -> None:
-    try:
-        await asyncio.wait_for(agent.shutdown(), _SHUTDOWN_SECONDS)
-    except Exception:  # somebody else's code; the task is over all the same
-        log.warning("the agent of a task could not be shut down", exc_info=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bridle.engine.engine import Engine
+from bridle.engine.foreign.agent import agent_name
 from bridle.engine.session import Session
 from bridle.events import (
     AgentResponded,
@@ -54,8 +55,7 @@ class _Watched:
 
     def __init__(self, agent: BaseAgent) -> None:
         self._agent = agent
-        name = getattr(agent, "name", "")
-        self.name = name if isinstance(name, str) and name else type(agent).__name__
+        self.name = agent_name(agent)
         self.forced = False  # its task had to be cancelled
         self.streamed: list[str] = []
 

@@ -2,5 +2,6 @@
 
 `turn` starts the agent, stops it, and turns its end into the turn's. `session` is what the agent is
 handed: where it says what it does, asks for permission and has our tools run. `calls` takes its
-calls through the gate, `replies` records what it says, and `budget` counts what it uses.
+calls through the gate, `replies` records what it says, and `budget` counts what it uses. `agent`
+has an agent's name, and shuts it down.
 """

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from bridle.engine.engine_config import Translate
+from bridle.engine.foreign.agent import agent_name
 from bridle.engine.foreign.budget import (
     DayBudget,
     add_usage,
@@ -77,8 +78,7 @@ class AgentTurnInput(Struct):
     @property
     def name(self) -> str:
         """What the log calls the agent."""
-        name = getattr(self.agent, "name", "")
-        return name if isinstance(name, str) and name else type(self.agent).__name__
+        return agent_name(self.agent)
 
 
 class AgentSessionView:

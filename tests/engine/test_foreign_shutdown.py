@@ -5,7 +5,7 @@ import asyncio
 from acting import Acting, acting_engine
 
 from bridle.agents.base import AgentResponse
-from bridle.engine import engine as engine_module
+from bridle.engine.foreign import agent as foreign_agent
 from rig import run
 
 
@@ -31,7 +31,7 @@ def test_an_agent_that_breaks_when_it_is_shut_down_is_a_warning(caplog):
 
 
 def test_an_agent_that_does_not_shut_down_is_not_waited_for(caplog, monkeypatch):
-    monkeypatch.setattr(engine_module, "_SHUTDOWN_SECONDS", 0.01)
+    monkeypatch.setattr(foreign_agent, "SHUTDOWN_SECONDS", 0.01)
 
     async def shutdown():
         await asyncio.Event().wait()
