@@ -11,9 +11,9 @@ from deciding import verdict
 from hostile import FLOOR, GUARDED
 
 from bridle.commands import known
+from bridle.commands.argv import flag_table
 from bridle.commands.judge import judge
 from bridle.commands.notes import spelled
-from bridle.commands.program import flag_table
 from bridle.workspace.ground import Ground
 from bridle.workspace.paths import Workspace
 from rig import seeds

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from surroundings import SEPARATORS, WRAPPERS
 
-from bridle.commands import awk, known, sed
+from bridle.commands import checks, known
+from bridle.commands.argv import Arg, flag_table, sort_words
 from bridle.commands.notes import spelled
-from bridle.commands.options import Arg, sort_words
 from bridle.commands.parse import parse
-from bridle.commands.program import flag_table
-from bridle.commands.shape import Understood
+from bridle.commands.syntax import Understood
 from bridle.policy import ORDER
 
 EVERYDAY = sorted({line for entry in known.table().values() for line in entry.runs})
@@ -104,5 +103,5 @@ def test_no_word_is_lost_when_words_are_sorted(words):
 
 @given(st.text(max_size=40))
 def test_small_programs_are_read_to_the_end(text):
-    assert sed.only_prints(text) in (True, False)
-    assert awk.only_prints(text) in (True, False)
+    assert checks.sed_only_prints(text) in (True, False)
+    assert checks.awk_only_prints(text) in (True, False)

@@ -3,7 +3,7 @@
 import pytest
 from deciding import understood
 
-from bridle.commands.filled import fillings
+from bridle.commands.expansions import fillings
 from bridle.policy import Rule
 
 

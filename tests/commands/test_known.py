@@ -5,8 +5,8 @@ from deciding import decided, verdict
 from imagined import Imagined
 
 from bridle.commands import checks, effects, known
+from bridle.commands.argv import flag_table, operand_kinds
 from bridle.commands.known.build_lines import BUILDS
-from bridle.commands.program import flag_table, operand_kinds
 
 TABLE = known.table()
 FREE = ("", "?", "=", "==")

@@ -3,7 +3,7 @@
 import pytest
 
 from bridle.commands.parse import DIFFERS, REHOMES, REREADS, STRANGE, parse
-from bridle.commands.shape import Redirect, Script, Simple, Word
+from bridle.commands.syntax import Redirect, Script, Simple, Word
 
 
 def argv_of(line):

@@ -9,7 +9,7 @@ from real_bash import FRAGMENTS
 
 from bridle.commands.limits import TOO_BUSY, TOO_DEEP, TOO_LONG, TOO_MANY, TOO_SPLIT
 from bridle.commands.parse import parse
-from bridle.commands.shape import Script
+from bridle.commands.syntax import Script
 from rig import seeds
 
 MB2 = 2_000_000

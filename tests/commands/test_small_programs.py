@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from bridle.commands import awk, sed
+from bridle.commands import checks
 from rig import seeds
 
 SCRIPTS_OF_A_SEED = 60
@@ -149,7 +149,7 @@ def run_for_real(argv, folder):
 @pytest.mark.parametrize("seed", seeds(80))
 def test_a_sed_script_that_only_prints_writes_nothing(seed, tmp_path):
     for script in scripts(SED_PIECES, seed):
-        if sed.only_prints(script):
+        if checks.sed_only_prints(script):
             assert run_for_real(["sed", "-n", "--", script, "in"], tmp_path) == ["in"], script
 
 
@@ -157,7 +157,7 @@ def test_a_sed_script_that_only_prints_writes_nothing(seed, tmp_path):
 @pytest.mark.parametrize("seed", seeds(80))
 def test_an_awk_program_that_only_prints_writes_nothing(seed, tmp_path):
     for script in scripts(AWK_PIECES, seed):
-        if awk.only_prints(script):
+        if checks.awk_only_prints(script):
             assert run_for_real(["awk", "--", script, "in"], tmp_path) == ["in"], script
 
 
@@ -193,7 +193,7 @@ def test_an_awk_program_that_only_prints_writes_nothing(seed, tmp_path):
     ],
 )
 def test_everyday_sed_scripts_only_print(script):
-    assert sed.only_prints(script)
+    assert checks.sed_only_prints(script)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_everyday_sed_scripts_only_print(script):
     ],
 )
 def test_sed_scripts_that_may_do_more_are_not_trusted(script):
-    assert not sed.only_prints(script)
+    assert not checks.sed_only_prints(script)
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ def test_sed_scripts_that_may_do_more_are_not_trusted(script):
     ],
 )
 def test_everyday_awk_programs_only_print(program):
-    assert awk.only_prints(program)
+    assert checks.awk_only_prints(program)
 
 
 @pytest.mark.parametrize(
@@ -297,4 +297,4 @@ def test_everyday_awk_programs_only_print(program):
     ],
 )
 def test_awk_programs_that_may_do_more_are_not_trusted(program):
-    assert not awk.only_prints(program)
+    assert not checks.awk_only_prints(program)

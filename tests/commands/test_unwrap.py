@@ -3,13 +3,11 @@
 import pytest
 from imagined import Imagined
 
-from bridle.commands.folders import UNKNOWN, Whereabouts
-from bridle.commands.options import Arg, Flag, Given, sort_words
+from bridle.commands.argv import Arg, Flag, Given, flag_table, operand_kinds, sort_words
+from bridle.commands.expansions import emptied, likely, spread
 from bridle.commands.parse import parse
-from bridle.commands.program import flag_table, operand_kinds
-from bridle.commands.raw import emptied, likely, spread
-from bridle.commands.unwrap import unwrap
-from bridle.commands.wrappers import WRAPPERS, Wrapped
+from bridle.commands.unwrap import WRAPPERS, Wrapped, unwrap
+from bridle.commands.working_directory import UNKNOWN, Whereabouts
 
 
 def args(text):

@@ -1,16 +1,217 @@
-"""What a list of flags cannot say about a program: each check gives reasons to ask, or none.
+"""What a list of flags cannot say about a program: each check returns reasons to ask, or none.
 
-The table names them (`check="sed"`). They look at words; where a path leads is `reach.py`'s.
+An awk program or a sed script only prints if a strict reader understands all of it: what the reader
+does not know does not only print.
 """
 
 import re
 from collections.abc import Callable
 from posixpath import join
 
-from bridle.commands import awk, named, searches, sed
-from bridle.commands.options import Arg, Given
-from bridle.commands.reach import STREAMS, Reach, shown
+from bridle.commands import searches
+from bridle.commands.argv import Arg, Given
+from bridle.commands.paths import STREAMS, Reach, note_awk_paths, note_sed_paths, shown
 from bridle.commands.variables import why_guarded, why_not
+
+_FORBIDDEN = re.compile(
+    r"system|getline|close|fflush|ARGV|ARGC|ARGIND|SYMTAB|FUNCTAB|PROCINFO|@|#|\\\n|extension"
+)
+_WRITES = re.compile(r'>>|>\s*"')
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t]+)|(?P<string>"(?:[^"\\\n]|\\.)*")|(?P<word>[A-Za-z_]\w*)"""
+    r"""|(?P<number>\d+(?:\.\d+)?)|(?P<mark>\|\||&&|>=|<=|==|!=|\+\+|--|[-+*%^]=|\n|.)"""
+)
+# No two awks agree on a slash, a bracket or an empty set inside of brackets; nor on an escaped end.
+_REGEX = re.compile(r"""/(?:[^/\\\n\["]|\\[^\n"]|\[\^?(?:[^\]\[\\\n/"]|\\[^\]\[\n/"])+\])+/""")
+_BEFORE_REGEX = frozenset({"", "(", ",", "{", "}", ";", "!", "~", "&&", "||", "\n"})
+_VALUES = frozenset({"word", "number", "string"})
+# Words after which a slash may begin a pattern: keywords, and what is called without parentheses.
+_KEYWORDS = frozenset(
+    [
+        *("print", "printf", "return", "in", "else", "do", "case", "exit", "length", "delete"),
+        *("next", "nextfile", "break", "continue", "default", "switch", "if", "while", "for"),
+        *("function", "func", "BEGIN", "END", "BEGINFILE", "ENDFILE"),
+    ]
+)
+_PRINTS = frozenset({"print", "printf"})
+_MOST_AWK = 4096
+
+
+def awk_only_prints(program: str) -> bool:
+    """Does the program do nothing but print?"""
+    if len(program) > _MOST_AWK or _FORBIDDEN.search(program):
+        return False
+    if "print" not in program:
+        return True
+    if "|" in program.replace("||", "") or _WRITES.search(program):
+        return False
+    return ">" not in program or _compares(program)
+
+
+def _compares(program: str) -> bool:
+    """Is every `>` in it a comparison?"""
+    at, braces, parens = 0, 0, 0
+    last, kind = "", ""
+    while at < len(program):
+        if program[at] == "/":
+            at, last, kind = _slash(program, at, last, kind)
+            if at < 0:
+                return False
+            continue
+        found = _TOKEN.match(program, at)
+        if found is None:
+            return False
+        at = found.end()
+        if found.lastgroup == "space":
+            continue
+        last, kind = found.group(), found.lastgroup or ""
+        braces += (last == "{") - (last == "}")
+        parens += (last == "(") - (last == ")")
+        if not _is_harmless(last, kind, braces, parens):
+            return False
+    return braces == 0 and parens == 0
+
+
+def _slash(program: str, at: int, last: str, kind: str) -> tuple[int, str, str]:
+    """Division or the begin of a pattern? Where that cannot be said, -1."""
+    if (kind in _VALUES and last not in _KEYWORDS) or last == "]":
+        return at + 1, "/", "mark"
+    found = _REGEX.match(program, at)
+    if last not in _BEFORE_REGEX or found is None:
+        return -1, "", ""
+    return found.end(), found.group(), "string"
+
+
+def _is_harmless(token: str, kind: str, braces: int, parens: int) -> bool:
+    if kind == "word":  # `for (…; …; print > file)` has a statement in its parentheses
+        return token not in _PRINTS or parens == 0
+    if kind != "mark":
+        return True
+    if token == ">":  # inside braces it writes a file, unless it stands in parentheses
+        return braces == 0 or parens > 0
+    return token not in ("|", '"', "`", "\\", "'")
+
+
+_ADDRESS = re.compile(r"[ \t]*(?:(\d+)(?:~\d+)?|\$|(/)|\\(.))")
+_SECOND = re.compile(r"[ \t]*,[ \t]*(?:[+~]?\d+|\$|(/)|\\(.))")
+_PLAIN = re.compile(r"[pdDgGhHxPnN=zl]")
+_QUIT = re.compile(r"[qQ][ \t]*\d*")
+_TEXT = re.compile(r"[aic][ \t]*[^\\\s][^\\\n]*(?=\n|\Z)")
+_BRANCH = re.compile(r"[btT:][ \t]*[A-Za-z0-9_]*(?=[ \t]*(?:[;\n}]|\Z))")
+_FLAGS = re.compile(r"[gpiIm0-9]*")
+_END = re.compile(r"[ \t]*(?:[;\n}]|\Z)")
+_BRACKET = re.compile(r"\[\^?(?:[^][\\\n]|\\[A-Za-z0-9.])+\]")
+_MOST_SED = 4096
+
+
+def sed_only_prints(script: str) -> bool:
+    """Does the script do nothing but print what it reads, changed perhaps?"""
+    if len(script) > _MOST_SED:
+        return False
+    at, depth = _blank(script, 0), 0
+    while at < len(script):
+        opened, at = _step(script, at)
+        depth += opened
+        if at < 0 or depth < 0:
+            return False
+        at = _blank(script, at)
+    return depth == 0
+
+
+def _step(script: str, at: int) -> tuple[int, int]:
+    """One command: how many braces it opens, and where it ends (-1: it is not a harmless one)."""
+    if script[at] == "#" and at > 0:
+        return 0, script.find("\n", at) + 1 or len(script)
+    if script[at] == "}":
+        return -1, at + 1
+    start = _addressed(script, at)
+    if start < 0 or start >= len(script):
+        return 0, -1
+    if script[start] == "{":
+        return 1, start + 1
+    return 0, _command(script, start)
+
+
+def _blank(script: str, at: int) -> int:
+    while at < len(script) and script[at] in " \t\n;":
+        at += 1
+    return at
+
+
+def _addressed(script: str, at: int) -> int:
+    """Where the command begins, after its addresses; -1 if they are not understood."""
+    at = _one_address(script, at, _ADDRESS)
+    if at >= 0:
+        at = _one_address(script, at, _SECOND)
+    if at < 0:
+        return -1
+    while at < len(script) and script[at] in " \t!":
+        at += 1
+    return at
+
+
+def _one_address(script: str, at: int, shape: re.Pattern[str]) -> int:
+    found = shape.match(script, at)
+    if found is None:
+        return at
+    delimiter = found[found.lastindex] if found.lastindex and found.lastindex > 1 else ""
+    if shape is _SECOND and found.lastindex:
+        delimiter = found[found.lastindex]
+    if not delimiter:
+        return found.end()
+    if delimiter in "[]\\":
+        return -1
+    end = _delimited(script, found.end(), delimiter)
+    while 0 <= end < len(script) and script[end] in "IM":
+        end += 1
+    return end
+
+
+def _command(script: str, at: int) -> int:
+    """Where the command ends, if it is a harmless one; else -1."""
+    letter = script[at]
+    if letter in "sy":
+        end = _substitution(script, at)
+    else:
+        shapes = (_PLAIN, _QUIT, _TEXT, _BRANCH)
+        found = next((m for m in (shape.match(script, at) for shape in shapes) if m), None)
+        end = found.end() if found else -1
+    if end < 0 or not _END.match(script, end):
+        return -1
+    return end
+
+
+def _substitution(script: str, at: int) -> int:
+    delimiter = script[at + 1 : at + 2]
+    if not delimiter or delimiter in "\\\n \t;[]" or delimiter.isalnum():
+        return -1
+    end = _delimited(script, at + 2, delimiter)
+    end = _delimited(script, end, delimiter) if end >= 0 else -1
+    if end < 0:
+        return -1
+    flags = _FLAGS.match(script, end) if script[at] == "s" else None
+    return flags.end() if flags else end
+
+
+def _delimited(script: str, at: int, delimiter: str) -> int:
+    """Behind the next delimiter; -1 where a bracket makes it uncertain which one that is."""
+    while at < len(script):
+        letter = script[at]
+        if letter == delimiter:
+            return at + 1
+        if letter == "\n":
+            return -1
+        if letter == "\\":
+            at += 2
+        elif letter == "[":
+            found = _BRACKET.match(script, at)
+            if found is None or delimiter in found.group():
+                return -1
+            at = found.end()
+        else:
+            at += 1
+    return -1
+
 
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://)?(?:[^@/]*@)?([^:/?#]+)", re.IGNORECASE)
 
@@ -28,17 +229,17 @@ def _sed(name: str, given: Given, reach: Reach) -> list[str]:
     in_place = given.has("-i --in-place")
     files = given.operands if given.has("-e --expression") else given.operands[1:]
     reasons = [reach.writes(arg) for arg in files] if in_place else []
-    if not all(sed.only_prints(script) for script in scripts):
+    if not all(sed_only_prints(script) for script in scripts):
         for script in scripts:
-            named.look_sed(script, reach)
+            note_sed_paths(script, reach)
         reasons.append("the sed script is not one that is known to only print")
     return reasons + (["edits files in place"] if in_place else [])
 
 
 def _awk(name: str, given: Given, reach: Reach) -> list[str]:
-    if not given.operands or not awk.only_prints(given.operands[0].text):
+    if not given.operands or not awk_only_prints(given.operands[0].text):
         for arg in given.operands[:1]:
-            named.look_awk(arg.text, reach)
+            note_awk_paths(arg.text, reach)
         return ["the awk program is not one that is known to only print"]
     return []
 

@@ -11,9 +11,8 @@ from posixpath import join
 from msgspec import Struct
 
 from bridle.commands import checks
-from bridle.commands.options import Arg, Given, sort_words
-from bridle.commands.program import Known, flag_table, operand_kinds
-from bridle.commands.reach import Reach, shown
+from bridle.commands.argv import Arg, Given, Known, flag_table, operand_kinds, sort_words
+from bridle.commands.paths import Reach, shown
 from bridle.commands.searches import note_search
 from bridle.policy import Act, Does
 

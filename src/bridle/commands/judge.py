@@ -8,22 +8,19 @@ from posixpath import normpath
 
 from msgspec.structs import replace
 
-from bridle.commands import floor, known, named, ruin
+from bridle.commands import floor, known
+from bridle.commands.argv import Arg, flag_table, retold, sort_words
 from bridle.commands.effects import Effect, effect_of
-from bridle.commands.filled import fillings
-from bridle.commands.folders import UNKNOWN, Folders, Whereabouts
+from bridle.commands.expansions import fillings, spread
 from bridle.commands.notes import Notes
-from bridle.commands.options import Arg, retold, sort_words
 from bridle.commands.parse import parse
-from bridle.commands.program import flag_table
-from bridle.commands.programs import from_root, program_of
-from bridle.commands.raw import spread
-from bridle.commands.reach import Reach
+from bridle.commands.paths import Reach, note_named_paths
+from bridle.commands.program_lookup import from_root, program_of
 from bridle.commands.searches import note_search, sweep
-from bridle.commands.shape import Redirect, Script, Simple, Understood, Word
-from bridle.commands.unwrap import unwrap
+from bridle.commands.syntax import Redirect, Script, Simple, Understood, Word
+from bridle.commands.unwrap import SHELLS, Wrapped, unwrap
 from bridle.commands.variables import why_guarded, why_not
-from bridle.commands.wrappers import SHELLS, Wrapped
+from bridle.commands.working_directory import UNKNOWN, Folders, Whereabouts
 from bridle.policy import Act, Does
 from bridle.promises.ground import Ground
 
@@ -48,7 +45,7 @@ def judge(command: str, cwd: str, ground: Ground) -> Understood:
     judging = _Judging(ground, notes)
     where = judging.script(script, command, (cwd,), 0)
     judging.look_filled(script, command, cwd)
-    ruin.look_whole(command, notes)
+    floor.look_whole(command, notes)
     notes.spelled_so(command)
     return notes.told(where[0] if len(where) == 1 and where[0] else cwd)
 
@@ -95,7 +92,7 @@ class _Judging:
         """What is forbidden is forbidden with a variable in it as well."""
         if not script.opaque or self._filled or self._notes.floor:
             return
-        ruin.look_looped(text, self._notes)
+        floor.look_looped(text, self._notes)
         for guess in fillings(text):
             parsed, other = parse(guess), Notes()
             other.places = self._notes.places
@@ -162,7 +159,9 @@ class _Judging:
             return
         name = name.rpartition("/")[2]
         floor.look_made(name, [Arg(word.text, word.known) for word in fed], self._notes)
-        ruin.look(name, known.find(name) is not None, [word.text for word in fed], self._notes)
+        floor.look_script(
+            name, known.find(name) is not None, [word.text for word in fed], self._notes
+        )
         if name in SHELLS:
             for redirect in simple.redirects:
                 if redirect.kind == "text":
@@ -240,9 +239,9 @@ class _Judging:
                 verb = sort_words(rest, flag_table(entry.flags), stop=True).operands
                 also += (retold([Arg(name), *verb]),)
         network = effect.network
-        named.look(entry, own, reach)
+        note_named_paths(entry, own, reach)
         texts = [arg.text for arg in rest if effect.does != "reads"]
-        ruin.look(name, entry is not None, texts, self._notes, self._ground.home)
+        floor.look_script(name, entry is not None, texts, self._notes, self._ground.home)
         if least is not None and _RANK[least.does] > _RANK[effect.does]:
             effect = least
         within = reach.within

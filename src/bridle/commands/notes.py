@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from bridle.commands.shape import Understood
+from bridle.commands.syntax import Understood
 from bridle.policy import Act, Search
 from bridle.promises.ground import Place
 

@@ -1,22 +1,91 @@
-"""A command line, read the way that `bash -c` would read it, or the reason why that is not certain.
+"""Reads a command line as `bash -c` would, or says why that is not certain.
 
-Two parsers read it: our own, which knows the plain part of the grammar and nothing else, and
-tree-sitter's, which knows all of it but not always as bash does. Only what both read alike is
-understood; all else is opaque, with the commands that could be seen in it. Knows no programs.
+Two readings have to agree: our own grammar, and the tree that tree-sitter makes. Of a line that is
+too tangled for both, whatever may be a command is taken for one: for rules that forbid, and for the
+floor.
 """
 
 import re
 from functools import lru_cache
 
-from bridle.commands.limits import OverLimit, check, is_tangled
-from bridle.commands.loose import commands_of
-from bridle.commands.plain import Draft, read_plain
-from bridle.commands.quotes import Unclear
-from bridle.commands.seen import commands_in
-from bridle.commands.shape import Script, Simple
-from bridle.commands.tokens import Token, tokens_of
-from bridle.commands.tree import agrees, tree_of
-from bridle.commands.words import view
+from bridle.commands.grammar import FLOW, KINDS, Draft, Follows, read_plain
+from bridle.commands.lexer import Token, Unclear, decode, tokens_of, unview, view
+from bridle.commands.limits import COMMANDS, TOKENS, TOO_MANY, OverLimit, check, is_tangled
+from bridle.commands.syntax import Redirect, Script, Simple, Word
+from bridle.commands.syntax_tree import agrees, commands_in, tree_of
+
+_PIECE = re.compile(
+    r"""
+      (?P<gap>    [ \t]++ | \\\n )
+    | (?P<end>    [;&|\n()`]++ | \$\( | [{}](?=[ \t\n;]) )
+    | (?P<redirect> &>>? | >> | >\| | >& | <& | <<<? | [<>] )
+    | (?P<word>   (?: '[^']*+' | "(?: [^"\\`$]++ | \\. | \$(?!\() )*+" | \\.
+                    | [^ \t\n;&|()`<>\\] )++ )
+    | (?P<other>  . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ASSIGNS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_QUOTES = str.maketrans("", "", "\"'\\")
+WHY = "it is too tangled to be read with certainty"
+
+
+def commands_of(text: str) -> tuple[Simple, ...]:
+    """Whatever may be a command in it, in order."""
+    found: list[Simple] = []
+    pieces: list[tuple[str, str]] = []
+    for piece in _PIECE.finditer(text):
+        kind = piece.lastgroup
+        if kind == "end":
+            if pieces:
+                _close(pieces, found)
+                pieces = []
+        elif kind != "gap":
+            pieces.append((str(kind), piece.group()))
+    _close(pieces, found)
+    return tuple(found)
+
+
+def _close(pieces: list[tuple[str, str]], found: list[Simple]) -> None:
+    """Make a command of what stands between two ends. What stands there often is taken once."""
+    words: list[str] = []
+    redirects: dict[tuple[str, str], None] = {}
+    operator = ""
+    for kind, raw in pieces:
+        if kind == "redirect":
+            operator = raw
+        elif operator:
+            redirects[operator, raw] = None
+            operator = ""
+        elif words or (raw not in FLOW and not _ASSIGNS.match(raw)):
+            words.append(raw)
+    if words or redirects:
+        found.append(_simple(words, list(redirects), ";" if found else ""))
+    if len(found) > COMMANDS:
+        raise OverLimit(TOO_MANY)
+
+
+def _simple(words: list[str], redirects: list[tuple[str, str]], follows: Follows) -> Simple:
+    kept = words if len(words) <= TOKENS else [words[0], *dict.fromkeys(words[1:])]
+    return Simple(
+        tuple([_word(raw, number) for number, raw in enumerate(kept)]),
+        redirects=tuple(
+            [
+                Redirect(KINDS[operator], _word(raw, number))
+                for number, (operator, raw) in enumerate(redirects)
+            ]
+        ),
+        follows=follows,
+        opaque=WHY,
+    )
+
+
+def _word(raw: str, count: int) -> Word:
+    """A word; after many of them only its quotes are taken off, which is quick."""
+    if count < TOKENS:
+        return decode(raw)[0]
+    return Word(unview(raw.translate(_QUOTES)), known=False)
+
 
 _UNPRINTED = str.maketrans("", "", "\n\t")
 _EMPTY_LETTERS = re.compile("[\u115f\u1160\u2800\u3164\uffa0]")  # printable, and nothing is seen

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from posixpath import join, normpath
 
-from bridle.commands.options import Arg, Given
-from bridle.commands.reach import Reach, shown
+from bridle.commands.argv import Arg, Given
+from bridle.commands.paths import Reach, shown
 from bridle.policy import Search
 
 _MOST = 16  # folders of one line

@@ -10,8 +10,7 @@ from importlib import import_module
 
 from msgspec.structs import replace
 
-from bridle.commands.options import Arg
-from bridle.commands.program import Known
+from bridle.commands.argv import Arg, Known
 from bridle.policy import Does
 
 _VERSION = re.compile(

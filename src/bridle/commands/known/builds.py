@@ -6,7 +6,7 @@ caught by where their paths lead. A strange flag asks here, too, so the lists ar
 
 from msgspec.structs import replace
 
-from bridle.commands.program import Known
+from bridle.commands.argv import Known
 
 _RUNS = "runs the workspace's own code"
 

@@ -1,6 +1,6 @@
 """Interpreters and package managers: they run code, so they ask; their versions do not."""
 
-from bridle.commands.program import Known
+from bridle.commands.argv import Known
 
 _GIVEN = "-c -e -E -r -m -p --eval --print"  # the program is a word, not a file
 _OWN = "may run the project's own programs"

@@ -1,6 +1,6 @@
 """Programs that look at files and folders and print what they see."""
 
-from bridle.commands.program import Known
+from bridle.commands.argv import Known
 
 _FIND_TESTS = (
     "-H -P -name= -iname= -path= -ipath= -wholename= -iwholename= -regex= -iregex= -regextype= "

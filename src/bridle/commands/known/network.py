@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from bridle.commands.program import Known
+from bridle.commands.argv import Known
 
 _NET = "goes out over the network"
 _CURL = (

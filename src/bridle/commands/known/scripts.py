@@ -1,6 +1,6 @@
 """Programs that take a small program of their own as a word: jq, sed, awk. Strictly read."""
 
-from bridle.commands.program import Known
+from bridle.commands.argv import Known
 
 TABLE = {
     "jq": Known(

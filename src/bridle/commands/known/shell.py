@@ -1,6 +1,6 @@
 """What the shell does itself. Most of it changes what later commands mean, and so asks."""
 
-from bridle.commands.program import Known
+from bridle.commands.argv import Known
 
 _LATER = "changes what later commands do"
 

@@ -1,6 +1,6 @@
 """Programs that say something about the machine, the processes and the time."""
 
-from bridle.commands.program import Known
+from bridle.commands.argv import Known
 
 _PS = (
     "-e -f -F -l -A -a -d -o= -p= -u= -U= -C= -g= -t= -x -H -w -N -L -T -j -y -M -q= --sort= "

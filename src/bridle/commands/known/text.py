@@ -1,6 +1,6 @@
 """Programs that print, search, sort and compare text."""
 
-from bridle.commands.program import Known
+from bridle.commands.argv import Known
 
 _GREP = (
     "-E -F -G -P -i -y -v -w -x -c -l -L -q -s -n -H -h -o -b -a -I -r -U -z -Z -T -A=n -B=n -C=n "

@@ -1,6 +1,6 @@
 """git: the verbs that only look, where the configuration cannot run programs; and the others."""
 
-from bridle.commands.program import Known
+from bridle.commands.argv import Known
 
 _REVS = (
     "-n= -# --max-count= --skip= --since= --after= --until= --before= --author= --committer= "

@@ -1,14 +1,65 @@
-"""A line with what is plain to see put in: `x=/; rm -rf $x` is `rm -rf /`, for the floor alone.
+"""What a word with an expansion in it most likely stands for, so that the worst is recognised.
 
-Works on the text, by guesses that are good enough to forbid and never used to allow. What a
-variable is set to, what a loop goes through, what a function is called with, what an alias stands
-for, what an `echo` would print, and what `${X:-y}` falls back on.
+`x=/; rm -rf $x` is judged as `rm -rf /`, for the floor alone.
 """
 
 import re
 
-_LONGEST = 4000  # characters of a line that is looked into
-_MOST = 6  # values of one name that are tried
+_HOME = re.compile(r"\$(?:HOME\b|\{HOME\b[^}]*\})")
+_HERE = re.compile(r"\$(?:PWD\b|\{PWD\b[^}]*\}|\(\s*pwd\s*\))|`\s*pwd\s*`")
+_TOP = re.compile(r"\$\(\s*git rev-parse --show-toplevel\s*\)")
+_OTHER = re.compile(r"\$\{[^}]*\}|\$\([^)]*\)|`[^`]*`|\$\w+|\$[@*#?!$-]")
+_THEIRS = re.compile(r"\A~([A-Za-z_][\w-]*)(?=/|\Z)")
+_HOMES = {"root": "/"}
+_BRACES = re.compile(r"(.*?)(?<!\$)\{([^{}]*,[^{}]*)\}(.*)", re.DOTALL)
+_LONGEST = 1000  # characters of a word that are looked into
+_MOST = 16  # words that braces are spread into
+_QUOTES = str.maketrans("", "", "\"'\\")
+
+
+def likely(spelling: str, home: str, folder: str, root: str) -> str:
+    """What the word stands for, if it has nothing in it but `$HOME`, `$PWD` and their like."""
+    if len(spelling) > _LONGEST:
+        return ""
+    text = _filled(spelling, home, folder, root)
+    return "" if "$" in text or "`" in text else text
+
+
+def emptied(spelling: str, home: str, folder: str, root: str) -> str:
+    """What the word is when every variable in it turns out to be empty."""
+    if len(spelling) > _LONGEST:
+        return ""
+    return _OTHER.sub("", _filled(spelling, home, folder, root))
+
+
+def spread(spelling: str) -> list[str]:
+    """The words that `a{b,c}` would be, as far as that is plain to see."""
+    found: list[str] = []
+    waiting = [spelling]
+    if len(spelling) > _LONGEST:
+        return waiting
+    while waiting and len(found) + len(waiting) < _MOST:
+        text = waiting.pop(0)
+        match = _BRACES.fullmatch(text)
+        if match is None:
+            found.append(text)
+        else:
+            waiting += [match[1] + piece + match[3] for piece in match[2].split(",")]
+    return found + waiting
+
+
+def _filled(spelling: str, home: str, folder: str, root: str) -> str:
+    text = spelling.translate(_QUOTES)
+    if text.startswith("~/") or text == "~":
+        text = home + text[1:]
+    text = _THEIRS.sub(lambda found: f"{_HOMES.get(found[1], '/home/')}{found[1]}", text)
+    text = _HOME.sub(lambda _: home, text)
+    text = _TOP.sub(lambda _: root, text)
+    return _HERE.sub(lambda _: folder, text)
+
+
+_LONGEST_LINE = 4000  # characters of a line that is looked into
+_MOST_FILLINGS = 6  # values of one name that are tried
 _VALUE = r"""('[^'\n]*'|"[^"$`\\\n]*"|\$\w+|[^\s;&|()<>'"$`\\]+)"""
 _SET = re.compile(rf"(?:^|(?<=[\s;&|({{]))([A-Za-z_]\w*)=(?=\S){_VALUE}")
 _LOOP = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\s+([^;\n]*)")
@@ -24,7 +75,7 @@ _KEPT = frozenset({"HOME", "PWD"})  # whose own values are known
 
 def fillings(text: str) -> list[str]:
     """The line as it is with each of the values that can be seen put in; none where none can."""
-    if len(text) > _LONGEST or ("$" not in text and "`" not in text and "alias" not in text):
+    if len(text) > _LONGEST_LINE or ("$" not in text and "`" not in text and "alias" not in text):
         return []
     values = _values(text)
     plain = text.replace('"$@"', "$@")
@@ -33,7 +84,7 @@ def fillings(text: str) -> list[str]:
     )
     flat = _TICKED.sub(r"\1", _PRINTED.sub(r"\1", flat))
     flat = "\n".join([flat, *map(_bare, _ALIAS.findall(text))])
-    count = min(_MOST, max(map(len, values.values()), default=1))
+    count = min(_MOST_FILLINGS, max(map(len, values.values()), default=1))
     found = [_put(flat, {name: v[min(at, len(v) - 1)] for name, v in values.items()})
              for at in range(count)]  # fmt: skip
     return [one for one in dict.fromkeys(found) if one != text]
@@ -68,4 +119,4 @@ def _put(text: str, values: dict[str, str]) -> str:
     for _ in range(2):
         text = _USE.sub(lambda found: values.get(found[1] or found[2], found[0]), text)
         text = _TICKED.sub(r"\1", _PRINTED.sub(r"\1", text))
-    return text[: 2 * _LONGEST]
+    return text[: 2 * _LONGEST_LINE]

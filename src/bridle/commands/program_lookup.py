@@ -5,8 +5,8 @@ from posixpath import join, normpath
 
 from bridle.commands.effects import Effect
 from bridle.commands.known import find
-from bridle.commands.reach import Reach, shown
-from bridle.commands.wrappers import WRAPPERS
+from bridle.commands.paths import Reach, shown
+from bridle.commands.unwrap import WRAPPERS
 
 _STANDARD = frozenset(
     {

@@ -8,10 +8,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bridle.commands.lexer import HANDLE, TEXT, WORD, Token, Unclear
 from bridle.commands.limits import COMMANDS, DEPTH, TOO_DEEP, TOO_MANY, OverLimit
-from bridle.commands.quotes import Unclear
-from bridle.commands.shape import Redirect, RedirectKind, Simple, Word
-from bridle.commands.tokens import HANDLE, TEXT, WORD, Token
+from bridle.commands.syntax import Redirect, RedirectKind, Simple, Word
 
 Follows = Literal["", ";", "&&", "||", "|", "&"]
 FLOW = frozenset(

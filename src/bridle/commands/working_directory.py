@@ -6,7 +6,7 @@ it cannot be said. Paths are joined here by their words; where they lead is aske
 
 from posixpath import join, normpath
 
-from bridle.commands.shape import Simple
+from bridle.commands.syntax import Simple
 from bridle.promises.ground import Ground
 
 Folders = tuple[str, ...]

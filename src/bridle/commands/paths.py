@@ -1,14 +1,14 @@
-"""How far a command reaches: the paths it names, placed, held against what is protected, noted.
+"""The paths that a command reaches: resolved, compared with what is protected, and noted.
 
-Each method gives the reason why the path has to be asked about, or nothing. What may never happen
-goes straight to the notes.
+Paths are noticed also in words whose use is not known, since they may name credentials.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 
+from bridle.commands.argv import Arg, Known
+from bridle.commands.expansions import emptied, likely
 from bridle.commands.notes import Notes
-from bridle.commands.options import Arg
-from bridle.commands.raw import emptied, likely
 from bridle.policy import Act, Does
 from bridle.promises.ground import Ground, Place
 
@@ -184,3 +184,61 @@ class Reach:
 
 def _why(place: Place) -> str:
     return f": {place.why}" if place.why else ", which is protected"
+
+
+_MOST = 32  # words that are looked at
+_LONGEST = 512  # characters of one
+_VALUE = re.compile(r"[^=@]*[=@](.+)|-[A-Za-z](.+)", re.DOTALL)
+_AWK = re.compile(r'(>>?|<)\s*"([^"\n]{1,512})"')
+_SED = re.compile(
+    r"(?:^|[\s;{}/!$,\d|#gpIiMme])([rRwW])[ \t]*([^\s;{}][^\n;}]{0,512})", re.MULTILINE
+)
+
+
+def note_named_paths(entry: Known | None, words: Sequence[Arg], reach: Reach) -> None:
+    """The words of a command; what its entry says of each of them has been said already."""
+    if entry is not None and not (_hands_on(entry) or _is_strange(entry, words)):
+        return
+    for word in words[:_MOST]:
+        for text in _spellings(word):
+            reach.judged_read(reach.place(text))
+
+
+def _hands_on(entry: Known) -> bool:
+    """Does it take words that only the program itself knows the meaning of?"""
+    return entry.does != "reads" and not entry.verbs and entry.operands.endswith("text*")
+
+
+def _is_strange(entry: Known, words: Sequence[Arg]) -> bool:
+    """Is what follows no verb that the program is known by (`openssl rsa`)?"""
+    verb = next((word.text for word in words if not word.text.startswith("-")), "")
+    return entry.does != "reads" and bool(entry.verbs) and verb not in entry.verbs
+
+
+def _spellings(word: Arg) -> Iterator[str]:
+    """The paths that a word may hold: `x`, `--in=x`, `-ix`, `@x`."""
+    if not word.known or not 1 < len(word.text) <= _LONGEST:
+        return
+    if not word.text.startswith("-") and "=" not in word.text:
+        yield word.text
+    if found := _VALUE.fullmatch(word.text):
+        yield found[1] or found[2]
+
+
+def note_awk_paths(program: str, reach: Reach) -> None:
+    """The files that an awk program names behind `>` and `<`."""
+    for sign, path in _AWK.findall(program):
+        _touch(path, sign != "<", reach)
+
+
+def note_sed_paths(script: str, reach: Reach) -> None:
+    """The files that a sed script names behind `w` and `r`."""
+    for letter, path in _SED.findall(script):
+        _touch(path.strip(), letter in "wW", reach)
+
+
+def _touch(path: str, writes: bool, reach: Reach) -> None:
+    if writes:
+        reach.writes(Arg(path))
+    else:
+        reach.reads(Arg(path))
