@@ -115,7 +115,7 @@ def test_text_that_looks_like_a_checkpoint_is_none(state):
 def test_a_checkpoint_is_found_wherever_the_blocks_begin(state, pad, monkeypatch):
     """The file is looked through in blocks, from its end; a mark may lie across two of them."""
     monkeypatch.setattr("bridle.stores.reader._SMALL_BLOCK", 64)
-    monkeypatch.setattr("bridle.stores.reader._LARGE_BLOCK", 64)
+    monkeypatch.setattr("bridle.stores.reader._BLOCK", 64)
     run(write(state, noise(3), [TextDelta("x" * pad), *noise(10)]))
     read, *_ = run(take(state))
     assert [one.seq for one in read] == [4, *range(6, 16)]

@@ -19,7 +19,7 @@ from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import Checkpoint, Event, Repaired
 from bridle.promises.codec import encode_data, encode_line, scrubbed
 from bridle.promises.store import Durability, InboxMessage, Record
-from bridle.stores import inbox, locks, transfer
+from bridle.stores import inbox, locks
 from bridle.stores.disk import Disk
 from bridle.stores.log_errors import to_store_failed
 from bridle.stores.log_file import LogFile, SessionsDir
@@ -97,7 +97,9 @@ class JsonlStore(SessionFolder):
 
     def delete(self, session_id: str) -> None:
         """Delete a session that no process owns. What it used today still counts."""
-        transfer.delete(self, session_id)
+        from bridle.stores.transfer import delete  # slow to load, and seldom needed
+
+        delete(self, session_id)
 
     def listen(self, on_message: Callable[[], None] | None) -> None:
         """Call `on_message` whenever any inbox may have a new message; None: stop that."""

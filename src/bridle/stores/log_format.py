@@ -10,6 +10,7 @@ line follows the lines before it; `codec` decodes the data.
 import re
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 
 FORMAT = 1  # the newest format that this version reads; a log names its own in `session_start`
 LOG_NAME = "log.jsonl"
@@ -25,32 +26,57 @@ HEADER = re.compile(
     rb'\{"seq":(\d{1,18}),"timestamp":"([^"\\]{0,64})","data":\{"type":"([a-z_]{1,40})"'
 )
 _MAX_HEADER = 128  # bytes before the data
+_TYPE = len(b'"data":{"type":"')
 # The number alone: what follows it may be damaged.
 NUMBER = re.compile(rb'\{"seq":(\d{1,18}),"timestamp":"')
 
 _newest_timestamp = (-1, "")  # a millisecond and its text: one value, so threads see both or none
 
 
-def record_types(*types: str) -> re.Pattern[bytes]:
-    """A pattern for `find_headers`: the beginning of the data of records of these types."""
-    return re.compile(rb'"data":\{"type":"(%b)"' % "|".join(types).encode())
+def record_types(*types: str) -> tuple[bytes, ...]:
+    """What `find_headers` searches for: the beginning of the data of records of these types."""
+    return tuple(b'"data":{"type":"%b"' % name.encode() for name in types)
 
 
-def find_headers(
-    block: bytes, types: re.Pattern[bytes], start: int = 0
-) -> Iterator[re.Match[bytes]]:
-    """Find the headers of all records of these types in a block of lines.
+def find_headers(block: bytes, types: tuple[bytes, ...]) -> Iterator[re.Match[bytes]]:
+    """Find the headers of all records of these types (`record_types`) in a block of lines.
 
     Text inside a record that only looks like the beginning of another one is skipped.
     """
-    for mark in types.finditer(block, start):
-        farthest = max(0, mark.start() - _MAX_HEADER)
-        newline = block.rfind(b"\n", farthest, mark.start())
-        if newline < 0 and farthest > 0:
-            continue
-        header = HEADER.match(block, newline + 1)
-        if header is not None and header.start(3) == mark.start(1):
+    for data in _pattern(types).finditer(block):
+        if (header := _header_before(block, data.start())) is not None:
             yield header
+
+
+def find_headers_backward(block: bytes, types: tuple[bytes, ...]) -> Iterator[re.Match[bytes]]:
+    """Like `find_headers`, but the last one comes first."""
+    offsets = {data: found for data in types if (found := block.rfind(data)) >= 0}
+    while offsets:
+        data, offset = max(offsets.items(), key=_offset_of)
+        if (header := _header_before(block, offset)) is not None:
+            yield header
+        offsets[data] = block.rfind(data, 0, offset)
+        if offsets[data] < 0:
+            del offsets[data]
+
+
+@lru_cache
+def _pattern(types: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    return re.compile(b"|".join(map(re.escape, types)))
+
+
+def _offset_of(found: tuple[bytes, int]) -> int:
+    return found[1]
+
+
+def _header_before(block: bytes, offset: int) -> re.Match[bytes] | None:
+    """The header that ends with the data at this offset; None if that is inside a record."""
+    farthest = max(0, offset - _MAX_HEADER)
+    newline = block.rfind(b"\n", farthest, offset)
+    if newline < 0 and farthest > 0:
+        return None
+    header = HEADER.match(block, newline + 1)
+    return header if header is not None and header.start(3) == offset + _TYPE else None
 
 
 def line_at(block: bytes, offset: int) -> bytes:

@@ -50,7 +50,7 @@ from bridle.stores.log_format import (
     MAX_LINE,
     NUMBER,
     SESSION_ID,
-    find_headers,
+    find_headers_backward,
     line_at,
     record_types,
     stated_hash,
@@ -211,7 +211,7 @@ def iter_blocks_backward(read: Read, size: int) -> Iterator[tuple[int, bytes]]:
     while position > 0:
         start = max(0, position - length)
         data = read(position - start, start)
-        position, length = start, min(length * 4, _LARGE_BLOCK)
+        position, length = start, min(length * 4, _BLOCK)
         if at_end:
             data = data[: data.rfind(b"\n") + 1]
             at_end = not data
@@ -222,17 +222,19 @@ def iter_blocks_backward(read: Read, size: int) -> Iterator[tuple[int, bytes]]:
             if is_too_long:
                 rest = []
             continue
-        end = data.rfind(b"\n") + 1 if is_too_long else len(data)
-        lines = b"".join((data[first:end], *reversed(rest)))
+        last = data.rfind(b"\n") + 1
+        line = b"".join((data[last:], *reversed(rest)))
+        if line and not is_too_long:
+            yield start + last, line
+        if first < last:
+            yield start + first, data[first:last]
         rest, is_too_long = [data[:first]], False
-        if lines:
-            yield start + first, lines
 
 
-def iter_lines_backward(read: Read, size: int, types: re.Pattern[bytes]) -> Iterator[FoundLine]:
+def iter_lines_backward(read: Read, size: int, types: tuple[bytes, ...]) -> Iterator[FoundLine]:
     """The lines of all records of these types (`record_types`), the newest first."""
     for offset, block in iter_blocks_backward(read, size):
-        for header in reversed(list(find_headers(block, types))):
+        for header in find_headers_backward(block, types):
             line = line_at(block, header.start())
             yield FoundLine(offset + header.start(), header[3], line)
 

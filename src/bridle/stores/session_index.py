@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridle.errors import StoreFailed
@@ -40,6 +41,7 @@ _KINDS = {
     stat.S_IFIFO: "it is a FIFO",
 }
 _LISTED = record_types("session_start", "user_prompt", "title", "tags", "child_of", "fork")
+_decoder = json.JSONDecoder(strict=False)  # control characters are allowed in strings
 # A prompt that is longer than what is read of the log: its first characters, as JSON has them.
 _CUT_PROMPT = re.compile(
     rb'"data": ?\{"type": ?"user_prompt", ?"content": ?"'
@@ -229,12 +231,13 @@ def _read_entry(log: LogEntry) -> SessionEntry | None:
     header = HEADER.match(head)
     if header is not None and header[3] == b"session_start":
         created = header[2].decode("utf-8", "replace")
-        session = _summarize(log, _own_records(head), head)
-        return session._replace(created_at=created, file=file, end=end)
+        return _summarize(log, _own_data(head), head, created, file, end)
     records = _foreign_records(head)
     if records or (head.startswith(b"{") and b"\n" not in head and len(head) == _HEAD_SIZE):
         # or its first line is longer than that
-        return _summarize(log, records, head)._replace(file=file, end=end)
+        created = _text(records[0], "timestamp") if records else ""
+        data = [record["data"] for record in records]
+        return _summarize(log, data, head, created, file, end)
     if not head:
         return _with_note(log, "(the log is empty)")
     return _with_note(log, f"(damaged; bridle sessions verify {log.id})")
@@ -255,59 +258,67 @@ def _read_ends(log: LogEntry) -> tuple[bytes, bytes, tuple[int, int]]:
         os.close(handle)
 
 
-def _own_records(head: bytes) -> list[dict[str, Any]]:
-    """The records that a list needs, from a log that bridle wrote."""
+def _own_data(head: bytes) -> list[dict[str, Any]]:
+    """The data of the records that a list needs, from a log that bridle wrote."""
     records = []
     for header in find_headers(head, _LISTED):
         end = head.find(b"\n", header.end())
-        if end >= 0 and (record := _parse(head[header.start() : end])) is not None:
-            records.append(record)
+        if end >= 0:
+            data = head[header.start(3) - len('{"type":"') : end].decode("utf-8", "replace")
+            try:  # not `suppress`, which is slower: lists may be long
+                records.append(_decoder.raw_decode(data)[0])
+            except (ValueError, RecursionError):
+                continue  # damaged
     return records
 
 
 def _foreign_records(head: bytes) -> list[dict[str, Any]]:
     """The first records of a log that another program wrote, or whose beginning is damaged."""
-    parsed = (_parse(line) for line in head.splitlines()[:_FOREIGN_LINES])
-    return [record for record in parsed if record is not None]
+    records = []
+    for line in head.splitlines()[:_FOREIGN_LINES]:
+        with suppress(ValueError, RecursionError):  # cut off, or damaged
+            record = _decoder.decode(line.decode("utf-8", "replace"))
+            if isinstance(record, dict) and isinstance(record.get("data"), dict):
+                records.append(record)
+    return records
 
 
-def _parse(line: bytes) -> dict[str, Any] | None:
-    try:
-        record = json.loads(line.decode("utf-8", "replace"), strict=False)
-    except (ValueError, RecursionError):  # cut off, or damaged
-        return None
-    if isinstance(record, dict) and isinstance(record.get("data"), dict):
-        return record
-    return None
-
-
-def _summarize(log: LogEntry, records: list[dict[str, Any]], head: bytes) -> SessionEntry:
+def _summarize(
+    log: LogEntry,
+    records: list[dict[str, Any]],  # their data
+    head: bytes,
+    created: str,
+    file: tuple[int, int],
+    end: bytes,
+) -> SessionEntry:
     workspace = model = title = prompt = parent = ""
     tags: tuple[str, ...] = ()
-    for data in (record["data"] for record in records):
-        match data:
-            case {"type": "session_start"}:
-                workspace = workspace or _text(data, "workspace")
-                model = _text(data, "model") or model
-            case {"type": "user_prompt", "content": str(content)} if not prompt:
-                prompt = content
-            case {"type": "title"}:
-                title = _text(data, "title")
-            case {"type": "tags"}:
-                tags = _texts(data.get("tags"))
-            case {"type": "child_of"}:
-                parent = _text(data, "parent")
-            case {"type": "fork"}:  # a fork of a task is not a task
-                parent = ""
+    for data in records:
+        kind = data.get("type")
+        if kind == "session_start":
+            workspace = workspace or _text(data, "workspace")
+            model = _text(data, "model") or model
+        elif kind == "user_prompt":
+            prompt = prompt or _text(data, "content")
+        elif kind == "title":
+            title = _text(data, "title")
+        elif kind == "tags":
+            tags = _texts(data.get("tags"))
+        elif kind == "child_of":
+            parent = _text(data, "parent")
+        elif kind == "fork":  # a fork of a task is not a task
+            parent = ""
     return SessionEntry(
         id=log.id,
-        created_at=_text(records[0], "timestamp") if records else "",
+        created_at=created,
         updated_at=utc_timestamp(log.changed),
         title=title or prompt[:_TITLE_LENGTH] or _cut_prompt(head),
         workspace=workspace,
         model=model,
         size=log.size,
         tags=tags,
+        file=file,
+        end=end,
         parent=parent,
     )
 
@@ -318,7 +329,7 @@ def _cut_prompt(head: bytes) -> str:
     if match is None:
         return ""
     try:
-        return str(json.loads(f'"{match[1].decode("utf-8", "ignore")}"', strict=False))
+        return str(_decoder.decode(f'"{match[1].decode("utf-8", "ignore")}"'))
     except ValueError:
         return ""
 
