@@ -19,6 +19,7 @@ from bridle.stores.jsonl import JsonlStore
 from bridle.stores.writer import Writer
 from bridle.tools.function import tool
 from rig import PYTHON, call, endings, make_engine, run
+from worn_disk import WornDisk
 
 
 def numbers(store, session_id):
@@ -178,6 +179,34 @@ def test_who_waits_for_a_later_line_is_not_refused_for_an_earlier_one(state):
 
     (first, second), kept = run(story())
     assert (type(first), second, kept) == (StoreFailed, None, [0, 1])
+
+
+def test_who_waits_for_an_earlier_line_is_not_refused_for_a_later_one(state):
+    """The disk is full for the second line, but the first one has been written, and is synced."""
+    disk = WornDisk()
+
+    async def story():
+        store, is_written = JsonlStore(state, disk=disk), asyncio.Event()
+        log = store.create("s")
+        log.append(TraceEvent("x", 0))
+        await log.settled()
+        log.on_written(lambda records: is_written.set())
+        log.append(TraceEvent("x", 1))
+        await is_written.wait()
+        disk.plan = lambda count, call: errno.ENOSPC if call == "write" else None
+        first = asyncio.create_task(log.settled())
+        await asyncio.sleep(0)
+        log.append(TraceEvent("x", 2))
+        second = asyncio.create_task(log.settled())
+        told = await asyncio.gather(first, second, return_exceptions=True)
+        durable = log.durable
+        disk.plan = lambda count, call: None
+        await log.close()
+        store.close()
+        return told, durable, [record.event.detail for record in store.read("s")]
+
+    (first, second), durable, kept = run(story())
+    assert (first, type(second), durable, kept) == (None, StoreFailed, 2, [0, 1, 2])
 
 
 def test_an_engine_whose_log_cannot_be_written_still_closes_everything(state):

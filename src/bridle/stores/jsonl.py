@@ -303,6 +303,13 @@ class JsonlLog:
             self._stuck = error
             raise
 
+    def sync_written(self) -> bool:
+        """In the writer's thread: make durable what was written before a line that failed."""
+        if self._file.handle < 0 or self._file.is_new:
+            return False
+        self._file.sync()
+        return True
+
     def written(self, batch: "_LogBatch", error: OSError | None) -> None:
         """Back in the event loop: report written records, and wake waiters."""
         self._flying -= 1
@@ -330,13 +337,17 @@ class JsonlLog:
     def _handle_failure(self, batch: "_LogBatch", error: OSError) -> None:
         """Keep the lines of a batch for another attempt, and fail those who wait for them.
 
-        Those who wait for later lines are not failed: these are written again first.
+        Those who wait for later lines are not failed: these are written again first. Those who wait
+        for earlier lines are not failed if these are durable nevertheless.
         """
-        self._durable_soon = self.durable
         if not batch.is_written:
             self._failed_batches.append(batch)
+            if batch.is_rest_durable:
+                self.durable = max(self.durable, self._failed_batches[0].previous)
+                self._wake()
         elif batch.records and self._on_written is not None:  # written, but not durable
             self._on_written(batch.records)
+        self._durable_soon = self.durable
         if not self._flying:
             self._restore_lines()
         self._fail_waiters(error, batch.last)
@@ -401,7 +412,17 @@ class JsonlLog:
 class _LogBatch:
     """Lines of one log on their way through the writer."""
 
-    __slots__ = ("cuts", "data", "durable", "is_written", "last", "log", "parent", "records")
+    __slots__ = (
+        "cuts",
+        "data",
+        "durable",
+        "is_rest_durable",
+        "is_written",
+        "last",
+        "log",
+        "parent",
+        "records",
+    )
 
     def __init__(
         self,
@@ -421,9 +442,21 @@ class _LogBatch:
         self.durable = durable
         self.parent = ""
         self.is_written = False
+        self.is_rest_durable = False  # if this cannot be written: whether all before it is durable
+
+    @property
+    def previous(self) -> int:
+        """The number of the newest record before these lines."""
+        return self.last - len(self.records)
 
     def write(self) -> None:
-        self.log.write(self.data, self.cuts)
+        try:
+            self.log.write(self.data, self.cuts)
+        except OSError:
+            if self.durable:
+                with suppress(OSError):
+                    self.is_rest_durable = self.log.sync_written()
+            raise
         self.is_written = True
 
     def sync(self) -> None:
