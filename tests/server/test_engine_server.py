@@ -136,6 +136,32 @@ def test_what_serves_is_named_if_it_is_not_installed(monkeypatch):
     assert refused.value.hint == "Install it with: pip install 'bridle-agent[server]'"
 
 
+BARE = """
+import sys
+sys.modules["litestar"] = None  # as if it were not installed
+from bridle.errors import MissingExtra
+for line in sys.argv[1:]:
+    try:
+        exec(line)
+    except MissingExtra as error:
+        print(error.hint)
+"""
+
+
+def test_every_way_to_the_server_names_the_extra_that_is_missing():
+    ways = [
+        "import bridle.server.app",
+        "from bridle.server import serve",
+        "from bridle.server.engine_server import serve",
+        "import bridle.server; bridle.server.open_server",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, *ways], capture_output=True, text=True, check=False
+    )
+    hint = "Install it with: pip install 'bridle-agent[server]'"
+    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, [hint] * len(ways), "")
+
+
 def test_a_server_that_is_not_entered_leaves_nothing(tmp_path):
     async def story():
         async with engine_of(tmp_path, "Hi.") as engine:

@@ -8,12 +8,18 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
-from litestar.di import Provide
-from litestar.enums import ParamType
-from litestar.exceptions import MethodNotAllowedException
-from litestar.handlers import HTTPRouteHandler
-from litestar.params import ParameterKwarg
-from litestar.types import ASGIApp
+try:
+    from litestar.di import Provide
+    from litestar.enums import ParamType
+    from litestar.exceptions import MethodNotAllowedException
+    from litestar.handlers import HTTPRouteHandler
+    from litestar.params import ParameterKwarg
+    from litestar.types import ASGIApp
+except ModuleNotFoundError:
+    from bridle.server import check_installed
+
+    check_installed()  # says what to install
+    raise
 
 from bridle.server.agui import agui_routes
 from bridle.server.asgi import App, Receive, Scope, Send
