@@ -2,7 +2,7 @@
 
 import pytest
 
-from web.rig_page import Served, Window, chromium
+from web.rig_page import Line, Served, Window, chromium
 
 
 @pytest.fixture(scope="module")
@@ -40,3 +40,19 @@ def window(browser):
     yield open_window
     for found in opened:
         found.context.close()
+
+
+@pytest.fixture
+def line_to():
+    """A line to a server, which the browser then knows by the line's address."""
+    opened = []
+
+    def open_line(served):
+        line = Line(served.port)
+        opened.append(line)
+        served.url = line.url
+        return line
+
+    yield open_line
+    for line in opened:
+        line.close()

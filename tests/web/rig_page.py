@@ -9,10 +9,12 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
@@ -111,6 +113,50 @@ class Served:
         whole, _, _ = path.read_bytes().rpartition(b"\n")  # one may be half written in this moment
         records = [json.loads(line)["data"] for line in whole.splitlines()]
         return [one for one in records if one["type"] == kind]
+
+
+class Line:
+    """A line to a server that can stall: then nothing arrives, and nothing says so."""
+
+    def __init__(self, port):
+        self._port = port
+        self._flows = threading.Event()
+        self._flows.set()
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._ends = []
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def stall(self):
+        self._flows.clear()
+
+    def heal(self):
+        """What was held back arrives."""
+        self._flows.set()
+
+    def close(self):
+        self.heal()
+        for end in (self._listening, *self._ends):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def _accept(self):
+        with suppress(OSError):
+            while True:
+                browser, _ = self._listening.accept()
+                server = socket.create_connection(("127.0.0.1", self._port))
+                self._ends += (browser, server)
+                for ends in ((browser, server), (server, browser)):
+                    threading.Thread(target=self._carry, args=ends, daemon=True).start()
+
+    def _carry(self, source, target):
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                self._flows.wait()
+                target.sendall(data)
+        with suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
 
 
 class Window:

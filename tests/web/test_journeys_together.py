@@ -1,9 +1,11 @@
 """Journeys of several people, and through what goes wrong: reloads, lost lines, kill -9."""
 
+import os
 import re
 
 from playwright.sync_api import expect
 
+from web.rig_page import until
 from web.stories import BASKET, FILES, LAST, MEND, PROMPT, say
 
 LONG = " ".join(f"word{number}" for number in range(200))
@@ -65,6 +67,38 @@ def test_a_reload_in_the_middle_of_a_reply_loses_and_repeats_nothing(serve, wind
     expect(me.feed).to_contain_text("word199")
     said = me.page.locator(".reply .md").inner_text()
     assert said == LONG
+    me.is_well()
+
+
+def test_a_line_that_stalls_is_noticed_in_15_seconds_and_nothing_is_lost_or_repeated(
+    serve, window, line_to
+):
+    wait = ("shell", {"command": "cat gate"})
+    served = serve([say("Before the stall.", wait), say("During the stall."), say("After it.")], {})
+    os.mkfifo(gate := served.workspace / "gate")
+    line = line_to(served)
+    me = window(served, signed_in=False)
+    me.page.clock.install()
+    me.sign_in()
+    session = me.begin("go")
+    expect(me.page.locator(".call-status")).to_have_text("running")
+    line.stall()
+    gate.write_text("")
+    until(me.page, lambda: served.recorded(session, "turn_end"))
+    me.page.clock.fast_forward(15_000)
+    expect(me.page.locator(".line")).to_have_text("Reconnecting…")
+    me.page.clock.fast_forward(15_000)  # the next try finds the line stalled as well
+    expect(me.page.locator(".line")).to_have_text("Reconnecting…")
+    expect(me.feed).not_to_contain_text("During the stall.")
+    line.heal()
+    me.has_ended()
+    expect(me.page.locator(".line")).not_to_contain_text("Reconnecting")
+    me.send("and now?")
+    me.has_ended(2)
+    replies = me.page.locator(".reply .md")
+    expect(replies).to_have_text(["Before the stall.", "During the stall.", "After it."])
+    expect(me.page.locator(".prompt-text")).to_have_text(["go", "and now?"])
+    expect(me.page.locator(".call")).to_have_count(1)
     me.is_well()
 
 

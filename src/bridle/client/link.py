@@ -17,7 +17,7 @@ from bridle.errors import BadStream, ConfigError
 
 _PATIENCE = 60.0  # seconds for a whole request
 _CONNECT = 10.0
-_SILENCE = 45.0  # seconds: a stream says something every fifteen
+_SILENCE = 45.0  # seconds: an idle stream sends a comment every 5, of older servers every 15
 _LARGEST = 64 * 1024 * 1024  # bytes of an answer
 _ERROR = 64 * 1024
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

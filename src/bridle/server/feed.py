@@ -23,7 +23,7 @@ from bridle.stores.reader import LogReader, SessionFolder
 if TYPE_CHECKING:
     from bridle.engine.session import Session
 
-QUIET = 15.0  # seconds without a word, after which a comment says that we are still here
+QUIET = 5.0  # seconds without an event, after which a comment shows that the line works
 ROOM = 4 << 20  # bytes that one who watches may be behind
 _EVERY = 0.05  # seconds between two looks at a file that grows
 _SELDOM = 0.2  # ... and at one that has not grown for a while

@@ -1,7 +1,7 @@
 // A stream that does not end: when it breaks, it is taken up again from where it was.
 //
 // EventSource cannot say why it broke, nor wait as long as it should; so this is a fetch whose body
-// is read as it comes. A server that has gone silent (no keep-alive) counts as broken, too.
+// is read as it comes. A line on which nothing arrives for too long counts as broken, too.
 // A browser has six connections for a server, over all its tabs: a stream that nobody looks at rests
 // after a while and is taken up, without a word, when somebody does.
 
@@ -23,7 +23,7 @@ export interface Watching {
 }
 
 const UNSEEN = 15_000; // a page that is hidden for so long is not being looked at
-const SILENCE = 40_000; // keep-alives come every 15 s
+const SILENCE = 12_000; // a server that has nothing to say sends a comment every 5 s
 const LONGEST = 2_500;
 const FATAL = new Set([400, 401, 403, 404, 421]);
 
@@ -93,7 +93,7 @@ export class Stream {
 
   private async read(control: AbortController): Promise<void> {
     const headers = { Accept: "text/event-stream", ...signed() };
-    const answer = await fetch(this.watching.url(), { headers, signal: control.signal, cache: "no-store" });
+    const answer = await inTime(control, fetch(this.watching.url(), { headers, signal: control.signal, cache: "no-store" }));
     if (!answer.ok || !answer.body) throw await toProblem(answer);
     this.tries = 0;
     this.watching.onOpen?.();
@@ -102,8 +102,7 @@ export class Stream {
     const decoder = new TextDecoder();
     const reader = answer.body.getReader();
     for (;;) {
-      const silence = setTimeout(() => control.abort(), SILENCE);
-      const got = await reader.read().finally(() => clearTimeout(silence));
+      const got = await inTime(control, reader.read());
       if (got.done || this.closed) return;
       for (const event of parser.feed(decoder.decode(got.value, { stream: true }))) this.watching.onEvent(event);
     }
@@ -116,4 +115,10 @@ export class Stream {
     this.tries += 1;
     this.timer = setTimeout(() => void this.connect(), this.tries === 1 ? 100 : wait);
   }
+}
+
+/** What arrives, unless that takes too long: then the connection is given up. */
+function inTime<T>(control: AbortController, arriving: Promise<T>): Promise<T> {
+  const silence = setTimeout(() => control.abort(), SILENCE);
+  return arriving.finally(() => clearTimeout(silence));
 }
