@@ -39,7 +39,8 @@ def test_a_file_that_changed_since_is_shown_and_can_be_skipped(clash):
     expect(dialog.locator(".undo-clash")).to_contain_text("+mine")
     expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
     assert contents(served) == ["mine\n", "new\n"]
-    dialog.get_by_role("button", name="Skip, undo 1 other file").click()
+    dialog.get_by_role("button", name="Undo 1 file, keep 1 changed file").click()
+    expect(me.page.locator(".toasts")).to_contain_text("1 file is as before, a.txt is kept")
     expect(me.feed).to_contain_text("taken back")
     assert contents(served) == ["mine\n", "old\n"]
     me.is_well()
@@ -50,8 +51,17 @@ def test_a_file_that_changed_since_can_be_overwritten_also_if_it_is_the_only_one
     (served.workspace / "b.txt").write_text("old\n")
     me.page.keyboard.press("Alt+u")
     dialog = me.page.get_by_role("dialog")
-    expect(dialog.get_by_role("button", name="Skip")).to_have_count(0)
-    dialog.get_by_role("button", name="Overwrite 1 file").click()
+    expect(dialog.get_by_role("button", name="keep")).to_have_count(0)
+    dialog.get_by_role("button", name="Undo, overwriting 1 changed file").click()
+    expect(me.feed).to_contain_text("taken back")
+    assert contents(served) == ["old\n", "old\n"]
+
+
+def test_the_button_that_overwrites_says_that_the_other_files_are_put_back_too(clash):
+    served, me = clash
+    me.page.keyboard.press("Alt+u")
+    dialog = me.page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Undo all 2 files, overwriting 1 changed file").click()
     expect(me.feed).to_contain_text("taken back")
     assert contents(served) == ["old\n", "old\n"]
 

@@ -170,7 +170,7 @@ export const api = {
   undoPreview: (id: string, turn: number) =>
     json<UndoPreview>(of(id, "/undo"), { query: { turn: turn || undefined } }),
   undo: (id: string, turn: number, token: string, clashes: Clashes) =>
-    json<{ files: readonly string[] }>(of(id, "/undo"), { method: "POST", body: { turn, token, clashes } }),
+    json<{ files: readonly string[]; skipped: readonly string[] }>(of(id, "/undo"), { method: "POST", body: { turn, token, clashes } }),
   grants: (id: string) => json<unknown>(of(id, "/grants")),
   revoke: (id: string, grant: string) => ask(of(id, `/grants/${encodeURIComponent(grant)}`), { method: "DELETE" }),
   files: (id: string, query: string, signal: AbortSignal) =>

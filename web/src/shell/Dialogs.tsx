@@ -88,7 +88,7 @@ function UndoDialog({ preview }: { preview: UndoPreview }) {
   const { files, clashes, uncovered } = preview;
   return (
     <Frame title={`Undo turn ${preview.turn}?`} buttons={undoButtons(preview)} wide>
-      {files.length > 0 && <p>This puts {files.length === 1 ? oneLine(files[0]!.path, 200) : `${files.length} files`} back as before that turn. The conversation stays.</p>}
+      {files.length > 0 && clashes.length === 0 && <p>This puts {files.length === 1 ? oneLine(files[0]!.path, 200) : `${files.length} files`} back as before that turn. The conversation stays.</p>}
       {clashes.length > 0 && (
         <div class="callout bad">
           <strong>{count(clashes.length, "file")} changed after that turn.</strong> Overwriting {clashes.length === 1 ? "it" : "them"} discards
@@ -109,6 +109,7 @@ function UndoDialog({ preview }: { preview: UndoPreview }) {
           <strong>Not covered by undo:</strong> {neutral(uncovered.join("; "))}
         </div>
       )}
+      {files.length > 0 && clashes.length > 0 && <p>{files.length === 1 ? "This file has" : `These ${files.length} files have`} not changed since and can be put back:</p>}
       {files.map((file) => (
         <section key={file.path} class="undo-file">
           <h3>
@@ -124,8 +125,12 @@ function UndoDialog({ preview }: { preview: UndoPreview }) {
 
 function undoButtons({ files, clashes }: UndoPreview): readonly Button[] {
   if (clashes.length === 0) return files.length > 0 ? [{ label: `Undo ${count(files.length, "file")}`, pressed: "yes" }] : [];
-  const overwrite: Button = { label: `Overwrite ${count(clashes.length, "file")}`, pressed: "overwrite", bad: true };
-  return files.length > 0 ? [overwrite, { label: `Skip, undo ${count(files.length, "other file")}`, pressed: "skip" }] : [overwrite];
+  const changed = count(clashes.length, "changed file");
+  if (files.length === 0) return [{ label: `Undo, overwriting ${changed}`, pressed: "overwrite", bad: true }];
+  return [
+    { label: `Undo all ${files.length + clashes.length} files, overwriting ${changed}`, pressed: "overwrite", bad: true },
+    { label: `Undo ${count(files.length, "file")}, keep ${changed}`, pressed: "skip" },
+  ];
 }
 
 function HelpDialog() {

@@ -6,6 +6,7 @@ import { Problem } from "../api/problem.ts";
 import { confirm, show } from "./dialogs.ts";
 import { forget, loadPendings, opened, saySorry } from "./living.ts";
 import type { Actions, AnswerWords, Approval, Mode, When } from "./model.ts";
+import { oneLine } from "../text/neutral.ts";
 import { goTo } from "./route.ts";
 import { current, may, putLines, say, sessions } from "./store.ts";
 
@@ -78,10 +79,16 @@ async function undo(turn: number): Promise<void> {
     const pressed = await show({ kind: "undo", preview });
     if (!pressed) return;
     const done = await api.undo(id, preview.turn, preview.token, pressed === "yes" ? "refuse" : pressed);
-    say(`Turn ${preview.turn} is undone: ${done.files.length} ${done.files.length === 1 ? "file is" : "files are"} as before.`);
+    say(undoneText(preview.turn, done.files.length, done.skipped));
   } catch (error) {
     saySorry(error);
   }
+}
+
+function undoneText(turn: number, files: number, kept: readonly string[]): string {
+  const done = `Turn ${turn} is undone: ${files} ${files === 1 ? "file is" : "files are"} as before`;
+  if (kept.length === 0) return `${done}.`;
+  return `${done}, ${kept.length === 1 ? `${oneLine(kept[0]!, 80)} is` : `${kept.length} changed files are`} kept.`;
 }
 
 export async function copy(text: string): Promise<boolean> {
