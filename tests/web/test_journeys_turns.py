@@ -1,8 +1,12 @@
 """Journeys inside a turn and back out of it: live output, stop, rewind, copy, side by side."""
 
+import json
 import os
 import re
+import subprocess
+import sys
 
+import pytest
 from playwright.sync_api import expect
 
 from web.rig_page import until
@@ -45,6 +49,46 @@ def test_an_answer_that_is_not_complete_says_so(serve, window):
     expect(me.page.locator(".account-line")).to_contain_text("Cut off")
     expect(me.feed).to_contain_text("The answer is not complete")
     expect(me.feed).not_to_contain_text("Go on exactly")
+    me.is_well()
+
+
+@pytest.fixture
+def vendor(tmp_path, monkeypatch):
+    """Start a vendor's server that gives these replies; a server then asks it."""
+    started = []
+
+    def start(replies):
+        script = tmp_path / "vendor.json"
+        script.write_text(json.dumps({"replies": replies}))
+        line = [sys.executable, "-m", "bridle.testing.serve", "anthropic", "--script", script]
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", process.stdout.readline().strip())
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-a-test")
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+def test_a_half_reply_that_broke_off_is_marked_as_discarded(serve, window, vendor):
+    half = {"text": "Half a sen", "thinking": "Hm.", "calls": [{"name": "ls"}], "cut": True}
+    vendor([half, "A whole one."])
+    me = window(serve([], {}, "--model", "anthropic/claude-x"), bypass_csp=True)
+    me.begin("tell")
+    me.has_ended()
+    parts = me.page.locator(".entry-box.discarded")
+    expect(parts).to_have_count(3)
+    for kind in ("thinking", "text", "call"):
+        part = me.feed.get_by_role("article").filter(has=parts.and_(me.page.locator(f".entry-{kind}")))
+        expect(part).to_contain_text("discarded")
+        expect(part).to_have_accessible_name(re.compile("discarded"))
+    expect(me.feed).to_contain_text("The reply above broke off and is discarded.")
+    whole = me.feed.get_by_role("article").filter(has_text="A whole one.")
+    expect(whole).not_to_contain_text("discarded")
+    expect(whole.locator(".who strong"), "it begins anew").to_be_visible()
+    assert me.axe() == []
     me.is_well()
 
 

@@ -13,7 +13,7 @@ const RECENT = 20; // entries at the end that are looked at
 export function spoken(entry: Entry): string {
   switch (entry.kind) {
     case "text":
-      return entry.streaming ? "" : oneLine(entry.text, 600);
+      return entry.streaming || entry.discarded ? "" : oneLine(entry.text, 600);
     case "call":
       return entry.call.approval?.state === "open"
         ? `A question: ${entry.call.name} ${subject(entry.call)}`

@@ -35,7 +35,7 @@ export function CallCard({ item, actions, role, past }: CallProps): JSX.Element 
         <span class="call-dot" aria-hidden="true" />
         <span class="call-name">{oneLine(call.name, 60)}</span>
         <span class="call-subject">{subject(call)}</span>
-        <span class="call-status">{[status(call), took(call)].filter(Boolean).join(" · ")}</span>
+        <span class="call-status">{[item.discarded ? "discarded, not run" : status(call), took(call)].filter(Boolean).join(" · ")}</span>
       </button>
       {call.children.map((child) => (
         <ChildLine key={child.sessionId} child={child} actions={actions} />

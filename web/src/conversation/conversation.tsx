@@ -74,12 +74,12 @@ function useEntries(view: View, all: boolean): Entries {
   return known.current.entries;
 }
 
-/** Does this entry begin what the model says, after something that was not its own words? */
+/** Does this entry begin what the model says, after something that was not its own words, or does not count? */
 function leads(entries: Entries, index: number): boolean {
   for (let at = index - 1; at >= 0; at--) {
     const before = entries.list[at]!;
     if (before.kind === "thinking" || before.kind === "notice" || before.kind === "taken") continue;
-    return before.kind === "prompt" || before.kind === "account";
+    return before.kind === "prompt" || before.kind === "account" || before.discarded;
   }
   return true;
 }

@@ -27,8 +27,9 @@ export interface EntryProps {
 export const EntryView = memo(function EntryView(props: EntryProps): JSX.Element {
   const { entry, marked } = props;
   const gone = "gone" in entry && entry.gone ? " gone" : "";
+  const discarded = "discarded" in entry && entry.discarded ? " discarded" : "";
   return (
-    <div class={`entry-box entry-${entry.kind}${gone}${marked ? " entry-marked" : ""}`}>
+    <div class={`entry-box entry-${entry.kind}${gone}${discarded}${marked ? " entry-marked" : ""}`}>
       <Inside {...props} />
     </div>
   );
@@ -88,8 +89,11 @@ function Reply(props: EntryProps & { item: TextItem }): JSX.Element {
   const { item, led } = props;
   return (
     <div class="reply">
-      <header class={led ? "who" : "who who-quiet"}>
-        <strong id={`who-${item.key}`}>{shortModel(item.model) || "Assistant"}</strong>
+      <header class={led || item.discarded ? "who" : "who who-quiet"}>
+        <strong id={`who-${item.key}`}>
+          {shortModel(item.model) || "Assistant"}
+          {item.discarded && <Discarded />}
+        </strong>
         <time dateTime={item.at}>{clock(item.at)}</time>
         {!item.streaming && <Menu label="What to do with this reply" deeds={deedsOf(item, props)} />}
       </header>
@@ -98,10 +102,16 @@ function Reply(props: EntryProps & { item: TextItem }): JSX.Element {
   );
 }
 
+/** Says of a part of a reply that it no longer counts. */
+function Discarded(): JSX.Element {
+  return <> <span class="tag tag-warn">discarded</span></>;
+}
+
 function Thinking({ item }: { item: ThinkingItem }): JSX.Element {
   const label = (
     <span id={`who-${item.key}`}>
       {item.streaming ? "Thinking" : "Thought"} <span class="faint">{size(item.text)}</span>
+      {item.discarded && <Discarded />}
     </span>
   );
   return (

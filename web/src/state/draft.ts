@@ -95,9 +95,9 @@ export class Draft {
   }
 
   /** What every item begins with. */
-  common(kind: string, seq: number, at: string): { key: string; seq: number; at: string; turn: number; gone: false } {
+  common(kind: string, seq: number, at: string): { key: string; seq: number; at: string; turn: number; gone: false; discarded: false } {
     const key = `${kind}:${seq}:${this.items.length - this.beganAt(seq)}`;
-    return { key, seq, at, turn: this.turn, gone: false };
+    return { key, seq, at, turn: this.turn, gone: false, discarded: false };
   }
 
   /** Several items may begin with one record: they are numbered from the first of them. */

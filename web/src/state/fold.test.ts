@@ -100,6 +100,7 @@ test("a reply that broke off stays to be seen, is said to be discarded, and the 
     "prompt hello", "text Half a sen", "write", "notice The reply above broke off and is discarded.",
     "notice cut. Tried again (attempt 4).", "text A whole one.",
   ]);
+  assert.deepEqual(view.items.map((item) => item.discarded), [false, true, true, false, false, false]);
   assert.equal(callOf(view.items).status, "skipped");
   assert.ok(view.items.every((item) => item.kind !== "text" || !item.streaming));
 });

@@ -290,7 +290,7 @@ const STREAMED: Readonly<Record<string, Apply>> = {
   ToolOutputDelta: calls.spoke,
   ResponseCompleted: interrupted,
   ReplyDiscarded: (draft, record) => {
-    interrupted(draft);
+    replies.discard(draft);
     calls.closeCalls(draft);
     notices.discarded(draft, record);
   },

@@ -115,6 +115,7 @@ interface Common {
   readonly at: string; // that record's timestamp
   readonly turn: number;
   readonly gone: boolean; // taken back by a rewind: shown faintly, or not
+  readonly discarded: boolean; // part of a reply that broke off and was asked for again
 }
 
 /** What a person (or a program in their name) said. `forkAt` is the state before it. */

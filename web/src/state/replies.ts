@@ -34,6 +34,16 @@ export function settle(draft: Draft): void {
   }
 }
 
+/** The reply broke off and is asked for again: mark what came of it. */
+export function discard(draft: Draft): void {
+  settle(draft);
+  for (const place of draft.open) {
+    const item = draft.items[place];
+    if (item) draft.items[place] = { ...item, discarded: true };
+  }
+  draft.open = [];
+}
+
 /** The parts of a message, whichever way the log has them. */
 export function parts(data: Fields): readonly Fields[] {
   const whole = list(data["parts"]).map(fields);
