@@ -117,7 +117,7 @@ function isOther(agent: string): boolean {
 }
 
 function ChildLine({ child, actions }: { child: Child; actions: Actions }): JSX.Element {
-  const used = [child.tokens ? counted(child.tokens, "token") : "", child.cost ? formatCost(child.cost) : ""].filter(Boolean);
+  const used = [child.tokens ? counted(child.tokens, "token") : "", child.cost || child.unpriced ? formatCost(child.cost, child.unpriced) : ""].filter(Boolean);
   return (
     <button type="button" class={`child child-${child.state}`} onClick={() => actions.openSession(child.sessionId)}>
       <span class="child-mark" aria-hidden="true">↳</span>

@@ -5,7 +5,7 @@ import type { Mark, Turn, View } from "../state/model.ts";
 import { costLine, nearest, stepped, ticks, told, x } from "./strip.ts";
 
 const mark = (seq: number, kind: Mark["kind"], label = ""): Mark => ({ seq, kind, label, at: "" });
-const turn = (number: number, seq: number, endSeq: number, cost: number) => ({ number, seq, endSeq, cost }) as Turn;
+const turn = (number: number, seq: number, endSeq: number, cost: number, unpriced = 0) => ({ number, seq, endSeq, cost, unpriced }) as Turn;
 const view = {
   first: 1, last: 101,
   marks: [mark(1, "prompt", "one"), mark(11, "call", "shell ls"), mark(51, "prompt", "two"), mark(101, "end")],
@@ -33,6 +33,7 @@ test("steps go from mark to mark, or from prompt to prompt, and end in now", () 
 test("what a place says has its turn, what happened and what was spent", () => {
   assert.equal(told(view, 12), "turn 1, call: shell ls, $1.00");
   assert.equal(told(view, null), "now");
+  assert.equal(told({ ...view, turns: [turn(1, 1, 50, 0, 2)] }, 12), "turn 1, call: shell ls, cost unknown");
 });
 
 test("the cost rises to the top", () => {

@@ -72,8 +72,10 @@ export function told(view: View, at: number | null): string {
   const mark = view.marks.findLast((one) => one.seq <= at);
   const turn = turnAt(view.turns, at);
   const parts = [turn ? `turn ${turn.number}` : "", mark ? `${WORDS[mark.kind]}${mark.label ? ` ${mark.label}` : ""}` : `record ${at}`];
-  const spent = view.turns.filter((one) => one.seq <= at).reduce((sum, one) => sum + one.cost, 0);
-  if (spent > 0) parts.push(formatCost(spent));
+  const turns = view.turns.filter((one) => one.seq <= at);
+  const spent = turns.reduce((sum, one) => sum + one.cost, 0);
+  const unpriced = turns.reduce((sum, one) => sum + one.unpriced, 0);
+  if (spent > 0 || unpriced > 0) parts.push(formatCost(spent, unpriced));
   return parts.filter(Boolean).join(", ");
 }
 

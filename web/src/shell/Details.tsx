@@ -98,7 +98,7 @@ function childrenOf(view: View, line: SessionLine): readonly Kid[] {
     const live = sessions.value.get(id);
     const state = live?.state ?? (child?.state === "running" ? "running" : child?.state === "failed" ? "failed" : "done");
     const title = live?.title || child?.prompt || (live ? titleOf(live) : id);
-    const used = { cost: live?.cost ?? child?.cost ?? 0, unpriced: live?.unpriced ?? 0, tokens: live?.tokens ?? child?.tokens ?? 0 };
+    const used = { cost: live?.cost ?? child?.cost ?? 0, unpriced: live?.unpriced ?? child?.unpriced ?? 0, tokens: live?.tokens ?? child?.tokens ?? 0 };
     return { id, title, state, words: live ? stateWords(live) : state, ...used };
   });
 }

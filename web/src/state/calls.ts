@@ -222,6 +222,7 @@ export function childStarted(draft: Draft, record: LogRecord): void {
     reason: "",
     tokens: 0,
     cost: 0,
+    unpriced: 0,
   };
   const known = draft.callAt(place)?.call.children ?? [];
   draft.changeCall(place, { children: [...known.filter((one) => one.sessionId !== child.sessionId), child] });
@@ -235,7 +236,7 @@ export function childEnded(draft: Draft, record: LogRecord): void {
   const metrics = fields(record.data["metrics"]);
   const children = call.children.map((child): Child =>
     child.sessionId === record.data["sessionId"]
-      ? { ...child, state: reason === "done" ? "done" : "failed", reason, tokens: count(metrics["tokens"]), cost: count(metrics["cost"]) }
+      ? { ...child, state: reason === "done" ? "done" : "failed", reason, tokens: count(metrics["tokens"]), cost: count(metrics["cost"]), unpriced: count(metrics["unpriced"]) }
       : child,
   );
   draft.changeCall(place, { children });

@@ -214,6 +214,7 @@ export interface Child {
   readonly reason: string;
   readonly tokens: number;
   readonly cost: number;
+  readonly unpriced: number;
 }
 
 /** A question, and its answer once there is one. */
