@@ -176,7 +176,7 @@ def test_an_approval_takes_the_focus_from_an_empty_composer_alone(serve, window,
     is_where_it_can_be_answered(me, me.question("edit"))
     armed(me)
     me.page.keyboard.press("n")
-    expect(me.feed).to_contain_text("Refused by you")
+    expect(me.feed).to_contain_text("Denied by you")
     expect(me.composer).to_be_focused()
     expect(me.composer).to_have_value(f"{written}, and yes")
     assert [one["allowed"] for one in served.recorded(session, "approval_answered")] == [False]

@@ -49,8 +49,8 @@ def test_of_two_answers_at_once_one_counts_and_the_other_is_told(serve, window):
     bob.page.route("**/stream**", lambda route: route.abort())  # bob hears nothing more
     bob.page.goto(f"{served.url}/#/s/{session}")
     expect(bob.question("edit")).to_be_visible()
-    me.question("edit").get_by_role("button", name="No", exact=False).first.click()
-    expect(me.feed).to_contain_text("Refused by you")
+    me.question("edit").get_by_role("button", name="Deny", exact=False).first.click()
+    expect(me.feed).to_contain_text("Denied by you")
     bob.question("edit").get_by_role("button", name="Allow once").click()
     expect(bob.page.locator(".toasts")).not_to_be_empty()
     assert (served.workspace / "basket.py").read_text() == BASKET

@@ -219,13 +219,13 @@ def test_a_question_of_the_past_is_shown_and_cannot_be_answered_there(serve, win
     me.has_ended()
     me.page.get_by_role("button", name="Timeline").click()
     slider = me.page.get_by_role("slider", name="Timeline")
-    while "question" not in slider.get_attribute("aria-valuetext"):
+    while "approval" not in slider.get_attribute("aria-valuetext"):
         before = slider.get_attribute("aria-valuetext")
         slider.press("ArrowLeft")
         expect(slider).not_to_have_attribute("aria-valuetext", before)
     expect(me.feed).to_contain_text("Go back to now to answer")
     expect(me.question().locator("td.row-new mark")).to_have_text("100")
-    expect(me.question().get_by_role("button", name="Yes")).to_have_count(0)
+    expect(me.question().get_by_role("button", name="Allow once")).to_have_count(0)
     me.is_well()
 
 

@@ -41,7 +41,7 @@ def test_a_file_that_changed_since_is_shown_and_can_be_skipped(clash):
     assert contents(served) == ["mine\n", "new\n"]
     dialog.get_by_role("button", name="Undo 1 file, keep 1 changed file").click()
     expect(me.page.locator(".toasts")).to_contain_text("1 file is as before, a.txt is kept")
-    expect(me.feed).to_contain_text("taken back")
+    expect(me.feed).to_contain_text("was undone")
     assert contents(served) == ["mine\n", "old\n"]
     me.is_well()
 
@@ -53,7 +53,7 @@ def test_a_file_that_changed_since_can_be_overwritten_also_if_it_is_the_only_one
     dialog = me.page.get_by_role("dialog")
     expect(dialog.get_by_role("button", name="keep")).to_have_count(0)
     dialog.get_by_role("button", name="Undo, overwriting 1 changed file").click()
-    expect(me.feed).to_contain_text("taken back")
+    expect(me.feed).to_contain_text("was undone")
     assert contents(served) == ["old\n", "old\n"]
 
 
@@ -62,7 +62,7 @@ def test_the_button_that_overwrites_says_that_the_other_files_are_put_back_too(c
     me.page.keyboard.press("Alt+u")
     dialog = me.page.get_by_role("dialog")
     dialog.get_by_role("button", name="Undo all 2 files, overwriting 1 changed file").click()
-    expect(me.feed).to_contain_text("taken back")
+    expect(me.feed).to_contain_text("was undone")
     assert contents(served) == ["old\n", "old\n"]
 
 

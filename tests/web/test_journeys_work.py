@@ -52,10 +52,10 @@ def test_a_build_is_allowed_once_or_with_all_tests_and_builds_of_the_session(ser
     served = serve(replies, {"Makefile": "all test:\n\t@echo built\n"})
     me = window(served)
     session = me.begin(PROMPT)
-    me.question("shell").get_by_role("button", name="Allow once").click()
+    me.question("this command").get_by_role("button", name="Allow once").click()
     expect(me.feed).to_contain_text("Allowed by you")
     for_session = "Allow tests and builds in this folder for this session"
-    me.question("shell").get_by_role("button", name=for_session).click()
+    me.question("this command").get_by_role("button", name=for_session).click()
     expect(me.feed).to_contain_text(LAST)
     answers = served.recorded(session, "approval_answered")
     assert [(one.get("scope", "once"), "until" in one) for one in answers] == [
@@ -75,11 +75,11 @@ def test_a_no_with_a_word_reaches_the_model_and_changes_nothing(serve, window):
     served = serve([READ, say("", EDIT), say("As you wish.")], FILES)
     me = window(served)
     session = me.begin(PROMPT)
-    me.question("edit").get_by_role("button", name="No, with a word").click()
-    me.page.get_by_label("No, and what to do instead").fill("use a constant")
-    me.page.get_by_role("button", name="No, with these words").click()
+    me.question("edit").get_by_role("button", name="Deny and say why").click()
+    me.page.get_by_label("What should it do instead?").fill("use a constant")
+    me.page.get_by_role("button", name="Deny with this message").click()
     expect(me.feed).to_contain_text("As you wish.")
-    expect(me.feed).to_contain_text("Refused by you")
+    expect(me.feed).to_contain_text("Denied by you")
     assert (served.workspace / "basket.py").read_text() == BASKET
     said = served.recorded(session, "message")
     results = [one["result"]["text"] for one in said if one["role"] == "tool"]
@@ -110,7 +110,7 @@ def test_everything_can_be_done_with_keys_alone(serve, window):
     keys.press("Alt+u")
     expect(me.page.get_by_role("dialog")).to_contain_text("Undo turn 1?")
     keys.press("Enter")
-    expect(me.feed).to_contain_text("taken back")
+    expect(me.feed).to_contain_text("was undone")
     assert (served.workspace / "basket.py").read_text() == BASKET
     me.is_well()
 
@@ -127,7 +127,7 @@ def test_undo_shows_what_it_would_do_before_it_does_it(serve, window):
     assert (served.workspace / "basket.py").read_text() != BASKET
     me.feed.get_by_role("button", name="Undo…").click()
     dialog.get_by_role("button", name="Undo 1 file").click()
-    expect(me.feed).to_contain_text("taken back")
+    expect(me.feed).to_contain_text("was undone")
     assert (served.workspace / "basket.py").read_text() == BASKET
 
 

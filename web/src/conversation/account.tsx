@@ -12,10 +12,10 @@ const ENDS: Record<string, string> = {
   failed: "Failed",
   timeout: "Out of time",
   interrupted: "Stopped",
-  budget: "At a limit",
+  budget: "Limit reached",
   stuck: "Stuck",
   max_tokens: "Cut off",
-  parked: "Waits",
+  parked: "Needs approval",
 };
 
 /** One line under a turn, and its files. */
@@ -33,7 +33,7 @@ export function Account({ entry, actions, canUndo }: { entry: TurnEntry; actions
       <p class="account-line" id={`who-${key}`}>
         <span>{ENDS[turn.reason] ?? oneLine(turn.reason, 40)}</span>
         {facts.map((fact) => <span key={fact}>{fact}</span>)}
-        {turn.undone && <span class="tag">taken back</span>}
+        {turn.undone && <span class="tag">undone</span>}
       </p>
       {turn.files.length > 0 && (
         <Fold id={`${key}-files`} open={turn.files.length <= 5} label={`${counted(turn.files.length, "file")} changed`}>

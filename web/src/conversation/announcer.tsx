@@ -16,7 +16,7 @@ export function spoken(entry: Entry): string {
       return entry.streaming || entry.discarded ? "" : oneLine(entry.text, 600);
     case "call":
       return entry.call.approval?.state === "open"
-        ? `A question: ${entry.call.name} ${subject(entry.call)}`
+        ? `Approval needed: ${entry.call.name} ${subject(entry.call)}`
         : entry.call.status === "failed" ? `${entry.call.name} failed` : "";
     case "notice":
       return entry.tone === "bad" || entry.tone === "warn" ? `${entry.text} ${entry.hint}` : "";

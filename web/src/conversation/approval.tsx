@@ -1,9 +1,9 @@
-// A question before a call: what, why, exactly what would happen, and what can be said to it.
+// An approval request: what would run, why it needs approval, and the ways to answer.
 // The first answer counts, whoever gives it; afterwards the card says whose it was.
 
 import type { ComponentChildren, JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
-import type { Approval, ApprovalCardProps } from "../state/model.ts";
+import type { Approval, ApprovalCardProps, Asked } from "../state/model.ts";
 import { oneLine } from "../text/neutral.ts";
 import { useKeys } from "./armed.ts";
 import { Choice, type AnswerProps, type Say } from "./choice.tsx";
@@ -17,7 +17,7 @@ import { WordForm } from "./word.tsx";
 
 type Form = "" | "rule" | "word";
 
-/** The question, or who answered it. */
+/** The request, or who answered it. */
 export function ApprovalCard(props: ApprovalCardProps): JSX.Element {
   const { approval, actions, role, compact = false } = props;
   const [sending, setSending] = useState(false);
@@ -42,12 +42,24 @@ export function ApprovalCard(props: ApprovalCardProps): JSX.Element {
       ) : (
         <Permission {...props} {...shared} />
       )}
-      {role === "watch" && <p class="note">Your token may only watch: somebody else has to answer.</p>}
+      {role === "watch" && <p class="note">Your token can only watch: somebody else has to answer.</p>}
     </Frame>
   );
 }
 
-const HEADS: Record<string, string> = { exit_plan_mode: "Carry out this plan?", ask_user: "A question for you" };
+const HEADS: Record<string, string> = {
+  exit_plan_mode: "Carry out this plan?",
+  ask_user: "A question for you",
+  shell: "Allow this command?",
+};
+
+/** The heading of a request: what is asked, in one line. */
+function headOf(asked: Asked): string {
+  const { name, arguments: given } = asked.call;
+  if (Object.hasOwn(HEADS, name)) return HEADS[name]!;
+  const tool = oneLine(name, 60);
+  return typeof given["path"] === "string" ? `Allow ${tool} to ${oneLine(given["path"], 80)}?` : `Allow ${tool}?`;
+}
 
 interface FrameProps {
   readonly approval: Approval;
@@ -57,10 +69,9 @@ interface FrameProps {
 }
 
 function Frame({ approval, box, compact, children }: FrameProps): JSX.Element {
-  const name = oneLine(approval.asked.call.name, 60);
-  const head = HEADS[name] ?? `${name}: may this run?`;
+  const head = headOf(approval.asked);
   return (
-    <section class="question" ref={box} tabIndex={0} aria-label={`Question. ${head}`} data-question={approval.callId}>
+    <section class="question" ref={box} tabIndex={0} aria-label={`Approval needed: ${head}`} data-question={approval.callId}>
       <header class="question-head">
         <span class="question-mark" aria-hidden="true">?</span>
         <strong>{head}</strong>
@@ -100,18 +111,18 @@ function Permission(props: ApprovalCardProps & AnswerProps): JSX.Element {
       <Facts approval={approval} compact={compact} />
       {form === "rule" && <RuleForm approval={approval} actions={actions} own={role === "admin"} blocked={blocked} say={say} back={back} />}
       {form === "word" && (
-        <WordForm label="No, and what to do instead" button="No, with these words" blocked={blocked} back={back} say={(word) => say({ allowed: false, word })} />
+        <WordForm label="What should it do instead?" button="Deny with this message" blocked={blocked} back={back} say={(word) => say({ allowed: false, word })} />
       )}
       {form === "" && (
         <div class="answers">
           <div class="answers-part">
             <Choice keyName="y" main blocked={blocked} act={once}>Allow once</Choice>
             {canSession && <Choice keyName="s" blocked={blocked} act={session}>{sessionLabel(asked.covers)}</Choice>}
-            {canRule && <Choice keyName="r" blocked={blocked} act={() => setForm("rule")}>As a rule…</Choice>}
+            {canRule && <Choice keyName="r" blocked={blocked} act={() => setForm("rule")}>Allow by a rule…</Choice>}
           </div>
           <div class="answers-part">
-            <Choice keyName="n" bad blocked={blocked} act={no}>No</Choice>
-            <Choice keyName="w" bad blocked={blocked} act={() => setForm("word")}>No, with a word…</Choice>
+            <Choice keyName="n" bad blocked={blocked} act={no}>Deny</Choice>
+            <Choice keyName="w" bad blocked={blocked} act={() => setForm("word")}>Deny and say why…</Choice>
           </div>
         </div>
       )}
@@ -121,7 +132,7 @@ function Permission(props: ApprovalCardProps & AnswerProps): JSX.Element {
 
 const CLASSES: Record<string, string> = { builds: "tests and builds" };
 
-/** What a yes for the session allows: this call again, or every call of its class in the folder. */
+/** What an answer for the session allows: this call again, or every call of its class in the folder. */
 function sessionLabel(covers: string | undefined): string {
   return covers ? `Allow ${CLASSES[covers] ?? oneLine(covers, 60)} in this folder for this session` : "Allow for this session";
 }
@@ -136,14 +147,14 @@ const DEEDS: Record<string, readonly [string, string]> = {
 /** Who has answered, and what. */
 export function Answered({ approval }: { approval: Approval }): JSX.Element | null {
   const { state, by, scope, word, rule } = approval;
-  const [yes, no] = DEEDS[approval.asked.call.name] ?? ["Allowed", "Refused"];
+  const [yes, no] = DEEDS[approval.asked.call.name] ?? ["Allowed", "Denied"];
   const who = byWhom(by);
   const words: Record<string, string> = {
-    posted: "An answer is there. It counts once the session is taken up.",
+    posted: "Answered. The answer takes effect when the session resumes.",
     allowed: `${yes} by ${who}${SCOPES[scope]}`,
     denied: `${no} by ${who}`,
-    expired: "Nobody answered in time: it counts as no",
-    gone: "Nobody has to answer this any more",
+    expired: "Denied: nobody answered in time",
+    gone: "No longer needs an answer",
   };
   const said = words[state];
   if (!said) return null;

@@ -51,18 +51,18 @@ export function CallCard({ item, actions, role, past }: CallProps): JSX.Element 
   );
 }
 
-/** A question as it stood: what was asked then is answered now, or has been. */
+/** A request as it was at that time: it is answered now, or can be. */
 function AskedThen({ approval }: { approval: Approval }): JSX.Element {
   return (
-    <section class="question" aria-label="A question of that time">
+    <section class="question" aria-label="An approval request of that time">
       <Facts approval={approval} compact={false} />
-      <p class="note">It waited for an answer here. Go back to now to answer what still waits.</p>
+      <p class="note">It needed an answer at this point. Go back to now to answer what still needs one.</p>
     </section>
   );
 }
 
 function opensByItself(call: Call): boolean {
-  if (call.approval?.state === "open") return false; // the question shows everything itself
+  if (call.approval?.state === "open") return false; // the request shows everything itself
   if (call.status === "failed" || call.status === "unknown") return true;
   if (SELF_TOLD.has(call.name)) return false;
   return call.status === "done" && rowsIn(changesOf(call)) > 0 && rowsIn(changesOf(call)) <= FEW_ROWS;

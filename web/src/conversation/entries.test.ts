@@ -49,12 +49,12 @@ test("a call is said in one line, whatever it is called with", () => {
   assert.equal(subject(call({ name: "task", arguments: { description: "Look", prompt: "Look around" } })), "Look");
   assert.equal(subject(call({ name: "other", arguments: { count: 3 } })), '{"count":3}');
   assert.equal(subject(call({ name: "other" })), "");
-  assert.equal(subject(call({ name: "todo_write", arguments: { todos: [{ status: "completed" }, {}] } })), "1 of 2 things done");
+  assert.equal(subject(call({ name: "todo_write", arguments: { todos: [{ status: "completed" }, {}] } })), "1 of 2 done");
   assert.equal(subject(call({ status: "writing", argumentsText: '{"command": "ls -' })), "ls -");
   assert.equal(subject(call({ arguments: { command: "a\u202eb" } })), "a\\u202eb");
 });
 
-test("what a rule forbade was refused, and a command tells its exit code", () => {
+test("what a rule forbids was denied, and a command tells its exit code", () => {
   const result = { ok: false, text: "not permitted: it leads out", data: null, media: [] };
   assert.equal(standing(call({ status: "failed", result })), "denied");
   assert.equal(status(call({ status: "failed", result: { ...result, text: "", data: { exit_code: 2 } } })), "failed, exit code 2");

@@ -61,7 +61,7 @@ function drives(role: Role): boolean {
 
 function deedsOf(item: PromptItem | TextItem, { actions, role, past }: EntryProps): Deed[] {
   const deeds: Deed[] = [{ label: "Copy", act: () => void actions.copy(item.text) }];
-  if (item.kind === "prompt") deeds.push({ label: "Write it again", act: () => actions.compose(item.text) });
+  if (item.kind === "prompt") deeds.push({ label: "Copy into the prompt", act: () => actions.compose(item.text) });
   if (!drives(role)) return deeds;
   const mayFork = item.forkAt > 0 || item.kind === "prompt";
   if (mayFork) deeds.push({ label: "Fork from here", act: () => void actions.fork(item.forkAt) });
@@ -75,7 +75,7 @@ function Prompt(props: EntryProps & { item: PromptItem }): JSX.Element {
     <div class="prompt">
       <header class="who">
         <strong id={`who-${item.key}`}>{named(item.by)}</strong>
-        {item.steered && <span class="tag">into the running turn</span>}
+        {item.steered && <span class="tag">sent into the running turn</span>}
         <time dateTime={item.at}>{clock(item.at)}</time>
         <Menu label="What to do with this prompt" deeds={deedsOf(item, props)} />
       </header>

@@ -28,6 +28,6 @@ export function Countdown({ expires }: { expires: string }): JSX.Element | null 
     return () => clearInterval(timer);
   }, [expires, pace, seconds === null || seconds <= 0]);
   if (seconds === null) return null;
-  if (seconds <= 0) return <span class="expiry expiry-over">expired: it counts as no</span>;
+  if (seconds <= 0) return <span class="expiry expiry-over">expired: denied</span>;
   return <span class={seconds < 60 ? "expiry expiry-soon" : "expiry"}>expires in {said(seconds)}</span>;
 }

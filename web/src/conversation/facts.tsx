@@ -45,7 +45,7 @@ export function Facts({ approval, compact }: { approval: Approval; compact: bool
 function Why({ asked }: { asked: Asked }): JSX.Element {
   return (
     <p class="why">
-      {oneLine(asked.reason || "it always asks", 400)}
+      {oneLine(asked.reason || "It always needs approval", 400)}
       {asked.rule && <code class="rule">{oneLine(asked.rule, 200)}</code>}
     </p>
   );
@@ -101,7 +101,7 @@ function Understood({ asked }: { asked: Asked }): JSX.Element | null {
 }
 
 function Sandbox({ level, network }: { level: string; network: boolean }): JSX.Element {
-  if (level === "none") return <strong class="danger">none: it would run unconfined</strong>;
+  if (level === "none") return <strong class="danger">none: the command is not confined</strong>;
   if (network) return <>{oneLine(level, 80)}; if you allow it, this command gets the network</>;
   return <>{oneLine(level, 80)}</>;
 }

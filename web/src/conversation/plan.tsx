@@ -44,7 +44,7 @@ export function Plan({ approval, say, blocked, box }: AnswerProps): JSX.Element 
           </div>
           <div class="answers-part">
             <Choice keyName="w" bad blocked={blocked} act={() => setForm("stay")}>Keep planning…</Choice>
-            <Choice keyName="n" bad blocked={blocked} act={() => say({ allowed: false })}>No</Choice>
+            <Choice keyName="n" bad blocked={blocked} act={() => say({ allowed: false })}>Reject</Choice>
           </div>
         </div>
       )}

@@ -1,4 +1,4 @@
-// A yes as a rule: it shows which past calls it would have covered. An admin can change it.
+// Allowing by a rule: shows which past calls the rule would have covered. An admin can change it.
 
 import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
@@ -40,15 +40,15 @@ export function RuleForm({ approval, actions, own, blocked, say, back }: RuleFor
   };
   return (
     <div class="word">
-      <label for={id}>The rule, from now on, in this folder</label>
+      <label for={id}>Rule for this folder, from now on</label>
       <input
         id={id} ref={field} class="rule-field" value={rule} spellcheck={false} autocomplete="off" readOnly={!own}
         onInput={(event) => setRule(event.currentTarget.value)} onKeyDown={pressed}
       />
-      {!own && <p class="note">Another rule than this one needs the role admin.</p>}
+      {!own && <p class="note">To change the rule you need the role admin.</p>}
       <Covered covered={covered} />
       <div class="answers">
-        <button type="button" class="choice choice-main" disabled={blocked || !rule.trim()} onClick={send}>Allow, and keep the rule</button>
+        <button type="button" class="choice choice-main" disabled={blocked || !rule.trim()} onClick={send}>Allow and save the rule</button>
         <button type="button" class="choice" data-grows onClick={back}>Back</button>
       </div>
     </div>
@@ -72,8 +72,8 @@ function usePreview(sessionId: string, rule: string, actions: Actions): Preview 
 }
 
 function Covered({ covered }: { covered: Preview }): JSX.Element {
-  if (covered === "asking") return <p class="note">Looking at past calls …</p>;
-  if (covered === null) return <p class="note">That is no rule, or its effect cannot be told.</p>;
+  if (covered === "asking") return <p class="note">Looking at past calls…</p>;
+  if (covered === null) return <p class="note">This is not a valid rule, or its effect cannot be shown.</p>;
   if (covered.length === 0) return <p class="note">It would have covered no other call of this session.</p>;
   return (
     <div class="covered">

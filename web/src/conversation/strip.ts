@@ -83,7 +83,7 @@ const WORDS: Record<Mark["kind"], string> = {
   prompt: "prompt:",
   reply: "reply",
   call: "call:",
-  approval: "question:",
+  approval: "approval:",
   files: "files changed:",
   end: "end of the turn",
   notice: "",

@@ -1,7 +1,7 @@
 // A call in one line, and how it stands, in words. Pure.
 
 import type { Call, CallStatus, Child } from "../state/model.ts";
-import { counted, duration } from "../text/words.ts";
+import { duration } from "../text/words.ts";
 import { oneLine } from "../text/neutral.ts";
 
 const SUBJECTS: Record<string, readonly string[]> = {
@@ -27,7 +27,7 @@ const STATUS: Record<CallStatus, string> = {
   running: "running",
   done: "done",
   failed: "failed",
-  denied: "refused",
+  denied: "denied",
   unknown: "unknown",
   skipped: "not run",
 };
@@ -53,10 +53,10 @@ function isWord(value: unknown): value is string {
 function todos(given: unknown): string {
   if (!Array.isArray(given)) return "";
   const done = given.filter((one: { status?: string }) => one?.status === "completed").length;
-  return `${done} of ${counted(given.length, "thing")} done`;
+  return `${done} of ${given.length} done`;
 }
 
-/** How the call stands: what a rule forbade was refused, it did not fail. */
+/** How the call stands: what a rule forbids was denied, it did not fail. */
 export function standing(call: Call): CallStatus {
   return call.status === "failed" && call.result?.text.startsWith("not permitted:") ? "denied" : call.status;
 }
@@ -89,8 +89,8 @@ export function resultText(call: Call): string {
 
 /** A child session, in words. */
 export function childWords(child: Child): string {
-  if (child.state === "running") return "works";
-  return child.reason === "parked" ? "waits for an answer" : child.reason || child.state;
+  if (child.state === "running") return "running";
+  return child.reason === "parked" ? "needs an answer" : child.reason || child.state;
 }
 
 /** The arguments that the line above does not say already, as JSON. */

@@ -15,7 +15,7 @@ export function Hits({ asked }: { asked: string }) {
     <section class="hits" aria-label="Found in conversations">
       <h2>In conversations</h2>
       <p class="faint" role="status">
-        {hits === null ? "Searching…" : hits.length === 0 ? "Nothing was found." : ""}
+        {hits === null ? "Searching…" : hits.length === 0 ? "No results." : ""}
       </p>
       {[...groups].map(([id, found]) => (
         <Group key={id} found={found} asked={asked} />

@@ -84,12 +84,12 @@ function Missing({ opened }: { opened: Opened }) {
         <ListButton />
       </div>
       <div class="missing">
-        <h1>{problem?.status === 404 ? "There is no such session here" : "This session cannot be shown"}</h1>
+        <h1>{problem?.status === 404 ? "This session does not exist" : "This session cannot be shown"}</h1>
         <p>
           {problem?.message} {problem?.hint}
         </p>
         <a class="button primary" href="#/">
-          Begin another
+          Start another session
         </a>
       </div>
     </main>

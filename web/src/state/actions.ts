@@ -42,7 +42,7 @@ async function answer(approval: Approval, words: AnswerWords): Promise<"ok" | "a
 function lost(error: Problem): string {
   const by = error.more["by"];
   if (error.code !== "approval_answered" || typeof by !== "string") return error.message;
-  return `${by === "me" ? "It was answered already" : `${by} was faster`}: ${error.more["allowed"] === true ? "yes" : "no"}.`;
+  return `${by === "me" ? "It was answered already" : `${by} was faster`}: ${error.more["allowed"] === true ? "allowed" : "denied"}.`;
 }
 
 async function previewRule(sessionId: string, rule: string): Promise<readonly string[] | null> {
@@ -62,7 +62,7 @@ async function fork(at: number): Promise<boolean> {
 }
 
 async function rewind(to: number): Promise<boolean> {
-  const text = "The conversation will be again what it was there. What was done to files stays done, and the log keeps everything.";
+  const text = "The conversation goes back to what it was at this point. Changes to files stay, and the log keeps everything.";
   if (!(await confirm("Rewind to here?", text, "Rewind"))) return false;
   const done = await attempt(() => api.rewind(current.value, to));
   if (done) void opened.value?.seek(null);

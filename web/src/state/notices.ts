@@ -15,7 +15,7 @@ export function notice(draft: Draft, record: LogRecord, what: NoticeItem["what"]
 
 const ENDS: Readonly<Record<string, string>> = {
   failed: "The turn failed",
-  timeout: "The turn took longer than it may",
+  timeout: "The turn reached its time limit",
   interrupted: "The turn was stopped",
   budget: "The turn reached a limit",
   stuck: "The turn repeated itself and was ended",
@@ -51,7 +51,7 @@ function sentence(text: string): string {
 
 const STOPS: Readonly<Record<string, string>> = {
   max_tokens: "The reply was cut off: it reached the length that a reply may have.",
-  refusal: "The model refused to go on.",
+  refusal: "The model refused to continue.",
 };
 
 export function stopNotice(draft: Draft, record: LogRecord): void {
@@ -71,7 +71,7 @@ export function rewound(draft: Draft, record: LogRecord): void {
   draft.queued = draft.queued.filter((one) => one.seq <= to);
   notice(draft, record, "rewind", `The conversation was rewound to record ${to}${by(record)}.`, {
     tone: "info",
-    hint: "What was done to files stays done.",
+    hint: "Changes to files stay.",
   });
 }
 
@@ -79,7 +79,7 @@ export function compacted(draft: Draft, record: LogRecord): void {
   const data = record.data;
   const before = count(data["before"]);
   const after = count(data["after"]);
-  const how = data["summary"] === true ? "summed up" : "shortened";
+  const how = data["summary"] === true ? "summarised" : "shortened";
   const sizes = before ? `: about ${thousands(before)} tokens became ${thousands(after)}` : "";
   notice(draft, record, "compaction", `Earlier parts were ${how} for the model${sizes}.`, {
     hint: "Everything stays here and in the log.",
@@ -102,8 +102,7 @@ export function undone(draft: Draft, record: LogRecord): void {
   const turn = count(record.data["turn"]);
   const files = list(record.data["files"]).length;
   draft.changeTurn(turn, { undone: true });
-  const what = `What turn ${turn} had changed was taken back${by(record)}`;
-  notice(draft, record, "undo", `${what}: ${files} ${files === 1 ? "file is" : "files are"} as before.`, { tone: "info" });
+  notice(draft, record, "undo", `Turn ${turn} was undone${by(record)}: ${files} ${files === 1 ? "file is" : "files are"} as before.`, { tone: "info" });
 }
 
 export function moded(draft: Draft, record: LogRecord): void {
@@ -131,10 +130,10 @@ export function repaired(draft: Draft, record: LogRecord): void {
 
 /** Only what a person may want to know without looking for it. */
 const TOLD: Readonly<Record<string, string>> = {
-  fallback: "Another model goes on.",
+  fallback: "Continued with another model.",
   shortening: "The conversation is being shortened.",
   reply_limit: "The budget is nearly used up:",
-  not_stopped: "The agent did not stop when it was told to.",
+  not_stopped: "The agent did not stop when it was asked to.",
   letter_refused: "A message from another process was refused.",
   unknown_call: "A call's result is not known.",
   stale_resume: "The agent began a new conversation of its own.",
