@@ -69,7 +69,7 @@ def test_an_address_signs_in_an_open_page_and_nobody_becomes_somebody_else_unask
     bob = window(served, signed_in=False)
     token = served.token("bob", "drive")
     bob.page.goto(f"{served.url}/#code={token}")  # a token in a link is nothing
-    expect(bob.page.get_by_role("heading", name="That code does not work")).to_be_visible()
+    expect(bob.page.get_by_role("heading", name="This code no longer works")).to_be_visible()
     bob.page.get_by_label("Token", exact=True).fill(token)
     bob.page.get_by_role("button", name="Sign in with the token").click()
     expect(bob.page.get_by_text("Signed in as bob")).to_be_visible()

@@ -21,7 +21,7 @@ def test_the_first_start_signs_in_with_the_code_once_and_keeps_no_trace_of_it(se
     stranger.page.goto(f"{served.url}/#code={served.code}")
     stranger.page.reload()
     expect(
-        stranger.page.get_by_role("heading", name=re.compile("does not work|Sign in"))
+        stranger.page.get_by_role("heading", name=re.compile("no longer works|Sign in"))
     ).to_be_visible()
     assert all(served.code not in url for url in first.requests)
     first.is_well()

@@ -6,11 +6,11 @@ import { enter, signIn } from "../state/living.ts";
 import { gate } from "../state/store.ts";
 
 const SAID = {
-  none: ["Sign in", "This page shows your sessions to you alone."],
-  used: ["That code does not work any more", "A code is good once and for a quarter of an hour, so that an address that was seen by others is worth nothing."],
-  wrong: ["That token is wrong", "A token is good until it is withdrawn. Whoever runs the server can give you a new one."],
-  expired: ["You were signed out", "The sign-in has expired, or the token was withdrawn. Your sessions go on, and drafts are kept in this browser."],
-  left: ["You are signed out", "Your sessions go on without you."],
+  none: ["Sign in", "Sign in to see the sessions of this server."],
+  used: ["This code no longer works", "A code works once, within 15 minutes of being printed, so that nobody else can use an address that they saw."],
+  wrong: ["This token is not valid", "It may be misspelt or revoked. Whoever runs the server can give you a new one."],
+  expired: ["You were signed out", "The sign-in has expired, or the token was revoked. Your sessions continue, and drafts are kept in this browser."],
+  left: ["You are signed out", "Your sessions continue without you."],
   silent: ["Can't reach the server", "Retrying… This page reconnects by itself."],
 } as const;
 
@@ -41,7 +41,7 @@ function Forms() {
   return (
     <>
       <p>
-        Run <code>bridle serve</code> and open the address that it prints, or put it here.
+        Run <code>bridle serve</code> and open the address that it prints, or paste it here.
       </p>
       <Form name="code" label="Address or code" first toHow={(text) => ({ code: toCode(text) })} />
       <p>Or sign in with a token that somebody gave you.</p>
