@@ -102,6 +102,30 @@ def test_a_line_that_stalls_is_noticed_in_15_seconds_and_nothing_is_lost_or_repe
     me.is_well()
 
 
+def test_an_answer_that_is_given_while_the_line_stalls_arrives_once(serve, window, line_to):
+    served = serve([*MEND, say("And this.")], FILES)
+    line = line_to(served)
+    me = window(served, signed_in=False)
+    me.page.clock.install()
+    me.sign_in()
+    session = me.begin(PROMPT)
+    expect(me.question("edit")).to_be_visible()
+    line.stall()
+    me.question("edit").get_by_role("button", name="Allow once").click()
+    me.send("and then?")
+    for _ in range(2):
+        me.page.clock.fast_forward(21_000)
+        expect(me.page.locator(".line")).to_have_text("Reconnecting…")
+    assert served.recorded(session, "approval_answered") == []
+    line.heal()
+    me.has_ended(2)
+    expect(me.feed).to_contain_text("And this.")
+    expect(me.page.locator(".toasts")).to_be_empty()
+    assert len(served.recorded(session, "approval_answered")) == 1
+    assert len(served.recorded(session, "user_prompt")) == 2
+    me.is_well()
+
+
 def test_a_reply_that_is_cut_off_by_a_kill_is_kept_as_far_as_it_came(serve, window):
     served = serve([say(LONG, pause=600, chunk=LONG.index("word30"))])  # and the rest never comes
     me = window(served)

@@ -109,7 +109,11 @@ interface Ask {
   readonly query?: Query;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  readonly patience?: number; // milliseconds until the answer has to begin
 }
+
+/** For what a server that works answers at once. A line may stall without breaking. */
+const QUICK = { patience: 20_000 };
 
 /** The path with its query; empty values are left out. */
 export function address(path: string, query: Query = {}): string {
@@ -125,10 +129,14 @@ async function ask(path: string, how: Ask = {}): Promise<Response> {
     headers["Content-Type"] = "application/json";
     init.body = JSON.stringify(how.body);
   }
-  if (how.signal) init.signal = how.signal;
-  const answer = await fetch(address(path, how.query), init).catch((error: unknown) => {
-    throw how.signal?.aborted ? error : noAnswer();
-  });
+  const late = new AbortController();
+  const timer = how.patience === undefined ? undefined : setTimeout(() => late.abort(), how.patience);
+  init.signal = how.signal ? AbortSignal.any([how.signal, late.signal]) : late.signal;
+  const answer = await fetch(address(path, how.query), init)
+    .catch((error: unknown) => {
+      throw how.signal?.aborted ? error : noAnswer();
+    })
+    .finally(() => clearTimeout(timer));
   if (!answer.ok) throw await toProblem(answer);
   return answer;
 }
@@ -143,10 +151,10 @@ export const api = {
   login: (how: SigningIn) =>
     json<{ key: string }>("/api/login", { method: "POST", body: how }).then((found) => keepKey(found.key)),
   logout: () => ask("/api/logout", { method: "POST" }).then(() => keepKey("")),
-  me: () => json<Me>("/api/me"),
-  sessions: (query: Query) => json<SessionList>("/api/sessions", { query }),
+  me: () => json<Me>("/api/me", QUICK),
+  sessions: (query: Query) => json<SessionList>("/api/sessions", { query, ...QUICK }),
   create: (wanted: NewSession) => json<SessionLine>("/api/sessions", { method: "POST", body: wanted }),
-  detail: (id: string) => json<SessionDetail>(of(id)),
+  detail: (id: string) => json<SessionDetail>(of(id), QUICK),
   change: (id: string, change: SessionChange) => json<SessionDetail>(of(id), { method: "PATCH", body: change }),
   remove: (id: string) => ask(of(id), { method: "DELETE" }),
   chat: (id: string, prompt: string, when: When, key: string) =>
@@ -154,6 +162,7 @@ export const api = {
       method: "POST",
       body: { prompt, when },
       headers: { "Idempotency-Key": key },
+      ...QUICK,
     }),
   interrupt: (id: string) => ask(of(id, "/interrupt"), { method: "POST" }),
   withdraw: (id: string, seq: number) => ask(of(id, `/queue/${seq}`), { method: "DELETE" }),
@@ -161,9 +170,10 @@ export const api = {
     json<{ allowed: boolean; by: string }>(of(id, `/approvals/${encodeURIComponent(callId)}`), {
       method: "POST",
       body: { shown, ...answer },
+      ...QUICK,
     }),
   records: (id: string, query: { after?: number; before?: number; limit?: number }) =>
-    json<RecordPage>(of(id, "/records"), { query }),
+    json<RecordPage>(of(id, "/records"), { query, ...QUICK }),
   fork: (id: string, at: number) => json<SessionLine>(of(id, "/fork"), { method: "POST", body: { at } }),
   rewind: (id: string, to: number) => json<SessionDetail>(of(id, "/rewind"), { method: "POST", body: { to } }),
   compact: (id: string) => json<SessionDetail>(of(id, "/compact"), { method: "POST" }),
@@ -179,7 +189,7 @@ export const api = {
     json<{ paths: readonly string[] }>("/api/workspaces/files", { query: { workspace, query, limit: 20 }, signal }),
   previewRule: (id: string, rule: string) =>
     json<{ calls: readonly string[] }>(of(id, "/preview-rule"), { method: "POST", body: { rule } }),
-  approvals: () => json<{ approvals: readonly Pending[] }>("/api/approvals"),
+  approvals: () => json<{ approvals: readonly Pending[] }>("/api/approvals", QUICK),
   search: (q: string, signal: AbortSignal) =>
     json<{ hits: readonly Hit[] }>("/api/search", { query: { q, limit: 50 }, signal }),
   models: () => json<{ choices: readonly Choice[] }>("/api/models"),

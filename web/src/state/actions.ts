@@ -8,7 +8,7 @@ import { forget, loadPendings, opened, saySorry } from "./living.ts";
 import type { Actions, AnswerWords, Approval, Mode, When } from "./model.ts";
 import { oneLine } from "../text/neutral.ts";
 import { goTo } from "./route.ts";
-import { current, may, putLines, say, sessions } from "./store.ts";
+import { current, may, me, putLines, say, sessions } from "./store.ts";
 
 /** Words for the composer: it takes them and clears this. */
 export const composing = signal<string | null>(null);
@@ -22,20 +22,30 @@ async function attempt(work: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
+/** Answers a request, and again while the server cannot be reached: the first answer alone counts. */
 async function answer(approval: Approval, words: AnswerWords): Promise<"ok" | "again" | "failed"> {
+  let tries = 0;
   try {
-    await api.answer(approval.sessionId, approval.callId, approval.shown, words);
-    void loadPendings();
+    await persistently(() => {
+      tries += 1;
+      return api.answer(approval.sessionId, approval.callId, approval.shown, words);
+    });
     return "ok";
   } catch (error) {
-    void loadPendings();
+    if (tries > 1 && isAnsweredByUs(error)) return "ok"; // the reply to an earlier try was lost
     if (!(error instanceof Problem) || ![404, 409, 410].includes(error.status)) {
       saySorry(error);
       return "failed";
     }
     say(lost(error), error.code === "approval_changed" ? "bad" : "quiet");
     return "again";
+  } finally {
+    void loadPendings();
   }
+}
+
+function isAnsweredByUs(error: unknown): boolean {
+  return error instanceof Problem && error.code === "approval_answered" && error.more["by"] === me.value?.name;
 }
 
 /** Somebody else was faster: who, and what did they say? */
@@ -172,6 +182,22 @@ export async function download(id: string, format: "jsonl" | "markdown"): Promis
   });
 }
 
+const TRIES = 40;
+
+/** Does the work, and again, each time after a longer wait, while the server cannot be reached. */
+async function persistently(work: () => Promise<unknown>): Promise<void> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      await work();
+      return;
+    } catch (error) {
+      const isUnheard = error instanceof Problem && (error.status === 0 || error.code === "server_stopping");
+      if (!isUnheard || tries >= TRIES) throw error;
+      await new Promise((resolve) => setTimeout(resolve, Math.min(3000, 250 * 2 ** tries)));
+    }
+  }
+}
+
 function newKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -179,15 +205,11 @@ function newKey(): string {
 /** Sends a prompt, and again with the same key while no answer comes: it can only count once. */
 export async function send(id: string, prompt: string, when: When): Promise<boolean> {
   const key = newKey();
-  for (let tries = 0; ; tries += 1) {
-    try {
-      await api.chat(id, prompt, when, key);
-      return true;
-    } catch (error) {
-      if (error instanceof Problem && error.code === "session_busy" && when === "idle") return send(id, prompt, "queue"); // a turn has begun meanwhile
-      const again = error instanceof Problem && (error.status === 0 || error.code === "server_stopping");
-      if (!again || tries >= 40) return saySorry(error);
-      await new Promise((resolve) => setTimeout(resolve, Math.min(3000, 250 * 2 ** tries)));
-    }
+  try {
+    await persistently(() => api.chat(id, prompt, when, key));
+    return true;
+  } catch (error) {
+    const isBusy = error instanceof Problem && error.code === "session_busy"; // a turn has begun meanwhile
+    return isBusy && when === "idle" ? send(id, prompt, "queue") : saySorry(error);
   }
 }
