@@ -123,7 +123,7 @@ class Line:
         self._flows = threading.Event()
         self._flows.set()
         self._listening = socket.create_server(("127.0.0.1", 0))
-        self._ends = []
+        self._ends, self._stalled = [], []
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -134,8 +134,15 @@ class Line:
         """What was held back arrives."""
         self._flows.set()
 
+    def begin_anew(self):
+        """What was held back stays so; new connections work."""
+        self._stalled.append(self._flows)
+        self._flows = threading.Event()
+        self._flows.set()
+
     def close(self):
-        self.heal()
+        for flows in (*self._stalled, self._flows):
+            flows.set()
         for end in (self._listening, *self._ends):
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
@@ -148,12 +155,14 @@ class Line:
                 server = socket.create_connection(("127.0.0.1", self._port))
                 self._ends += (browser, server)
                 for ends in ((browser, server), (server, browser)):
-                    threading.Thread(target=self._carry, args=ends, daemon=True).start()
+                    threading.Thread(
+                        target=self._carry, args=(*ends, self._flows), daemon=True
+                    ).start()
 
-    def _carry(self, source, target):
+    def _carry(self, source, target, flows):
         with suppress(OSError):
             while data := source.recv(1 << 16):
-                self._flows.wait()
+                flows.wait()
                 target.sendall(data)
         with suppress(OSError):
             target.shutdown(socket.SHUT_WR)

@@ -83,7 +83,7 @@ def test_an_address_signs_in_an_open_page_and_nobody_becomes_somebody_else_unask
     other.page.goto(served.url)
     expect(other.page.get_by_role("heading", name="Sign in")).to_be_visible()
     other.page.evaluate("code => (location.hash = `#code=${code}`)", served.code)
-    expect(other.page.get_by_text("Signed in as me")).to_be_visible()
+    expect(other.page.get_by_text("Signed in as the owner")).to_be_visible()
     assert served.code not in other.page.url
 
 

@@ -1,6 +1,7 @@
 """Keys on the page: what is typed is text, and only an approval that is seen takes an answer."""
 
 import os
+from datetime import UTC, datetime
 
 import pytest
 from playwright.sync_api import expect
@@ -11,6 +12,23 @@ WORDS = "merge the branch, fix the tests, then yes: undo it, now"  # each letter
 FOUR = [("write", {"path": f"f{number}.txt", "content": f"{number}\n" * 30}) for number in range(4)]
 CLOCK = "now => { performance.now = () => now; }"  # the page's: it stands until it is set again
 HEIGHT = 900
+MOST = 60  # steps of the page's clock
+
+
+def stands_still(me):
+    """From here on the page's clock moves by `goes_on` alone."""
+    now = me.page.evaluate("Date.now()") + 60_000
+    me.page.clock.pause_at(datetime.fromtimestamp(now / 1000, UTC))
+
+
+def goes_on(me, wanted):
+    """Let the page's clock move by about half a second at most until that holds."""
+    for _ in range(MOST):
+        if wanted():
+            return
+        me.page.clock.run_for(9)
+        me.page.wait_for_timeout(50)
+    raise AssertionError("that did not come to pass")
 
 
 def armed(me):
@@ -160,16 +178,21 @@ def test_an_approval_takes_the_focus_from_an_empty_composer_alone(serve, window,
         [say("", ("shell", {"command": "cat gate"})), READ, say("", EDIT), say(LAST)], FILES
     )
     os.mkfifo(gate := served.workspace / "gate")
-    me = window(served)
+    me = window(served, signed_in=False)
+    me.page.clock.install()
+    me.sign_in()
     session = me.begin(PROMPT)
     expect(me.page.locator(".call-status")).to_have_text("running")
     expect(me.composer).to_be_focused()
     me.page.keyboard.type(written)
     gate.write_text("")
     expect(me.question("edit").locator("td.row-new mark")).to_have_text("100")
+    me.page.clock.fast_forward(3000)  # nobody is typing any more
+    me.page.clock.run_for(200)
     if not written:
         is_where_it_can_be_answered(me, me.question("edit"))
         return
+    expect(me.composer).to_be_focused()
     me.page.keyboard.type(", and yes")
     expect(me.composer).to_have_value(f"{written}, and yes")
     me.page.keyboard.press("Alt+q")
@@ -181,6 +204,45 @@ def test_an_approval_takes_the_focus_from_an_empty_composer_alone(serve, window,
     expect(me.composer).to_have_value(f"{written}, and yes")
     assert [one["allowed"] for one in served.recorded(session, "approval_answered")] == [False]
     assert (served.workspace / "basket.py").read_text() == BASKET
+
+
+def test_an_approval_takes_the_focus_from_nobody_who_is_typing(serve, window):
+    served = serve(
+        [say("", ("shell", {"command": "cat gate"})), READ, say("", EDIT), say(LAST)], FILES
+    )
+    os.mkfifo(gate := served.workspace / "gate")
+    me = window(served, signed_in=False)
+    me.page.clock.install()
+    me.sign_in()
+    me.begin(PROMPT)
+    expect(me.page.locator(".call-status")).to_have_text("running")
+    stands_still(me)
+    me.page.keyboard.type("no")
+    me.page.keyboard.press("Backspace")
+    me.page.keyboard.press("Backspace")
+    gate.write_text("")
+    goes_on(me, lambda: me.question("edit").locator("td.row-new mark").count())
+    me.page.clock.run_for(200)
+    expect(me.composer).to_be_focused()
+    me.page.clock.run_for(3000)
+    is_where_it_can_be_answered(me, me.question("edit"))
+
+
+def test_an_approval_that_follows_an_answer_by_key_gets_the_focus_at_once(serve, window):
+    wait = say("", ("shell", {"command": "cat gate"}))
+    served = serve([say("", FOUR[0]), wait, say("", FOUR[1]), say("Done.")])
+    os.mkfifo(gate := served.workspace / "gate")
+    me = window(served, signed_in=False)
+    me.page.clock.install()
+    me.sign_in()
+    me.begin("write two files")
+    is_where_it_can_be_answered(me, me.question("f0.txt"))
+    stands_still(me)
+    me.page.keyboard.press("y")
+    goes_on(me, lambda: me.page.locator("#composer:focus").count())
+    goes_on(me, lambda: me.page.locator(".call-status").get_by_text("running").count())
+    gate.write_text("")
+    goes_on(me, lambda: me.page.locator(".question:focus").filter(has_text="f1.txt").count())
 
 
 def test_an_answer_in_other_words_is_typed_without_going_to_its_field_first(serve, window):

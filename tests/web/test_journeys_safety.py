@@ -56,7 +56,9 @@ def test_a_question_shows_hidden_characters_and_output_obeys_nothing(serve, wind
     served = serve(script, FILES)
     me = window(served)
     me.begin("run it")
-    expect(me.question("this command").locator(".command .escaped")).to_have_text(["\\u202e", "\\x1b"])
+    expect(me.question("this command").locator(".command .escaped")).to_have_text(
+        ["\\u202e", "\\x1b"]
+    )
     me.question("this command").get_by_role("button", name="Deny", exact=False).first.click()
     expect(me.feed).to_contain_text("Denied by you")
     expect(me.feed).to_contain_text(END)

@@ -117,7 +117,8 @@ def test_an_answer_that_is_given_while_the_line_stalls_arrives_once(serve, windo
         me.page.clock.fast_forward(21_000)
         expect(me.page.locator(".line")).to_have_text("Reconnecting…")
     assert served.recorded(session, "approval_answered") == []
-    line.heal()
+    line.begin_anew()
+    me.page.clock.fast_forward(21_000)
     me.has_ended(2)
     expect(me.feed).to_contain_text("And this.")
     expect(me.page.locator(".toasts")).to_be_empty()

@@ -81,7 +81,9 @@ def test_a_half_reply_that_broke_off_is_marked_as_discarded(serve, window, vendo
     parts = me.page.locator(".entry-box.discarded")
     expect(parts).to_have_count(3)
     for kind in ("thinking", "text", "call"):
-        part = me.feed.get_by_role("article").filter(has=parts.and_(me.page.locator(f".entry-{kind}")))
+        part = me.feed.get_by_role("article").filter(
+            has=parts.and_(me.page.locator(f".entry-{kind}"))
+        )
         expect(part).to_contain_text("discarded")
         expect(part).to_have_accessible_name(re.compile("discarded"))
     expect(me.feed).to_contain_text("The reply above broke off and is discarded.")

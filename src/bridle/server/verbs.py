@@ -59,7 +59,7 @@ class Verbs:
             Wanted(root, wanted.provider, wanted.model, wanted.agent)
         )
         if wanted.mode is not None:
-            session.emit_with_first_prompt(ModeChanged(wanted.mode, by, "as it was begun"))
+            session.emit_with_first_prompt(ModeChanged(wanted.mode, by, "chosen at the start"))
             session.history.mode = wanted.mode
         if title:
             session.emit_with_first_prompt(TitleChanged(title))

@@ -35,7 +35,7 @@ export function Announcer({ entries }: { entries: readonly Entry[] }): JSX.Eleme
     said.current = new Map(recent);
     if (before === null) return;
     const fresh = recent.filter(([key, text]) => text && before.get(key) !== text).map(([, text]) => text);
-    if (fresh.length > 0) setWords(fresh.join(". "));
+    if (fresh.length > 0) setWords(fresh.join(" "));
   }, [entries]);
   return <div class="unseen" role="status" aria-live="polite">{words}</div>;
 }

@@ -22,6 +22,7 @@ interface CallProps {
 }
 
 const FEW_ROWS = 40;
+const NAMES: Readonly<Record<string, string>> = { exit_plan_mode: "plan", ask_user: "question", todo_write: "todo list" };
 const SELF_TOLD = new Set(["todo_write", "ask_user", "exit_plan_mode"]);
 
 /** The card of a call. */
@@ -33,7 +34,7 @@ export function CallCard({ item, actions, role, past }: CallProps): JSX.Element 
     <div class={`call call-${standing(call)}`} data-call={call.id}>
       <button type="button" class="call-line" aria-expanded={open} onClick={toggle} id={`who-${item.key}`}>
         <span class="call-dot" aria-hidden="true" />
-        <span class="call-name">{oneLine(call.name, 60)}</span>
+        <span class="call-name">{NAMES[call.name] ?? oneLine(call.name, 60)}</span>
         <span class="call-subject">{subject(call)}</span>
         <span class="call-status">{[item.discarded ? "discarded, not run" : status(call), took(call)].filter(Boolean).join(" · ")}</span>
       </button>

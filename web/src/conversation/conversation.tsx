@@ -123,9 +123,15 @@ function isFocusFree(): boolean {
   return !active || active.matches("body, #main") || (active instanceof HTMLTextAreaElement && active.id === "composer" && !active.value);
 }
 
+/** Is it a key for an approval that has the focus, and not text for a field of it? */
+function isAnswer(event: KeyboardEvent): boolean {
+  const target = event.target as Element;
+  return target.closest("section.question") !== null && !target.matches("input, textarea");
+}
+
 /** Whoever answers an approval is led to the next one, and after the last back to the composer. An
  *  approval that arrives gets the focus by itself if its place is shown, the composer is empty and
- *  nobody is typing. */
+ *  nobody is typing. To answer another approval is not typing. */
 function useApprovalFocus(entries: Entries, past: boolean, feed: { readonly current: Feed | null }): void {
   const keys = past ? [] : approvalsIn(entries).map((entry) => entry.key);
   const waiting = useRef(keys);
@@ -153,11 +159,13 @@ function useApprovalFocus(entries: Entries, past: boolean, feed: { readonly curr
       answering.current = (event.target as Element).closest("section.question") !== null;
     };
     const pressed = (event: KeyboardEvent) => {
-      clearTimeout(typing.current);
-      typing.current = window.setTimeout(() => {
-        typing.current = 0;
-        offer();
-      }, QUIET);
+      if (!isAnswer(event)) {
+        clearTimeout(typing.current);
+        typing.current = window.setTimeout(() => {
+          typing.current = 0;
+          offer();
+        }, QUIET);
+      }
       if (commandOf(event) !== "q" || waiting.current.length === 0) return;
       event.preventDefault();
       show((node) => node.focus({ preventScroll: true }));

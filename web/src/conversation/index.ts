@@ -11,4 +11,4 @@ export { Conversation } from "./conversation.tsx";
 export { Diff } from "./diff.tsx";
 export { Markdown } from "./markdown.tsx";
 export { Timeline } from "./timeline.tsx";
-export { byWhom } from "./who.ts";
+export { byWhom, signedInAs } from "./who.ts";

@@ -16,3 +16,9 @@ export function byWhom(by: string): string {
   const name = named(by);
   return name === "You" || name === "The owner" || name === "Somebody" ? name.toLowerCase() : name;
 }
+
+/** Who is signed in, in the middle of a sentence. */
+export function signedInAs(): string {
+  const name = me.value?.name ?? "";
+  return name === OWNER ? "the owner" : oneLine(name, 64);
+}

@@ -203,9 +203,14 @@ function Pickers({ line }: { line: SessionLine }) {
 function Option({ choice }: { choice: Choice }) {
   return (
     <option value={choice.name} disabled={Boolean(choice.whyNot)} title={oneLine(choice.whyNot || choice.label, 400)}>
-      {choice.name.startsWith("/") ? folderOf(choice.name) : oneLine(choice.name, 80)}
+      {nameOf(choice)}
     </option>
   );
+}
+
+function nameOf({ name }: Choice): string {
+  if (name === "loop") return "loop (built in)";
+  return name.startsWith("/") ? folderOf(name) : oneLine(name, 80);
 }
 
 /** After a choice with the mouse the next keys are for the prompt. With the keyboard more choices may follow. */

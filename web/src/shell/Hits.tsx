@@ -67,5 +67,6 @@ function useHits(asked: string): readonly Hit[] | null {
 function marked(text: string, asked: string) {
   const at = text.toLowerCase().indexOf(asked.toLowerCase());
   if (at < 0) return text;
-  return [text.slice(Math.max(0, at - 60), at), <mark key="mark">{text.slice(at, at + asked.length)}</mark>, text.slice(at + asked.length)];
+  const before = at > 60 ? `…${text.slice(at - 60, at)}` : text.slice(0, at);
+  return [before, <mark key="mark">{text.slice(at, at + asked.length)}</mark>, text.slice(at + asked.length)];
 }

@@ -50,13 +50,15 @@ export function Session({ opened }: { opened: Opened }) {
   );
 }
 
+const WHEN = { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" } as const;
+
 function PastNote({ view, at }: { view: View; at: number }) {
   const stamp = view.items.at(-1)?.at ?? "";
   return (
     <div class="past-note" role="status">
       <span>
         As it was at record {at}
-        {stamp && `, ${new Date(stamp).toLocaleString()}`}
+        {stamp && `, ${new Date(stamp).toLocaleString([], WHEN)}`}
       </span>
       <span class="space" />
       {may("drive") && (

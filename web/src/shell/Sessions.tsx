@@ -193,7 +193,7 @@ function Row({ line }: { line: SessionLine }) {
       {line.waiting > 0 && <span class="count">{line.waiting}</span>}
       <span class="session-more">
         <span class={`session-state ${line.state}`}>{stateWords(line)}</span>
-        <span>{(line.agent !== "loop" && line.agent) || shortModel(line.model) || folderOf(line.workspace)}</span>
+        {line.state !== "waiting" && <span>{(line.agent !== "loop" && line.agent) || shortModel(line.model) || folderOf(line.workspace)}</span>}
         {spent(line.cost, line.unpriced, line.tokens) && <span>{spent(line.cost, line.unpriced, line.tokens)}</span>}
         <span>{ago(line.updatedAt, now.value)}</span>
       </span>

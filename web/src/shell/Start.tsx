@@ -6,13 +6,15 @@ import { send } from "../state/actions.ts";
 import { saySorry } from "../state/living.ts";
 import type { Mode } from "../state/model.ts";
 import { goTo } from "../state/route.ts";
-import { choices, me, may, putLines } from "../state/store.ts";
+import { choices, may, putLines } from "../state/store.ts";
 import { CONTROL } from "../text/keyboard.ts";
 import { oneLine } from "../text/neutral.ts";
+import { signedInAs } from "../conversation/index.ts";
 import { ListButton, MODES, Picker } from "./Header.tsx";
 import { Send } from "./icons.tsx";
 import { remember } from "./remembered.ts";
 import { useDraft, Writing } from "./Writing.tsx";
+import { folderOf } from "./words.ts";
 
 interface Wanted {
   readonly workspace: string;
@@ -60,7 +62,10 @@ export function Start() {
           <p>Choose a session at the left. Your token lets you watch{may("answer") ? " and answer questions" : ""}.</p>
         )}
         <p class="faint">
-          Signed in as {oneLine(me.value?.name ?? "", 64)}. <kbd>{CONTROL}/</kbd> shows all keys.
+          Signed in as {signedInAs()}.{" "}
+          <span class="only-keyboard">
+            <kbd>{CONTROL}/</kbd> shows all keys.
+          </span>
         </p>
       </div>
     </main>
@@ -73,6 +78,7 @@ function How({ wanted, setWanted }: { wanted: Wanted; setWanted: (wanted: Wanted
   const first = (all: typeof models): string => all.find((one) => one.default)?.name ?? "";
   return (
     <div class="pickers">
+      {workspaces.length === 1 && <span title={oneLine(workspaces[0]!.name, 400)}>Folder <span class="workspace">{folderOf(workspaces[0]!.name)}</span></span>}
       {workspaces.length > 1 && <Picker label="Folder" value={wanted.workspace || first(workspaces)} choices={workspaces} off={false} pick={(workspace) => set({ workspace })} />}
       {models.length > 0 && <Picker label="Model" value={wanted.model || first(models)} choices={models} off={false} pick={(model) => set({ model })} />}
       {agents.length > 1 && <Picker label="Agent" value={wanted.agent || first(agents)} choices={agents} off={false} pick={(agent) => set({ agent })} />}

@@ -131,8 +131,8 @@ const MODES: readonly Mode[] = ["plan", "ask", "edits", "auto"]; // each allows 
 
 /** Modes in which it does something without asking, and what is said before it may. */
 const WIDER: Readonly<Record<string, { readonly title: string; readonly text: string; readonly yes: string }>> = {
-  edits: { title: "Edit files without asking?", text: "It may change files in this folder without your approval. Everything else still asks.", yes: "Mode Edits" },
-  auto: { title: "Let it work without asking?", text: "Calls that would need your approval run without asking. What is denied stays denied.", yes: "Mode Auto" },
+  edits: { title: "Edit files without asking?", text: "It may change files in this folder without your approval. Everything else still asks.", yes: "Switch to mode Edits" },
+  auto: { title: "Let it work without asking?", text: "Calls that would need your approval run without asking. What is denied stays denied.", yes: "Switch to mode Auto" },
 };
 
 export async function change(id: string, what: SessionChange): Promise<boolean> {

@@ -125,6 +125,12 @@ test("that an answer is not complete is said once, in whole sentences, without t
   assert.deepEqual(said(view.items), ["prompt hello", "text One, ", "notice The answer is not complete: the reply was cut off at its token limit."]);
 });
 
+test("a fork has spent nothing yet, whatever the session before it spent", () => {
+  const fork = { type: "fork", sessionId: "other", at: 15 };
+  const { meter, turns } = fold("s", log(...WORKED, fork));
+  assert.deepEqual([meter.tokens, meter.cost, meter.contextTokens, turns[0]?.cost], [0, 0, 95, 0.5]);
+});
+
 test("what bridle says to the model is nobody's prompt", () => {
   const cut = { type: "message", role: "assistant", stopReason: "max_tokens", content: "One, " };
   const view = fold("s", log(START, PROMPT, ENTERED, cut, { type: "message", role: "user", content: "Go on.", by: "bridle" }));

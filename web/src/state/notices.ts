@@ -94,6 +94,7 @@ function thousands(tokens: number): string {
 export function forked(draft: Draft, record: LogRecord): void {
   const at = count(record.data["at"]);
   draft.queued = [];
+  draft.meter = { ...draft.meter, tokens: 0, cost: 0, unpriced: 0 }; // what was spent before was spent by the other session
   const sessionId = words(record.data["sessionId"]);
   notice(draft, record, "fork", `Forked here from another session, at its record ${at}.`, { tone: "info", sessionId });
 }
