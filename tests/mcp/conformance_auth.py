@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx2
 from conformance_client import guess
 
-from bridle.engine.schema import compile_schema
+from bridle.engine.json_schema import compile_schema
 from bridle.promises.tool import ToolContext
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server

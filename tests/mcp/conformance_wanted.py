@@ -11,7 +11,7 @@ import tempfile
 
 from conformance_client import accept
 
-from bridle.engine.schema import compile_schema
+from bridle.engine.json_schema import compile_schema
 from bridle.promises.tool import ToolContext
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server

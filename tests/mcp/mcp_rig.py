@@ -5,7 +5,7 @@ import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from bridle.engine.schema import compile_schema
+from bridle.engine.json_schema import compile_schema
 from bridle.promises.tool import ToolContext
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server

@@ -83,7 +83,7 @@ def test_a_script_of_another_workspace_is_another(tmp_path):
     rewrite(other / "tools/srv.py", other)
 
     async def work():
-        from bridle.engine.schema import compile_schema
+        from bridle.engine.json_schema import compile_schema
         from bridle.tools.mcp.pins import Pins
         from bridle.tools.mcp.server import Server
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_rig import look, named, notes, raw, serving, source_of
 
-from bridle.engine.schema import compile_schema
+from bridle.engine.json_schema import compile_schema
 from bridle.events import ApprovalAsked
 from bridle.policy import read_rule
 from bridle.promises.session import Answer

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.engine.gate import ForeignTool, facts_of
-from bridle.engine.schema import compile_schema
+from bridle.engine.json_schema import compile_schema
 from bridle.messages import ToolCall
 from bridle.policy import decide, read_rule
 from bridle.promises.spoken import CHARACTERS, MOST, TOO_MANY, words_of

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import bridle
-from bridle.engine.schema import compile_schema
+from bridle.engine.json_schema import compile_schema
 from bridle.errors import BadReply, ConfigError
 from bridle.messages import user
 from bridle.promises.provider import ProviderInfo, Request

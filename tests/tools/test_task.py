@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.engine.gate import JudgedCall, facts_of
-from bridle.engine.schema import compile_schema
+from bridle.engine.json_schema import compile_schema
 from bridle.errors import ToolError
 from bridle.messages import ToolCall
 from bridle.policy import MODES, decide, read_rule

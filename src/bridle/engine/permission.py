@@ -17,7 +17,7 @@ from bridle.engine.approvals import CHANGED
 from bridle.engine.fingerprint import fingerprint
 from bridle.engine.gate import JudgedCall
 from bridle.engine.hooks import CallMiddleware, hook_note, note
-from bridle.engine.schema import compile_schema
+from bridle.engine.json_schema import compile_schema
 from bridle.engine.tool_sources import refresh_tools
 from bridle.engine.turn_context import Parked, TurnContext
 from bridle.errors import ToolError

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 import msgspec
 from msgspec.structs import replace
 
-from bridle.engine.schema import compile_schema
+from bridle.engine.json_schema import compile_schema
 from bridle.errors import AgentError, BadReply, ConfigError
 from bridle.messages import Message, Text, Transcript, user
 from bridle.promises.provider import (

@@ -169,6 +169,6 @@ def _identity(settings: "ServerSettings", root: Path) -> str:
 
 
 def _compiled(schema: dict[str, Any]) -> object:
-    from bridle.engine.schema import compile_schema
+    from bridle.engine.json_schema import compile_schema
 
     return compile_schema(schema)
