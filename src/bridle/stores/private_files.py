@@ -9,7 +9,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from bridle.stores.disk import FOLDER
+
 _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1 << 20
@@ -21,7 +22,7 @@ def open_folder(
 ) -> Iterator[int]:
     """Open a folder that is not a link. With `make` it is created, private, if it is missing."""
     try:
-        handle = os.open(name, _FOLDER, dir_fd=parent)
+        handle = os.open(name, FOLDER, dir_fd=parent)
     except FileNotFoundError:
         if not make:
             raise
@@ -29,7 +30,7 @@ def open_folder(
             os.mkdir(name, 0o700, dir_fd=parent)
             if parent is not None:
                 os.fsync(parent)
-        handle = os.open(name, _FOLDER, dir_fd=parent)
+        handle = os.open(name, FOLDER, dir_fd=parent)
     try:
         yield handle
     finally:

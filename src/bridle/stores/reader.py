@@ -32,7 +32,7 @@ from bridle.events import (
 )
 from bridle.promises.codec import to_record
 from bridle.promises.store import Record, SessionSummary
-from bridle.stores.disk import Disk
+from bridle.stores.disk import FOLDER, Disk
 from bridle.stores.hash_chain import (
     UNREADABLE,
     Chain,
@@ -60,7 +60,6 @@ from bridle.stores.session_index import list_sessions
 
 Read = Callable[[int, int], bytes]  # so many bytes, from this offset on
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOG = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _BLOCK = 1 << 20
 _LARGE_BLOCK = 1 << 22
@@ -300,7 +299,7 @@ class SessionFolder:
 
 def open_log(folder_path: str, flags: int) -> tuple[int, int]:
     """Open a session's folder and its log. No link is followed and nothing blocks."""
-    folder = os.open(folder_path, _FOLDER)
+    folder = os.open(folder_path, FOLDER)
     try:
         handle = os.open(LOG_NAME, flags | _LOG, dir_fd=folder)
     except BaseException:

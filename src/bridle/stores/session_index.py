@@ -19,7 +19,6 @@ from bridle.stores.log_format import (
     HEADER,
     LOG_NAME,
     SESSION_ID,
-    find_headers,
     record_types,
     utc_timestamp,
 )
@@ -40,6 +39,7 @@ _KINDS = {
     stat.S_IFDIR: "it is a folder",
     stat.S_IFIFO: "it is a FIFO",
 }
+_TURN = record_types("user_prompt", "turn_parked", "turn_end")
 _LISTED = record_types("session_start", "user_prompt", "title", "tags", "child_of", "fork")
 _decoder = json.JSONDecoder(strict=False)  # control characters are allowed in strings
 # A prompt that is longer than what is read of the log: its first characters, as JSON has them.
@@ -175,10 +175,7 @@ def read_entries(logs: Iterable[LogEntry]) -> Iterator[SessionEntry]:
 
 def is_running(end: bytes, size: int) -> bool:
     """Whether the last bytes of a log say that a turn is running, if a process has the session."""
-    prompt, parked, over = (
-        end.rfind(b'"data":{"type":"%s"' % kind)
-        for kind in (b"user_prompt", b"turn_parked", b"turn_end")
-    )
+    prompt, parked, over = (end.rfind(data) for data in _TURN)
     if max(prompt, parked, over) < 0:
         return size > len(end)  # the middle of a long turn
     return over < max(prompt, parked)
@@ -261,14 +258,15 @@ def _read_ends(log: LogEntry) -> tuple[bytes, bytes, tuple[int, int]]:
 def _own_data(head: bytes) -> list[dict[str, Any]]:
     """The data of the records that a list needs, from a log that bridle wrote."""
     records = []
-    for header in find_headers(head, _LISTED):
-        end = head.find(b"\n", header.end())
-        if end >= 0:
-            data = head[header.start(3) - len('{"type":"') : end].decode("utf-8", "replace")
-            try:  # not `suppress`, which is slower: lists may be long
-                records.append(_decoder.raw_decode(data)[0])
-            except (ValueError, RecursionError):
-                continue  # damaged
+    for line in head.split(b"\n")[:-1]:
+        start = line.find(b'"data":', 20, 100)
+        if not line.startswith(_LISTED, start):
+            continue
+        try:  # not `suppress`, which is slower: lists may be long
+            data, _ = _decoder.raw_decode(line[start + 7 :].decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            continue  # damaged
+        records.append(data)
     return records
 
 

@@ -18,7 +18,7 @@ from bridle.events import Checkpoint, Repaired
 from bridle.promises.codec import to_record
 from bridle.promises.store import Record
 from bridle.stores.hash_chain import Chain, LongLine, fingerprint
-from bridle.stores.log_format import NUMBER, stated_hash
+from bridle.stores.log_format import NUMBER, record_types, stated_hash
 from bridle.stores.private_files import open_file
 from bridle.stores.reader import LineReader
 
@@ -36,7 +36,7 @@ Progress = Callable[[int, int], None]
 MAX_FINDINGS = 1000  # the others are counted
 _LONGEST = 1 << 20  # bytes of a line that is held in memory; of a longer one only the hashes are
 _PROGRESS = 64 << 20  # bytes between two calls of `progress`
-_CHECKED_DATA = (b'"data":{"type":"checkpoint"', b'"data":{"type":"repair"')
+_CHECKED = record_types("checkpoint", "repair")
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -148,7 +148,7 @@ class _Verification:
         seq = self._chain.last - len(lines)
         for line in lines:
             seq += 1
-            if line.startswith(_CHECKED_DATA, line.find(b'"data":', 20, 100)):
+            if line.startswith(_CHECKED, line.find(b'"data":', 20, 100)):
                 self._check_record(to_record(line), previous, seq - 1)
             previous = line[-34:-2].decode()
             self._offset += len(line) + 1
