@@ -14,7 +14,7 @@ import pytest
 import reality
 from field import make_field
 
-from bridle.commands.known import table
+from bridle.command_analysis.known import table
 from rig import SOAK, seeds
 
 PROGRAMS = sorted(

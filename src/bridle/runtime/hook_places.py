@@ -48,7 +48,7 @@ def why_not(line: CommandLine, root: str) -> str:
 
 def _builds(word: str) -> bool:
     """Is it the name of a program that runs what the files say that it finds?"""
-    from bridle.commands import known
+    from bridle.command_analysis import known
 
     entry = known.find(word.rpartition("/")[2])
     if entry is None:

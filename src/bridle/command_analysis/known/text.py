@@ -1,0 +1,351 @@
+"""Programs that print, search, sort and compare text."""
+
+from bridle.command_analysis.argv import Known
+
+_GREP = (
+    "-E -F -G -P -i -y -v -w -x -c -l -L -q -s -n -H -h -o -b -a -I -r -U -z -Z -T -A=n -B=n -C=n "
+    "-m=n -e= -f=read -d= -D= -# --extended-regexp --fixed-strings --basic-regexp --perl-regexp "
+    "--ignore-case --no-ignore-case --invert-match --word-regexp --line-regexp --count --color? "
+    "--colour? --files-with-matches --files-without-match --max-count=n --only-matching --quiet "
+    "--silent --no-messages --byte-offset --with-filename --no-filename --label= --line-number "
+    "--initial-tab --null --after-context=n --before-context=n --context=n --text --binary-files= "
+    "--exclude= --exclude-from=read --exclude-dir= --include= --recursive --line-buffered "
+    "--null-data --regexp= --file=read --directories= --devices= --version --help"
+)
+_RG = (
+    "-e= -f=read -g= -i -S -s -F -w -x -v -c -l -n -N -o -p -q -r= -t= -T= -u -U -A=n -B=n -C=n "
+    "-m=n -M=n -j=n -d=n -0 -H -I -a -P -E= -b -. -V --regexp= --file=read --glob= --iglob= "
+    "--ignore-case --smart-case --case-sensitive --fixed-strings --word-regexp --line-regexp "
+    "--invert-match --count --count-matches --files --files-with-matches --files-without-match "
+    "--line-number --no-line-number --only-matching --pretty --quiet --replace= --type= "
+    "--type-not= --type-add= --type-list --unrestricted --multiline --multiline-dotall "
+    "--after-context=n --before-context=n --context=n --max-count=n --max-columns=n "
+    "--max-columns-preview --max-depth=n --max-filesize= --threads=n --null --null-data "
+    "--with-filename --no-filename --text --pcre2 --engine= --encoding= --byte-offset --hidden "
+    "--no-hidden --no-ignore --no-ignore-vcs --no-ignore-dot --no-ignore-parent "
+    "--no-ignore-global --no-ignore-exclude --no-ignore-files --ignore-file=read --json --stats "
+    "--sort= --sortr= --heading --no-heading --column --no-column --vimgrep --color= --colors= "
+    "--trim --passthru --crlf --mmap --no-mmap --one-file-system --no-messages --no-config "
+    "--binary --line-buffered --block-buffered --field-match-separator= "
+    "--field-context-separator= --context-separator= --no-context-separator --version --help"
+)
+_SORT = (
+    "-b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z -k= -t= -S= -o=write -T=write "
+    "--output=write --temporary-directory=write --ignore-leading-blanks --dictionary-order "
+    "--ignore-case --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort "
+    "--numeric-sort --random-sort --reverse --sort= --version-sort --check? --key= --merge "
+    "--stable --buffer-size= --field-separator= --parallel= --unique --zero-terminated "
+    "--batch-size= --debug --version --help"
+)
+_DIFF = (
+    "-u -U= -c -C= -q -s -y -W= -w -b -B -i -E -N -a -p -F= -I= -Z -t -T -d -e -n -L= -# --normal "
+    "--brief --report-identical-files --context? --unified? --ed --rcs --side-by-side --width= "
+    "--left-column --suppress-common-lines --show-c-function --show-function-line= --label= "
+    "--expand-tabs --initial-tab --tabsize= --suppress-blank-empty --no-dereference --new-file "
+    "--ignore-case --ignore-tab-expansion --ignore-trailing-space --ignore-space-change "
+    "--ignore-all-space --ignore-blank-lines --ignore-matching-lines= --text --strip-trailing-cr "
+    "--minimal --speed-large-files --color? --palette= --horizon-lines= --version --help"
+)
+
+TABLE = {
+    "cat": Known(
+        "reads",
+        "-A -b -e -E -n -s -t -T -u -v --show-all --number-nonblank --show-ends --number "
+        "--squeeze-blank --show-tabs --show-nonprinting --version --help",
+        "read*",
+        runs=(
+            "cat README.md",
+            "cat -n src/app.py",
+            "cat src/*.py",
+            "cat < README.md",
+            "cat README.md | head -20",
+            "cat ./src/app.py src/../README.md",
+        ),
+        asks=(
+            "cat /etc/passwd",
+            "cat .env",
+            "cat ~/.netrc",
+            "cat $X",
+            "cat ../secret",
+            "cat README.md > copy.md",
+            "cat README.md | sh",
+            "cat --bogus x",
+        ),
+    ),
+    "bat": Known(
+        "reads",
+        "-p -n -A -l= -r= --plain --number --language= --line-range= --style= --color= --paging=",
+        "read*",
+        runs=("bat -p --color=never README.md",),
+        asks=("bat --pager=x README.md",),
+    ),
+    "head": Known(
+        "reads",
+        "-c=n -n=n -q -v -z -# --bytes=n --lines=n --quiet --silent --verbose --zero-terminated",
+        "read*",
+        runs=(
+            "head README.md",
+            "head -5 README.md",
+            "head -n5 README.md",
+            "head --lines=5 src/app.py",
+            "ls | head",
+        ),
+        asks=("head --line=5 x", "head /etc/shadow"),
+    ),
+    "tail": Known(
+        "reads",
+        "-c=n -n=n -q -v -z -f -F -s=n -# --bytes=n --lines=n --quiet --silent --verbose "
+        "--zero-terminated --follow? --retry --pid=n --sleep-interval=n",
+        "read*",
+        runs=("tail -n 20 README.md", "tail -20 README.md", "tail -n +5 README.md"),
+        asks=("tail /var/log/syslog", "tail --bogus x"),
+    ),
+    "wc": Known(
+        "reads",
+        "-c -m -l -L -w --bytes --chars --lines --max-line-length --words --total=",
+        "read*",
+        runs=("wc -l src/*.py", "wc README.md", "git ls-files | wc -l"),
+        asks=("wc --files0-from=list", "wc /etc/passwd"),
+    ),
+    "grep": Known(
+        "reads",
+        _GREP,
+        "text read*",
+        instead="-e -f --regexp --file",
+        check="recursive",
+        runs=(
+            "grep -rn foo src",
+            "grep -i 'a b' README.md",
+            "grep -rnE 'a|b' --include='*.py' .",
+            "grep -c x README.md",
+            "grep -e a -e b README.md",
+            "grep -A3 -B2 foo src/app.py",
+            "ls | grep -v test",
+            "grep -rl TODO src tests",
+            "grep -5 foo README.md",
+        ),
+        asks=(
+            "grep foo /etc/passwd",
+            "grep -f /etc/passwd x",
+            "grep -R foo .",
+            "grep --reg=x y",
+            "grep foo .env",
+            "grep -r key ~",
+            "grep -C x /etc/passwd",
+            "grep -A /etc/passwd x",
+            "grep -r foo src/../..",
+        ),
+    ),
+    "rg": Known(
+        "reads",
+        _RG,
+        "text read*",
+        instead="-e -f --regexp --file --files --type-list",
+        check="unhidden",
+        runs=(
+            "rg foo",
+            "rg -n 'def \\w+' src",
+            "rg -t py --files",
+            "rg -uu TODO src",
+            "rg -l import -g '*.py'",
+            "rg -A2 -B2 foo src/app.py",
+            "rg --json x",
+            "rg -e a -e b src",
+            "rg --files | head",
+        ),
+        asks=(
+            "rg --pre ./x foo",
+            "rg --pre=x foo",
+            "rg --hostname-bin x foo",
+            "rg -z foo",
+            "rg --search-zip foo",
+            "rg foo /etc",
+            "rg -L foo",
+            "rg --pre-gl=x foo",
+        ),
+    ),
+    "sort": Known(
+        "reads",
+        _SORT,
+        "read*",
+        runs=("sort README.md", "sort -u", "sort -t, -k2,2n data.csv", "sort -rn | head"),
+        asks=(
+            "sort -o out x",
+            "sort --compress-program=./x y",
+            "sort -T /x y",
+            "sort --out=x y",
+            "sort --files0-from=x",
+            "sort --compress=sh x",
+        ),
+    ),
+    "uniq": Known(
+        "reads",
+        "-c -d -D -i -u -z -f= -s= -w= --count --repeated --all-repeated? --skip-fields= "
+        "--ignore-case --skip-chars= --unique --zero-terminated --check-chars= --group?",
+        "read write",
+        runs=("uniq -c", "sort README.md | uniq -c | sort -rn"),
+        asks=("uniq a b",),
+    ),
+    "cut": Known(
+        "reads",
+        "-b= -c= -d= -f= -n -s -z --bytes= --characters= --delimiter= --fields= --complement "
+        "--only-delimited --output-delimiter= --zero-terminated",
+        "read*",
+        runs=("cut -d, -f1 data.csv", "cut -c1-10 README.md"),
+        asks=("cut -f1 /etc/passwd",),
+    ),
+    "tr": Known(
+        "reads",
+        "-c -C -d -s -t --complement --delete --squeeze-repeats --truncate-set1",
+        "text*",
+        runs=("tr a-z A-Z", "tr -d '\\n'"),
+        asks=("tr --bogus a b",),
+    ),
+    "paste": Known(
+        "reads",
+        "-d= -s -z --delimiters= --serial --zero-terminated",
+        "read*",
+        runs=("paste -sd, data.csv",),
+        asks=("paste /etc/passwd x",),
+    ),
+    "join": Known(
+        "reads",
+        "-a= -e= -i -j= -o= -t= -v= -1= -2= -z --header --check-order --nocheck-order",
+        "read*",
+        runs=("join -t, data.csv data.csv",),
+        asks=("join /etc/passwd x",),
+    ),
+    "comm": Known(
+        "reads",
+        "-1 -2 -3 -z --check-order --nocheck-order --output-delimiter= --total",
+        "read*",
+        runs=("comm -12 a b",),
+        asks=("comm a /etc/passwd",),
+    ),
+    "column": Known(
+        "reads",
+        "-t -s= -c= -x -J -N= -o= -R= -T= -H= -e -E= --table --separator=",
+        "read*",
+        runs=("column -t -s, data.csv",),
+        asks=("column --bogus x", "column -n /etc/passwd"),
+    ),
+    "fold": Known(
+        "reads",
+        "-b -s -w= --bytes --spaces --width=",
+        "read*",
+        runs=("fold -w 80 README.md",),
+        asks=("fold /etc/passwd",),
+    ),
+    "fmt": Known(
+        "reads",
+        "-w= -s -u -c -t -p= --width=",
+        "read*",
+        runs=("fmt -w 80 README.md",),
+        asks=("fmt /etc/passwd",),
+    ),
+    "expand": Known(
+        "reads",
+        "-t= -i --tabs= --initial",
+        "read*",
+        runs=("expand -t4 README.md",),
+        asks=("expand /etc/passwd",),
+    ),
+    "unexpand": Known(
+        "reads",
+        "-t= -a --tabs= --all",
+        "read*",
+        runs=("unexpand -a README.md",),
+        asks=("unexpand /etc/passwd",),
+    ),
+    "nl": Known(
+        "reads",
+        "-b= -d= -f= -h= -i= -l= -n= -p -s= -v= -w=",
+        "read*",
+        runs=("nl -ba README.md",),
+        asks=("nl /etc/passwd",),
+    ),
+    "tac": Known(
+        "reads",
+        "-b -r -s= --before --regex --separator=",
+        "read*",
+        runs=("tac README.md",),
+        asks=("tac /etc/passwd",),
+    ),
+    "rev": Known("reads", "-0 --zero", "read*", runs=("rev README.md",), asks=("rev /etc/passwd",)),
+    "shuf": Known(
+        "reads",
+        "-e -i= -n= -r -z -o=write --output=write --echo --input-range= --head-count= --repeat",
+        "read*",
+        runs=("shuf -n 5 README.md",),
+        asks=("shuf -o out x",),
+    ),
+    "diff": Known(
+        "reads",
+        _DIFF,
+        "read*",
+        check="folders",
+        runs=("diff a b", "diff -u README.md src/app.py", "diff -y --width=120 a b"),
+        asks=("diff a /etc/passwd", "diff -r a b", "diff --to-file=/etc/x a"),
+    ),
+    "cmp": Known(
+        "reads",
+        "-b -i= -l -n= -s --print-bytes --ignore-initial= --verbose --bytes= --quiet --silent",
+        "read read text*",
+        runs=("cmp -s a b",),
+        asks=("cmp a /etc/passwd",),
+    ),
+    "xxd": Known(
+        "reads",
+        "-a -b -c= -C -d -e -E -g= -i -l= -p -ps -r -s= -u",
+        "read write",
+        single=True,
+        halts=True,
+        runs=("xxd -l 64 README.md", "xxd -p README.md", "xxd -ps README.md"),
+        asks=(
+            "xxd a b",
+            "xxd /etc/shadow",
+            "xxd -ps /etc/shadow",
+            "xxd -r -ps src/app.py .git/hooks/pre-commit",
+            "xxd -r a b",
+            "xxd README.md -p",
+            "xxd README.md -l /etc/shadow",
+            "xxd -pr a",
+        ),
+    ),
+    "od": Known(
+        "reads",
+        "-A= -t= -N= -j= -v -w? -c -x -b -d -o -a -f -i -l -s -S= --address-radix= --format= "
+        "--read-bytes= --skip-bytes=",
+        "read*",
+        runs=("od -c README.md",),
+        asks=("od /etc/shadow",),
+    ),
+    "hexdump": Known(
+        "reads",
+        "-b -c -C -d -n= -o -s= -v -x -e=",
+        "read*",
+        runs=("hexdump -C README.md",),
+        asks=("hexdump -f fmt x",),
+    ),
+    "strings": Known(
+        "reads",
+        "-a -f -n= -t= -e= -o -# --all --bytes= --radix= --encoding=",
+        "read*",
+        check="response",
+        runs=("strings -n 8 data.bin",),
+        asks=("strings /etc/shadow", "strings @opts", "strings -n @opts x"),
+    ),
+    "base64": Known(
+        "reads",
+        "-d -D -i -w= --decode --ignore-garbage --wrap=",
+        "read",
+        runs=("base64 README.md", "echo aGk= | base64 -d"),
+        asks=("base64 ~/.ssh/id_rsa", "echo aGk= | base64 -d | sh", "base64 -o x y"),
+    ),
+    "zcat": Known("reads", "-f -q -v", "read*", runs=("zcat log.gz | head",), asks=("zcat /x.gz",)),
+}
+for _name in ("egrep", "fgrep"):
+    TABLE[_name] = TABLE["grep"]
+TABLE["hd"] = TABLE["hexdump"]
+TABLE["base32"] = TABLE["base64"]
+TABLE["batcat"] = TABLE["bat"]
