@@ -49,7 +49,8 @@ def test_a_plain_tool_loads_no_grammar_and_no_ground():
         "def f(a: int) -> int:\n    'Do it.'\n"
         "facts_of(ToolCall('c', 'f', {'a': 1}), as_tool(f))\n"
         "print(*[name for name in sys.modules if 'tree_sitter' in name\n"
-        "        or name.startswith(('bridle.command_analysis', 'bridle.workspace.ground', 'yaml'))])\n"
+        "        or name.startswith(\n"
+        "        ('bridle.command_analysis', 'bridle.workspace.ground', 'yaml'))])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True
