@@ -150,15 +150,6 @@ class Session:
         return self._turns.tool_state.cwd
 
     @property
-    def shares_limits(self) -> bool:
-        """Do the limits hold over all turns from here on, or over each?"""
-        return self._turns.shares_limits
-
-    @shares_limits.setter
-    def shares_limits(self, value: bool) -> None:
-        self._turns.shares_limits = value
-
-    @property
     def is_closed(self) -> bool:
         """Was it closed? The engine can resume a closed session."""
         return self._closed

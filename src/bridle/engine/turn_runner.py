@@ -163,11 +163,6 @@ class RunningTurn:
         if self.is_resumed:  # its limits hold over all of it
             self.budget.resume(history.metrics.since(used), history.steps)
 
-    def share_limits(self, earlier: "RunningTurn") -> None:
-        """Use what an earlier turn has left of its limits, and no more."""
-        earlier.budget.restart_estimate()
-        self.budget, self.deadline = earlier.budget, earlier.deadline
-
     async def run(
         self,
         *,
@@ -350,7 +345,6 @@ class TurnRunner:
         mode: Callable[[], Mode],
     ) -> None:
         self.config = config
-        self.shares_limits = False  # do the limits hold over all turns from here on, or over each?
         self.is_busy = False
         self.running_number = 0  # the turn that runs; 0: none
         self.is_closed = False
@@ -407,7 +401,6 @@ class TurnRunner:
 
     def start(self, number: int, prompts: tuple[Message, ...]) -> None:
         """Start a turn with these prompts, or none if it was parked."""
-        previous = self._turn
         turn = self._turn = RunningTurn(
             number=number,
             session_id=self._session_id,
@@ -420,8 +413,6 @@ class TurnRunner:
         turn.read_steering = partial(self.take_prompts, number, steering=True)
         turn.has_steering = partial(self._has_steering, number)
         self._window.parts = self.config
-        if self.shares_limits and previous is not None:
-            turn.share_limits(previous)
         turn.task = asyncio.create_task(self._run(turn), name=f"bridle-turn-{self._session_id}")
 
     def resume(self) -> int:
