@@ -89,8 +89,8 @@ def test_a_server_that_says_nothing_holds_nobody_up() -> None:
         saying(b'{"object": "list", "data": []}'),
         saying(b'{"object": "list", "data": [1]}'),
         saying(STUDIO),
-        saying(LLAMA, b"404 Not LocalServer"),
-        saying(LLAMA, b"302 LocalServer"),
+        saying(LLAMA, b"404 Not Found"),
+        saying(LLAMA, b"302 Found"),
     ],
 )
 def test_another_program_on_its_port_is_not_taken_for_llama_cpp(talk: Talk) -> None:
