@@ -159,6 +159,8 @@ def test_the_first_prompt_has_history_and_files_too(serve, window):
     keys = me.page.get_by_role("dialog")
     expect(keys).to_contain_text("the approval that has waited longest")
     expect(keys).to_contain_text("Ctrl+F")
+    for key in keys.locator("dt").all():
+        expect(key, "without scrolling").to_be_in_viewport(ratio=1)
 
 
 def test_all_buttons_of_the_composer_are_within_reach_on_small_phones(serve, window):

@@ -36,6 +36,7 @@ def test_a_command_is_heard_while_it_runs_and_can_be_stopped(serve, window):
     expect(me.page.locator(".account-line")).to_contain_text("Stopped")
     expect(me.composer, "the button that was pressed is gone").to_be_focused()
     expect(live).to_have_count(0)
+    expect(me.page.locator(".call-status")).to_contain_text("stopped")
     me.send("again")
     expect(me.feed).to_contain_text("Over.")
     me.is_well()

@@ -16,6 +16,8 @@ def test_the_first_start_signs_in_with_the_code_once_and_keeps_no_trace_of_it(se
     expect(stranger.page.get_by_role("heading", name="Sign in")).to_be_visible()
     first = window(served)
     assert served.code not in first.page.url
+    expect(first.page.get_by_role("main")).to_contain_text("Folder shop")
+    expect(first.page.get_by_role("main")).to_contain_text("Signed in as the owner")
     first.page.reload()
     expect(first.page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
     stranger.page.goto(f"{served.url}/#code={served.code}")

@@ -12,7 +12,7 @@ import { Facts } from "./facts.tsx";
 import { Fold, useFold } from "./folds.tsx";
 import { Markdown } from "./markdown.tsx";
 import { Output } from "./output.tsx";
-import { childWords, restOf, resultText, standing, status, subject, took } from "./summary.ts";
+import { childWords, restOf, resultText, status, subject, took } from "./summary.ts";
 
 interface CallProps {
   readonly item: CallItem;
@@ -31,7 +31,7 @@ export function CallCard({ item, actions, role, past }: CallProps): JSX.Element 
   const asks = call.approval?.state === "open" || call.approval?.state === "posted";
   const [open, toggle] = useFold(item.key, opensByItself(call));
   return (
-    <div class={`call call-${standing(call)}`} data-call={call.id}>
+    <div class={`call call-${call.status}`} data-call={call.id}>
       <button type="button" class="call-line" aria-expanded={open} onClick={toggle} id={`who-${item.key}`}>
         <span class="call-dot" aria-hidden="true" />
         <span class="call-name">{NAMES[call.name] ?? oneLine(call.name, 60)}</span>
@@ -64,7 +64,7 @@ function AskedThen({ approval }: { approval: Approval }): JSX.Element {
 
 function opensByItself(call: Call): boolean {
   if (call.approval?.state === "open") return false; // the request shows everything itself
-  if (call.status === "failed" || call.status === "unknown") return true;
+  if (call.status === "failed" || call.status === "stopped" || call.status === "unknown") return true;
   if (SELF_TOLD.has(call.name)) return false;
   return call.status === "done" && rowsIn(changesOf(call)) > 0 && rowsIn(changesOf(call)) <= FEW_ROWS;
 }

@@ -27,6 +27,7 @@ const STATUS: Record<CallStatus, string> = {
   running: "running",
   done: "done",
   failed: "failed",
+  stopped: "stopped",
   denied: "denied",
   unknown: "unknown",
   skipped: "not run",
@@ -36,7 +37,7 @@ const STATUS: Record<CallStatus, string> = {
 export function subject(call: Call): string {
   if (call.status === "writing") return oneLine(call.argumentsText.replace(/^\{"\w+":\s*"?/, ""), 160);
   if (call.broken) return oneLine(call.broken, 160);
-  if (call.name === "exit_plan_mode") return oneLine(String(call.arguments["plan"] ?? "").replace(/^[#\s]+/, "").split("\n")[0]!, 120);
+  if (call.name === "exit_plan_mode") return heading(String(call.arguments["plan"] ?? ""));
   if (call.name === "todo_write") return todos(call.arguments["todos"]);
   const found = (SUBJECTS[call.name] ?? []).map((name) => call.arguments[name]).filter(isWord);
   if (found.length > 0) return oneLine(call.name === "task" ? found[0]! : found.join(" in "), 160);
@@ -44,6 +45,12 @@ export function subject(call: Call): string {
   if (words.length > 0) return oneLine(words[0]!, 160);
   const json = JSON.stringify(call.arguments);
   return json === "{}" ? "" : oneLine(json, 160);
+}
+
+/** The first line of a plan, unless it only says that it is one. */
+function heading(plan: string): string {
+  const line = oneLine(plan.replace(/^[#\s]+/, "").split("\n")[0]!, 120);
+  return line.toLowerCase() === "plan" ? "" : line;
 }
 
 function isWord(value: unknown): value is string {
@@ -56,16 +63,11 @@ function todos(given: unknown): string {
   return `${done} of ${given.length} done`;
 }
 
-/** How the call stands: what a rule forbids was denied, it did not fail. */
-export function standing(call: Call): CallStatus {
-  return call.status === "failed" && call.result?.text.startsWith("not permitted:") ? "denied" : call.status;
-}
-
-/** ... in words. */
+/** How the call stands, in words. */
 export function status(call: Call): string {
   const code = exitCode(call);
   if (call.status === "failed" && code !== null) return `failed, exit code ${code}`;
-  return call.status === "waiting" && call.name === "ask_user" ? "needs an answer" : STATUS[standing(call)];
+  return call.status === "waiting" && call.name === "ask_user" ? "needs an answer" : STATUS[call.status];
 }
 
 /** How long it ran, where that was long enough to say. */

@@ -162,7 +162,7 @@ export function resulted(draft: Draft, record: LogRecord, id: string, raw: Field
   const diff = words(fields(raw["data"])["diff"]);
   draft.changeCall(place, {
     result: { ok, text, data: raw["data"] ?? null, media: media(list(raw["media"]).map(fields)) },
-    status: ended(call, ok, text),
+    status: ok ? "done" : ended(call, words(raw["outcome"]), text),
     diff: diff || call.diff,
     endedAt: record.timestamp,
   });
@@ -171,12 +171,30 @@ export function resulted(draft: Draft, record: LogRecord, id: string, raw: Field
   if (call.approval) draft.asked.delete(call.approval.shown);
 }
 
-function ended(call: Call, ok: boolean, text: string): CallStatus {
-  if (ok) return "done";
+const OUTCOMES: Readonly<Record<string, CallStatus>> = {
+  failed: "failed",
+  invalid: "failed",
+  denied: "denied",
+  refused: "skipped",
+  not_run: "skipped",
+  interrupted: "stopped",
+  not_stopped: "unknown",
+  unknown: "unknown",
+};
+
+/** How texts begin in logs of earlier versions, which have no outcome. */
+const EARLIER: readonly (readonly [string, CallStatus])[] = [
+  ["not permitted", "denied"],
+  ["not run", "skipped"],
+  ["interrupted, and it did not stop", "unknown"],
+  ["interrupted before it finished", "stopped"],
+  ["no result was recorded", "unknown"],
+];
+
+/** How a call ended that did not work. */
+function ended(call: Call, outcome: string, text: string): CallStatus {
   if (call.approval?.state === "denied" || call.approval?.state === "expired" || call.status === "denied") return "denied";
-  if (text.startsWith("no result was recorded")) return "unknown";
-  if (/^not run/i.test(text)) return "skipped";
-  return call.startedAt || !/^denied|not allowed|refused/i.test(text) ? "failed" : "denied";
+  return OUTCOMES[outcome] ?? EARLIER.find(([begin]) => text.startsWith(begin))?.[1] ?? "failed";
 }
 
 /** The turn is over: what has no result will get none. */

@@ -125,6 +125,18 @@ test("that an answer is not complete is said once, in whole sentences, without t
   assert.deepEqual(said(view.items), ["prompt hello", "text One, ", "notice The answer is not complete: the reply was cut off at its token limit."]);
 });
 
+test("how a call ended is what its outcome says, in logs of earlier versions what its text begins with", () => {
+  const status = (more: Record<string, unknown>) => {
+    const result = { type: "message", role: "tool", callId: "c1", result: { ok: false, text: "", ...more } };
+    return callOf(fold("s", log(START, PROMPT, ENTERED, delta("ToolCallReady", { call: CALL }), result)).items).status;
+  };
+  const outcomes = ["failed", "invalid", "denied", "refused", "not_run", "interrupted", "not_stopped", "unknown"];
+  const ends = ["failed", "failed", "denied", "skipped", "skipped", "stopped", "unknown", "unknown"];
+  assert.deepEqual(outcomes.map((outcome) => status({ outcome, text: "not permitted" })), ends);
+  const texts = ["not permitted: no", "not run: the turn is over", "interrupted before it finished", "no result was recorded", "not allowed here"];
+  assert.deepEqual(texts.map((text) => status({ text })), ["denied", "skipped", "stopped", "unknown", "failed"]);
+});
+
 test("a fork has spent nothing yet, whatever the session before it spent", () => {
   const fork = { type: "fork", sessionId: "other", at: 15 };
   const { meter, turns } = fold("s", log(...WORKED, fork));

@@ -168,11 +168,11 @@ export type Item = PromptItem | TextItem | ThinkingItem | CallItem | NoticeItem;
 
 /**
  * writing: its arguments come in · ready: whole, nothing decided · waiting: a person has to say ·
- * running · done · failed · denied (a person or a rule said no) · unknown (nobody knows whether
- * it ran) · skipped (the turn ended before it began).
+ * running · done · failed · stopped (before it finished) · denied (a person or a rule said no) ·
+ * unknown (nobody knows whether it ran, or runs still) · skipped (it was not run).
  */
 export type CallStatus =
-  | "writing" | "ready" | "waiting" | "running" | "done" | "failed" | "denied" | "unknown" | "skipped";
+  | "writing" | "ready" | "waiting" | "running" | "done" | "failed" | "stopped" | "denied" | "unknown" | "skipped";
 
 export interface Call {
   readonly id: string;
