@@ -1,14 +1,13 @@
 """Undo: what turns change in a workspace can be taken back, and that can be taken back as well.
 
-`Undo` keeps the promise `Keeper` (keeper.py). Before and after each call the workspace is looked at
-(observer.py, snapshots.py, reader.py); what stood there lies in `STATE/undo`, outside the workspace
-and outside of git (shelf.py, objects.py, index.py, journal.py). Taking back is planned (undoing.py)
-and then done (restoring.py). Nothing is thrown away but by command (pruning.py).
+`Undo` (undo.py) is what the engine and people use. Before and after each call the workspace is
+scanned (snapshot.py) and compared (change_detector.py, recorder.py). Contents, scans and the journal
+of changes are kept in `STATE/undo`, outside the workspace and outside of git (storage.py, tree.py,
+journal.py). Taking back is planned (plan.py) and then done completely or not at all (restore.py).
 """
 
-from bridle.workspace.undo.keeper import Turn, Undo
-from bridle.workspace.undo.pruning import Pruned, prune
-from bridle.workspace.undo.reader import Limits
-from bridle.workspace.undo.undoing import Conflict, Outcome, Restored
+from bridle.workspace.undo.plan import Conflict, Outcome, Restored
+from bridle.workspace.undo.snapshot import Limits
+from bridle.workspace.undo.undo import Pruned, Turn, Undo, prune
 
 __all__ = ["Conflict", "Limits", "Outcome", "Pruned", "Restored", "Turn", "Undo", "prune"]

@@ -13,8 +13,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from bridle.workspace.undo.index import ABSENT, State, Tree, decode, spell, unspell
-from bridle.workspace.undo.shelf import Shelf, free
+from bridle.workspace.undo.storage import UndoFolder, free
+from bridle.workspace.undo.tree import ABSENT, State, Tree, decode, spell, unspell
 
 _JOURNAL = "journal.jsonl"
 _INDEX = "index"
@@ -80,7 +80,7 @@ _opened = msgspec.json.Decoder(Opened).decode
 class Journal:
     """The journal of one shelf. Everything is done under the shelf's lock; raises `OSError`."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: UndoFolder) -> None:
         self._shelf = shelf
 
     @property

@@ -1,23 +1,201 @@
-"""A look at all of a workspace: every name below the root, and the content of what is new.
+"""Scans a workspace: every name below the root, and the content of what is new.
 
-Goes by folder handles and follows no link. What git ignores, `.git` and bridle's own state are
-named and not looked into. What the system says is unchanged since the last look is not read, so a
-look at a tree in which nothing happened costs one stat for each name.
+It uses folder handles and follows no link. What git ignores, `.git` and bridle's own state are
+named and not opened; what git tracks is never ignored, which its index says without starting a
+program. A file that the system reports as unchanged since the last scan is not read, so a scan
+without changes costs one stat per name.
 """
 
 import errno
 import os
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from itertools import islice
 
+from msgspec import Struct
+
+from bridle.workspace.git_index import tracked
 from bridle.workspace.tree import Ignored, parse_ignore
-from bridle.workspace.undo.index import IGNORED, TRACKED, Entry, Folder, Tree
-from bridle.workspace.undo.kept_by_git import kept_by_git
-from bridle.workspace.undo.objects import Objects
-from bridle.workspace.undo.reader import Limits, Reader
+from bridle.workspace.undo.storage import ContentStore
+from bridle.workspace.undo.tree import IGNORED, TRACKED, Entry, Folder, Tree
+
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_LARGEST = 64 << 20  # bytes of an index
+_LINE = 4096
+_WORKTREE = b"gitdir: "  # what `.git` says where it is a file
+
+
+def tracked_by_git(root: str) -> frozenset[str]:
+    """Paths from the root, with the folders that they lie in."""
+    data = _read(f"{root}/.git/index", _LARGEST)
+    if data is None:
+        said = _read(f"{root}/.git", _LINE) or b""
+        if said.startswith(_WORKTREE):
+            folder = os.fsdecode(said.removeprefix(_WORKTREE).strip())
+            data = _read(f"{root}/{folder}/index" if folder[:1] != "/" else f"{folder}/index")
+    found: set[str] = set()
+    with suppress(ValueError):
+        for path in tracked(data or b""):
+            while path and path not in found:
+                found.add(path)
+                path = path.rpartition("/")[0]
+    return frozenset(found)
+
+
+def _read(path: str, limit: int = _LARGEST) -> bytes | None:
+    """What stands in a regular file; None for anything else, and for more than that."""
+    try:
+        handle = os.open(path, _READING)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+            return None
+        return b"".join(iter(lambda: os.read(handle, 1 << 20), b""))
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+
+
+_OPENING = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_BLOCK = 1 << 20
+_TRIES = 3  # for a file that changes while it is read
+_TICK = 20_000_000  # nanoseconds: the clock that files are stamped with may stand still so long
+_COARSE = 2_000_000_000  # ... and where stamps are whole seconds
+_SECOND = 1_000_000_000
+
+
+class Limits(Struct, frozen=True):
+    """How much is kept: bytes of one file, names in the tree, new bytes and seconds for a look."""
+
+    file: int = 10_000_000
+    entries: int = 50_000
+    fresh: int = 1_000_000_000
+    seconds: float = 10.0
+
+
+USUAL = Limits()
+
+
+class EntryReader:
+    """Finds out what stands at names, for one look; it has so much time and room, and no more."""
+
+    def __init__(self, objects: ContentStore, limits: Limits) -> None:
+        self._objects = objects
+        self._limits = limits
+        self._until = time.monotonic() + limits.seconds
+        self._fresh = 0
+        self._full = False
+
+    def entry(self, folder: int, name: str, found: os.stat_result, old: Entry | None) -> Entry:
+        """What stands there now. `found` is what the system says of it, `old` what stood there.
+
+        An entry with the mode 0: it is gone by now.
+        """
+        kind = stat.S_IFMT(found.st_mode)
+        if kind == stat.S_IFDIR:
+            if old is None or not stat.S_ISDIR(old.mode):
+                return Entry(found.st_mode)
+            return old if old.mode == found.st_mode else Entry(found.st_mode, old.object)
+        if kind == stat.S_IFREG:
+            return self._file(folder, name, found)
+        if kind == stat.S_IFLNK:
+            return _link(folder, name, found)
+        return _special(found)
+
+    def _file(self, folder: int, name: str, found: os.stat_result) -> Entry:
+        if found.st_size > self._limits.file:
+            return _unkept(found, "large")
+        if self._full:
+            return _unkept(found, "store")
+        if self._fresh > self._limits.fresh or time.monotonic() > self._until:
+            return _unkept(found, "late")
+        try:
+            return self._read(folder, name)
+        except FileNotFoundError:
+            return Entry(0)
+        except OSError:
+            return _unkept(found, "unreadable")
+
+    def _read(self, folder: int, name: str) -> Entry:
+        """Read it until it stands still. What changed all the time is read again next time."""
+        handle = os.open(name, _OPENING, dir_fd=folder)
+        try:
+            for _ in range(_TRIES):
+                began = time.time_ns()
+                found = os.fstat(handle)
+                if not stat.S_ISREG(found.st_mode):
+                    return _special(found)
+                data = _gather(handle, self._limits.file)
+                if len(data) > self._limits.file:
+                    return _unkept(found, "large")
+                still = _times(os.fstat(handle)) == _times(found) and len(data) == found.st_size
+                if still:
+                    break
+        finally:
+            os.close(handle)
+        return self._kept(found, data, still and not _racy(found, began))
+
+    def _kept(self, found: os.stat_result, data: bytes, certain: bool) -> Entry:
+        try:
+            name, new = self._objects.put(data)
+        except OSError:  # the disk is full, most likely: then it is so for all that follow
+            self._full = True
+            return _unkept(found, "store")
+        self._fresh += len(data) if new else 0
+        if not certain:
+            return Entry(found.st_mode, name)
+        return Entry(found.st_mode, name, "", len(data), *_times(found), found.st_ino)
+
+
+def _unkept(found: os.stat_result, why: str) -> Entry:
+    """Something whose content is not kept: only that it changed will be known."""
+    return Entry(found.st_mode, f"{found.st_size}:{found.st_mtime_ns}", why)
+
+
+def _special(found: os.stat_result) -> Entry:
+    return Entry(found.st_mode, str(found.st_rdev), "special")
+
+
+def _link(folder: int, name: str, found: os.stat_result) -> Entry:
+    began = time.time_ns()
+    try:
+        target = os.readlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return Entry(0)
+    except OSError:
+        return _unkept(found, "unreadable")
+    if _racy(found, began):
+        return Entry(found.st_mode, target)
+    return Entry(found.st_mode, target, "", found.st_size, *_times(found), found.st_ino)
+
+
+def _times(found: os.stat_result) -> tuple[int, int]:
+    return found.st_mtime_ns, found.st_ctime_ns
+
+
+def _racy(found: os.stat_result, began: int) -> bool:
+    """Could it change again without its times telling? Then it is read anew at the next look."""
+    latest = max(_times(found))
+    window = _COARSE if latest % _SECOND == 0 else _TICK
+    return latest > began - window
+
+
+def _gather(handle: int, most: int) -> bytes:
+    """All of a file, and a byte more than the most, where there is more."""
+    os.lseek(handle, 0, os.SEEK_SET)
+    chunks: list[bytes] = []
+    left = most + 1
+    while left > 0 and (chunk := os.read(handle, min(left, _BLOCK))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _THROUGH = _FOLDER | getattr(os, "O_PATH", 0)  # passing through asks for no right to read
@@ -29,7 +207,7 @@ _NOTHING = Folder(rules="-")
 class Rules:
     """The ignore rules that hold in a folder. They are read when a name has to be judged."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: ContentStore) -> None:
         self.name = ""
         self._objects = objects
         self._base = ""
@@ -67,7 +245,7 @@ class Rules:
         return self._parsed
 
 
-class Look:
+class Scan:
     """One look at a workspace.
 
     With `pinned` the names that `known` has are covered, or ignored, as they were there, whatever
@@ -76,7 +254,7 @@ class Look:
 
     def __init__(
         self,
-        objects: Objects,
+        objects: ContentStore,
         limits: Limits,
         known: Tree,
         *,
@@ -88,7 +266,7 @@ class Look:
         self._known = known.folders
         self._pinned = pinned
         self._hidden = frozenset(hidden)
-        self._reader = Reader(objects, limits)
+        self._reader = EntryReader(objects, limits)
         self._folders: dict[str, Folder] = {}
         self._seen = 0
         self._root = ""
@@ -215,7 +393,7 @@ class Look:
     def _kept_by_git(self) -> frozenset[str]:
         """What git keeps track of, and the folders of it: no rule ignores that."""
         if self._tracked is None:
-            self._tracked = kept_by_git(self._root)
+            self._tracked = tracked_by_git(self._root)
         return self._tracked
 
     def _ignore_file(
@@ -234,24 +412,24 @@ class Look:
         return None
 
 
-def look_at(
-    objects: Objects, limits: Limits, root: str, path: str
+def scan(
+    objects: ContentStore, limits: Limits, root: str, path: str
 ) -> tuple[Entry, os.stat_result | None]:
     """What stands at one path, ignored or not, and what the system says of it. No link is followed.
 
     An entry with the mode 0: nothing is there.
     """
     try:
-        with held(root, path) as (folder, name):
+        with open_folder(root, path) as (folder, name):
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            return Reader(objects, limits).entry(folder, name, found, None), found
+            return EntryReader(objects, limits).entry(folder, name, found, None), found
     except OSError as error:
         gone = error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
         return Entry(0, why="" if gone else "unreadable"), None
 
 
 @contextmanager
-def held(root: str, path: str) -> Iterator[tuple[int, str]]:
+def open_folder(root: str, path: str) -> Iterator[tuple[int, str]]:
     """The handle of the folder that a path lies in, reached without a link, and the last name.
 
     Raise `OSError` where there is no such folder.

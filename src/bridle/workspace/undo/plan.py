@@ -1,7 +1,7 @@
-"""What it takes to take something back, and whether that may be: plans, conflicts, outcomes.
+"""Plans what has to be done to take something back, and finds conflicts.
 
-A file is put back only where it still stands as the turn left it. Where it does not, both are
-shown and nothing at all is changed, unless the person says so. Blocks; knows no screen.
+A file is put back only if it still is as the turn left it. Otherwise both are shown and nothing is
+changed, unless the person says so. Blocks.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,12 +12,11 @@ from typing import Literal
 from msgspec import Struct
 
 from bridle.workspace.text import neutral, one_line
-from bridle.workspace.undo.index import ABSENT, WORDS, State, as_text
+from bridle.workspace.undo.change_detector import ChangeDetector
 from bridle.workspace.undo.journal import Change, Kept
-from bridle.workspace.undo.observer import Observer
-from bridle.workspace.undo.reader import USUAL
-from bridle.workspace.undo.restoring import Step
-from bridle.workspace.undo.snapshots import look_at
+from bridle.workspace.undo.restore import Step
+from bridle.workspace.undo.snapshot import USUAL, scan
+from bridle.workspace.undo.tree import ABSENT, WORDS, State, as_text
 
 _SHOWN = 40  # lines of a difference
 _CHANGED = 2000  # ... where a whole change is looked at
@@ -77,8 +76,10 @@ class Net(Struct):
 class Plan:
     """The steps to take some lines back, found by comparing them with what stands there now."""
 
-    def __init__(self, observer: Observer, lines: Sequence[Kept], chosen: Sequence[Kept]) -> None:
-        self._observer = observer
+    def __init__(
+        self, observer: ChangeDetector, lines: Sequence[Kept], chosen: Sequence[Kept]
+    ) -> None:
+        self._detector = detector
         self._chosen = {one.token for one in chosen}
         first = next((at for at, one in enumerate(lines) if one.token in self._chosen), 0)
         self._later = [one for one in lines[first:] if one.token not in self._chosen]
@@ -111,7 +112,7 @@ class Plan:
         self.conflicts = []
 
     def _judge(self, path: str, net: Net) -> None:
-        entry, seen = look_at(self._observer.objects, USUAL, self._observer.root, path)
+        entry, seen = scan(self._detector.objects, USUAL, self._detector.root, path)
         step = Step(path, entry.state, net.before, seen)
         if step.now == step.wanted or (step.stays_folder and not net.after.is_folder):
             return
@@ -145,7 +146,7 @@ class Plan:
     def _is_there(self, state: State) -> bool:
         if not state.mode or state.is_folder or state.is_link:
             return True
-        return self._observer.objects.get(state.object) is not None
+        return self._detector.objects.get(state.object) is not None
 
     def _against(self, step: Step, net: Net) -> str:
         """Why the path may not be put back as things stand; empty where it may."""
@@ -188,7 +189,7 @@ class Plan:
             return []
         if state.why or state.is_folder or state.is_link:
             return None
-        data = self._observer.objects.get(state.object)
+        data = self._detector.objects.get(state.object)
         if data is None or len(data) > _COMPARED or b"\0" in data:
             return None
         return data.decode(errors="replace").splitlines()

@@ -1,8 +1,8 @@
-"""Finds out what a call changes in a workspace, and keeps what stood there before.
+"""Detects what a call changes in a workspace, and keeps what was there before.
 
-`begin` before the effect, `end` after it; what lies between is written down in the journal. A call
-whose process died is found by the next one who looks, and ended as what it came to. Blocks; raises
-`OSError`. Knows nothing of tools, events or threads.
+`begin` before the effect, `end` after it; the difference goes into the journal. The call of a
+process that died is found by the next one that looks, and ended with what it has changed. Blocks;
+raises `OSError`. Knows nothing of tools, events or threads.
 """
 
 import os
@@ -15,12 +15,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from bridle.workspace.text import one_line
-from bridle.workspace.undo.index import IGNORED, WORDS, State, Tree, decode, differing, encode
 from bridle.workspace.undo.journal import Change, Journal, Kept, Opened
-from bridle.workspace.undo.objects import Objects
-from bridle.workspace.undo.reader import Limits
-from bridle.workspace.undo.shelf import Shelf
-from bridle.workspace.undo.snapshots import Look, look_at
+from bridle.workspace.undo.snapshot import Limits, Scan, scan
+from bridle.workspace.undo.storage import ContentStore, UndoFolder
+from bridle.workspace.undo.tree import IGNORED, WORDS, State, Tree, decode, differing, encode
 from bridle.workspace.wording import is_cache
 
 _INDEX = "index"
@@ -35,7 +33,7 @@ _OF_GIT = "commits, branches and what is staged (.git) are not kept"
 _CUT = "the call was cut off: what changed until now is counted as its doing"
 
 
-class Begun(Struct):
+class StartedCall(Struct):
     """A call that is under way: what is on disk of it, and what need not be."""
 
     opened: Opened
@@ -45,13 +43,13 @@ class Begun(Struct):
     outside: str = ""  # what it touches that is not looked at, in words
 
 
-class Observer:
+class ChangeDetector:
     """Looks at one workspace, and at what is kept of it."""
 
     def __init__(self, root: str | Path, state: str | Path, limits: Limits) -> None:
         self.root = os.path.realpath(root)
-        self.shelf = Shelf(state, self.root)
-        self.objects = Objects(self.shelf)
+        self.shelf = UndoFolder(state, self.root)
+        self.objects = ContentStore(self.shelf)
         self.journal = Journal(self.shelf)
         self._limits = limits
         self._hidden = _inside(self.root, os.path.realpath(state))
@@ -59,7 +57,7 @@ class Observer:
         self._stamp = (-1, -1, -1)
         self._used = False
 
-    def look(self, known: Tree | None = None) -> tuple[Tree, Look]:
+    def look(self, known: Tree | None = None) -> tuple[Tree, Scan]:
         """All of the workspace, and what was left out of it.
 
         `known` is what a turn saw before: what was covered then still is. The index on disk is the
@@ -67,7 +65,7 @@ class Observer:
         """
         pinned = known is not None
         base = known if known is not None else self._load()
-        look = Look(self.objects, self._limits, base, pinned=pinned, hidden=self._hidden)
+        look = Scan(self.objects, self._limits, base, pinned=pinned, hidden=self._hidden)
         tree = look.at(self.root)
         if not look.changed:
             tree = base
@@ -89,9 +87,9 @@ class Observer:
 
     def state(self, path: str) -> State:
         """What stands at one path now; its content is kept."""
-        return look_at(self.objects, self._limits, self.root, path)[0].state
+        return scan(self.objects, self._limits, self.root, path)[0].state
 
-    def begin(self, opened: Opened, paths: Iterable[str] | None, known: Tree | None) -> Begun:
+    def begin(self, opened: Opened, paths: Iterable[str] | None, known: Tree | None) -> StartedCall:
         """Keep what stands there: at these paths, or everywhere."""
         tree = None
         if not self._used:
@@ -112,9 +110,9 @@ class Observer:
                 states=states,
                 offset=self.journal.size,
             )
-            return Begun(opened, self.journal.open(opened), tree, self._git())
+            return StartedCall(opened, self.journal.open(opened), tree, self._git())
 
-    def end(self, begun: Begun, *, cut: bool = False) -> tuple[Kept, Tree | None]:
+    def end(self, begun: StartedCall, *, cut: bool = False) -> tuple[Kept, Tree | None]:
         """What has changed since; it is in the journal, if it is anything."""
         with self.shelf.locked():
             try:
@@ -124,12 +122,12 @@ class Observer:
                 os.close(begun.handle)  # where it failed, the next one who looks tries again
         return kept, tree
 
-    def give_up(self, begun: Begun) -> None:
+    def give_up(self, begun: StartedCall) -> None:
         """Forget a call that is under way."""
         self.journal.close(begun.opened.token)
         os.close(begun.handle)
 
-    def _ended(self, begun: Begun, cut: bool) -> tuple[Kept, Tree | None]:
+    def _ended(self, begun: StartedCall, cut: bool) -> tuple[Kept, Tree | None]:
         opened = begun.opened
         tree, look = (None, None) if begun.tree is None else self.look(begun.tree)
         changes, uncovered = self._compared(opened, begun.tree, tree)
@@ -256,7 +254,7 @@ class Observer:
         return tuple(found)
 
 
-def _missed(look: Look | None) -> list[str]:
+def _missed(look: Scan | None) -> list[str]:
     """What was not looked at, so that nobody knows whether it changed."""
     whys: dict[str, list[str]] = {}
     for path, why in look.missed if look is not None else ():

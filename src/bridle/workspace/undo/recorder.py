@@ -1,7 +1,6 @@
-"""Keeps what one turn changes, call by call: the promise `Keeping`, over a `Observer`.
+"""Records what one turn changes, call by call, in threads: the event loop never waits for the disk.
 
-The work is done in threads of its own, so that the event loop never waits for the disk. Whatever
-goes wrong is said in the `uncovered` of a change, and is no reason for a turn to fail.
+What cannot be recorded is named in the `uncovered` of a change, and never fails a turn.
 """
 
 import asyncio
@@ -20,9 +19,9 @@ from bridle.promises.tool import Tool
 from bridle.workspace.handles import walked
 from bridle.workspace.paths import Workspace
 from bridle.workspace.text import one_line
-from bridle.workspace.undo.index import Tree, as_text
+from bridle.workspace.undo.change_detector import ChangeDetector, StartedCall
 from bridle.workspace.undo.journal import Change, Kept, Opened
-from bridle.workspace.undo.observer import Begun, Observer
+from bridle.workspace.undo.tree import Tree, as_text
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ _R = TypeVar("_R")
 _MOST_FILES = 1_000  # named in one event; undo knows all of them
 
 
-class Touched:
+class WrittenFiles:
     """Which paths a call touches, as far as its tool tells."""
 
     def __init__(self, root: str, tools: Mapping[str, Tool]) -> None:
@@ -72,14 +71,14 @@ class Touched:
         return ["/".join(real[:length]) for length in range(there + 1, len(real) + 1)]
 
 
-class Keeping:
+class TurnRecorder:
     """What is kept for one turn. `begun` are the calls under way, which others may have left."""
 
     def __init__(
         self,
-        observer: Observer,
-        touched: Touched,
-        begun: dict[tuple[str, str], Begun],
+        observer: ChangeDetector,
+        touched: WrittenFiles,
+        begun: dict[tuple[str, str], StartedCall],
         session_id: str,
         turn: int,
     ) -> None:

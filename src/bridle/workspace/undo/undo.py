@@ -1,10 +1,12 @@
-"""The public face of undo: a keeper for the engine, and the verbs undo and redo for a person.
+"""`Undo`: keeps what turns change, and takes it back or forward for a person.
 
-Blocks, but for what `keep` gives. Not covered: what git ignores, `.git`, files over 10 MB, devices
-and the like, trees beyond a limit; each is said where it matters.
+Blocks, except for what `keep` returns. Not covered: what git ignores, `.git`, files over 10 MB,
+devices and the like, trees beyond a limit; each is said if it matters. `prune` deletes what was kept
+long ago, in all workspaces, only when a person says so.
 """
 
 import os
+import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,13 +17,14 @@ from msgspec import Struct
 
 from bridle.errors import SessionBusy, SessionError, StoreFailed, ToolError
 from bridle.promises.tool import Tool
-from bridle.workspace.undo.index import Tree, as_text
-from bridle.workspace.undo.journal import Kept, Opened, counting
-from bridle.workspace.undo.keeping import Keeping, Touched
-from bridle.workspace.undo.observer import Begun, Observer
-from bridle.workspace.undo.reader import USUAL, Limits
-from bridle.workspace.undo.restoring import HalfDone, Restorer
-from bridle.workspace.undo.undoing import Outcome, Plan, changes_of, restored
+from bridle.workspace.undo.change_detector import ChangeDetector, StartedCall
+from bridle.workspace.undo.journal import Journal, Kept, Opened, counting
+from bridle.workspace.undo.plan import Outcome, Plan, changes_of, restored
+from bridle.workspace.undo.recorder import TurnRecorder, WrittenFiles
+from bridle.workspace.undo.restore import PartlyRestored, Restorer
+from bridle.workspace.undo.snapshot import USUAL, Limits
+from bridle.workspace.undo.storage import ContentStore, UndoFolder
+from bridle.workspace.undo.tree import State, Tree, as_text, decode
 
 _SHOWN = 5  # paths that are named in an error
 
@@ -60,18 +63,18 @@ class Undo:
         tools: Mapping[str, Tool] | None = None,
         limits: Limits = USUAL,
     ) -> None:
-        self._observer = Observer(root, state, limits)
-        self._touched = Touched(self._observer.root, tools or {})
-        self._begun: dict[tuple[str, str], Begun] = {}
+        self._observer = ChangeDetector(root, state, limits)
+        self._touched = WrittenFiles(self._observer.root, tools or {})
+        self._begun: dict[tuple[str, str], StartedCall] = {}
 
     @property
     def root(self) -> str:
         """The workspace, by its real path."""
         return self._observer.root
 
-    def keep(self, session_id: str, turn: int) -> Keeping:
+    def keep(self, session_id: str, turn: int) -> TurnRecorder:
         """What keeps the changes of one turn."""
-        return Keeping(self._observer, self._touched, self._begun, session_id, turn)
+        return TurnRecorder(self._observer, self._touched, self._begun, session_id, turn)
 
     def snapshot(self) -> Tree:
         """Look at all of the workspace, and keep what is new there."""
@@ -179,7 +182,7 @@ class Undo:
         states = tuple((step.path, step.now) for step in plan.steps)
         token = os.urandom(10).hex()
         opened = Opened(token, time.time(), of.session, of.turn, kind, states=states)
-        begun = Begun(opened, self._observer.journal.open(opened))
+        begun = StartedCall(opened, self._observer.journal.open(opened))
         try:
             left = Restorer(self._observer.root, self._observer.objects).apply(plan.steps)
             changes = changes_of(plan.steps, left)
@@ -249,7 +252,7 @@ def _failed(kind: str, error: OSError) -> ToolError:
     """What a person is told: what stood in the way, and what that leaves."""
     where = f"`{as_text(error.filename)}`" if isinstance(error.filename, str) else "it"
     said = f"{where} could not be put back ({error.strerror})"
-    if not isinstance(error, HalfDone):
+    if not isinstance(error, PartlyRestored):
         hint = "Mend that, and say it again."
         return ToolError(f"{said}; everything is as it was", error, hint=hint)
     paths = ", ".join(as_text(one) for one in error.paths[:_SHOWN])
@@ -269,3 +272,52 @@ def _nothing(kind: str, turn: int | None) -> SessionError:
         f"there is nothing to {kind} in {which}",
         hint="`bridle undo --list` shows the turns that changed something.",
     )
+
+
+class Pruned(Struct, frozen=True):
+    """`calls` can be undone no more, `freed` bytes are free; `busy` workspaces were left alone."""
+
+    calls: int = 0
+    freed: int = 0
+    busy: tuple[str, ...] = ()
+
+
+def prune(state: str | Path, before: float, *, preview: bool = False) -> Pruned:
+    """Forget what was kept before that time, in seconds. Raise `OSError`."""
+    calls = freed = 0
+    busy: list[str] = []
+    for shelf in UndoFolder.all(state):
+        with shelf.locked():
+            journal = Journal(shelf)
+            lines = journal.read()
+            alive, _ = journal.under_way()
+            if alive or shelf.is_used():
+                busy.append(shelf.root)
+                continue
+            kept = [one for one in lines if one.at >= before]
+            calls += len(lines) - len(kept)
+            if not preview:
+                freed += _forget(shelf, journal, kept, before)
+    return Pruned(calls, freed, tuple(busy))
+
+
+def _forget(shelf: UndoFolder, journal: Journal, kept: list[Kept], before: float) -> int:
+    _, dead = journal.under_way()
+    for one in dead:
+        if one.at < before:
+            journal.close(one.token)
+    if shelf.stamp("index")[1] < before * 1e9:
+        shelf.remove("index")
+    journal.rewrite(kept)
+    wanted = {name for one in kept for item in one.changes for name in _names(item.before)}
+    wanted |= {name for one in kept for item in one.changes for name in _names(item.after)}
+    wanted |= {name for one in dead for _, state in one.states for name in _names(state)}
+    for file in ("index", *(f"open/{one.token}.tree" for one in dead)):
+        tree = decode(shelf.found(file) or b"")
+        for folder in tree.folders.values() if tree is not None else ():
+            wanted.update(name for one in folder.entries.values() for name in _names(one.state))
+    return ContentStore(shelf).sweep(wanted)
+
+
+def _names(state: State) -> tuple[str, ...]:
+    return (state.object,) if stat.S_ISREG(state.mode) and not state.why else ()

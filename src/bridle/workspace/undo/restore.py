@@ -1,7 +1,7 @@
-"""Puts files, links and folders back as they were: all of what is asked, or nothing.
+"""Puts files, links and folders back as they were: everything that is asked for, or nothing.
 
-Goes by folder handles: a link that somebody plants on the way is an error, and not a way out. Each
-file is replaced in one step. Whether something may be replaced is decided elsewhere.
+It uses folder handles: a link that was planted on the way is an error, and no way out. Each file is
+replaced in one step. Whether something may be replaced is decided elsewhere.
 """
 
 import errno
@@ -13,10 +13,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bridle.workspace.undo.index import State
-from bridle.workspace.undo.objects import Objects
-from bridle.workspace.undo.shelf import write_all
-from bridle.workspace.undo.snapshots import held
+from bridle.workspace.undo.snapshot import open_folder
+from bridle.workspace.undo.storage import ContentStore, write_all
+from bridle.workspace.undo.tree import State
 
 _MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -48,7 +47,7 @@ class Step(Struct, frozen=True):
         return not self.wanted.mode or self.now.is_folder or self.wanted.is_folder
 
 
-class HalfDone(OSError):
+class PartlyRestored(OSError):
     """It failed, and what had been done until then could not all be taken back: `paths`."""
 
     def __init__(self, cause: OSError, paths: list[str]) -> None:
@@ -59,7 +58,7 @@ class HalfDone(OSError):
 class Restorer:
     """Changes files of one workspace."""
 
-    def __init__(self, root: str, objects: Objects, *, careful: bool = True) -> None:
+    def __init__(self, root: str, objects: ContentStore, *, careful: bool = True) -> None:
         self._root = root
         self._objects = objects
         self._careful = careful
@@ -71,7 +70,7 @@ class Restorer:
         """Make it so; folders that are not empty stay, and are named. Raise `OSError`.
 
         After an error everything is again as it was; where the system does not let it be so, the
-        error is `HalfDone`.
+        error is `PartlyRestored`.
         """
         steps = sorted(steps, key=lambda step: (step.depth, step.path))
         try:
@@ -80,7 +79,7 @@ class Restorer:
             back = _once([Step(one.path, one.wanted, one.now) for one in self._touched])
             way = Restorer(self._root, self._objects, careful=False)
             if lost := {*way._apply(back), *way._failed}:
-                raise HalfDone(error, sorted(lost)) from error
+                raise PartlyRestored(error, sorted(lost)) from error
             raise
 
     def _apply(self, steps: list[Step]) -> list[str]:
@@ -105,7 +104,7 @@ class Restorer:
     def _remove(self, step: Step) -> None:
         """Remove what stands there; a folder that is not empty, and may stay, is left."""
         try:
-            with held(self._root, step.path) as (folder, name):
+            with open_folder(self._root, step.path) as (folder, name):
                 self._check(folder, name, step)
                 (os.rmdir if step.now.is_folder else os.unlink)(name, dir_fd=folder)
                 self._touched.append(step)  # not before: what did not go need not come back
@@ -117,7 +116,7 @@ class Restorer:
             self._left.append(step.path)
 
     def _make(self, step: Step) -> None:
-        with held(self._root, step.path) as (folder, name):
+        with open_folder(self._root, step.path) as (folder, name):
             if not step.makes_way:
                 self._check(folder, name, step)
             if step.wanted.is_folder:
@@ -155,7 +154,7 @@ class Restorer:
 
     def _set_mode(self, step: Step, also: int = 0) -> None:
         mode = step.wanted.mode | also
-        with held(self._root, step.path) as (folder, name):
+        with open_folder(self._root, step.path) as (folder, name):
             handle = os.open(name, _FOLDER | _NAMED, dir_fd=folder)
             try:
                 if _NAMED:  # so that a folder which may not be read can be opened up again

@@ -1,8 +1,8 @@
 """What a folder and everything below it held at one moment: plain values, and their bytes.
 
-A file is known by the name of its content, a link by where it leads, a folder by its mode alone.
-Beside that stands what the system said of it (size, times, inode), so that the next look need not
-read what has not changed. Touches no file.
+A file is known by the name of its content, a link by its target, a folder by its mode alone. Beside
+that stands what the system said of it (size, times, inode), so that the next scan need not read
+what has not changed. Does no I/O.
 """
 
 import os

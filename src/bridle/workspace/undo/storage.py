@@ -1,6 +1,8 @@
-"""The folder in which lies what undo keeps for one workspace: private, locked, reached by a handle.
+"""The private folder in which undo keeps one workspace's contents, scans and journal.
 
-Files are there whole or not at all. Knows nothing of what stands in them. Raises `OSError`.
+It is locked and reached by a handle. Files are complete or absent. A content is stored once, under a
+name made of its bytes; reading compares it with its name, so that damage is noticed. Knows nothing
+of what the files mean. Raises `OSError`.
 """
 
 import fcntl
@@ -19,14 +21,14 @@ _ADDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1 << 20
 _PATIENCE = 30.0  # seconds for a lock: the first look at a large workspace takes some
 _PAUSE = 0.01
-HALF_DONE = "."  # what the name of a file begins with that is being written
+UNFINISHED = "."  # what the name of a file begins with that is being written
 
 
 class Busy(OSError):
     """Somebody else has had the lock for too long."""
 
 
-class Shelf:
+class UndoFolder:
     """The folder of one workspace below `STATE/undo`. Made when it is first used."""
 
     def __init__(self, state: str | Path, root: str) -> None:
@@ -36,7 +38,7 @@ class Shelf:
         self._handle = -1
 
     @classmethod
-    def all(cls, state: str | Path) -> "list[Shelf]":
+    def all(cls, state: str | Path) -> "list[UndoFolder]":
         """Those of every workspace of which something was kept."""
         found = []
         for path in sorted((Path(state) / "undo").glob("*/root")):
@@ -96,7 +98,7 @@ class Shelf:
     def place(self, name: str, data: bytes, *, hold: bool = False) -> int:
         """Put a file there in one step; with `hold` its handle, locked, which is the caller's."""
         folder, slash, last = name.rpartition("/")
-        beside = f"{folder}{slash}{HALF_DONE}{last[:80]}.{os.urandom(6).hex()}"
+        beside = f"{folder}{slash}{UNFINISHED}{last[:80]}.{os.urandom(6).hex()}"
         handle = os.open(beside, _MAKING, 0o600, dir_fd=self.handle)
         try:
             if hold:
@@ -166,7 +168,7 @@ class Shelf:
         inside = os.open(folder, _FOLDER, dir_fd=self.handle)
         try:
             with os.scandir(inside) as found:
-                return sorted(one.name for one in found if not one.name.startswith(HALF_DONE))
+                return sorted(one.name for one in found if not one.name.startswith(UNFINISHED))
         finally:
             os.close(inside)
 
@@ -198,3 +200,54 @@ def _acquire(lock: int) -> None:
         if time.monotonic() > until:
             raise Busy("another session has had what undo keeps here for too long")
         time.sleep(_PAUSE)
+
+
+_SIZE = 20  # bytes of a name
+
+
+def content_name(data: bytes) -> str:
+    """The name of a content."""
+    return blake2b(data, digest_size=_SIZE).hexdigest()
+
+
+class ContentStore:
+    """The objects of a shelf."""
+
+    def __init__(self, shelf: UndoFolder) -> None:
+        self._shelf = shelf
+        self._made: set[str] = set()
+
+    def put(self, data: bytes) -> tuple[str, bool]:
+        """Keep a content: its name, and whether it was new. Raise `OSError`."""
+        name = content_name(data)
+        folder = f"objects/{name[:2]}"
+        if folder not in self._made:
+            with suppress(FileExistsError):
+                os.mkdir(folder, 0o700, dir_fd=self._shelf.handle)
+            self._made.add(folder)
+        path = f"{folder}/{name[2:]}"
+        with suppress(FileNotFoundError):
+            # A power failure can leave an empty file under the name; then it is written anew.
+            found = os.stat(path, dir_fd=self._shelf.handle, follow_symlinks=False)
+            if found.st_size == len(data):
+                return name, False
+        self._shelf.place(path, data)
+        return name, True
+
+    def get(self, name: str) -> bytes | None:
+        """A content; None where it is missing or damaged."""
+        try:
+            data = self._shelf.found(f"objects/{name[:2]}/{name[2:]}")
+        except OSError:
+            return None
+        return data if data is not None and content_name(data) == name else None
+
+    def sweep(self, wanted: set[str]) -> int:
+        """Remove what is not wanted, and what was never finished: so many bytes."""
+        freed = 0
+        for folder in sorted((self._shelf.path / "objects").glob("??")):
+            for path in sorted(folder.iterdir()):
+                if path.name.startswith(UNFINISHED) or folder.name + path.name not in wanted:
+                    freed += path.lstat().st_size
+                    path.unlink()
+        return freed
