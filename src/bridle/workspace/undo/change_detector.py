@@ -48,9 +48,9 @@ class ChangeDetector:
 
     def __init__(self, root: str | Path, state: str | Path, limits: Limits) -> None:
         self.root = os.path.realpath(root)
-        self.shelf = UndoFolder(state, self.root)
-        self.objects = ContentStore(self.shelf)
-        self.journal = Journal(self.shelf)
+        self.folder = UndoFolder(state, self.root)
+        self.objects = ContentStore(self.folder)
+        self.journal = Journal(self.folder)
         self._limits = limits
         self._hidden = _inside(self.root, os.path.realpath(state))
         self._latest = Tree()
@@ -73,17 +73,17 @@ class ChangeDetector:
         return tree, look
 
     def _load(self) -> Tree:
-        stamp = self.shelf.stamp(_INDEX)
+        stamp = self.folder.stamp(_INDEX)
         if stamp != self._stamp:
-            self._latest = decode(self.shelf.found(_INDEX) or b"") or Tree()
+            self._latest = decode(self.folder.found(_INDEX) or b"") or Tree()
             self._stamp = stamp
         return self._latest
 
     def _store(self, tree: Tree) -> None:
-        if tree is self._latest and self.shelf.stamp(_INDEX) == self._stamp:
+        if tree is self._latest and self.folder.stamp(_INDEX) == self._stamp:
             return
-        self.shelf.place(_INDEX, encode(tree))
-        self._latest, self._stamp = tree, self.shelf.stamp(_INDEX)
+        self.folder.place(_INDEX, encode(tree))
+        self._latest, self._stamp = tree, self.folder.stamp(_INDEX)
 
     def state(self, path: str) -> State:
         """What stands at one path now; its content is kept."""
@@ -93,9 +93,9 @@ class ChangeDetector:
         """Keep what stands there: at these paths, or everywhere."""
         tree = None
         if not self._used:
-            self.shelf.use()
+            self.folder.use()
             self._used = True
-        with self.shelf.locked():
+        with self.folder.locked():
             self.recover()
             if paths is None:
                 tree, _ = self.look(known)
@@ -114,7 +114,7 @@ class ChangeDetector:
 
     def end(self, begun: StartedCall, *, cut: bool = False) -> tuple[Kept, Tree | None]:
         """What has changed since; it is in the journal, if it is anything."""
-        with self.shelf.locked():
+        with self.folder.locked():
             try:
                 kept, tree = self._ended(begun, cut)
                 self.journal.close(begun.opened.token)

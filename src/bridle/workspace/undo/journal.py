@@ -78,23 +78,23 @@ _opened = msgspec.json.Decoder(Opened).decode
 
 
 class Journal:
-    """The journal of one shelf. Everything is done under the shelf's lock; raises `OSError`."""
+    """The journal of one folder. Everything is done under the folder's lock; raises `OSError`."""
 
-    def __init__(self, shelf: UndoFolder) -> None:
-        self._shelf = shelf
+    def __init__(self, folder: UndoFolder) -> None:
+        self._folder = folder
 
     @property
     def size(self) -> int:
         """How long it is, in bytes."""
-        return self._shelf.size(_JOURNAL)
+        return self._folder.size(_JOURNAL)
 
     def add(self, kept: Kept) -> None:
         """Add a line."""
-        self._shelf.add(_JOURNAL, msgspec.json.encode(_respelled(kept, spell)))
+        self._folder.add(_JOURNAL, msgspec.json.encode(_respelled(kept, spell)))
 
     def read(self, offset: int = 0) -> list[Kept]:
         """The lines from there on. One that was never finished is passed over."""
-        data = self._shelf.found(_JOURNAL, offset) or b""
+        data = self._folder.found(_JOURNAL, offset) or b""
         found = []
         for line in data.split(b"\n"):
             with suppress(msgspec.DecodeError, UnicodeDecodeError, ValueError):
@@ -104,43 +104,43 @@ class Journal:
     def rewrite(self, lines: Iterable[Kept]) -> None:
         """Have these lines and no others."""
         data = [msgspec.json.encode(_respelled(one, spell)) + b"\n" for one in lines]
-        self._shelf.place(_JOURNAL, b"".join(data))
+        self._folder.place(_JOURNAL, b"".join(data))
 
     def open(self, opened: Opened) -> int:
         """Note that something begins: a handle that is held until it has ended."""
         if opened.whole:
-            self._shelf.link(_INDEX, f"open/{opened.token}.tree")
+            self._folder.link(_INDEX, f"open/{opened.token}.tree")
         states = tuple((spell(path), _state(one, spell)) for path, one in opened.states)
         data = msgspec.json.encode(msgspec.structs.replace(opened, states=states))
-        return self._shelf.place(f"open/{opened.token}.json", data, hold=True)
+        return self._folder.place(f"open/{opened.token}.json", data, hold=True)
 
     def close(self, token: str) -> None:
         """It has ended, and what it changed is in the journal."""
-        self._shelf.remove(f"open/{token}.json")
-        self._shelf.remove(f"open/{token}.tree")
+        self._folder.remove(f"open/{token}.json")
+        self._folder.remove(f"open/{token}.tree")
 
     def under_way(self) -> tuple[list[Opened], list[Opened]]:
         """What is under way: by those who live, and by those who have died meanwhile."""
         alive: list[Opened] = []
         dead: list[Opened] = []
-        for name in self._shelf.names("open"):
+        for name in self._folder.names("open"):
             if name.endswith(".json"):
                 self._sort(name, alive, dead)
         return alive, dead
 
     def tree(self, token: str) -> Tree | None:
         """What stood in the whole workspace before that began."""
-        data = self._shelf.found(f"open/{token}.tree")
+        data = self._folder.found(f"open/{token}.tree")
         return decode(data) if data is not None else None
 
     def _sort(self, name: str, alive: list[Opened], dead: list[Opened]) -> None:
         try:
-            handle = self._shelf.open(f"open/{name}")
+            handle = self._folder.open(f"open/{name}")
         except FileNotFoundError:
             return
         try:
             owner = dead if free(handle) else alive
-            opened = _opened(self._shelf.found(f"open/{name}") or b"")
+            opened = _opened(self._folder.found(f"open/{name}") or b"")
         except (msgspec.DecodeError, UnicodeDecodeError):
             self.close(name.removesuffix(".json"))
             return

@@ -77,7 +77,7 @@ class Plan:
     """The steps to take some lines back, found by comparing them with what stands there now."""
 
     def __init__(
-        self, observer: ChangeDetector, lines: Sequence[Kept], chosen: Sequence[Kept]
+        self, detector: ChangeDetector, lines: Sequence[Kept], chosen: Sequence[Kept]
     ) -> None:
         self._detector = detector
         self._chosen = {one.token for one in chosen}

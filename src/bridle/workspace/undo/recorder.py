@@ -76,13 +76,13 @@ class TurnRecorder:
 
     def __init__(
         self,
-        observer: ChangeDetector,
+        detector: ChangeDetector,
         touched: WrittenFiles,
         begun: dict[tuple[str, str], StartedCall],
         session_id: str,
         turn: int,
     ) -> None:
-        self._observer = observer
+        self._detector = detector
         self._touched = touched
         self._begun = begun
         self._session = session_id
@@ -125,7 +125,7 @@ class TurnRecorder:
         self._end_left()
         opened = Opened(os.urandom(10).hex(), 0.0, self._session, self._turn, call=call.id)
         paths, outside = self._touched.paths(call)
-        begun = self._observer.begin(opened, paths, self._tree)
+        begun = self._detector.begin(opened, paths, self._tree)
         begun.outside = outside
         self._tree = begun.tree or self._tree
         self._begun[self._session, call.id] = begun
@@ -136,14 +136,14 @@ class TurnRecorder:
         begun = self._begun.pop((self._session, call.id), None)
         if begun is None:
             return None
-        kept, tree = self._observer.end(begun)
+        kept, tree = self._detector.end(begun)
         self._tree = tree or self._tree
         return kept
 
     def _end_left(self) -> None:
         """Calls of this session whose end nobody told: they were interrupted."""
         for key in [one for one in self._begun if one[0] == self._session]:
-            self._observer.end(self._begun.pop(key), cut=True)
+            self._detector.end(self._begun.pop(key), cut=True)
 
     def _drop(self, call_id: str) -> None:
         """The call has no effect. Whoever is just keeping something for it sees that at the end."""
@@ -156,7 +156,7 @@ class TurnRecorder:
 
     def _forget(self, call_id: str) -> None:
         if (begun := self._begun.pop((self._session, call_id), None)) is not None:
-            self._observer.give_up(begun)
+            self._detector.give_up(begun)
 
 
 def changed(kept: Kept) -> FilesChanged:

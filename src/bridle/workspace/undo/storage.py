@@ -1,8 +1,8 @@
 """The private folder in which undo keeps one workspace's contents, scans and journal.
 
-It is locked and reached by a handle. Files are complete or absent. A content is stored once, under a
-name made of its bytes; reading compares it with its name, so that damage is noticed. Knows nothing
-of what the files mean. Raises `OSError`.
+It is locked and reached by a handle. Files are complete or absent. A content is stored once, under
+a name made of its bytes; reading compares it with its name, so that damage is noticed. Knows
+nothing of what the files mean. Raises `OSError`.
 """
 
 import fcntl
@@ -44,7 +44,7 @@ class UndoFolder:
         for path in sorted((Path(state) / "undo").glob("*/root")):
             with suppress(OSError):
                 found.append(cls(state, os.fsdecode(path.read_bytes())))
-        return [shelf for shelf in found if shelf.exists]
+        return [folder for folder in found if folder.exists]
 
     @property
     def root(self) -> str:
@@ -58,7 +58,7 @@ class UndoFolder:
 
     @property
     def handle(self) -> int:
-        """A handle of the folder, which is held for as long as the shelf is."""
+        """A handle of the folder, which is held for as long as the folder is."""
         if self._handle < 0:
             for folder in (self.path.parent.parent, self.path.parent, self.path):
                 folder.mkdir(0o700, parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ class UndoFolder:
             os.close(lock)
 
     def use(self) -> None:
-        """Be known as one who works with this shelf, for as long as it is held."""
+        """Be known as one who works with this folder, for as long as it is held."""
         users = os.open("users", _ADDING, 0o600, dir_fd=self.handle)
         weakref.finalize(self, os.close, users)
         fcntl.flock(users, fcntl.LOCK_SH)
@@ -211,10 +211,10 @@ def content_name(data: bytes) -> str:
 
 
 class ContentStore:
-    """The objects of a shelf."""
+    """The objects of a folder."""
 
-    def __init__(self, shelf: UndoFolder) -> None:
-        self._shelf = shelf
+    def __init__(self, folder: UndoFolder) -> None:
+        self._folder = folder
         self._made: set[str] = set()
 
     def put(self, data: bytes) -> tuple[str, bool]:
@@ -223,21 +223,21 @@ class ContentStore:
         folder = f"objects/{name[:2]}"
         if folder not in self._made:
             with suppress(FileExistsError):
-                os.mkdir(folder, 0o700, dir_fd=self._shelf.handle)
+                os.mkdir(folder, 0o700, dir_fd=self._folder.handle)
             self._made.add(folder)
         path = f"{folder}/{name[2:]}"
         with suppress(FileNotFoundError):
             # A power failure can leave an empty file under the name; then it is written anew.
-            found = os.stat(path, dir_fd=self._shelf.handle, follow_symlinks=False)
+            found = os.stat(path, dir_fd=self._folder.handle, follow_symlinks=False)
             if found.st_size == len(data):
                 return name, False
-        self._shelf.place(path, data)
+        self._folder.place(path, data)
         return name, True
 
     def get(self, name: str) -> bytes | None:
         """A content; None where it is missing or damaged."""
         try:
-            data = self._shelf.found(f"objects/{name[:2]}/{name[2:]}")
+            data = self._folder.found(f"objects/{name[:2]}/{name[2:]}")
         except OSError:
             return None
         return data if data is not None and content_name(data) == name else None
@@ -245,7 +245,7 @@ class ContentStore:
     def sweep(self, wanted: set[str]) -> int:
         """Remove what is not wanted, and what was never finished: so many bytes."""
         freed = 0
-        for folder in sorted((self._shelf.path / "objects").glob("??")):
+        for folder in sorted((self._folder.path / "objects").glob("??")):
             for path in sorted(folder.iterdir()):
                 if path.name.startswith(UNFINISHED) or folder.name + path.name not in wanted:
                     freed += path.lstat().st_size

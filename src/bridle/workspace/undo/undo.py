@@ -1,8 +1,8 @@
 """`Undo`: keeps what turns change, and takes it back or forward for a person.
 
 Blocks, except for what `keep` returns. Not covered: what git ignores, `.git`, files over 10 MB,
-devices and the like, trees beyond a limit; each is said if it matters. `prune` deletes what was kept
-long ago, in all workspaces, only when a person says so.
+devices and the like, trees beyond a limit; each is said if it matters. `prune` deletes what was
+kept long ago, in all workspaces, only when a person says so.
 """
 
 import os
@@ -63,23 +63,23 @@ class Undo:
         tools: Mapping[str, Tool] | None = None,
         limits: Limits = USUAL,
     ) -> None:
-        self._observer = ChangeDetector(root, state, limits)
-        self._touched = WrittenFiles(self._observer.root, tools or {})
+        self._detector = ChangeDetector(root, state, limits)
+        self._touched = WrittenFiles(self._detector.root, tools or {})
         self._begun: dict[tuple[str, str], StartedCall] = {}
 
     @property
     def root(self) -> str:
         """The workspace, by its real path."""
-        return self._observer.root
+        return self._detector.root
 
     def keep(self, session_id: str, turn: int) -> TurnRecorder:
         """What keeps the changes of one turn."""
-        return TurnRecorder(self._observer, self._touched, self._begun, session_id, turn)
+        return TurnRecorder(self._detector, self._touched, self._begun, session_id, turn)
 
     def snapshot(self) -> Tree:
         """Look at all of the workspace, and keep what is new there."""
         with self._locked():
-            return self._observer.look()[0]
+            return self._detector.look()[0]
 
     def turns(self, session_id: str | None = None) -> list[Turn]:
         """The turns that changed something here, the oldest first: all, or those of a session."""
@@ -126,13 +126,13 @@ class Undo:
 
     def differences(self, session_id: str, turn: int | None = None) -> dict[str, str]:
         """How each file would change that an undo of the turn puts back. Nothing is changed."""
-        if not self._observer.shelf.exists:
+        if not self._detector.folder.exists:
             raise _nothing("undo", turn)
         with self._locked():
-            self._observer.recover()
-            lines = counting(self._observer.journal.read())
+            self._detector.recover()
+            lines = counting(self._detector.journal.read())
             return Plan(
-                self._observer, lines, _chosen(lines, "undo", session_id, turn)
+                self._detector, lines, _chosen(lines, "undo", session_id, turn)
             ).differences()
 
     def redo(
@@ -149,15 +149,15 @@ class Undo:
         return self._take_back(way, session_id, turn)
 
     def _take_back(self, way: Way, session_id: str, turn: int | None) -> Outcome:
-        if not self._observer.shelf.exists:
+        if not self._detector.folder.exists:
             raise _nothing(way.kind, turn)
         with self._locked():
-            self._observer.recover()
-            lines = counting(self._observer.journal.read())
+            self._detector.recover()
+            lines = counting(self._detector.journal.read())
             chosen = _chosen(lines, way.kind, session_id, turn)
             number = chosen[-1].turn
             self._refuse_running(session_id, number)
-            plan = Plan(self._observer, lines, chosen)
+            plan = Plan(self._detector, lines, chosen)
             if way.force:
                 plan.forced()
             stopped = way.preview or (plan.conflicts and not way.keep_going)
@@ -182,12 +182,12 @@ class Undo:
         states = tuple((step.path, step.now) for step in plan.steps)
         token = os.urandom(10).hex()
         opened = Opened(token, time.time(), of.session, of.turn, kind, states=states)
-        begun = StartedCall(opened, self._observer.journal.open(opened))
+        begun = StartedCall(opened, self._detector.journal.open(opened))
         try:
-            left = Restorer(self._observer.root, self._observer.objects).apply(plan.steps)
+            left = Restorer(self._detector.root, self._detector.objects).apply(plan.steps)
             changes = changes_of(plan.steps, left)
             takes = tuple(one.token for one in chosen)
-            self._observer.journal.add(
+            self._detector.journal.add(
                 Kept(
                     token,
                     time.time(),
@@ -202,11 +202,11 @@ class Undo:
         except OSError as error:
             os.close(begun.handle)  # whoever looks next finds out what became of it
             raise _failed(kind, error) from error
-        self._observer.give_up(begun)
+        self._detector.give_up(begun)
         return left, token
 
     def _refuse_running(self, session_id: str, turn: int) -> None:
-        alive, _ = self._observer.journal.under_way()
+        alive, _ = self._detector.journal.under_way()
         if any((one.session, one.turn) == (session_id, turn) for one in alive):
             raise SessionBusy(
                 f"turn {turn} is still at work; nothing was changed",
@@ -214,16 +214,16 @@ class Undo:
             )
 
     def _lines(self) -> list[Kept]:
-        if not self._observer.shelf.exists:
+        if not self._detector.folder.exists:
             return []
         with self._locked():
-            self._observer.recover()
-            return self._observer.journal.read()
+            self._detector.recover()
+            return self._detector.journal.read()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         try:
-            with self._observer.shelf.locked():
+            with self._detector.folder.locked():
                 yield
         except OSError as error:
             raise StoreFailed(
@@ -286,37 +286,37 @@ def prune(state: str | Path, before: float, *, preview: bool = False) -> Pruned:
     """Forget what was kept before that time, in seconds. Raise `OSError`."""
     calls = freed = 0
     busy: list[str] = []
-    for shelf in UndoFolder.all(state):
-        with shelf.locked():
-            journal = Journal(shelf)
+    for undo_folder in UndoFolder.all(state):
+        with undo_folder.locked():
+            journal = Journal(undo_folder)
             lines = journal.read()
             alive, _ = journal.under_way()
-            if alive or shelf.is_used():
-                busy.append(shelf.root)
+            if alive or undo_folder.is_used():
+                busy.append(undo_folder.root)
                 continue
             kept = [one for one in lines if one.at >= before]
             calls += len(lines) - len(kept)
             if not preview:
-                freed += _forget(shelf, journal, kept, before)
+                freed += _forget(undo_folder, journal, kept, before)
     return Pruned(calls, freed, tuple(busy))
 
 
-def _forget(shelf: UndoFolder, journal: Journal, kept: list[Kept], before: float) -> int:
+def _forget(undo_folder: UndoFolder, journal: Journal, kept: list[Kept], before: float) -> int:
     _, dead = journal.under_way()
     for one in dead:
         if one.at < before:
             journal.close(one.token)
-    if shelf.stamp("index")[1] < before * 1e9:
-        shelf.remove("index")
+    if undo_folder.stamp("index")[1] < before * 1e9:
+        undo_folder.remove("index")
     journal.rewrite(kept)
     wanted = {name for one in kept for item in one.changes for name in _names(item.before)}
     wanted |= {name for one in kept for item in one.changes for name in _names(item.after)}
     wanted |= {name for one in dead for _, state in one.states for name in _names(state)}
     for file in ("index", *(f"open/{one.token}.tree" for one in dead)):
-        tree = decode(shelf.found(file) or b"")
+        tree = decode(undo_folder.found(file) or b"")
         for folder in tree.folders.values() if tree is not None else ():
             wanted.update(name for one in folder.entries.values() for name in _names(one.state))
-    return ContentStore(shelf).sweep(wanted)
+    return ContentStore(undo_folder).sweep(wanted)
 
 
 def _names(state: State) -> tuple[str, ...]:
