@@ -97,3 +97,17 @@ def test_who_reads_the_end_still_reads_it_when_the_window_changes(window):
     region.evaluate("box => (box.scrollTop = 0)")
     me.page.set_viewport_size({"width": 390, "height": 420})
     expect(me.log.locator(".line").first).to_be_in_viewport()
+
+
+def test_earlier_messages_come_above_what_is_read(window):
+    me = window("ana")
+    for number in range(30):
+        me.say(f"add water the plants on floor {number}", "Got it!")
+    me.page.reload()
+    first = me.log.locator(".line").first
+    expect(first).to_contain_text("floor 5")
+    before = me.log.get_by_text("add water the plants on floor 5", exact=True)
+    me.page.get_by_role("button", name="Show earlier messages").click()
+    expect(first).to_contain_text("floor 0")
+    expect(before).to_be_in_viewport()
+    expect(first).not_to_be_in_viewport()

@@ -71,7 +71,7 @@ function Lines() {
   return (
     <>
       {earlier.value && current.value && (
-        <button class="button plain small earlier" onClick={() => void read(current.value!, earlier.value)}>
+        <button class="button plain small earlier" onClick={(event) => void readEarlier(event)}>
           {w.older}
         </button>
       )}
@@ -90,6 +90,14 @@ function Lines() {
       </div>
     </>
   );
+}
+
+/** What comes is put above what is read, which stays where it is. */
+async function readEarlier(event: Event): Promise<void> {
+  const box = (event.currentTarget as HTMLElement).closest(".scroll");
+  const below = box ? box.scrollHeight - box.scrollTop : 0;
+  await read(current.value!, earlier.value);
+  requestAnimationFrame(() => box && (box.scrollTop = box.scrollHeight - below));
 }
 
 interface MessageProps {
