@@ -59,6 +59,20 @@ def test_arabic_is_read_from_right_to_left(window):
     me.is_well()
 
 
+def test_titles_from_left_to_right_stand_at_the_right_in_arabic(window):
+    me = window("ana", locale="ar")
+    me.say("show my tasks", "Buy milk")
+    reply = me.log.locator(".line.assistant .text")
+    expect(reply).to_have_css("direction", "rtl")
+    me.say("add x", "x")
+    edges = {
+        round(box["x"] + box["width"])
+        for one in ("Book the train to Lisbon", "Window seat")
+        for box in [me.tasks.get_by_text(one).bounding_box()]
+    }
+    assert len(edges) == 1, edges
+
+
 def test_a_task_that_was_completed_just_now_is_struck_through(window):
     """T8: without a reload."""
     ana = window("ana")

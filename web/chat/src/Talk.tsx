@@ -5,7 +5,7 @@ import { Send } from "../../src/shell/icons.tsx";
 import { neutral } from "../../src/text/neutral.ts";
 import { go, read, say } from "./living.ts";
 import { about, current, draft, earlier, type Fault, language, type Line, lines, me, understood, unread, words } from "./state.ts";
-import { counted, type Words } from "./words.ts";
+import { counted, RTL, type Words } from "./words.ts";
 
 const NEAR = 120; // pixels from the end, within which the end is followed
 
@@ -113,7 +113,7 @@ function Message({ line, before, last }: MessageProps) {
     <article class={`line ${line.role} ${line.state}`}>
       <span class="sr">{line.role === "user" ? w.youSaid : w.theySaid}</span>
       {line.text && (
-        <p class="text" dir="auto">
+        <p class="text" dir={directionOf(line)}>
           {neutral(line.text)}
         </p>
       )}
@@ -135,6 +135,11 @@ function Message({ line, before, last }: MessageProps) {
       )}
     </article>
   );
+}
+
+/** What the assistant says from right to left begins there, also if a title from left to right comes first. */
+function directionOf(line: Line): "rtl" | "auto" {
+  return RTL.has(language.value) && line.role === "assistant" && /[\u0590-\u08ff]/.test(line.text) ? "rtl" : "auto";
 }
 
 interface FailedProps {

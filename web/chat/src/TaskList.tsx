@@ -46,8 +46,8 @@ function Item({ task }: { readonly task: Task }) {
           <span class="sr">{task.completed ? w.isDone : w.isOpen}</span> <bdi>{oneLine(task.title, 200)}</bdi>
         </p>
         {task.notes && (
-          <p class="notes" dir="auto">
-            {oneLine(task.notes, 160)}
+          <p class="notes">
+            <bdi>{oneLine(task.notes, 160)}</bdi>
           </p>
         )}
         {(due || rank || task.tags.length > 0) && (

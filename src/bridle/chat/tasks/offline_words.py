@@ -57,7 +57,9 @@ _FOREIGN = re.compile(
 )
 _SOMEBODYS = re.compile(
     r"\b(?!(?:today|tomorrow|tonight|yesterday|(?:week|month|year)|\w*day|weekend|it|that|what|who"
-    r"|let|here|there|where|how)['’]s)\w+['’]s (?:\w+ ){0,2}(?:tasks?|lists?|todos?|to-?dos?)\b",
+    r"|let|here|there|where|how)['’]s)\w+['’]s (?:\w+ ){0,2}(?:tasks?|lists?|todos?|to-?dos?)\b"
+    r"|\btasks? (?:of|belonging to) (?!(?:mine|my|the|this|that|these|next"
+    r"|last|today|tomorrow|yesterday|all|any|high|medium|low)\b)\w+",
     re.IGNORECASE,
 )
 
