@@ -132,8 +132,8 @@ def test_an_undo_that_died_half_way_is_finished_by_saying_it_again(place):
     """What was put back already stands as it was: that is no conflict."""
     before = place.picture()
     place.sh("echo x > a.txt; echo y > sub/b.txt")
-    journal = place.undo._observer.journal
-    states = (("a.txt", place.undo._observer.state("a.txt")),)
+    journal = place.undo._detector.journal
+    states = (("a.txt", place.undo._detector.state("a.txt")),)
     os.close(journal.open(Opened("dead", time.time(), "s", 1, "undo", states=states)))
     place.put("a.txt", "a")
     assert place.undo.undo("s").done
