@@ -30,6 +30,10 @@ def decided(tmp_path):
         "rg q . -l",
         "cd open && grep -R q ..",
         "egrep -nr q",
+        "git grep q",
+        "git -C private grep q",
+        "env grep -r q .",
+        "ack q",
     ],
 )
 def test_what_would_read_all_below_is_denied_where_a_rule_keeps_some_of_it(decided, command):
