@@ -2,12 +2,14 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import expect
 
 from bridle.client import Client
 from bridle.errors import SessionError
+from web.rig_page import PHONE
 from web.stories import say
 
 READ = say("", *(("read", {"path": f"{one}.txt"}) for one in "ab"))
@@ -55,6 +57,27 @@ def test_a_file_that_changed_since_can_be_overwritten_also_if_it_is_the_only_one
     dialog.get_by_role("button", name="Undo, overwriting 1 changed file").click()
     expect(me.feed).to_contain_text("was undone")
     assert contents(served) == ["old\n", "old\n"]
+
+
+def test_a_folder_that_stays_because_of_a_kept_file_is_not_counted_and_a_phone_has_room(
+    serve, window
+):
+    two = [("write", {"path": f"new/{one}.txt", "content": "new\n"}) for one in "ab"]
+    served = serve([say("", *two), say("Done.")], {}, "--mode", "edits")
+    me = window(served, viewport=PHONE)
+    me.begin("write two files")
+    me.has_ended()
+    places = [one.bounding_box() for one in me.page.locator(".head .picker select").all()]
+    for left, right in pairwise(places):
+        assert left["x"] + left["width"] <= right["x"] + 1
+    (served.workspace / "new" / "a.txt").write_text("mine\n")
+    me.page.keyboard.press("Alt+u")
+    dialog = me.page.get_by_role("dialog")
+    row = dialog.locator(".dialog-row").bounding_box()
+    for button in dialog.locator(".dialog-row button").all():
+        assert button.bounding_box()["x"] >= row["x"] + 16
+    dialog.get_by_role("button", name="Undo 1 file, keep 1 changed file").click()
+    expect(me.page.locator(".toasts")).to_contain_text("1 file is as before, new/a.txt is kept.")
 
 
 def test_the_button_that_overwrites_says_that_the_other_files_are_put_back_too(clash):

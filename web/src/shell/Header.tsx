@@ -209,7 +209,7 @@ function Option({ choice }: { choice: Choice }) {
 }
 
 function nameOf({ name }: Choice): string {
-  if (name === "loop") return "loop (built in)";
+  if (name === "loop") return "built in";
   return name.startsWith("/") ? folderOf(name) : oneLine(name, 80);
 }
 

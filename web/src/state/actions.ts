@@ -89,7 +89,8 @@ async function undo(turn: number): Promise<void> {
     const pressed = await show({ kind: "undo", preview });
     if (!pressed) return;
     const done = await api.undo(id, preview.turn, preview.token, pressed === "yes" ? "refuse" : pressed);
-    say(undoneText(preview.turn, done.files.length, done.skipped));
+    const kept = preview.clashes.map((clash) => clash.path).filter((path) => done.skipped.includes(path));
+    say(undoneText(preview.turn, done.files.length, kept));
   } catch (error) {
     saySorry(error);
   }
