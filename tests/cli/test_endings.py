@@ -35,8 +35,8 @@ def test_what_a_repaired_answer_cost_is_counted_with_it(bridle: Program, second:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--max-steps", "1"], "the limit of 1 steps is reached"),
-        (["--max-tokens-total", "9000"], "the limit of 9000 tokens leaves no room"),
+        (["--max-steps", "1"], "the limit of 1 step is reached"),
+        (["--max-tokens-total", "9000"], "the limit of 9,000 tokens leaves no room"),
         (["--max-cost", "9"], "the limit of $9.00 leaves no room"),
     ],
 )
@@ -52,7 +52,7 @@ def test_the_time_for_a_repair_is_what_the_answer_left(bridle: Program):
     model = bridle.script(reply("five"), reply('{"n": 5}', delay=600))
     done = bridle.run("run", "how many?", "-m", model, *schema_of(bridle), "--max-seconds", "1")
     assert (done.returncode, done.stdout) == (4, "")
-    assert "the limit of 1 seconds is reached" in done.stderr
+    assert "the limit of 1 second is reached" in done.stderr
 
 
 def test_tool_calls_of_a_repair_count_too(bridle: Program):
@@ -60,7 +60,7 @@ def test_tool_calls_of_a_repair_count_too(bridle: Program):
     flags = [*schema_of(bridle), "--max-tool-calls", "1"]
     done = bridle.run("run", "how many?", "-m", model, *flags)
     assert (done.returncode, done.stdout) == (4, "")
-    assert "the limit of 1 tool calls is reached" in done.stderr
+    assert "the limit of 1 tool call is reached" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_tokens():
     script = [with_use(call("look"), 400, 100)]
     model, result, _ = run(limited(script, Limits(tokens=3000)))
     assert result.reason == "budget"
-    said = "the limit of 3000 tokens leaves no room for another step: 2000 are used, and it would"
+    said = "the limit of 3,000 tokens leaves no room for another step: 2,000 are used, and it would"
     assert result.detail.startswith(f"{said} read about ")
     assert result.metrics.total_tokens <= 3000
     assert len(model.requests) == 4
@@ -119,7 +119,7 @@ def test_what_the_model_may_write_is_cut_to_what_is_left():
     budget.spend(Usage(1000, 3000), None)
     assert reserved(budget, 500, config).max_tokens == 1500
     budget.spend(Usage(4500, 500), None)
-    with pytest.raises(BudgetReached, match="9000 are used"):
+    with pytest.raises(BudgetReached, match="9,000 are used"):
         reserved(budget, 0, config)
     budget = Budget(Limits(money=0.01), PRICED)
     assert reserved(budget, 2000, config).max_tokens == 1500

@@ -162,7 +162,7 @@ def test_beyond_the_limit_of_calls_none_is_permitted_and_the_turn_ends():
         return AgentResponse("ok")
 
     engine, sid, result = run(one_turn(Acting(act), limits=Limits(tool_calls=1), rules=ALLOWS))
-    assert (result.reason, result.detail) == ("budget", "the limit of 1 tool calls is reached")
+    assert (result.reason, result.detail) == ("budget", "the limit of 1 tool call is reached")
     assert [bool(one) for one in permissions] == [True, False, False]
     assert permissions[1].stops
     assert results(engine, sid) == [

@@ -87,8 +87,8 @@ def test_a_session_remembers_what_its_turns_have_used():
     with pytest.raises(BudgetReached) as caught:
         reserved(budget, 2000)
     assert caught.value.message == (
-        "the limit of 15000 tokens a session leaves no room for another step: "
-        "14000 are used, and it would read about 7000"
+        "the limit of 15,000 tokens a session leaves no room for another step: "
+        "14,000 are used, and it would read about 7,000"
     )
     assert caught.value.hint == (
         "What was done is kept: raise limits.session_tokens (--max-session-tokens), "
@@ -132,9 +132,9 @@ def test_what_is_called_beside_a_turn_counts_and_is_no_step():
     title.spend(Usage(60, 10), 0.0)
     assert (budget.tokens, budget.steps) == (70, 1)
     budget.spend(Usage(3000, 6900), 0.0)
-    with pytest.raises(BudgetReached, match="9970 are used"):
+    with pytest.raises(BudgetReached, match="9,970 are used"):
         reserved(title, 60, short)
-    with pytest.raises(BudgetReached, match="the limit of 1 steps is reached"):
+    with pytest.raises(BudgetReached, match="the limit of 1 step is reached"):
         reserved(budget, 1)
 
 

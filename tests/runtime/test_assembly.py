@@ -84,7 +84,7 @@ def test_options_reach_the_engine(tmp_path):
     engine, result = run(story())
     request = engine.provider.requests[0]
     assert (request.system, [tool.name for tool in request.tools]) == ("be brief", ["change"])
-    assert (result.reason, result.detail) == ("budget", "the limit of 1 steps is reached")
+    assert (result.reason, result.detail) == ("budget", "the limit of 1 step is reached")
 
 
 def test_an_option_that_is_not_there_is_a_type_error():

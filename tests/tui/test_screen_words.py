@@ -10,13 +10,14 @@ from bridle.events import Todo
 from bridle.tui.bar_words import Facts, cells, short_path
 from bridle.tui.blocks import Call
 from bridle.tui.blocks_state import State
-from bridle.tui.blocks_words import cost_of, counted, duration, short_number
+from bridle.tui.blocks_words import cost_of, duration, short_number, tokens
 from bridle.tui.curtain import picture
 from bridle.tui.house import is_same
 from bridle.tui.house_budget import budget_words
 from bridle.tui.screen_keys import KEYS, help_lines
 from bridle.tui.side_words import meter, rows
 from bridle.usage import ExecutionMetrics, Usage
+from bridle.workspace.text import quantity
 
 FACTS = Facts(
     mode="plan",
@@ -97,7 +98,12 @@ def test_a_cost_that_is_not_known_is_never_nothing():
 
 
 def test_counts_times_and_sizes_are_said_as_a_person_would():
-    assert [counted(1, "line"), counted(2, "line")] == ["1 line", "2 lines"]
+    assert [quantity(1, "line"), quantity(2000, "line")] == ["1 line", "2,000 lines"]
+    assert [quantity(1.0, "second"), quantity(0.5, "second")] == ["1 second", "0.5 seconds"]
+    assert [quantity(1, "retry", "retries"), quantity(0, "retry", "retries")] == [
+        *("1 retry", "0 retries"),
+    ]
+    assert [tokens(1), tokens(12_400)] == ["1 token", "12.4k tokens"]
     assert [duration(0.44), duration(12), duration(200), duration(3900)] == [
         *("0.4 s", "12 s"),
         *("3 min 20 s", "1 h 5 min"),

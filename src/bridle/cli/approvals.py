@@ -11,6 +11,7 @@ import click
 from bridle.cli.lazy import Lazy
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.cli.told import tell_json
+from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -146,8 +147,7 @@ def span(seconds: float) -> str:
     """A length of time, to one figure."""
     for unit, size in (("day", 86_400), ("hour", 3600), ("minute", 60)):
         if seconds >= size:
-            count = int(seconds // size)
-            return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+            return quantity(int(seconds // size), unit)
     return "less than a minute"
 
 

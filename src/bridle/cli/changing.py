@@ -11,6 +11,7 @@ import click
 
 from bridle.cli.told import tell, tell_json
 from bridle.cli.words import check_text, person
+from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
@@ -64,7 +65,7 @@ def back(records: "Iterable[Record]", turns: int) -> int:
             case Rewound(to=to):
                 begins = [one for one in begins if one[1] <= to]
     if turns > len(begins):
-        count = f"{len(begins)} turn" + ("" if len(begins) == 1 else "s")
+        count = quantity(len(begins), "turn")
         raise click.UsageError(
             f"the conversation has {count}, and {turns} were to go\nSay --to 0 to empty it."
         )

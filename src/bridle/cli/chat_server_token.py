@@ -6,6 +6,7 @@ import click
 
 from bridle.cli.chat_server import database_option, secret_options
 from bridle.cli.style import paint_for, plain
+from bridle.workspace.text import quantity
 
 
 @click.command("token")
@@ -26,7 +27,7 @@ def command(user: str, secret_file: str | None, audience: str, hours: float) -> 
     from bridle.server.chatting.bearing import Secret
 
     click.echo(Secret(secret_of(secret_file)).mint(user, hours * 3600, audience))
-    said = f"  {plain(user)} · good for {hours:g} hours"
+    said = f"  {plain(user)} · good for {quantity(hours, 'hour')}"
     click.echo(paint_for(sys.stderr).dim(said), err=True)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
+from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,18 +172,17 @@ def is_wrong(report: "Report") -> bool:
 
 def report_lines(session_id: str, report: "Report", paint: Paint) -> list[str]:
     """What was found, for a person."""
-    from bridle.cli.render import counted
 
     name = paint.cyan(plain(session_id))
     if not report.findings:
-        records = counted(report.records, "record")
+        records = quantity(report.records, "record")
         return [f"{paint.green('✓')} {name}  nothing wrong, {records}", *_notes(report, paint)]
     fresh = sum(not finding.known for finding in report.findings) + report.more
     known = len(report.findings) + report.more - fresh
     said = [f"{fresh:,} wrong"] if fresh else []
     said += [f"{known:,} known from a repair"] if known else []
     mark = paint.red("✗") if fresh else paint.yellow("!")
-    lines = [f"{mark} {name}  {', '.join(said)}, {counted(report.records, 'record')} sound"]
+    lines = [f"{mark} {name}  {', '.join(said)}, {quantity(report.records, 'record')} sound"]
     for one in report.findings[:_MOST]:
         detail = f": {one.detail}" if one.detail else ""
         line = f"    after #{one.after}, byte {one.offset:,}: {one.what}{plain(detail)}"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bridle.cli.lazy import Lazy
-from bridle.cli.render import counted
 from bridle.cli.style import paint_for, plain
+from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.tools.mcp.server import Server
@@ -76,7 +76,7 @@ def _row(server: "Server") -> dict[str, Any]:
     if server.trouble:
         row["state"] = f"cannot be used: {server.trouble}"
     elif server.is_known:
-        row |= {"state": counted(len(usable), "tool"), "tools": [one.name for one in usable]}
+        row |= {"state": quantity(len(usable), "tool"), "tools": [one.name for one in usable]}
     else:
         row["state"] = "not looked into yet"
     return {**row, "from": server.spec.origin}

@@ -13,6 +13,7 @@ from bridle.cli.failure import FAILED, complain
 from bridle.cli.style import Paint, paint_for, plain
 from bridle.cli.told import tell
 from bridle.errors import AgentError, ConfigError
+from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.config.mcp import ServerSettings
@@ -172,7 +173,8 @@ async def examined(server: "Server", *, accept: bool) -> int:
         await server.connected()
         took = time.monotonic() - began
         usable = [one for one in server.definitions.values() if not one.problem]
-        click.echo(f"{paint.bold(server.name)}  {len(usable)} tools  {took:.1f} s")
+        count = quantity(len(usable), "tool")
+        click.echo(f"{paint.bold(server.name)}  {count}  {took:.1f} s")
         _show(server, paint)
         if accept:
             _accept(server, {} if is_new else dict(server.pinned))

@@ -17,7 +17,7 @@ from bridle.errors import SessionError
 from bridle.events import ApprovalAsked, TurnEnded, TurnParked
 from bridle.promises.session import TurnResult
 from bridle.promises.store import Record
-from bridle.workspace.text import one_line
+from bridle.workspace.text import one_line, quantity
 
 
 def tell_parked(session: Session, *, unsent: bool = False) -> None:
@@ -27,7 +27,7 @@ def tell_parked(session: Session, *, unsent: bool = False) -> None:
     for kin in clusters(asked):
         click.echo(shown_text(kin, paint, width), err=True)
     several = len(asked) > 1
-    count = f"{len(asked)} answers" if several else "an answer"
+    count = quantity(len(asked), "answer") if several else "an answer"
     again = f"`bridle run --resume {session.id}`"
     first = one_line(handle_of(session.id, asked[0].call.id)) if asked else ""
     every = f"; `bridle approvals answer {last_part(session.id)} yes --all`" if several else ""

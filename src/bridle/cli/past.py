@@ -2,13 +2,14 @@
 
 from msgspec.structs import replace
 
-from bridle.cli.render import counted, subject_of
+from bridle.cli.render import subject_of
 from bridle.cli.style import cut
 from bridle.engine.grants import covered_calls
 from bridle.messages import ToolCall
 from bridle.policy import read_rule
 from bridle.runtime.past import past_calls, root_of
 from bridle.stores.reader import SessionFolder
+from bridle.workspace.text import quantity
 
 _NAMED = 3  # that are told by name
 
@@ -20,7 +21,7 @@ def covered_line(rule: str, session_id: str, folder: SessionFolder) -> str:
         return "there are no earlier calls in this folder to hold it against"
     here = replace(read_rule(rule), where=root_of(session_id, folder))
     found = [_name(call) for call in covered_calls(here, past)]
-    of = f"of the last {counted(len(past), 'call')} in this folder"
+    of = f"of the last {quantity(len(past), 'call')} in this folder"
     if not found:
         return f"it would have covered none {of}"
     several = {name: found.count(name) for name in found}

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from bridle.cli.render import counted
 from bridle.cli.style import Paint, paint_for, plain
 from bridle.config.paths import state_folder
 from bridle.config.policy import RuleFile
 from bridle.config.trust import POLICY, Trust
 from bridle.policy import Mode, Rule
 from bridle.runtime.dry_run import DryRun
+from bridle.workspace.text import quantity
 
 _SAID = {"allow": "is allowed", "ask": "asks", "deny": "is denied"}
 _WANTED = {"allow": "should be allowed", "ask": "should ask", "deny": "should be denied"}
@@ -33,7 +33,7 @@ def check_files(files: Sequence[RuleFile], root: Path, mode: Mode) -> int:
         dry_run = DryRun(root, file.rules, sandbox="none")
         wrong = list(failures(file, dry_run, mode, paint))
         mark = paint.red("✗") if wrong else paint.green("✓")
-        rules, examples = counted(len(file.rules), "rule"), counted(len(file.examples), "example")
+        rules, examples = quantity(len(file.rules), "rule"), quantity(len(file.examples), "example")
         click.echo(f"{mark} {paint.bold(plain(str(file.path)))}: {rules}, {examples}")
         for line in (*wrong, *remarks(file, dry_run, root)):
             click.echo(f"  {line}")

@@ -15,6 +15,7 @@ from bridle.errors import AgentError
 from bridle.messages import ToolCall
 from bridle.policy import Act, Decision, Facts, Mode, Rule, read_rule
 from bridle.runtime.dry_run import DryRun
+from bridle.workspace.text import quantity
 
 _LONGEST = 32_000_000  # bytes of a line
 _SAID = {"allow": "runs unasked", "ask": "asks", "deny": "is denied"}
@@ -112,7 +113,7 @@ def explain_call(dry_run: DryRun, call: ToolCall, mode: Mode) -> int:
     for line in explained(dry_run, call, found, paint, width):
         click.echo(line)
     level = dry_run.sandbox.level
-    count = f"{len(dry_run.rules)} rule{'' if len(dry_run.rules) == 1 else 's'}"
+    count = quantity(len(dry_run.rules), "rule")
     click.echo(paint.dim(f"mode {mode} · sandbox {level} · {count} · {dry_run.ground.root}"))
     return 0
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
+from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.promises.store import SessionSummary
@@ -80,7 +81,6 @@ def changes(found: "Sequence[PastDecision]", paint: Paint, width: int) -> Iterat
 
 def summary(found: "Sequence[PastDecision]", sessions: int, paint: Paint) -> str:
     """How many calls would be decided how."""
-    from bridle.cli.render import counted
 
     counts: dict[tuple[str, str], int] = {}
     for one in found:
@@ -89,6 +89,6 @@ def summary(found: "Sequence[PastDecision]", sessions: int, paint: Paint) -> str
     same = sum(one.is_same for one in found)
     parts = [f"{same:,} as before"] if same else []
     parts += [f"{count:,} {_THEN[then]} → {_NOW[now]}" for (then, now), count in counts.items()]
-    what = f"{counted(len(found), 'call')} in {counted(sessions, 'session')}"
+    what = f"{quantity(len(found), 'call')} in {quantity(sessions, 'session')}"
     mark = paint.yellow("≠") if counts else paint.green("✓")
     return f"{mark} {what}: {', '.join(parts) or 'nothing was decided'}"

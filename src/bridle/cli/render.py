@@ -22,7 +22,7 @@ from bridle.messages import ToolCall, ToolOutput
 from bridle.promises.codec import encode_data
 from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics, format_cost
-from bridle.workspace.text import visible_json
+from bridle.workspace.text import quantity, visible_json
 from bridle.workspace.wording import answered_words, as_json, ended_words, flat
 
 _SUBJECTS = (
@@ -48,7 +48,7 @@ def subject_of(call: ToolCall) -> str:
     """What a call is about: its command, its path, its pattern; else its arguments as JSON."""
     arguments = call.arguments
     if isinstance(todos := arguments.get("todos"), list):
-        return counted(len(todos), "item")
+        return quantity(len(todos), "item")
     for name, gist in _GISTS.items():
         if isinstance(whole := arguments.get(name), str) and (said := gist(whole)):
             return one_line(said)
@@ -101,9 +101,9 @@ def gist(output: ToolOutput) -> str:
     if output.name == "shell" and lines[-1].startswith("["):
         return _command_gist(lines[:-1], lines[-1].strip("[]"), failed=output.is_error)
     if output.is_error or len(lines) == 1:
-        more = f" (+{counted(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
+        more = f" (+{quantity(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
         return lines[0] + more
-    return counted(len(lines), "line")
+    return quantity(len(lines), "line")
 
 
 def _command_gist(output: list[str], how: str, *, failed: bool) -> str:
@@ -111,7 +111,7 @@ def _command_gist(output: list[str], how: str, *, failed: bool) -> str:
     last = output[-1] if output else ""
     if last in ("", "(no output)"):
         last = "no output"
-    more = f" ({counted(len(output), 'line')})" if len(output) > 1 else ""
+    more = f" ({quantity(len(output), 'line')})" if len(output) > 1 else ""
     return f"{how} · {last}{more}" if failed else f"{last}{more}"
 
 
@@ -161,10 +161,10 @@ def end_line(end: TurnEnded, paint: Paint) -> str:
 
 def usage_line(metrics: ExecutionMetrics, steps: int = 0) -> str:
     """Steps, calls, tokens and what it cost. An agent reports its use once for several `steps`."""
-    figures = [counted(steps or metrics.invocations, "step")]
+    figures = [quantity(steps or metrics.invocations, "step")]
     if metrics.tool_calls:
-        figures.append(counted(metrics.tool_calls, "call"))
-    figures.append(f"{metrics.total_input_tokens:,} tokens in")
+        figures.append(quantity(metrics.tool_calls, "call"))
+    figures.append(f"{quantity(metrics.total_input_tokens, 'token')} in")
     if metrics.cache_read_tokens:
         figures.append(f"{metrics.cache_read_tokens:,} cached")
     figures.append(f"{metrics.total_output_tokens:,} out")
@@ -176,11 +176,6 @@ def usage_line(metrics: ExecutionMetrics, steps: int = 0) -> str:
 def cost_of(metrics: ExecutionMetrics) -> str:
     """Dollars; what has no known price is said to be unknown, never left out."""
     return format_cost(metrics.cost, unpriced=metrics.unpriced)
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 line`, `2 lines`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 to_json = as_json

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bridle.cli.style import Paint, cut, paint_for, plain, width_of
+from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,14 +103,13 @@ def _source(found: "SessionSummary", past: "Past", named: str | None) -> "Path":
 
 def _ask_first(past: "Past", flags: dict[str, Any]) -> None:
     """Commands run for real: that is said before, and a person says yes."""
-    from bridle.cli.render import counted
     from bridle.cli.told import confirm, tell
 
     calls = [call for turn in past.turns for step in turn.steps for call in step.calls]
     commands = sum(call.name == "shell" for call in calls)
     if not commands:
         return
-    said = f"{counted(commands, 'recorded command')} may run for real in a scratch copy"
+    said = f"{quantity(commands, 'recorded command')} may run for real in a scratch copy"
     if not confirm(f"{said}, with whatever they do outside of it. Go on?", yes=flags["yes"]):
         tell("nothing was run")
         raise click.Abort
@@ -134,7 +134,6 @@ def _run(
 
 def _replay(past: "Past", source: "Path", scratch: "Path", *, unasked: bool, as_json: bool) -> int:
     from bridle.cli.progress import progress, size_of
-    from bridle.cli.render import counted
     from bridle.cli.turn import run
     from bridle.runtime.scratch import copy_folder
 
@@ -143,7 +142,7 @@ def _replay(past: "Past", source: "Path", scratch: "Path", *, unasked: bool, as_
     with progress(f"copying {source}") as shown:
         copied = copy_folder(source, target, shown)
     left = f"; {copied.left_out:,} left out (links that lead out, …)" if copied.left_out else ""
-    said = f"{counted(copied.files, 'file')} ({size_of(copied.size)}) copied from {source}{left}"
+    said = f"{quantity(copied.files, 'file')} ({size_of(copied.size)}) copied from {source}{left}"
     click.echo(paint_for(sys.stderr).dim(plain(said)), err=True)
     turns: list[Replayed] = []
     code = run(_play(past, target, turns, unasked=unasked, quiet=as_json))
@@ -220,7 +219,8 @@ def difference(then: str, now: str, paint: Paint, width: int) -> Iterator[str]:
         colour = paint.red if line.startswith("-") else paint.green
         yield f"    {colour(cut(neutral(line.expandtabs(4), keep=''), max(20, width - 4)))}"
     if len(lines) > _MOST:
-        yield f"    {paint.dim(f'and {len(lines) - _MOST:,} more lines')}"
+        more = quantity(len(lines) - _MOST, "more line")
+        yield f"    {paint.dim(f'and {more}')}"
     if not lines:
         yield f"    {paint.dim('the words are the same; one was a failure, or had other pictures')}"
 
@@ -234,7 +234,7 @@ def summary(turns: "list[Replayed]", paint: Paint) -> str:
     parts = [f"{counts[name]:,} {said}" for name, said in _SAID.items() if name in counts]
     fine = not counts.keys() - {"same", "skipped"}
     mark = paint.green("✓") if fine else paint.red("≠")
-    what = f"{total:,} call" + ("" if total == 1 else "s")
-    return f"{mark} {what} in {len(turns):,} turn{'' if len(turns) == 1 else 's'}: " + (
+    what = quantity(total, "call")
+    return f"{mark} {what} in {quantity(len(turns), 'turn')}: " + (
         ", ".join(parts) or "nothing to compare"
     )

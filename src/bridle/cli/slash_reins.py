@@ -9,7 +9,7 @@ from bridle.cli.style import Paint, cut
 from bridle.errors import AgentError, SessionBusy
 from bridle.promises.session import Answer
 from bridle.tui.house import Asked, Undone
-from bridle.workspace.text import neutral
+from bridle.workspace.text import neutral, quantity
 
 _SIGNS = {"comes back": "+", "goes": "-", "changes back": "~"}
 
@@ -26,7 +26,7 @@ async def _undo(room: Room, rest: str) -> None:
         )
     if not shown.files:
         return
-    count = f"{len(shown.files)} file" + ("" if len(shown.files) == 1 else "s")
+    count = quantity(len(shown.files), "file")
     line = await room.asker.line(f"  put back {count}? [y/N] ")
     if line is None or line.strip().lower() not in ("y", "yes"):
         say(room, "nothing was changed")

@@ -31,7 +31,7 @@ from bridle.events import (
 from bridle.messages import Message, ToolOutput, outcome_of
 from bridle.promises.store import Record, SessionSummary
 from bridle.usage import ExecutionMetrics
-from bridle.workspace.text import neutral
+from bridle.workspace.text import neutral, quantity
 from bridle.workspace.wording import answered_words, is_unheard
 
 
@@ -180,7 +180,7 @@ class Story:
         yield from (f"  {self._paint.bold(line)}" for line in rest)
         media = sum(part.__struct_config__.tag in ("image", "file") for part in event.parts)
         if media:
-            yield self._paint.dim(f"  with {render.counted(media, 'attachment')}")
+            yield self._paint.dim(f"  with {quantity(media, 'attachment')}")
 
     def _reply(self, message: Message) -> Iterator[str]:
         if self._thinking and message.reasoning:

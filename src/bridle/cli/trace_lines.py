@@ -2,11 +2,12 @@
 
 from msgspec import Struct
 
-from bridle.cli.render import counted, one_line
+from bridle.cli.render import one_line
 from bridle.cli.style import Paint, cells, cut
 from bridle.cli.trace_reading import Branch, Totals
 from bridle.engine.trace import Span
 from bridle.usage import ExecutionMetrics, format_cost
+from bridle.workspace.text import quantity
 
 _BAR = 24  # columns
 _WIDE = 100  # columns from which on there is room for it
@@ -64,7 +65,7 @@ class Lines:
 
     def total(self, totals: Totals) -> str:
         """What all of it came to."""
-        words = [counted(totals.turns, "turn")]
+        words = [quantity(totals.turns, "turn")]
         if totals.waited:
             words.append(f"{spoken(totals.waited)} waiting")
         name = cut(", ".join(words), self._room)
@@ -115,7 +116,7 @@ class Lines:
         if span.error:
             words.append(one_line(span.error))
         if span.retries:
-            words.append("1 retry" if span.retries == 1 else f"{span.retries} retries")
+            words.append(quantity(span.retries, "retry", "retries"))
         return ", ".join(words)
 
 

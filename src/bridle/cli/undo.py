@@ -18,6 +18,7 @@ from bridle.cli.told import confirm, tell, tell_json
 from bridle.cli.words import person
 from bridle.config import state_folder
 from bridle.errors import AgentError, ConfigError, SessionError
+from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.workspace.undo import Outcome, Turn, Undo
@@ -136,7 +137,7 @@ def _take_back(undo: "Undo", session: str, turn: int | None, flags: dict[str, An
 
 
 def _question(seen: "Outcome") -> str:
-    count = f"{len(seen.files)} file" + ("" if len(seen.files) == 1 else "s")
+    count = quantity(len(seen.files), "file")
     return f"Put back {count}?" if seen.kind == "undo" else f"Redo the changes of {count}?"
 
 
@@ -209,7 +210,7 @@ def _coloured(line: str, paint: Paint) -> str:
 
 
 def _told(done: "Outcome") -> None:
-    count = f"{len(done.files)} file" + ("" if len(done.files) == 1 else "s")
+    count = quantity(len(done.files), "file")
     back = f"put back {count}" if done.kind == "undo" else f"brought back the changes of {count}"
     again = "bridle undo --redo" if done.kind == "undo" else "bridle undo"
     tell(back, f"{again}   takes that back")
@@ -229,7 +230,7 @@ def _list(undo: "Undo", session: str | None, as_json: bool) -> int:
     paint = paint_for(sys.stdout)
     for one in found:
         stamp = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.at))
-        count = f"{len(one.paths)} path" + ("" if len(one.paths) == 1 else "s")
+        count = quantity(len(one.paths), "path")
         line = f"{paint.cyan(plain(one.session))}  turn {one.turn}  {stamp}  {count}"
         click.echo(line + (paint.dim("  undone") if one.undone else ""))
     return DONE
@@ -241,7 +242,7 @@ def _prune(flags: dict[str, Any]) -> int:
 
     state, before = state_folder(os.environ), time.time() - flags["older_than"] * _DAY
     count = prune(state, before, preview=True).calls
-    days = f"{flags['older_than']} days"
+    days = quantity(flags["older_than"], "day")
     question = f"Forget {count} changes that are older than {days}, in all folders?"
     if not confirm(question, yes=flags["yes"]):
         tell("nothing was thrown away")

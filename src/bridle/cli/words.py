@@ -5,6 +5,8 @@ import sys
 
 import click
 
+from bridle.workspace.text import quantity
+
 LARGEST = 10_000_000  # bytes of a prompt
 _FIRST_BYTE = 3.0  # seconds until something has to come from a pipe that need not be written to
 
@@ -37,7 +39,7 @@ def piped(*, quiet: bool) -> str:
             from bridle.cli.failure import complain
 
             complain(
-                f"nothing came from standard input for {_FIRST_BYTE:g} seconds, "
+                f"nothing came from standard input for {quantity(_FIRST_BYTE, 'second')}, "
                 "so the prompt is sent without it",
                 'To wait for it, write - after the prompt: bridle run "…" -. '
                 "To skip the wait, add </dev/null.",

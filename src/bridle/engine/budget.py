@@ -18,6 +18,7 @@ from bridle.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.day import Day
 from bridle.promises.provider import ProviderInfo, RequestConfig, reply_limit
 from bridle.usage import ExecutionMetrics, Price, Usage, format_cost
+from bridle.workspace.text import quantity
 
 
 class Limits(Struct, frozen=True, omit_defaults=True):
@@ -352,9 +353,10 @@ class Budget:
             return
         for level in self.levels():
             if level.limits.steps and level.steps >= level.limits.steps:
-                raise BudgetReached(f"the limit of {level.limits.steps} steps is reached")
+                steps = quantity(level.limits.steps, "step")
+                raise BudgetReached(f"the limit of {steps} is reached")
         if self._refused:
-            raise BudgetReached(f"the limit of {self._refused} tool calls is reached")
+            raise BudgetReached(f"the limit of {quantity(self._refused, 'tool call')} is reached")
         self.steps = self._steps + 1
 
     async def settle(self, settled: Callable[[], Awaitable[None]]) -> None:
@@ -469,9 +471,10 @@ class Budget:
         ):
             left = int(limit - used - held - reading) if limit else _ENDLESS
             if left < least:
+                most = quantity(limit, "token")
                 raise BudgetReached(
-                    f"the limit of {limit} tokens{scope} leaves no room for another step: "
-                    f"{used} are used, and it would read about {reading}",
+                    f"the limit of {most}{scope} leaves no room for another step: "
+                    f"{used:,} are used, and it would read about {reading:,}",
                     hint=hint,
                 )
             room = min(room, left)

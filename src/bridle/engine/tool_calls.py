@@ -23,7 +23,7 @@ from bridle.errors import AgentError
 from bridle.events import CallIntended, FilesChanged, ToolResultEvent
 from bridle.messages import File, Image, ToolCall, ToolOutput, sound
 from bridle.promises.tool import CHANGED, Tool, ToolContext, ToolResult
-from bridle.workspace.text import shorten
+from bridle.workspace.text import quantity, shorten
 
 if TYPE_CHECKING:
     from bridle.promises.keeping import Keeping
@@ -363,7 +363,8 @@ async def execute(
         if _ends_turn(error):
             raise
         if clock.expired() and isinstance(error, TimeoutError | asyncio.CancelledError):
-            return ToolResult.failure(f"{call.name} did not finish within {seconds:g} seconds")
+            limit = quantity(seconds, "second")
+            return ToolResult.failure(f"{call.name} did not finish within {limit}")
         log.debug("tool %r broke", call.name, exc_info=True)
         return ToolResult.failure(f"{call.name} broke: {type(error).__name__}: {error}")
 

@@ -49,6 +49,7 @@ from bridle.events import (
 from bridle.messages import Outcome, ToolCall, ToolOutput, outcome_of
 from bridle.promises.store import Record
 from bridle.usage import ExecutionMetrics, Usage
+from bridle.workspace.text import quantity
 
 Kind = Literal["session", "turn", "step", "model", "tool", "task", "wait", "mark"]
 Status = Literal[
@@ -353,7 +354,7 @@ class Tracing:
 
     def _compacted(self, event: Compacted) -> None:
         count, what = (event.dropped, "message") if event.dropped else (event.shortened, "output")
-        self._mark("compaction", f"of {count} {what}{'s' if count != 1 else ''}")
+        self._mark("compaction", f"of {quantity(count, what)}")
 
     def _checkpoint(self, event: Checkpoint) -> None:
         """Where nothing is before it, it says what is under way."""

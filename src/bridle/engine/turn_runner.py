@@ -45,6 +45,7 @@ from bridle.promises.session import TurnResult
 from bridle.promises.store import Log
 from bridle.promises.tool import ToolContext
 from bridle.usage import ExecutionMetrics
+from bridle.workspace.text import quantity
 
 INTERRUPT_SECONDS = 5.0  # that an interrupt waits for a tool that does not stop
 _AGENT_INTERRUPT_SECONDS = 60.0  # the same for a foreign agent or subagents, which end themselves
@@ -216,7 +217,7 @@ class RunningTurn:
                 return await run_turn(turn), None
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, TimeoutError) and time_limit.expired():
-                limit = f"the limit of {config.limits.seconds:g} seconds"
+                limit = f"the limit of {quantity(config.limits.seconds, 'second')}"
                 return outcome(TimedOut(f"{limit} is reached"))
             if self.is_parking and isinstance(error, asyncio.CancelledError):
                 return PARKED, None
@@ -571,8 +572,8 @@ class TurnRunner:
         """End a turn whose tools do not stop, and leave them to themselves."""
         if not (names := turn.abandon_tools()):
             return False
-        seconds = turn.interrupt_seconds
-        detail = f"{names} did not stop within {seconds:g} seconds and may still be running"
+        patience = quantity(turn.interrupt_seconds, "second")
+        detail = f"{names} did not stop within {patience} and may still be running"
         self._emit(TraceEvent("not_stopped", {"tools": names, "message": detail}))
         ending = self._finish(turn, Ending("interrupted", detail), None)
         await asyncio.shield(asyncio.ensure_future(ending))  # also if nobody waits any more

@@ -34,6 +34,7 @@ from bridle.providers.http_errors import (
 )
 from bridle.providers.timeouts import PendingRequest, RequestTimeouts
 from bridle.providers.wire import Headers, Timeouts
+from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from aiohttp.client_proto import ResponseHandler
@@ -156,16 +157,16 @@ class Pool:
         if wait is not None and wait.late:
             return self._too_late(wait)
         if isinstance(problem, aiohttp.ServerTimeoutError):
-            said = f"{self.host} could not be reached within {self.timeouts.connect:g} seconds"
-            return Unreachable(said)
+            limit = quantity(self.timeouts.connect, "second")
+            return Unreachable(f"{self.host} could not be reached within {limit}")
         return self._broken(problem, lost)
 
     def _too_late(self, wait: PendingRequest) -> AgentError:
         waits = self.timeouts
         if wait.late == "idle":
-            return StreamStalled(f"{self.host} sent nothing for {waits.idle:g} seconds")
+            return StreamStalled(f"{self.host} sent nothing for {quantity(waits.idle, 'second')}")
         return TimedOut(
-            f"the reply of {self.host} was not over within {waits.total or 0:g} seconds",
+            f"the reply of {self.host} was not over within {quantity(waits.total or 0, 'second')}",
             hint="Allow a longer total timeout, or ask for less at once.",
         )
 

@@ -12,6 +12,7 @@ from bridle.errors import AgentError, Unreachable
 from bridle.events import ModelEvent, TraceEvent
 from bridle.promises.provider import Provider, ProviderInfo, Request, Retry
 from bridle.providers.restartable_stream import Restart, RestartableStream, Stream
+from bridle.workspace.text import quantity
 
 SECONDS = 300.0  # how long a failed request is tried again
 NEVER_REACHED = 10.0  # ... if no connection was ever made: its address may be wrong
@@ -170,8 +171,8 @@ class _Attempts(RestartableStream):
 def _spoken(seconds: float) -> str:
     """A wait as a person says it."""
     if seconds < 100:
-        return "1 second" if round(seconds) == 1 else f"{round(seconds)} seconds"
+        return quantity(round(seconds), "second")
     minutes = round(seconds / 60)
     if minutes < 120:
-        return f"{minutes} minutes"
-    return f"{minutes // 60} hours and {minutes % 60} minutes"
+        return quantity(minutes, "minute")
+    return f"{quantity(minutes // 60, 'hour')} and {quantity(minutes % 60, 'minute')}"

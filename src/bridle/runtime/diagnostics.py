@@ -22,7 +22,7 @@ from bridle.policy import Decision, Mode, Rule
 from bridle.promises.hooks import Moment, Occasion, Remark
 from bridle.tools.apply_patch import ApplyPatch
 from bridle.tools.shell import Shell
-from bridle.workspace.text import neutral, one_line, shorten
+from bridle.workspace.text import neutral, one_line, quantity, shorten
 
 if TYPE_CHECKING:
     from bridle.engine.engine_config import PolicyEngine
@@ -201,7 +201,8 @@ def _told(shown: str, ended: "ExitStatus", text: str, seconds: float) -> str:
     """What is said of a run; nothing where there was nothing to find."""
     said = shorten(neutral(text.replace("\r\n", "\n")).strip(), MOST)
     if ended.timed_out:
-        return f"diagnostics: `{shown}` did not end within {seconds:g} seconds\n{said}".rstrip()
+        limit = quantity(seconds, "second")
+        return f"diagnostics: `{shown}` did not end within {limit}\n{said}".rstrip()
     if ended.code == 0:
         return ""
     how = "was ended" if ended.code is None else f"exit code {ended.code}"

@@ -23,7 +23,7 @@ from bridle.runtime.hooks import Broken, checked
 from bridle.workspace.process.command import Command, ExitStatus
 from bridle.workspace.process.environment import clean_environment
 from bridle.workspace.sandbox import Start, supervised
-from bridle.workspace.text import neutral, one_line, shorten
+from bridle.workspace.text import neutral, one_line, quantity, shorten
 
 _MOST = 65_536  # bytes that a hook may print
 _MOST_RESULT = 1_000_000  # characters of a result that a hook is told
@@ -57,7 +57,7 @@ class CommandHook:
         if run.is_too_much:
             raise Broken(f"it printed more than {_MOST // 1024} KB")
         if ended.timed_out:
-            raise Broken(f"it did not end within {self._line.seconds:g} seconds")
+            raise Broken(f"it did not end within {quantity(self._line.seconds, 'second')}")
         strict = occasion.moment.startswith("before")
         return understood(ended.code, bytes(run.printed), bytes(run.complained), strict=strict)
 

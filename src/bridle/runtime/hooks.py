@@ -22,6 +22,7 @@ from bridle.errors import ConfigError
 from bridle.promises.hooks import Hooks, Moment, Occasion, Remark
 from bridle.runtime.diagnostics import Diagnostics
 from bridle.tools.threads import in_thread
+from bridle.workspace.text import quantity
 
 log = logging.getLogger(__name__)
 
@@ -204,7 +205,7 @@ async def _in_time(work: Awaitable[Any], seconds: float) -> Any:
             await asyncio.wait([task], timeout=_FAREWELL)
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
     if not task.done() or task.cancelled():
-        raise Broken(f"it did not end within {seconds:g} seconds")
+        raise Broken(f"it did not end within {quantity(seconds, 'second')}")
     return task.result()
 
 

@@ -26,6 +26,7 @@ from bridle.server.guard import same
 from bridle.server.limits import Meter
 from bridle.server.problems import Refused, refused
 from bridle.server.tokens import Tokens, hashed, read_private, write_private
+from bridle.workspace.text import quantity
 
 KEPT_FILE, LOCK_FILE = "sign-ins.json", "sign-ins.lock"
 CODE_SECONDS = 15 * 60
@@ -141,10 +142,11 @@ class Door:
     def _no(self, what: str, hint: str) -> Refused:
         """A wrong one. It cannot be guessed, so that too many only say so, and lock nobody out."""
         if seconds := self._wrong.wait(""):
+            wait = quantity(round(seconds), "second")
             return refused(
                 "rate_limited",
                 "Too many codes or tokens were wrong.",
-                f"Try again in {seconds:.0f} seconds, or with the right one at once.",
+                f"Try again in {wait}, or with the right one at once.",
                 ((b"retry-after", b"%d" % (int(seconds) + 1)),),
             )
         return refused("no_token", what, hint)

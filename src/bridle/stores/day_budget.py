@@ -25,6 +25,7 @@ from bridle.stores.private_files import open_file, open_folder, read_file, write
 from bridle.stores.reader import decode_line, iter_blocks
 from bridle.stores.session_index import LogEntry, log_entries
 from bridle.usage import format_cost
+from bridle.workspace.text import quantity
 
 log = logging.getLogger(__name__)
 
@@ -288,8 +289,8 @@ def _started(pid: int) -> str:
 def _check_tokens(spent: Spent, reserved: int, tokens: int, limit: int) -> None:
     if limit and spent.tokens + reserved + tokens > limit:
         reached = BudgetReached(
-            f"the limit of {limit} tokens a day leaves no room for another step: {spent.tokens} "
-            f"are used and {reserved} set aside",
+            f"the limit of {quantity(limit, 'token')} a day leaves no room for another step: "
+            f"{spent.tokens:,} are used and {reserved:,} set aside",
             hint="A new day begins at 00:00 UTC; or raise the limit.",
         )
         reached.set_aside = spent.tokens + tokens <= limit

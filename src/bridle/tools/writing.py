@@ -8,7 +8,7 @@ from bridle.tools.encoding import Coding, decode, shown
 from bridle.tools.nearby import unified
 from bridle.tools.opening import status
 from bridle.tools.seen import WHOLE, Seen, mark_of, mark_of_large, mark_on_disk
-from bridle.workspace.text import one_line
+from bridle.workspace.text import one_line, quantity
 
 _COMPARED = 1_000_000  # bytes of the old file that are compared
 
@@ -22,7 +22,7 @@ def write(context: ToolContext[Any], path: str, content: str) -> ToolResult:
     files.write(path, data)
     Seen(context).remember(path, mark_on_disk(files, path, data))
     lines = content.count("\n") + (not content.endswith("\n") and content != "")
-    notes = [f"{'new, ' if old is None else ''}{lines:,} line{'' if lines == 1 else 's'}"]
+    notes = [f"{'new, ' if old is None else ''}{quantity(lines, 'line')}"]
     before = ""
     if old is not None:
         before, changes = _before(where, old, content)

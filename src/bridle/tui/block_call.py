@@ -14,6 +14,7 @@ from rich.text import Text
 from bridle.tui.blocks import Call
 from bridle.tui.blocks_words import changed_lines
 from bridle.tui.clean import clean, clean_line, spaced
+from bridle.workspace.text import quantity
 
 Line = list[Segment]
 MARKS = {
@@ -124,7 +125,7 @@ class CallLines:
         for row in rows[:_MOST]:
             lines.append(self._row(row, self._diff_style(row), fill=row[0] in "+-"))
         if len(rows) > _MOST:
-            lines.append(self._row(f"… {len(rows) - _MOST:,} more lines", self._pen.dim))
+            lines.append(self._row(f"… {quantity(len(rows) - _MOST, 'more line')}", self._pen.dim))
         return lines
 
     def _diff_style(self, row: str) -> Style:

@@ -17,6 +17,7 @@ from bridle.tui.block_said import Growth
 from bridle.tui.blocks import Block, Call, Ending, Gone, Growing, Notice, Prompt, Said, Thought
 from bridle.tui.clean import clean, clean_line, spaced
 from bridle.tui.markdown import Piece, pieces_of
+from bridle.workspace.text import quantity
 
 Line = list[Segment]
 MARGIN = 2
@@ -118,9 +119,9 @@ class Painter:
         text = clean(block.text.strip("\n"))
         lines = self.wrapped(text, pen.ground, "❯", pen.prompt)
         if len(lines) > _PROMPT and not unfolded:
-            more = len(lines) - _PROMPT + 1
+            more = quantity(len(lines) - _PROMPT + 1, "more line")
             lines = lines[: _PROMPT - 1]
-            lines.append([Segment(" " * MARGIN), Segment(f"… {more} more lines", pen.dim)])
+            lines.append([Segment(" " * MARGIN), Segment(f"… {more}", pen.dim)])
         if tail := _prompt_tail(block):
             lines.append([Segment(" " * MARGIN), Segment(tail, pen.dim)])
         return [self._on_ground(line, pen.ground) for line in lines]
@@ -163,7 +164,7 @@ class Painter:
 def _prompt_tail(block: Prompt) -> str:
     said = []
     if block.attached:
-        said.append("1 attachment" if block.attached == 1 else f"{block.attached} attachments")
+        said.append(quantity(block.attached, "attachment"))
     if block.steers:
         said.append("while it worked")
     if block.by != "me":

@@ -26,8 +26,8 @@ from bridle.events import (
     UnknownEvent,
 )
 from bridle.tui.blocks import Notice, Tone
-from bridle.tui.blocks_words import cost_of, counted
-from bridle.workspace.text import one_line
+from bridle.tui.blocks_words import cost_of
+from bridle.workspace.text import one_line, quantity
 from bridle.workspace.wording import as_json, is_cache
 
 _FILES = 6  # files that are told by name
@@ -58,7 +58,7 @@ def _notice(event: Event, me: str) -> Notice | None:
         case Compacted():
             return Notice(_shortened(event), "⇣")
         case TurnParked():
-            waits = counted(len(event.calls) or 1, "answer")
+            waits = quantity(len(event.calls) or 1, "answer")
             return Notice(f"parked: the turn waits for {waits}", "■", "warn")
         case ModeChanged():
             why = f": {event.reason}" if event.reason else ""
@@ -76,7 +76,7 @@ def _notice(event: Event, me: str) -> Notice | None:
 def _done_by_hand(event: Event, by: str) -> Notice | None:
     match event:
         case Undone():
-            files = f"{counted(len(event.files), 'file')} put back: {_some(event.files)}"
+            files = f"{quantity(len(event.files), 'file')} put back: {_some(event.files)}"
             return Notice(f"turn {event.turn} was undone{by}: {files}", "↶", "warn")
         case GrantRevoked():
             what = "a yes for the session was" if event.grant else "every yes for the session was"
@@ -99,7 +99,7 @@ def taken_back(event: Rewound, prompts: Sequence[str] = (), me: str = "me") -> N
     by = _by(event, me)
     if prompts:
         what = f"“{one_line(prompts[0], 60)}”"
-        more = f" and {counted(len(prompts) - 1, 'prompt')} after it" if len(prompts) > 1 else ""
+        more = f" and {quantity(len(prompts) - 1, 'prompt')} after it" if len(prompts) > 1 else ""
         said = f"taken back{by}: {what}{more}"
     else:
         said = f"taken back to {f'#{event.to}' if event.to else 'its beginning'}{by}"
@@ -112,7 +112,7 @@ def files_notices(event: FilesChanged, *, told: bool) -> tuple[Notice, ...]:
     files = [one for one in event.files if not is_cache(one.path)]
     if files and not told:
         names = [f"{one.path}{_HOW.get(one.how, '')}" for one in files]
-        found.append(Notice(f"{counted(len(names), 'file')} changed: {_some(names)}", "±"))
+        found.append(Notice(f"{quantity(len(names), 'file')} changed: {_some(names)}", "±"))
     for words in event.uncovered[:_LINES]:
         found.append(Notice(f"undo does not cover it: {words}", "!"))
     if (more := len(event.uncovered) - _LINES) > 0:
@@ -175,20 +175,23 @@ def _shortened(event: Compacted) -> str:
     parts = []
     if event.dropped:
         became = " became a summary" if event.summary else " left out"
-        parts.append(f"{counted(event.dropped, 'message')}{became}")
+        parts.append(f"{quantity(event.dropped, 'message')}{became}")
     if event.shortened:
-        parts.append(f"{counted(event.shortened, 'long output')} cut")
-    size = f" (about {event.before:,} tokens before, {event.after:,} now)" if event.before else ""
+        parts.append(f"{quantity(event.shortened, 'long output')} cut")
+    before = quantity(event.before, "token")
+    size = f" (about {before} before, {event.after:,} now)" if event.before else ""
     return f"shortened for the model: {', '.join(parts) or 'nothing'}{size}; the log keeps it all"
 
 
 def _repaired(event: Repaired) -> tuple[Notice, ...]:
     said = []
     if event.torn:
-        said.append(f"the end of the log was torn: {counted(event.torn, 'byte')} cut off")
+        said.append(f"the end of the log was torn: {quantity(event.torn, 'byte')} cut off")
     for line in event.broken[:_LINES]:
         why = f" ({line.why})" if line.why else ""
         said.append(f"a line after #{line.after} was damaged{why} and is passed over")
     if len(event.broken) > _LINES:
-        said.append(f"and {len(event.broken) - _LINES:,} more damaged lines are passed over")
+        more = len(event.broken) - _LINES
+        are = "is" if more == 1 else "are"
+        said.append(f"and {quantity(more, 'more damaged line')} {are} passed over")
     return tuple(Notice(one, "!", "bad") for one in said)

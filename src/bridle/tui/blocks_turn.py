@@ -5,8 +5,9 @@ from datetime import datetime
 from bridle.events import TurnEnded
 from bridle.tui.blocks import Ending, Tone
 from bridle.tui.blocks_state import State
-from bridle.tui.blocks_words import cost_of, counted, duration, short_number
+from bridle.tui.blocks_words import cost_of, duration, tokens
 from bridle.usage import ExecutionMetrics
+from bridle.workspace.text import quantity
 from bridle.workspace.wording import ended_words
 
 _CALM = ("done", "parked")
@@ -30,11 +31,10 @@ def used_words(used: ExecutionMetrics, seconds: float | None) -> str:
     """Time, calls, tokens, money."""
     figures = [] if seconds is None else [duration(seconds)]
     if used.tool_calls:
-        figures.append(counted(used.tool_calls, "call"))
+        figures.append(quantity(used.tool_calls, "call"))
     if used.invocations:
-        tokens = used.tokens or used.total_input_tokens + used.total_output_tokens
-        if tokens:
-            figures.append(f"{short_number(tokens)} tokens")
+        if count := used.tokens or used.total_input_tokens + used.total_output_tokens:
+            figures.append(tokens(count))
         figures.append(cost_of(used))
     return " · ".join(figures)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from bridle.messages import ToolCall, ToolOutput
 from bridle.usage import ExecutionMetrics, format_cost
+from bridle.workspace.text import quantity
 from bridle.workspace.wording import as_json
 
 _SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question", "description")
@@ -12,16 +13,11 @@ _TELLING = ("edit", "write")  # their first line says what was done
 _PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 line`, `2 lines`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def subject_of(call: ToolCall) -> str:
     """What a call is about: its command, its path, its pattern; else its arguments as JSON."""
     arguments = call.arguments
     if isinstance(todos := arguments.get("todos"), list):
-        return counted(len(todos), "item")
+        return quantity(len(todos), "item")
     if isinstance(patch := arguments.get("patch"), str) and (names := _patched(patch)):
         return names
     if isinstance(plan := arguments.get("plan"), str) and plan.strip():
@@ -63,16 +59,16 @@ def gist(output: ToolOutput) -> str:
     if output.name == "shell" and lines[-1].startswith("["):
         return _command_gist(lines[:-1], lines[-1].strip("[]"), failed=output.is_error)
     if output.is_error:
-        more = f" (+{counted(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
+        more = f" (+{quantity(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
         return lines[0] + more
-    return lines[0] if len(lines) == 1 else counted(len(lines), "line")
+    return lines[0] if len(lines) == 1 else quantity(len(lines), "line")
 
 
 def _command_gist(output: list[str], how: str, *, failed: bool) -> str:
     last = output[-1].strip() if output else ""
     if last in ("", "(no output)"):
         return f"{how} · no output" if failed else "no output"
-    more = f" ({counted(len(output), 'line')})" if len(output) > 1 else ""
+    more = f" ({quantity(len(output), 'line')})" if len(output) > 1 else ""
     return f"{how} · {last}{more}" if failed else f"{last}{more}"
 
 
@@ -105,6 +101,11 @@ def short_number(count: int) -> str:
     if count < 999_950:
         return f"{count / 1000:.1f}k".replace(".0k", "k")
     return f"{count / 1_000_000:.1f}M".replace(".0M", "M")
+
+
+def tokens(count: int) -> str:
+    """`1 token`, `12.4k tokens`."""
+    return quantity(count, "token", shown=short_number(count))
 
 
 def duration(seconds: float) -> str:

@@ -14,6 +14,7 @@ from bridle.errors import AgentError
 from bridle.tui.composer import Composer
 from bridle.tui.history import Drafts, Prompts
 from bridle.tui.screen_acts import Acts
+from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.tui.commands import Command
@@ -157,4 +158,4 @@ def _first_line(text: str) -> str:
 
 def _more(text: str) -> str:
     lines = text.strip().count("\n")
-    return f"+{lines} lines" if lines > 1 else "+1 line" if lines else ""
+    return f"+{quantity(lines, 'line')}" if lines else ""

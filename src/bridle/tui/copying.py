@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from bridle.workspace.text import neutral, one_line
+from bridle.workspace.text import neutral, one_line, quantity
 
 LARGEST = 74_000  # bytes that terminals take by OSC 52; more is dropped by many
 _PATIENCE = 2.0  # seconds for a program of the desktop
@@ -149,7 +149,7 @@ def to_file(text: str, folder: Path) -> Path:
 
 def copied_words(text: str, *, told: bool, program: bool, file: Path | None) -> str:
     """How much went where."""
-    size = f"{len(text):,} characters" if len(text) != 1 else "1 character"
+    size = quantity(len(text), "character")
     if program:
         return size
     if told:

@@ -10,6 +10,7 @@ from bridle.client import Choice, RemoteSession
 from bridle.errors import ConfigError, SessionError
 from bridle.events import MessageAdded, PromptReceived, Rewound
 from bridle.tui.house import Named, is_same
+from bridle.workspace.text import quantity
 
 _NAMED = 3  # calls that are told by name
 
@@ -56,7 +57,7 @@ async def back(session: RemoteSession, turns: int) -> int:
             if record.seq >= newest:
                 break
     if not 0 < turns <= len(begins):
-        count = f"{len(begins)} turn" + ("" if len(begins) == 1 else "s")
+        count = quantity(len(begins), "turn")
         raise SessionError(f"the conversation has {count}, and {turns} were to go")
     return begins[-turns][1] - 1
 

@@ -6,13 +6,12 @@ What the session's log says itself (a fork, a rewind, an undo) is not said here 
 from pathlib import Path
 
 from bridle.errors import SessionError
-from bridle.tui.blocks_words import counted
 from bridle.tui.dialogs import AskText, Choose, Confirm, Item
 from bridle.tui.dialogs_sheet import diff_lines
 from bridle.tui.house import Undone
 from bridle.tui.obeying_stage import Act, Stage
 from bridle.tui.picker import Picker
-from bridle.workspace.text import one_line, size_of
+from bridle.workspace.text import one_line, quantity, size_of
 
 
 async def _new(stage: Stage, rest: str) -> None:
@@ -75,10 +74,10 @@ async def _undo(stage: Stage, rest: str) -> None:
     if not shown.files and not shown.clashes:
         stage.tell(f"There is nothing to put back.{_uncovered(shown)}")
         return
-    files = counted(len(shown.files) + len(shown.clashes), "file")
+    files = quantity(len(shown.files) + len(shown.clashes), "file")
     said = f"Put {files} back as before turn {shown.turn}?"
     if shown.clashes:
-        said += f"\n{counted(len(shown.clashes), 'file')} changed since: that is lost, too."
+        said += f"\n{quantity(len(shown.clashes), 'file')} changed since: that is lost, too."
     title = f"Undo turn {shown.turn}"
     if await stage.ask(Confirm(title, said, undo_lines(shown), danger=bool(shown.clashes))):
         await house.undo(shown)

@@ -6,7 +6,7 @@ that the person has changed or deleted is no marker any more: its text is not se
 
 import re
 
-from bridle.workspace.text import neutral
+from bridle.workspace.text import neutral, quantity
 
 MOST_LINES = 20
 MOST_CHARACTERS = 2_000
@@ -33,7 +33,7 @@ class Pastes:
         lines = text.count("\n") + (not text.endswith("\n"))
         if lines <= MOST_LINES * room and len(text) <= MOST_CHARACTERS * room:
             return text
-        size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+        size = quantity(lines, "line") if lines > 1 else quantity(len(text), "character")
         marker, number = f"[pasted {size}]", 2
         while self._texts.get(marker, text) != text:
             marker, number = f"[pasted {size} #{number}]", number + 1

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from bridle.tui.house import Listed
 from bridle.usage import format_cost
-from bridle.workspace.text import one_line
+from bridle.workspace.text import one_line, quantity
 
 _SIGNS = {"running": "●", "asks": "?", "parked": "?", "done": "✓", "failed": "✗", "idle": "·"}
 _TONES = {"running": "$accent", "asks": "$warning", "parked": "$warning", "failed": "$error"}
@@ -73,5 +73,5 @@ def age(moment: str, now: datetime) -> str:
     seconds = max(0, int((now - then).total_seconds()))
     for size, word in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if (count := seconds // size) > 0:
-            return f"{count} {word}{'s' if count > 1 else ''} ago" if count < 10_000 else ""
+            return f"{quantity(count, word)} ago" if count < 10_000 else ""
     return "just now"

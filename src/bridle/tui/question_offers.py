@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from bridle.tui.question_views import Offer
-from bridle.workspace.text import one_line
+from bridle.workspace.text import one_line, quantity
 
 _NAMES = {"escape": "Esc", "enter": "Enter", "space": "Space"}
 
@@ -43,7 +43,7 @@ def hint_line(*, below: int, unseen: bool, focused: bool, count: int, width: int
     if not focused:
         hints.append("F4: answer")
     if below:
-        lines = "1 more line" if below == 1 else f"{below:,} more lines"
+        lines = quantity(below, "more line")
         after = "; a yes counts after that"
         hints.append(f"↓ {lines}: PgDn, End" + (after if unseen and width > 56 else ""))
     if count > 1:

@@ -3,8 +3,9 @@
 from msgspec import Struct
 
 from bridle.tui.blocks_state import State
-from bridle.tui.blocks_words import cost_of, counted, short_number
+from bridle.tui.blocks_words import cost_of, short_number, tokens
 from bridle.tui.clean import clean_line
+from bridle.workspace.text import quantity
 
 _MARKS = {"pending": ("○", "dim"), "in_progress": ("◐", "accent"), "completed": ("✓", "good")}
 _HOW = {"added": ("+", "good"), "changed": ("±", "text"), "deleted": ("−", "bad")}
@@ -40,9 +41,9 @@ def _meters(state: State, window: int, width: int) -> list[Row]:
         share = min(1.0, used / window)
         tone = "bad" if share > 0.9 else "warn" if share > 0.7 else "accent"
         said.append(Row(meter(share, max(4, width)), tone))
-        said.append(Row(f"{short_number(used)} of {short_number(window)} tokens"))
+        said.append(Row(f"{short_number(used)} of {tokens(window)}"))
     elif used:
-        said.append(Row(f"{short_number(used)} tokens"))
+        said.append(Row(tokens(used)))
     else:
         said.append(Row("not known" if state.used.invocations else "empty"))
     cost = cost_of(state.used).removeprefix("cost ") if state.used.invocations else "nothing yet"
@@ -103,7 +104,7 @@ def _running(state: State, width: int) -> list[Row]:
 def _files(state: State, width: int) -> list[Row]:
     if not state.files:
         return []
-    said = [Row(f"{counted(len(state.files), 'file')} changed", "dim")]
+    said = [Row(f"{quantity(len(state.files), 'file')} changed", "dim")]
     for path, how in list(state.files.items())[-_FILES:]:
         mark, tone = _HOW.get(how, ("±", "text"))
         said.append(Row(_tail(clean_line(path, 400), width - 2), "text", mark, tone))

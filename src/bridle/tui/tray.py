@@ -18,7 +18,7 @@ from bridle.errors import AgentError
 from bridle.tui.house import Asked, House
 from bridle.tui.question_pile import key_of
 from bridle.tui.questions import QuestionPanel
-from bridle.workspace.text import one_line
+from bridle.workspace.text import one_line, quantity
 
 _ROWS = 5  # questions that the list shows at once
 
@@ -28,7 +28,7 @@ def tray_words(others: Sequence[Asked], width: int) -> str:
     if not others:
         return ""
     count = len(others)
-    head = "1 question waits" if count == 1 else f"{count} questions wait"
+    head = f"{quantity(count, 'question')} {'waits' if count == 1 else 'wait'}"
     names = dict.fromkeys(one_line(one.title or one.session_id, 30) for one in others)
     line = f"{head} in other sessions (F3): {', '.join(names)}"
     return one_line(line, max(10, width))

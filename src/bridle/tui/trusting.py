@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from bridle.config.trust import FolderFile
-from bridle.tui.blocks_words import counted
-from bridle.workspace.text import one_line
+from bridle.workspace.text import one_line, quantity
 
 
 def trust_lines(files: Iterable[FolderFile]) -> list[tuple[str, str]]:
@@ -15,7 +14,7 @@ def trust_lines(files: Iterable[FolderFile]) -> list[tuple[str, str]]:
         if one.trusted:
             continue
         lines += [("", "")] if lines else []
-        size = counted(len(one.data), "byte")
+        size = quantity(len(one.data), "byte")
         name = one_line(one.name, 200)
         lines.append((f"{name}  {size}" if not one.problem else name, "head"))
         if one.problem:

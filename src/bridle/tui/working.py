@@ -9,6 +9,7 @@ from textual.widget import Widget
 from bridle.tui.block_palette import DARK, Palette
 from bridle.tui.block_pen import ink
 from bridle.tui.clean import clean_line
+from bridle.workspace.text import quantity
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _MOST = 3  # prompts that are shown
@@ -85,9 +86,7 @@ class Working(Widget):
 def _listed(what: str, prompts: tuple[str, ...], how: str) -> list[tuple[str, str]]:
     said = [(f"  {what}: {clean_line(one, 160)}", "dim") for one in prompts[:_MOST]]
     if len(prompts) > _MOST:
-        from bridle.tui.blocks_words import counted
-
-        said.append((f"  … {counted(len(prompts) - _MOST, 'more prompt')}", "dim"))
+        said.append((f"  … {quantity(len(prompts) - _MOST, 'more prompt')}", "dim"))
     elif said:
         said[-1] = (f"{said[-1][0]}  ({how})", "dim")
     return said

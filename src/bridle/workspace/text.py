@@ -119,6 +119,17 @@ def _line_start(text: str, at: int) -> int:
     return at if found < 0 else found + 1
 
 
+def quantity(number: float, noun: str, plural: str = "", *, shown: str = "") -> str:
+    """Return a number with its noun: `1 line`, `2,000 lines`, `0.5 seconds`.
+
+    `plural` is needed only if it is not the noun with an s. `shown` replaces the number, for a
+    rounded one such as `12.4k`.
+    """
+    if not shown:
+        shown = f"{number:,}" if isinstance(number, int) else f"{number:g}"
+    return f"{shown} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def size_of(count: float) -> str:
     """Bytes, as a person says it."""
     for unit in ("bytes", "KB", "MB"):

@@ -20,7 +20,7 @@ from acp.connection import Connection
 from bridle.agents.acp.program import LINE_LIMIT, program_ended
 from bridle.errors import AgentError
 from bridle.workspace.process.supervised import GRACE, SupervisedProcess
-from bridle.workspace.text import one_line
+from bridle.workspace.text import one_line, quantity
 
 log = logging.getLogger(__name__)
 
@@ -170,7 +170,7 @@ class AgentConnection:
         return AgentError(
             "agent",
             f"The agent's program `{self.process.name}` did not answer `{method}` within "
-            f"{seconds:g} seconds.{quote}",
+            f"{quantity(seconds, 'second')}.{quote}",
             hint="Run it by hand to see whether it waits for something, such as a login, "
             "and whether it needs a flag to speak ACP (such as --acp).",
         )

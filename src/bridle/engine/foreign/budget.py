@@ -14,6 +14,7 @@ from bridle.engine.budget import Budget, raise_limit_hint
 from bridle.events import UsageReported
 from bridle.promises.agent import RemainingBudget
 from bridle.usage import ExecutionMetrics, Usage, format_cost
+from bridle.workspace.text import quantity
 
 _CANNOT = "cannot be kept"
 _UNPRICED = "Use an agent that says what it costs, or a limit of tokens instead of money."
@@ -47,16 +48,17 @@ def limit_reached(budget: Budget, before: ExecutionMetrics, ahead: int = 0) -> t
     """
     limits, tokens, money = budget.limits, budget.tokens, budget.money
     if limits.steps and budget.steps + ahead > limits.steps:
-        return f"the limit of {limits.steps} steps is reached", ""
+        return f"the limit of {quantity(limits.steps, 'step')} is reached", ""
     if limits.tokens and tokens >= limits.tokens:
-        return f"the limit of {limits.tokens} tokens is reached: {tokens} are used", ""
+        limit = f"the limit of {quantity(limits.tokens, 'token')} is reached"
+        return f"{limit}: {tokens:,} are used", ""
     if limits.money and money >= limits.money:
         limit = f"the limit of {format_cost(limits.money)} is reached"
         return f"{limit}: {format_cost(money)} is spent", ""
     session_tokens, session_money = before.tokens + tokens, before.cost + money
     if limits.session_tokens and session_tokens >= limits.session_tokens:
-        limit = f"the limit of {limits.session_tokens} tokens a session is reached"
-        return f"{limit}: {session_tokens} are used", raise_limit_hint("tokens")
+        limit = f"the limit of {quantity(limits.session_tokens, 'token')} a session is reached"
+        return f"{limit}: {session_tokens:,} are used", raise_limit_hint("tokens")
     if limits.session_money and session_money >= limits.session_money:
         limit = f"the limit of {format_cost(limits.session_money)} a session is reached"
         return f"{limit}: {format_cost(session_money)} is spent", raise_limit_hint("money")

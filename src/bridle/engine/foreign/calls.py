@@ -24,6 +24,7 @@ from bridle.events import Event, FilesChanged, TraceEvent, UnknownCallReported
 from bridle.messages import ToolCall, ToolOutput
 from bridle.promises.agent import Permission
 from bridle.promises.tool import CWD, Tool, ToolResult
+from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +38,7 @@ PARKED_CALL = "not run yet: a person has to be asked, and the turn is parked unt
 _PREAPPROVED = (
     "a person has allowed it: it was not run yet, and may be made once with these arguments"
 )
-_SPENT = "the limit of {} tool calls is reached"
+_SPENT = "the limit of {} is reached"
 _SEVERAL = "several calls at once"  # no tool has such a name, so it may touch any file
 
 
@@ -294,7 +295,8 @@ class ForeignCalls:
 
     def _end_if_stuck(self) -> None:
         if self._is_spent:
-            self.end(Ending("budget", _SPENT.format(self._turn.budget.limits.tool_calls)))
+            most = quantity(self._turn.budget.limits.tool_calls, "tool call")
+            self.end(Ending("budget", _SPENT.format(most)))
         elif self._calls.stuck:
             hint = "Look at that call, then say how to continue."
             self.end(Ending("stuck", self._calls.stuck, hint))

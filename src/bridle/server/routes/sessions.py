@@ -20,6 +20,7 @@ from bridle.server.views import (
     SessionView,
     State,
 )
+from bridle.workspace.text import quantity
 
 _AS_EVER, _AS_IT_WAS, _AT_THE_END = NewSession(), Resume(), Fork()
 
@@ -140,7 +141,7 @@ def _room_for_one(room: Room) -> None:
     if count >= room.limits.sessions:
         raise refused(
             "unavailable",
-            f"{count} sessions are open, and there may be no more.",
+            f"There may be no more than {quantity(room.limits.sessions, 'open session')}.",
             "Wait until some of them rest.",
             ((b"retry-after", b"30"),),
         )

@@ -18,7 +18,7 @@ from bridle.tools.mcp.pins import Pinned, Pins
 from bridle.tools.mcp.spec import Spec
 from bridle.tools.threads import in_thread
 from bridle.workspace.named import fingerprints, named_files
-from bridle.workspace.text import one_line
+from bridle.workspace.text import one_line, quantity
 
 if TYPE_CHECKING:
     from bridle.tools.mcp.connection import Connection
@@ -192,7 +192,8 @@ class Server:
             async with asyncio.timeout(self.spec.timeout):
                 self._connection = await self._tried(connection_of)
         except TimeoutError:
-            raise self._failed(f"it did not start within {self.spec.timeout:g} seconds") from None
+            limit = quantity(self.spec.timeout, "second")
+            raise self._failed(f"it did not start within {limit}") from None
         except ToolError as error:
             raise self._failed(error.message) from error
         return self._connection
@@ -225,7 +226,8 @@ class Server:
         return ToolError(f"{self.name} cannot be reached: {why}.")
 
     def _slow(self) -> ToolError:
-        return ToolError(f"{self.name} did not answer within {self.spec.timeout:g} seconds.")
+        limit = quantity(self.spec.timeout, "second")
+        return ToolError(f"{self.name} did not answer within {limit}.")
 
     def _overtaken(self) -> None:
         """It says that its tools have changed: look again before the next call."""
