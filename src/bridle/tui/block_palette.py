@@ -10,77 +10,64 @@ FAINT = "faint"  # no colour of its own: the terminal's text, dimmed
 
 
 class Palette(NamedTuple):
-    """Colours as #rrggbb, or names of the terminal's own; `code` names the highlighter's style."""
+    """Colours as #rrggbb, or names of the terminal's own; `code` names the highlighter's style.
+
+    Without any, the terminal's own.
+    """
 
     name: str
     dark: bool
-    background: str
-    surface: str
-    panel: str
-    text: str
-    dim: str
     accent: str
-    good: str
-    warn: str
-    bad: str
-    added: str
-    removed: str
-    marked: str  # the ground of text that is marked with the mouse
     code: str
+    background: str = "default"
+    surface: str = "default"
+    panel: str = "default"
+    text: str = "default"
+    dim: str = FAINT
+    good: str = "green"
+    warn: str = "yellow"
+    bad: str = "red"
+    added: str = "default"
+    removed: str = "default"
+    marked: str = "default"  # the ground of text that is marked with the mouse
 
 
 DARK = Palette(
     name="bridle-dark",
     dark=True,
+    accent="#7fb4d6",
+    code="nord-darker",
     background="#14161a",
     surface="#1a1d22",
     panel="#22262d",
     text="#d4d8de",
     dim="#8b929e",
-    accent="#7fb4d6",
     good="#8bbf86",
     warn="#d8b26a",
     bad="#e08080",
     added="#1b2a20",
     removed="#2e1f22",
     marked="#38597a",
-    code="nord-darker",
 )
 LIGHT = Palette(
     name="bridle-light",
     dark=False,
+    accent="#1d6a94",
+    code="friendly",
     background="#fbfaf7",
     surface="#f4f2ed",
     panel="#ebe8e1",
     text="#23262c",
     dim="#5f646d",
-    accent="#1d6a94",
     good="#3a7a36",
     warn="#8a5c00",
     bad="#b0342c",
     added="#e2f0dd",
     removed="#f8e2df",
     marked="#b5d5ea",
-    code="friendly",
 )
-PLAIN_DARK = Palette(
-    name="ansi-dark",
-    dark=True,
-    background="default",
-    surface="default",
-    panel="default",
-    text="default",
-    dim=FAINT,
-    accent="cyan",
-    good="green",
-    warn="yellow",
-    bad="red",
-    added="default",
-    removed="default",
-    marked="default",
-    code="ansi_dark",
-)
-PLAIN_LIGHT = PLAIN_DARK._replace(name="ansi-light", dark=False, accent="blue", code="ansi_light")
+PLAIN_DARK = Palette(name="ansi-dark", dark=True, accent="cyan", code="ansi_dark")
+PLAIN_LIGHT = Palette(name="ansi-light", dark=False, accent="blue", code="ansi_light")
 PALETTES = {one.name: one for one in (DARK, LIGHT, PLAIN_DARK, PLAIN_LIGHT)}
 
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from bridle.early import INTERRUPTED
+from bridle.tui.block_palette import DARK, LIGHT, Palette
 
 try:
     import termios
@@ -23,10 +24,7 @@ SIGN = "›"
 HINT = "Ask, or / for commands, @ for files"
 _ENTER = "\x1b[?1049h\x1b[?2004h"  # another screen, marked pastes
 _LEAVE = "\x1b[?2004l\x1b[0m\x1b[?1049l\x1b[?25h"
-_GROUNDS = {  # ground, text, dim, surface, accent: as in `block_palette.py`
-    "dark": ("20;22;26", "212;216;222", "139;146;158", "26;29;34", "127;180;214"),
-    "light": ("251;250;247", "35;38;44", "95;100;109", "244;242;237", "29;106;148"),
-}
+_PALETTES = {"dark": DARK, "light": LIGHT}
 
 
 _ENDING = (
@@ -40,7 +38,8 @@ class Curtain:
     """Down from `__enter__` on; lifted at the end, whatever the end is."""
 
     def __init__(self, theme: str = "dark", *, coloured: bool = True) -> None:
-        self._colours = _GROUNDS.get(theme) if coloured else None  # plain: the terminal's own
+        palette = _PALETTES.get(theme) if coloured else None  # plain: the terminal's own colours
+        self._colours = colours_of(palette) if palette is not None else None
         self._before: list[Any] | None = None
         self._is_down = False
 
@@ -125,6 +124,12 @@ def _size() -> tuple[int, int]:
     except OSError:
         return 80, 24
     return width or 80, height or 24
+
+
+def colours_of(palette: Palette) -> tuple[str, ...]:
+    """Ground, text, dim, surface and accent, as escape sequences name them: `20;22;26`."""
+    colours = (palette.background, palette.text, palette.dim, palette.surface, palette.accent)
+    return tuple(";".join(map(str, bytes.fromhex(one.removeprefix("#")))) for one in colours)
 
 
 def picture(width: int, height: int, colours: tuple[str, ...] | None) -> str:
