@@ -139,3 +139,39 @@ def test_who_presses_ctrl_c_again_and_again_is_out_whatever_is_still_waited_for(
             assert "Traceback" not in process.stderr.read()
         finally:
             process.kill()
+
+
+AGENT = """
+import asyncio, pathlib, threading
+from bridle.agents.base import AgentResponse
+
+class Agent:
+    async def execute(self, prompt, session, *, on_text_chunk=None, **callbacks):
+        await on_text_chunk("begun")
+        await asyncio.Event().wait()
+
+    async def cancel(self, session_id): ...
+
+    async def shutdown(self):
+        print("closing", flush=True)
+        await asyncio.to_thread(threading.Event().wait)
+"""
+
+
+@pytest.mark.parametrize("second", [signal.SIGINT, *ENDING])
+@pytest.mark.parametrize("turn", ["at rest", "while a turn runs"])
+def test_a_second_signal_ends_a_repl_that_cannot_close_and_its_log_is_complete(
+    bridle: Program, turn: str, second: signal.Signals
+):
+    bridle.workspace.joinpath("slow_agent.py").write_text(AGENT)
+    with bridle.terminal("repl", "--agent", "slow_agent.py:Agent") as terminal:
+        terminal.expect("❯ ")
+        if turn == "while a turn runs":
+            terminal.type("go\n")
+            terminal.expect("begun")
+        terminal.signal(signal.SIGTERM)
+        terminal.expect("closing")
+        terminal.signal(second)
+        code, rest = terminal.end()
+    assert (code, "Traceback" in rest) == (130, False)
+    assert ends(bridle) == ([] if turn == "at rest" else [("turn_end", "interrupted")])

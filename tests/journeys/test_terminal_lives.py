@@ -130,3 +130,26 @@ def test_without_a_screen_it_says_what_to_use(place, open_terminal):
     assert "bridle repl" in plain.until_over(2)
     piped = open_terminal("bash", "-c", "bridle chat | cat; exit ${PIPESTATUS[0]}")
     assert "bridle repl" in piped.until_over(2)
+
+
+def test_resume_without_an_id_lets_one_choose(place, open_terminal):
+    model = place.script("about apples", "about pears", name="first")
+    for words in ("apples please", "pears please"):
+        screen = open_terminal("bridle", "--model", model)
+        begun(screen, words)
+        screen.until("about")
+        screen.rests()
+        screen.leave()
+    apples, _ = place.sessions()
+    again = open_terminal("bridle", "--resume", "--model", model)
+    again.until("Sessions", "apples please", "pears please", "Esc leaves bridle")
+    again.type("apples")
+    again.until_gone("pears please")
+    again.press("Enter")
+    again.until("❯ apples please", "about apples")
+    assert f"bridle --resume {apples}" in again.leave()
+    none = open_terminal("bridle", "--resume")  # the list needs no model
+    none.until("apples please", "pears please")
+    none.press("C-c")
+    none.until_over()
+    assert len(place.sessions()) == 2

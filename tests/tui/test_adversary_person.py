@@ -2,13 +2,16 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 
 import pytest
 from textual import events
 
 from bridle.cli.house_here import OwnHouse
 from bridle.cli.setup import Setup
+from bridle.tui.app import BridleApp
 from bridle.tui.blocks import Prompt
+from bridle.tui.composer import Composer
 from bridle.tui.history import Drafts
 from rig import run
 from tui.rig import own_house, script, workspace_in
@@ -43,6 +46,50 @@ async def typed(pilot, *lines):
     for line in lines:
         pilot.app.chat.composer.load(line)
         await pilot.press("enter")
+
+
+class Opening(OwnHouse):
+    """A house that opens when `gate` is set, and says so to `entered` in the same instant."""
+
+    gate: asyncio.Event
+    entered: Callable[[], None] | None
+
+    async def enter(self):
+        await self.gate.wait()
+        await super().enter()
+
+    @property
+    def me(self):
+        """What the screen asks for in the loop iteration in which it opens the session."""
+        entered, self.entered = self.entered, None
+        if entered is not None:
+            entered()
+        return super().me
+
+
+def test_a_prompt_that_is_sent_as_the_session_opens_comes_after_those_that_waited_for_it(tmp_path):
+    async def story():
+        folder = workspace_in(tmp_path)
+        given = {"workspace": str(folder), "model": script(tmp_path, *["done"] * 4)}
+        house = Opening(Setup(given), given, told=[])
+        house.gate = asyncio.Event()
+        app = BridleApp(lambda: house)
+        submit = app.chat.on_composer_submitted
+        house.entered = lambda: submit(Composer.Submitted("four", "idle"))
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until(pilot, lambda: app.chat.is_whole)
+            await typed(pilot, "one", "two", "three")
+            house.gate.set()
+            await until(pilot, lambda: len(prompts_of(app)) == 4)
+            assert prompts_of(app) == ["one", "two", "three", "four"]
+        await house.leave()
+
+    run(story())
+
+
+def prompts_of(app):
+    """The prompts of the conversation, in their order."""
+    return [one.text for one in app.chat.conversation.fold.blocks if isinstance(one, Prompt)]
 
 
 def test_a_prompt_that_follows_new_is_for_the_new_session(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from bridle.cli.chat_preface import ChatPreface
 from bridle.cli.house_here import own_house as house_of
 from bridle.config.trust import Trust
-from bridle.errors import ConfigError
+from bridle.errors import ConfigError, MissingModel
 from bridle.runtime import choosing
 from bridle.tui.app import BridleApp
 from bridle.tui.dialogs import Choose, Confirm, TextPage
@@ -99,13 +99,26 @@ def test_how_to_set_a_key_is_shown_and_no_key_is_written(folder, tmp_path, no_se
         await shows(pilot, "export ANTHROPIC_API_KEY=")
         await pilot.press("escape")
         await opens(pilot, Choose)
-        await pilot.press("escape")
-        await ready(pilot)
-        await shows(pilot, "No model was chosen")
 
     play({}, story)
     assert not (tmp_path / "config").exists()
     assert "writes it nowhere" in "\n".join(line for line, _ in key_lines())
+
+
+@pytest.mark.parametrize("servers", [[], [("ollama", "http://127.0.0.1:11434/v1", "qwen")]])
+def test_escape_leaves_and_uses_no_model_that_nobody_chose(folder, monkeypatch, servers):
+    monkeypatch.setattr(choosing, "local_servers", lambda: list(servers))
+
+    async def story(pilot):
+        await opens(pilot, Choose)
+        await shows(pilot, "Esc leaves bridle")
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.failure)
+        assert isinstance(pilot.app.failure, MissingModel)
+        assert "bridle -m offline" in pilot.app.failure.hint
+        assert pilot.app.house is None
+
+    play({}, story)
 
 
 def test_a_local_server_that_answers_is_offered_first(folder, monkeypatch):

@@ -52,7 +52,7 @@ COMMANDS = {
 _OWN = ("-h", "--help", "--version")
 _SCREEN = (  # of `bridle chat`: those that a person needs first
     ("--continue", "Resume the newest session of this workspace."),
-    ("--resume ID", "Resume that session; the beginning of its id is enough."),
+    ("--resume [ID]", "Resume that session, or choose one; the beginning of its id is enough."),
     ("-m, --model NAME", "anthropic/…, openai/…, ollama/…, offline."),
     ("--mode MODE", "What may run without asking: plan, ask, edits, auto."),
     ("", "For all options: bridle chat --help."),

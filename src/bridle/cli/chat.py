@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bridle.cli.options import THEMES, turn_options
+from bridle.cli.options import CHOOSE, THEMES, to_settings, turn_options
 
 if TYPE_CHECKING:
     from bridle.tui.curtain import Curtain
@@ -27,6 +27,8 @@ def command(**flags: Any) -> int:
     terminal.
     """
     if not is_screen():
+        if flags["resume"] == CHOOSE:
+            to_settings(flags)  # says how to find out the id
         raise click.UsageError(
             "there is no screen here: this is no terminal, or a very plain one\n"
             "Use `bridle repl`, or `bridle run` for one prompt."

@@ -11,11 +11,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from bridle.cli.options import to_settings
+from bridle.cli.options import CHOOSE, to_settings
 from bridle.config import load_settings, state_folder
 from bridle.config.settings import KEY_VARIABLES
 from bridle.config.trust import COMMANDS, FILES, SKILLS, Trust
-from bridle.tui.first_run_values import Lacking, Untrusted
+from bridle.tui.first_run_values import EarlierSessions, Lacking, Untrusted
 from bridle.workspace.replacing import replace_file
 
 _COUNTING = (*FILES, *SKILLS, COMMANDS)  # where none of these lies, nothing has to be read
@@ -30,7 +30,7 @@ class ChatPreface:
         self._flags = flags
         self._state = state_folder(os.environ)
         self._declined = self._state / "declined.json"
-        self._earlier = bool(flags.get("resume") or flags.get("go_on"))
+        self._earlier = bool(flags.get("resume") is not None or flags.get("go_on"))
 
     def theme(self) -> str:
         """The colours of the settings, unless a flag says which."""
@@ -60,6 +60,18 @@ class ChatPreface:
         newest = dict(list(kept.items())[-_MOST:])
         with suppress(OSError):  # then it is asked again
             replace_file(self._declined, json.dumps(newest).encode())
+
+    def earlier(self) -> EarlierSessions | None:
+        """The sessions to choose from, if `--resume` names none."""
+        if self._flags.get("resume") != CHOOSE:
+            return None
+        from bridle.cli.earlier_sessions import EarlierSessions as Earlier
+
+        return Earlier(self._flags)
+
+    def resume(self, session_id: str) -> None:
+        """Open that session."""
+        self._flags["resume"] = session_id
 
     def lacking(self) -> Lacking | None:
         """What was looked for, where no key was found."""

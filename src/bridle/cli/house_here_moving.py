@@ -57,6 +57,7 @@ class Moving:
         self._left: set[Engine] = set()  # of another model or folder, in which a turn still runs
         self._attached: Attached | None = None
         self._desk: Desk | None = None
+        self._closing: tuple[Session, ...] = ()  # what is being closed
 
     @property
     def desk(self) -> Desk:
@@ -78,6 +79,7 @@ class Moving:
 
     async def leave(self) -> None:
         """Let everything go; what runs elsewhere goes on, what runs here is settled and stopped."""
+        self._closing = tuple(one for engine in self.engines for one in engine.sessions())
         try:
             await self._detach()
             if self._desk is not None:
@@ -85,6 +87,11 @@ class Moving:
         finally:
             for engine in self.engines:
                 await engine.close()
+
+    @property
+    def is_settled(self) -> bool:
+        """Is the end of everything that ran here in its log, so that leaving can be cut short?"""
+        return all(not one.is_busy and one.durable >= one.seq for one in self._closing)
 
     @property
     def engines(self) -> tuple[Engine, ...]:

@@ -10,6 +10,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 MODES = ("plan", "ask", "edits", "auto")  # the policy's own, without its imports
 THEMES = ("auto", "dark", "light", "plain")  # of the settings, likewise
 
+CHOOSE = ""  # `--resume` without an id: a person chooses
+
 _KEYS = {
     "provider": "provider",
     "model": "model",
@@ -79,7 +81,14 @@ _OPTIONS = [
         help="What commands run in. Default: the strongest that works here.",
     ),
     click.option("--continue", "go_on", is_flag=True, help="The newest session of this workspace."),
-    click.option("--resume", metavar="ID", help="That session; the beginning of its id will do."),
+    click.option(
+        "--resume",
+        metavar="[ID]",
+        is_flag=False,
+        flag_value=CHOOSE,
+        help="That session; the beginning of its id is enough. On the full screen, without ID: "
+        "choose from a list.",
+    ),
     click.option("--thinking", is_flag=True, help="Show what the model thinks."),
     click.option("--base-url", metavar="URL", help="Where the model's API is."),
     click.option("--fallback", metavar="NAME", help="A model to ask when the first is overloaded."),
@@ -117,9 +126,14 @@ def to_settings(flags: dict[str, Any]) -> dict[str, Any]:
     """The flags that are settings, by the settings' keys."""
     if flags.get("yes") and flags.get("mode") not in (None, "auto"):
         raise click.UsageError("--yes is --mode auto, and another mode was asked for as well")
-    if flags.get("go_on") and flags.get("resume"):
+    if flags.get("go_on") and flags.get("resume") is not None:
         raise click.UsageError("--continue and --resume exclude each other")
-    if flags.get("worktree") is not None and flags.get("resume"):
+    if flags.get("resume") == CHOOSE:
+        raise click.UsageError(
+            "--resume needs the id of a session here\n"
+            "`bridle sessions list` lists them; `bridle --resume` in a terminal lets you choose."
+        )
+    if flags.get("worktree") is not None and flags.get("resume") is not None:
         raise click.UsageError(
             "--resume goes on where the session was, and --worktree is for another place"
         )

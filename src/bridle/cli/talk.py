@@ -4,8 +4,10 @@ What a line means is decided here; turns, questions and rendering are other modu
 """
 
 import asyncio
+import os
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -26,6 +28,7 @@ from bridle.tui.commands import command_line
 
 _FENCE = '"""'
 _PROMPT = "❯ "
+_LOOK = 0.02  # seconds between two looks whether the logs are complete
 
 
 def own_repl(flags: dict[str, Any], seen: int | None = None) -> "Repl":
@@ -90,8 +93,24 @@ class Repl:
                 else:
                     self._leave()
         finally:
-            await room.leave()
+            await self._close(room)
         return INTERRUPTED if self._leaving.is_set() else DONE
+
+    async def _close(self, room: Room) -> None:
+        """Leave the room. On a signal meanwhile, end the program once all logs are complete."""
+        closing, hurry = asyncio.ensure_future(room.leave()), asyncio.Event()
+        with on_signals(hurry.set, signal.SIGINT, *ENDING):
+            waiting = asyncio.ensure_future(hurry.wait())
+            await asyncio.wait([closing, waiting], return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+            if not closing.done():
+                while not (room.house.is_settled or closing.done()):
+                    await asyncio.wait([closing], timeout=_LOOK)
+                with suppress(OSError):  # the terminal may be gone
+                    self._screen.break_line()
+                    sys.stdout.flush()
+                os._exit(INTERRUPTED)
+        await closing
 
     async def _begin(self, room: Room) -> bool:
         """A session that was taken up again may have something to go on with.

@@ -166,8 +166,9 @@ class ChatScreen(Commanding, Screen[None]):
     async def _enter(self) -> None:
         """Open the house; what is typed meanwhile stays."""
         try:
-            if self.preface is not None:
-                await self.introduce(self.preface())
+            if self.preface is not None and not await self.introduce(self.preface()):
+                self.app.exit(0)
+                return
             house = await asyncio.to_thread(self._opening)
             await house.enter()
         except AgentError as error:
@@ -273,9 +274,13 @@ class ChatScreen(Commanding, Screen[None]):
         if busy and not state.busy:
             after(_LATER, self, self.draw_soon)  # its end was told before it was over
         self.composer.is_busy = busy
-        waiting = sorted(state.waiting.values(), key=lambda one: one.when != "next_step")
-        queued = tuple(one.content for one in waiting)
-        self.working.tell(self._word(busy, carrying), queued, tuple(carrying.held))
+        waiting = state.waiting.values()
+        self.working.tell(
+            self._word(busy, carrying),
+            steering=tuple(one.content for one in waiting if one.when == "next_step"),
+            queued=tuple(one.content for one in waiting if one.when != "next_step"),
+            held=tuple(carrying.held),
+        )
         self.questions.tell_title(self._word(busy, carrying), house.session.title)
         if self.side.display:
             self.side.tell(state, house.window)

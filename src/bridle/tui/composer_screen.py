@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bridle.config.paths import state_folder_str
-from bridle.errors import AgentError
+from bridle.errors import AgentError, MissingModel
 from bridle.tui.composer import Composer
 from bridle.tui.history import Drafts, Prompts
 from bridle.tui.screen_acts import Acts
@@ -51,8 +51,20 @@ class Commanding(Acts):
         if self.house is not None:
             self._own = await asyncio.to_thread(self.house.commands)
 
-    async def introduce(self, preface: "Preface") -> None:
-        """What has to be asked before the house is opened: the folder, and the model."""
+    async def introduce(self, preface: "Preface") -> bool:
+        """Ask what has to be known before the house is opened: the session, the folder, the model.
+
+        Return False if the person leaves instead. Raise `MissingModel` if no model is chosen.
+        """
+        if (earlier := await asyncio.to_thread(preface.earlier)) is not None:
+            from bridle.tui.picker import Picker
+
+            picker = Picker(earlier, workspace=earlier.workspace, escape="leaves bridle")
+            chosen = await self.app.push_screen_wait(picker)
+            await earlier.close()
+            if chosen is None:
+                return False
+            preface.resume(chosen)
         try:
             if (theme := await asyncio.to_thread(preface.theme)) != "auto":
                 from bridle.tui.first_theme import theme_name
@@ -69,8 +81,11 @@ class Commanding(Acts):
                 from bridle.tui.first_run import about_model
 
                 self._remarks.append(await about_model(preface, lacking, self._ask))
+        except MissingModel:
+            raise
         except AgentError as error:
             self._remarks.append(_told(error))
+        return True
 
     async def _ask(self, dialog: "Dialog[Any]") -> Any:
         return await self.app.push_screen_wait(dialog)

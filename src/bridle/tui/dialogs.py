@@ -222,9 +222,16 @@ class Choose(Dialog[str | None]):
     ]
 
     def __init__(
-        self, title: str, items: Sequence[Item], empty: str = "There is none.", said: str = ""
+        self,
+        title: str,
+        items: Sequence[Item],
+        empty: str = "There is none.",
+        said: str = "",
+        *,
+        escape: str = "closes",
     ) -> None:
-        super().__init__(title, "type to narrow · Enter takes it · Esc leaves")
+        """`escape` says what Escape does."""
+        super().__init__(title, f"type to filter · Enter selects · Esc {escape}")
         self._said = clean(said)
         self._items = {item.key: item for item in items}
         self._empty = empty
@@ -307,7 +314,7 @@ class AskText(Dialog[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", show=False)]
 
     def __init__(self, title: str, value: str = "") -> None:
-        super().__init__(title, "Enter takes it · Esc leaves")
+        super().__init__(title, "Enter confirms · Esc closes")
         self._value = neutral(value, keep="")
 
     def compose(self) -> ComposeResult:

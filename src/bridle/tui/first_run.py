@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from bridle.config.settings import KEY_VARIABLES
+from bridle.errors import MissingModel
 from bridle.tui.dialogs import Choose, Confirm, Dialog, Item, TextPage
 from bridle.tui.first_run_values import Lacking, Preface, Untrusted
 from bridle.tui.themes import config_place, save_choice
@@ -42,11 +43,17 @@ async def about_folder(preface: Preface, found: Untrusted, ask: Asking) -> str:
 
 
 async def about_model(preface: Preface, lacking: Lacking, ask: Asking) -> str:
-    """Ask which model is to answer; gives back what is worth a line. Raise `AgentError`."""
+    """Ask which model is to answer; return what is worth a line.
+
+    Raise `MissingModel` if none is chosen, and `AgentError` if the choice cannot be saved.
+    """
     chosen = await _choice(lacking, ask)
     if chosen is None:
-        preface.use(_OFFLINE)
-        return "No model was chosen: the offline responder answers. /model chooses another."
+        raise MissingModel(
+            "no model was chosen",
+            hint="Set ANTHROPIC_API_KEY or OPENAI_API_KEY, start a local server such as Ollama, or "
+            "look around without a language model: bridle -m offline",
+        )
     preface.use(chosen)
     place = config_place()
     said = f"Use {one_line(chosen)} from now on?\ny writes it into {place}; n uses it this time."
@@ -62,7 +69,9 @@ async def _choice(lacking: Lacking, ask: Asking) -> str | None:
     if lacking.looked:
         said += f"\nLooked for: {', '.join(lacking.looked)}."
     while True:
-        chosen = await ask(Choose("Which model should answer?", _items(lacking), said=said))
+        items = _items(lacking)
+        dialog = Choose("Which model should answer?", items, said=said, escape="leaves bridle")
+        chosen = await ask(dialog)
         if chosen != _KEY:
             return None if chosen is None else str(chosen)
         await ask(TextPage("How to set a key", key_lines()))

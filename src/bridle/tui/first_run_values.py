@@ -6,6 +6,17 @@ from typing import Protocol
 from msgspec import Struct
 
 from bridle.config.trust import FolderFile
+from bridle.tui.house import SessionList
+
+
+class EarlierSessions(SessionList, Protocol):
+    """The sessions of this user, before one is opened. `workspace` is the folder worked in."""
+
+    workspace: str
+
+    async def close(self) -> None:
+        """Close what was opened to list them."""
+        ...
 
 
 class Lacking(Struct, frozen=True):
@@ -39,6 +50,14 @@ class Preface(Protocol):
 
     def decline(self, shown: Untrusted) -> None:
         """Do not ask about these bytes again."""
+        ...
+
+    def earlier(self) -> "EarlierSessions | None":
+        """The sessions to choose from; None if it is known which one is to be opened."""
+        ...
+
+    def resume(self, session_id: str) -> None:
+        """Open that session."""
         ...
 
     def lacking(self) -> Lacking | None:

@@ -93,7 +93,31 @@ class Place(Struct, frozen=True, kw_only=True):
     server: str = ""  # empty: here
 
 
-class House(Protocol):
+class SessionList(Protocol):
+    """The sessions of a user. Raises `AgentError` and nothing else."""
+
+    async def sessions(self, query: str = "", limit: int = 200) -> tuple[Listed, ...]:
+        """Return the newest sessions that fit, and what each does."""
+        ...
+
+    async def preview(self, session_id: str, lines: int = 40) -> str:
+        """Return the end of a session's conversation as plain text."""
+        ...
+
+    async def rename(self, session_id: str, title: str) -> None:
+        """Give a session a title. Raise `SessionLocked` if another process has it open."""
+        ...
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session for good; one that runs is refused."""
+        ...
+
+    def news(self) -> AsyncGenerator[None, None]:
+        """Yield each time something about the sessions changed. Never ends."""
+        ...
+
+
+class House(SessionList, Protocol):
     """One conversation at a time, and everything around it. Raises `AgentError` and nothing else.
 
     A verb that moves to another session changes `session`; the caller then watches that one. Verbs
@@ -109,6 +133,11 @@ class House(Protocol):
 
     async def leave(self) -> None:
         """Let everything go; what runs elsewhere goes on."""
+        ...
+
+    @property
+    def is_settled(self) -> bool:
+        """While it is left: is the end of everything that ran in this process in its log?"""
         ...
 
     @property
@@ -170,16 +199,6 @@ class House(Protocol):
     async def change_model(self, name: str) -> None: ...
     async def change_agent(self, name: str) -> None: ...
     async def change_mode(self, mode: Mode) -> None: ...
-    async def sessions(self, query: str = "", limit: int = 200) -> tuple[Listed, ...]: ...
-    async def preview(self, session_id: str, lines: int = 40) -> str:
-        """The end of a session's conversation as plain text."""
-        ...
-
-    async def rename(self, session_id: str, title: str) -> None: ...
-    async def delete(self, session_id: str) -> None:
-        """Remove a session for good; one that runs is refused."""
-        ...
-
     async def search(self, words: str, limit: int = 20) -> tuple[Found, ...]: ...
     async def export(self, path: Path, form: str, *, force: bool = False) -> tuple[Path, int]:
         """Write this session to a private file of this machine: where it is, how many bytes."""
@@ -222,8 +241,4 @@ class House(Protocol):
 
     def current(self, asked: ApprovalAsked) -> str | None:
         """What the file that a call would change holds now; None: not known."""
-        ...
-
-    def news(self) -> AsyncGenerator[None, None]:
-        """Something about the sessions changed: who is shown a list asks again. Never ends."""
         ...

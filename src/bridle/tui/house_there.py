@@ -57,6 +57,11 @@ class FarHouse:
         return True
 
     @property
+    def is_settled(self) -> bool:
+        """Nothing runs here."""
+        return True
+
+    @property
     def began(self) -> int:
         """From its beginning."""
         return 0

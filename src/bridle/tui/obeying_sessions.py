@@ -21,7 +21,9 @@ async def _new(stage: Stage, rest: str) -> None:
 
 
 async def _sessions(stage: Stage, rest: str) -> None:
-    chosen = await stage.ask(Picker(stage.lodging, rest))
+    house = stage.lodging
+    picker = Picker(house, rest, current=house.session.id, workspace=house.place.workspace)
+    chosen = await stage.ask(picker)
     if chosen:
         await _go(stage, chosen)
 

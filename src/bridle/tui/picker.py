@@ -21,7 +21,7 @@ from bridle.errors import AgentError
 from bridle.tui.clean import clean_line
 from bridle.tui.dialogs import AskText, Confirm, Dialog, Field
 from bridle.tui.dialogs_sheet import Sheet
-from bridle.tui.house import House, Listed
+from bridle.tui.house import Listed, SessionList
 from bridle.tui.once import after
 from bridle.tui.picker_words import about, line_of
 
@@ -59,10 +59,25 @@ class Picker(Dialog[str | None]):
         Binding("tab", "look", show=False, priority=True),
     ]
 
-    def __init__(self, house: House, query: str = "") -> None:
-        super().__init__("Sessions", _keys(120))
-        self._house = house
+    def __init__(
+        self,
+        sessions: SessionList,
+        query: str = "",
+        *,
+        current: str = "",
+        workspace: str = "",
+        escape: str = "closes",
+    ) -> None:
+        """`current` is the session that is open, `workspace` the folder that need not be named.
+
+        `escape` says what Escape does.
+        """
+        self._escape = escape
+        super().__init__("Sessions", self._key_words(_WIDE))
+        self._sessions = sessions
         self._query = query
+        self._current = current
+        self._workspace = workspace
         self._found: tuple[Listed, ...] = ()
         self._list = OptionList(markup=False, compact=True)
         self._list.can_focus = False
@@ -88,13 +103,13 @@ class Picker(Dialog[str | None]):
     def on_resize(self, event: events.Resize) -> None:
         """A preview where there is room."""
         self.set_class(event.size.width >= _WIDE, "-wide")
-        self.query_one(Vertical).border_subtitle = Content(_keys(event.size.width))
+        self.query_one(Vertical).border_subtitle = Content(self._key_words(event.size.width))
         self._previewed = None
         self._look_soon()
 
     async def _listen(self) -> None:
         try:
-            async with aclosing(self._house.news()) as news:
+            async with aclosing(self._sessions.news()) as news:
                 async for _ in news:
                     self._refresh()
         except AgentError:
@@ -103,17 +118,17 @@ class Picker(Dialog[str | None]):
     @work(group="asking", exclusive=True)
     async def _refresh(self) -> None:
         try:
-            found = await self._house.sessions(self._query)
+            found = await self._sessions.sessions(self._query)
         except AgentError as error:
             self.app.notify(clean_line(error.message), severity="error", markup=False)
             return
         self._show(found)
 
     def _show(self, found: tuple[Listed, ...]) -> None:
-        kept = one.id if (one := self.highlighted) is not None else self._house.session.id
+        kept = one.id if (one := self.highlighted) is not None else self._current
         self._found = found
         now = datetime.now(UTC)
-        here = self._house.place.workspace
+        here = self._workspace
         rows = [self._row(one, now, here) for one in found]
         empty = "No session fits." if self._query else "There are no sessions yet."
         self._list.set_options(rows or [Option(Content(empty), disabled=True)])
@@ -123,7 +138,7 @@ class Picker(Dialog[str | None]):
 
     def _row(self, one: Listed, now: datetime, here: str) -> Option:
         line = line_of(one, now, here)
-        mine = one.id == self._house.session.id
+        mine = one.id == self._current
         rest = f"this one · {line.rest}" if mine else line.rest
         return Option(
             Content.assemble(
@@ -181,7 +196,7 @@ class Picker(Dialog[str | None]):
 
     async def _end_of(self, one: Listed) -> list[str]:
         try:
-            return (await self._house.preview(one.id)).split("\n")
+            return (await self._sessions.preview(one.id)).split("\n")
         except AgentError as error:
             return [error.message]
 
@@ -209,6 +224,11 @@ class Picker(Dialog[str | None]):
         if event.option_index < len(self._found):
             self.dismiss(self._found[event.option_index].id)
 
+    def _key_words(self, width: int) -> str:
+        if width < _WIDE:
+            return f"Enter opens · ^R rename · ^D delete · Tab look · Esc {self._escape}"
+        return f"Enter opens · Ctrl+R renames · Ctrl+D deletes · Esc {self._escape}"
+
     def action_leave(self) -> None:
         """None."""
         self.dismiss(None)
@@ -222,7 +242,7 @@ class Picker(Dialog[str | None]):
         title = await self.app.push_screen_wait(AskText("Rename the session", one.title))
         if title and title.strip() and title != one.title:
             try:
-                await self._house.rename(one.id, title.strip())
+                await self._sessions.rename(one.id, title.strip())
             except AgentError as error:
                 self._complain(error)
             self._refresh()
@@ -237,7 +257,7 @@ class Picker(Dialog[str | None]):
         said = f"“{title}” is removed for good, with everything that was said in it."
         if await self.app.push_screen_wait(Confirm("Delete the session?", said, danger=True)):
             try:
-                await self._house.delete(one.id)
+                await self._sessions.delete(one.id)
             except AgentError as error:
                 self._complain(error)
             self._refresh()
@@ -245,9 +265,3 @@ class Picker(Dialog[str | None]):
     def _complain(self, error: AgentError) -> None:
         said = clean_line(f"{error.message}. {error.hint}".rstrip(" ."), 300)
         self.app.notify(said, severity="error", markup=False)
-
-
-def _keys(width: int) -> str:
-    if width < _WIDE:
-        return "Enter opens · ^R rename · ^D delete · Tab look"
-    return "Enter opens · Ctrl+R renames · Ctrl+D deletes · Esc leaves"
