@@ -61,7 +61,7 @@ def test_a_call_is_one_harmless_line(name: str, arguments: dict[str, Any], line:
     ("output", "line"),
     [
         (ToolOutput("1", "done"), "  ✓ done"),
-        (ToolOutput("1", ""), "  ✓ nothing came back"),
+        (ToolOutput("1", ""), "  ✓ no output"),
         (ToolOutput("1", "a\nb\n\nc", name="read"), "  ✓ 3 lines"),
         (ToolOutput("1", "a\nb\nOK\n[exit code 0]", name="shell"), "  ✓ OK (3 lines)"),
         (ToolOutput("1", "(no output)\n[exit code 0]", name="shell"), "  ✓ no output"),
@@ -297,3 +297,9 @@ def test_a_no_that_nobody_said_is_told_once_and_is_nobodys(by: str, word: str):
     question = asked("shell", {"command": "ls"})
     shown([question, answer, ToolResultEvent(over)], io.StringIO(), err)
     assert err.getvalue().splitlines() == ["  ? it may change things", f"  ✗ not run: {word}"]
+
+
+def test_a_list_is_shown_by_its_first_entries():
+    output = ToolOutput("1", "a.py\nb.py\n[exit code 0]", name="shell")
+    line = render.result_lines(output, PLAIN, 80, command="ls")
+    assert line == ["  ✓ 2 lines: a.py, b.py"]

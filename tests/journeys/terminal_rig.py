@@ -3,17 +3,23 @@
 Each has a server of tmux of its own, so that tests which run side by side share nothing.
 """
 
+import asyncio
 import json
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from bridle.testing import FakeAnthropic
 
 PATIENCE = 240.0  # seconds until a test that waits in vain gives up
 PAUSE = 0.7  # seconds that a person looks at a question: before that it takes no key
@@ -199,6 +205,26 @@ class Terminal:
     def close(self) -> None:
         """End the server of tmux, and with it the program."""
         subprocess.run([*self._tmux, "kill-server"], capture_output=True, check=False)
+
+
+@contextmanager
+def served(server: FakeAnthropic) -> Iterator[str]:
+    """A fake vendor that serves in a thread; its address."""
+    started, over = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        async with server:
+            started.set()
+            await asyncio.to_thread(over.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    started.wait()
+    try:
+        yield server.url
+    finally:
+        over.set()
+        thread.join()
 
 
 def shell(command: str) -> dict[str, object]:

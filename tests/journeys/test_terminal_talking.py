@@ -5,7 +5,9 @@ The program is the real one, the terminal is tmux; the model is scripted, everyt
 
 import re
 
-from terminal_rig import needs_tmux, shell
+from terminal_rig import needs_tmux, served, shell
+
+from bridle.testing import FakeAnthropic
 
 pytestmark = needs_tmux
 
@@ -173,3 +175,24 @@ def test_without_colours_there_are_none(place, open_terminal):
     screen.until("Plain.")
     colours = r"\x1b\[(?:[\d;]*;)?(?:[34][0-7]|9[0-7]|10[0-7]|[34]8;[25];[\d;]+)(?:;[\d;]*)?m"
     assert re.findall(colours, screen.painted) == []  # no greys either
+
+
+def test_the_attempts_of_a_request_are_one_row_and_a_broken_reply_is_marked(place, open_terminal):
+    """On the full screen and line by line: the row changes in place, its end says how it went."""
+    busy = {"error": {"status": 529, "message": "overloaded"}}
+    replies = [busy, busy, {"text": "Half a sentence", "cut": True}, busy, "A whole one."]
+    with served(FakeAnthropic(replies * 2)) as url:
+        place.environ |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "key-" + "a" * 30}
+        for words in (["bridle"], ["bridle", "run", "hi"]):
+            screen = open_terminal(*words, "-m", "anthropic/x")
+            if len(words) == 1:
+                screen.until("Ask for something")
+                screen.say("hi")
+            screen.until("A whole one.", "discarded")
+            rows = screen.seen.splitlines()
+            tried = [row.partition("overloaded. ")[2] for row in rows if "overloaded" in row]
+            assert tried == ["Attempt 3 got through.", "Attempt 2 got through."]
+            assert not [row for row in rows if "Retrying" in row]
+            if len(words) == 1:
+                (half,) = [row for row in rows if "Half a sentence" in row]
+                assert half.strip().startswith("✗")

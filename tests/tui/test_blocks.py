@@ -24,6 +24,7 @@ from bridle.events import (
     ToolCallStarted,
     ToolOutputDelta,
     ToolResultEvent,
+    TraceEvent,
     TurnEnded,
     Undone,
     UsageReported,
@@ -32,6 +33,7 @@ from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
 from bridle.promises.store import Record
 from bridle.tui.blocks import Call, Ending, Gone, Notice, Prompt, Said, Thought
 from bridle.tui.blocks_fold import Fold
+from bridle.tui.obeying_screen import last_answer
 from bridle.usage import Usage
 
 
@@ -275,3 +277,41 @@ def test_a_reply_that_broke_off_is_said_to_be_discarded_and_the_next_one_is_anot
     _, half, call, notice, said = fold.blocks
     assert (half.text, said.text, call.is_open) == ("Half a sen", "A whole one.", False)
     assert notice.text == "the reply above broke off and is discarded"
+
+
+def retry(attempt, error="overloaded. Wait."):
+    return TraceEvent("retry", {"attempt": attempt, "seconds": 12.0, "error": error})
+
+
+def test_the_attempts_of_a_request_are_one_row_that_ends_as_they_did():
+    fold = folded(PromptReceived("go", turn=1), retry(2), UsageReported(Usage()), retry(3))
+    assert fold.blocks[1:] == [Notice("overloaded. Retrying in 12 s, attempt 3…", "↻", "warn")]
+    fold.take(Record(5, "", TextDelta("Here")))
+    assert fold.blocks[1:] == [Notice("overloaded. Attempt 3 got through.", "↻"), Said(["Here"])]
+
+
+def test_attempts_that_came_to_nothing_say_so():
+    gave_up = folded(PromptReceived("go", turn=1), retry(2), TurnEnded(1, "error", "overloaded"))
+    assert gave_up.blocks[1] == Notice("overloaded. Gave up after 2 attempts.", "↻", "bad")
+    stopped = folded(PromptReceived("go", turn=1), retry(2), TurnEnded(1, "interrupted"))
+    assert stopped.blocks[1] == Notice("overloaded. Stopped while waiting to retry.", "↻", "warn")
+
+
+def test_each_reply_that_broke_off_is_marked_and_is_not_the_last_answer():
+    events = [PromptReceived("go", turn=1)]
+    for half in ("Half a sen", "Half a sen", "Hal"):
+        events += [ThinkingDelta("Hm."), TextDelta(half), ReplyDiscarded("cut"), retry(2, "cut")]
+    fold = folded(*events, TextDelta("All of it."))
+    kinds = [type(block) for block in fold.blocks]
+    assert kinds == [Prompt, *[Thought, Said, Notice, Notice] * 3, Said]
+    halves = [block for block in fold.blocks if isinstance(block, Said | Thought)]
+    assert [block.discarded for block in halves] == [True] * 6 + [False]
+    whole = fold.blocks[-1]
+    fold.take(Record(99, "", ReplyDiscarded("cut")))
+    assert (whole.discarded, last_answer(fold.blocks)) == (True, "")
+
+
+def test_of_a_reply_that_broke_off_before_anything_came_there_is_nothing_to_mark():
+    fold = folded(PromptReceived("go", turn=1), ReplyDiscarded("cut"), retry(2, "cut"))
+    assert [type(block) for block in fold.blocks] == [Prompt, Notice]
+    assert "discarded" not in fold.blocks[1].text

@@ -137,6 +137,15 @@ def test_markdown_falls_into_the_same_pieces_however_it_streams(cuts):
     assert pieces.done == pieces_of(TEXT)
 
 
+def test_a_discarded_reply_is_struck_through_and_marked():
+    said = Said(["A **half**\n\n```python\nx = 1\n```"], True, discarded=True)
+    for block in (said, Thought(["Hm."], True, discarded=True)):
+        lines = Painter(DARK, 60).lines(0, block, unfolded=False)
+        assert lines[0][0].text == "✗ "
+        words = [one for line in lines for one in line if one.text.strip() not in ("", "✗")]
+        assert words and all(one.style.strike and not one.style.bgcolor for one in words)
+
+
 def test_lists_stay_whole_and_code_stands_alone():
     kinds = [(one.kind, one.text.partition("\n")[0]) for one in pieces_of(TEXT)]
     assert kinds == [

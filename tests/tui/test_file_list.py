@@ -2,6 +2,8 @@
 
 import subprocess
 
+import pytest
+
 from bridle.events import (
     ApprovalAsked,
     FileChange,
@@ -101,3 +103,50 @@ def test_a_long_diff_says_exactly_how_much_more_there_is():
     diff = "--- a\n+++ a\n" + "".join(f"+{number}\n" for number in range(2500))
     rows = drawn(Call("c", "write", "a", "done", diff=diff), unfolded=True)
     assert rows[-1] == "  │ … 500 more lines"
+
+
+def of(command, *lines):
+    """The one line on a command that said these lines."""
+    data = {"exit_code": 0, "output": "\n".join(lines)}
+    text = "\n".join([*lines, "[exit code 0]"])
+    return gist(ToolOutput("c1", text, name="shell", data=data), command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("ls", "cd src && ls -a", "make -s; find . -name '*.py'", "git ls-files"),
+        *("rg 'a|b' src | ls", "/bin/ls 2>/dev/null", "cat a.txt || ls"),
+    ],
+)
+def test_of_what_only_lists_the_first_entries_are_shown_and_their_number(command):
+    names = ("README.md", "basket.py", "tests", "zoo.py")
+    assert of(command, *names) == "4 lines: README.md, basket.py, tests, zoo.py"
+    many = [f"tests/test_{number}.py" for number in range(30)]
+    shown = "tests/test_0.py, tests/test_1.py, tests/test_2.py, …"
+    assert of(command, *many) == f"30 lines: {shown}"
+    assert of(command, "x" * 80, "y") == "2 lines"
+    assert of(command, "only") == "only"
+
+
+@pytest.mark.parametrize(
+    "command", ["cat a.py", "ls | sort", "git log --oneline", "cd src; rg 'a;b' . 2>&1", "git diff"]
+)
+def test_of_what_only_prints_text_the_number_of_lines_is_shown(command):
+    assert of(command, "def f():", "    return 1") == "2 lines"
+
+
+@pytest.mark.parametrize(
+    "command", ["pytest", "ls && make test", "grep x y | tail -1", "echo 'ls", "", "git commit"]
+)
+def test_of_what_comes_to_an_end_the_last_line_is_shown(command):
+    assert of(command, "a.py ..", "2 passed") == "2 passed (2 lines)"
+
+
+def test_a_list_of_a_folder_says_how_many_entries_and_the_first_of_them():
+    output = ToolOutput("c1", "src/\n  a.py\nREADME.md", name="list", data={"entries": 3})
+    assert gist(output) == "3 entries: src/, a.py, README.md"
+    found = ToolOutput("c1", "a.py\nb.py\n[… and 900 more]", name="glob", data={"count": 902})
+    assert gist(found) == "902 files: a.py, b.py, …"
+    none = ToolOutput("c1", "No file fits `*.rs`.", name="glob", data={"count": 0})
+    assert gist(none) == "No file fits `*.rs`."

@@ -138,9 +138,9 @@ def test_escape_stops_the_turn_and_holds_what_was_queued(tmp_path):
             await shows(pilot, "word word")
             await say(pilot, "two", wait=False)
             await say(pilot, "three", wait=False)
-            await shows(pilot, "waits: three")
+            await shows(pilot, "queued: three")
             await pilot.press("escape")
-            await shows(pilot, "held: three")
+            await shows(pilot, "on hold: three")
             await until(pilot, lambda: not state(pilot).busy)
             assert [one.text for one in blocks(pilot) if isinstance(one, Prompt)] == ["one"]
             notices = [one.text for one in blocks(pilot) if isinstance(one, Notice)]
@@ -160,7 +160,7 @@ def test_a_queued_prompt_can_be_taken_back_while_the_turn_runs(tmp_path):
             await say(pilot, "one", wait=False)
             await shows(pilot, "word word")
             await say(pilot, "two", wait=False)
-            await shows(pilot, "waits: two")
+            await shows(pilot, "queued: two")
             await pilot.press("alt+up")
             await until(pilot, lambda: pilot.app.chat.composer.text == "two")
             assert state(pilot).busy
@@ -178,7 +178,10 @@ def test_a_prompt_steers_the_running_turn(tmp_path):
             await shows(pilot, "● shell")
             pilot.app.chat.composer.load("to the left")
             await pilot.press("ctrl+s")
-            await shows(pilot, "waits: to the left")
+            await shows(pilot, "sent at the next step: to the left")
+            await say(pilot, "to the right", wait=False)
+            await shows(pilot, "queued: to the right")
+            assert "next step: to the right" not in seen(pilot)
             (tmp_path / "workspace/go").write_text("")
             await shows(pilot, "Ready.")
             assert Prompt("to the left", steers=True) in blocks(pilot)

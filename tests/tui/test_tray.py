@@ -118,3 +118,24 @@ def test_the_page_says_so_where_nothing_waits(tmp_path):
             await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
 
     run(story())
+
+
+def test_ctrl_c_closes_what_is_being_written_and_then_the_page(tmp_path):
+    async def story():
+        house = own_house(tmp_path, call("shell", command="touch made"), "Done.")
+        async with app_at(house, size=(100, 30)) as pilot:
+            await begin(pilot, house, "first")
+            await pilot.press("f3")
+            panel = pilot.app.screen.panel
+            panel._guard._quiet = 0.0
+            await until(pilot, lambda: panel.is_armed)
+            await pilot.press("w")
+            await until(pilot, lambda: panel.words.is_open)
+            await pilot.press("ctrl+c")
+            await until(pilot, lambda: not panel.words.is_open)
+            assert pilot.app.screen is not pilot.app.chat
+            await pilot.press("ctrl+c")
+            await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
+            assert not (tmp_path / "workspace/made").exists()
+
+    run(story())

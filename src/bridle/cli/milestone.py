@@ -20,7 +20,7 @@ from bridle.events import (
     UnknownEvent,
 )
 from bridle.tui.blocks import Notice
-from bridle.tui.blocks_notices import files_notices, notices_of, taken_back
+from bridle.tui.blocks_notices import files_notices, notices_of, retry_outcome, taken_back
 
 _TASK = 60  # characters of a task
 _SPEAKING = ("write", "edit", "apply_patch")  # their results say which files they changed
@@ -76,9 +76,15 @@ def _task(event: ChildStarted, paint: Paint) -> str:
 def trace_line(event: TraceEvent, paint: Paint, width: int) -> str:
     """The traces that a person should see; empty for the rest."""
     found = notices_of(event)
-    if not found:
-        return ""
-    (notice,) = found
+    return _trace_line(found[0], paint, width) if found else ""
+
+
+def retry_line(retry: TraceEvent, event: Event, paint: Paint, width: int) -> str:
+    """What became of a request whose last attempt `retry` announced; `event` came after it."""
+    return _trace_line(retry_outcome(retry, event), paint, width)
+
+
+def _trace_line(notice: Notice, paint: Paint, width: int) -> str:
     mark = paint.red(notice.mark) if notice.tone == "bad" else paint.yellow(notice.mark)
     if notice.mark != "!":
         return f"  {mark} {paint.dim(cut(one_line(notice.text), width - 4))}"

@@ -3,7 +3,6 @@
 Everything that a model, a tool or a file said is neutralised here; nothing is printed here.
 """
 
-import re
 import sys
 from collections.abc import Iterable
 
@@ -21,23 +20,11 @@ from bridle.events import (
 from bridle.messages import ToolCall, ToolOutput
 from bridle.promises.codec import encode_data
 from bridle.promises.store import Record
+from bridle.tui import blocks_words
 from bridle.usage import ExecutionMetrics, format_cost
 from bridle.workspace.text import quantity, visible_json
-from bridle.workspace.wording import answered_words, as_json, ended_words, flat
+from bridle.workspace.wording import answered_words, ended_words, flat
 
-_SUBJECTS = (
-    "command",
-    "pattern",
-    "path",
-    "query",
-    "url",
-    "name",
-    "question",
-    "description",
-    "prompt",
-)
-_TELLING = ("edit", "write")  # their first line says what was done
-_PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
 _MARKS = {"pending": "☐", "in_progress": "◐", "completed": "✓"}
 
 
@@ -46,30 +33,7 @@ one_line = flat
 
 def subject_of(call: ToolCall) -> str:
     """What a call is about: its command, its path, its pattern; else its arguments as JSON."""
-    arguments = call.arguments
-    if isinstance(todos := arguments.get("todos"), list):
-        return quantity(len(todos), "item")
-    for name, gist in _GISTS.items():
-        if isinstance(whole := arguments.get(name), str) and (said := gist(whole)):
-            return one_line(said)
-    for name in _SUBJECTS:
-        if isinstance(found := arguments.get(name), str) and found:
-            where = arguments.get("path") if name == "pattern" else None
-            return one_line(f"{found} in {where}" if where else found)
-    return one_line(to_json(arguments)) if arguments else ""
-
-
-def _patched(patch: str) -> str:
-    """The files that a patch names, each once."""
-    names = (name.strip() for name in _PATCHED.findall(patch))
-    return ", ".join(dict.fromkeys(name for name in names if name != "/dev/null"))
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0]
-
-
-_GISTS = {"patch": _patched, "plan": _first_line}  # what is too long for one line
+    return one_line(blocks_words.subject_of(call))
 
 
 def call_line(call: ToolCall, paint: Paint, width: int) -> str:
@@ -79,40 +43,19 @@ def call_line(call: ToolCall, paint: Paint, width: int) -> str:
     return f"{paint.cyan('▸')} {paint.bold(name)} {paint.dim(subject)}".rstrip()
 
 
-def result_lines(output: ToolOutput, paint: Paint, width: int, *, of: str = "") -> list[str]:
-    """How a call came out; `of` names the call where several are open.
+def result_lines(
+    output: ToolOutput, paint: Paint, width: int, *, of: str = "", command: str = ""
+) -> list[str]:
+    """How a call came out; `of` names the call if several are open, `command` is what a shell ran.
 
     A todo list that was written has been shown already.
     """
     if output.name == "todo_write" and not output.is_error:
         return []
     mark = paint.red("✗") if output.is_error else paint.green("✓")
-    said = f"{one_line(of)}: {gist(output)}" if of else gist(output)
+    gist = one_line(blocks_words.gist(output, command))
+    said = f"{one_line(of)}: {gist}" if of else gist
     return [f"  {mark} {paint.dim(cut(said, width - 4))}"]
-
-
-def gist(output: ToolOutput) -> str:
-    """The one line of a result that says most: what went wrong, or the end, or how much came."""
-    lines = [line for line in map(one_line, output.text.splitlines()) if line]
-    if not lines:
-        return "nothing came back"
-    if output.name in _TELLING and not output.is_error:
-        return lines[0].removesuffix(":")
-    if output.name == "shell" and lines[-1].startswith("["):
-        return _command_gist(lines[:-1], lines[-1].strip("[]"), failed=output.is_error)
-    if output.is_error or len(lines) == 1:
-        more = f" (+{quantity(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
-        return lines[0] + more
-    return quantity(len(lines), "line")
-
-
-def _command_gist(output: list[str], how: str, *, failed: bool) -> str:
-    """The last line of a command's output, and how it ended if it did not end well."""
-    last = output[-1] if output else ""
-    if last in ("", "(no output)"):
-        last = "no output"
-    more = f" ({quantity(len(output), 'line')})" if len(output) > 1 else ""
-    return f"{how} · {last}{more}" if failed else f"{last}{more}"
 
 
 def todo_lines(todos: Iterable[Todo], paint: Paint, width: int) -> list[str]:
@@ -176,9 +119,6 @@ def usage_line(metrics: ExecutionMetrics, steps: int = 0) -> str:
 def cost_of(metrics: ExecutionMetrics) -> str:
     """Dollars; what has no known price is said to be unknown, never left out."""
     return format_cost(metrics.cost, unpriced=metrics.unpriced)
-
-
-to_json = as_json
 
 
 def json_line(record: Record) -> bytes:

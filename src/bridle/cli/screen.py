@@ -11,8 +11,8 @@ from typing import TextIO
 from msgspec.structs import replace
 
 from bridle.cli import render
-from bridle.cli.milestone import milestones, trace_line
-from bridle.cli.style import Paint, cut, erasing, paint_for, width_of
+from bridle.cli.milestone import milestones, retry_line, trace_line
+from bridle.cli.style import Paint, cut, erasing, erasing_above, paint_for, width_of
 from bridle.cli.words import person
 from bridle.cli.wrap import Wrap
 from bridle.events import (
@@ -34,6 +34,7 @@ from bridle.events import (
 )
 from bridle.messages import ToolCall
 from bridle.promises.store import Record
+from bridle.tui.blocks_notices import ENDS_RETRY
 from bridle.workspace.text import neutral
 from bridle.workspace.wording import answered_words, is_unheard
 
@@ -77,6 +78,8 @@ class Screen:
         self._prompting = False  # a question stands at the end, and may be in the way
         self._asking = ""  # the approval that somebody here is asked for, by what was shown
         self._behind = False  # the cursor stands behind that question
+        self._retry: TraceEvent | None = None  # the last attempt that was announced
+        self._retry_below = False  # nothing was written since its line
         self._lined = False  # the last thing shown was a line that is not the answer's
 
     @property
@@ -87,7 +90,13 @@ class Screen:
     def feed(self, record: Record) -> None:
         """Show one record."""
         event = record.event
+        if self._retry is not None and isinstance(event, ENDS_RETRY):
+            retry, self._retry = self._retry, None
+            self._write_retry(retry_line(retry, event, self.paint, self.width))
         match event:
+            case TraceEvent(kind="retry"):
+                self._write_retry(trace_line(event, self.paint, self.width))
+                self._retry, self._retry_below = event, True
             case TextDelta(text=text):
                 self._say(text)
             case ThinkingDelta(text=text):
@@ -102,6 +111,12 @@ class Screen:
                 if isinstance(event, TurnEnded):
                     self._write_held()
                 self._tell(event)
+
+    def _write_retry(self, line: str) -> None:
+        """Write a line on the attempts of one request; on a terminal it replaces the one before."""
+        if self._retry_below and self._err.isatty() and not self._quiet:
+            self._err.write(erasing_above())
+        self.line(line)
 
     def _tell(self, event: Event) -> None:
         for line in self._lines(event):
@@ -160,6 +175,7 @@ class Screen:
 
     def break_line(self) -> None:
         """Begin a new line where text stands unfinished."""
+        self._retry_below = False
         if self._prompting:
             self._prompting = False
             self._err.write(erasing() or "\n")
@@ -248,12 +264,14 @@ class Screen:
         name = f"{call.name} {render.subject_of(call)}" if call and self._several else ""
         why = self._unheard.pop(event.output.call_id, event.output.text)
         output = replace(event.output, text=why)
-        return render.result_lines(output, self.paint, self.width, of=name)
+        command = str(call.arguments.get("command", "")) if call else ""
+        return render.result_lines(output, self.paint, self.width, of=name, command=command)
 
     def _say(self, text: str) -> None:
         if not self._live:
             self._held.append(text)
             return
+        self._retry_below = False
         if self._whispering or self._prompting:
             self.break_line()
         if self._lined:
@@ -265,6 +283,7 @@ class Screen:
         self._at_start = text.endswith("\n")
 
     def _whisper(self, text: str) -> None:
+        self._retry_below = False
         self._err.write(self.paint.dim(neutral(text)))
         self._err.flush()
         self._at_start, self._whispering = text.endswith("\n"), True

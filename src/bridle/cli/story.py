@@ -65,6 +65,7 @@ class Story:
         self._waiting: dict[int, PromptReceived] = {}
         self._begun: dict[str, str] = {}  # calls without a result, by id: their names
         self._unheard: dict[str, str] = {}  # why calls did not run that no person refused
+        self._commands: dict[str, str] = {}  # what the calls of the newest reply run, by id
         self._calls: dict[str, str] = {}  # of a reply with several: what to call them
 
     def lines(self, record: Record) -> Iterator[str]:
@@ -152,7 +153,10 @@ class Story:
             name = self._calls.get(output.call_id, "")
             why = self._unheard.pop(output.call_id, output.text)
             output = replace(output, text=why)
-            yield from render.result_lines(output, self._paint, self._width, of=name)
+            command = self._commands.get(output.call_id, "")
+            yield from render.result_lines(
+                output, self._paint, self._width, of=name, command=command
+            )
 
     def _count_call(self) -> None:
         self._turn = replace(self._turn, tool_calls=self._turn.tool_calls + 1)
@@ -189,6 +193,7 @@ class Story:
             yield wrapped(neutral(message.content).strip("\n"), self._width)
         calls = message.tool_calls
         several = calls if len(calls) > 1 else ()
+        self._commands = {one.id: str(one.arguments.get("command", "")) for one in calls}
         self._calls = {call.id: f"{call.name} {render.subject_of(call)}" for call in several}
         for call in calls:
             yield render.call_line(call, self._paint, self._width)

@@ -52,6 +52,11 @@ def erasing(environ: Mapping[str, str] = os.environ) -> str:
     return "" if environ.get("TERM", "dumb") == "dumb" else "\r\x1b[K"
 
 
+def erasing_above(environ: Mapping[str, str] = os.environ) -> str:
+    """What takes back the line above the cursor; nothing if the terminal cannot do it."""
+    return "" if environ.get("TERM", "dumb") == "dumb" else "\r\x1b[1A\x1b[K"
+
+
 def width_of(stream: TextIO) -> int:
     """Columns of the terminal; wide where there is none."""
     try:

@@ -53,10 +53,10 @@ class Painter:
         """What is shown of that block."""
         if isinstance(block, Prompt):
             return self._prompt(block, unfolded)
-        if isinstance(block, Said):
-            return self._grown(place, block)
-        if isinstance(block, Thought):
-            return self._thought(block, unfolded)
+        if isinstance(block, Said | Thought):
+            said = isinstance(block, Said)
+            lines = self._grown(place, block) if said else self._thought(block, unfolded)
+            return self._discarded(lines) if block.discarded else lines
         if isinstance(block, Call):
             return CallLines(self.pen, self.console, self.width).draw(block, unfolded=unfolded)
         if isinstance(block, Notice):
@@ -103,6 +103,17 @@ class Painter:
             width = min(self.width - 2 * MARGIN, _WIDEST)
             self._growths[place] = Growth(self.console, max(4, width), self.pen.palette)
         return self._growths[place].lines(block)
+
+    def _discarded(self, lines: list[Line]) -> list[Line]:
+        """Words that do not count: struck through, in one colour, and marked."""
+        struck = self.pen.dim + Style(strike=True)
+        found = [
+            [Segment(one.text, struck if one.text.strip() else None) for one in line]
+            for line in lines
+        ]
+        if found and found[0]:
+            found[0][0] = Segment(set_cell_size("✗", MARGIN), self.pen.tones["warn"])
+        return found
 
     def wrapped(self, text: str, style: Style, mark: str, mark_style: Style) -> list[Line]:
         """Words behind a mark, wrapped beside it."""

@@ -25,11 +25,12 @@ class Prompt(Struct):
 
 
 class Growing(Struct):
-    """Words that come in pieces."""
+    """Words that come in pieces. `discarded`: the reply broke off, and none of it counts."""
 
     pieces: list[str] = field(default_factory=list)
     over: bool = False
     packed: bytes = b""
+    discarded: bool = False
 
     @property
     def text(self) -> str:

@@ -52,12 +52,12 @@ class Calls:
         known = self._reply.known(call_id)
         return known[1].name if known is not None else ""
 
-    def settle(self) -> None:
-        """The turn is over: what has no result has none."""
+    def settle(self, why: str = "not run") -> None:
+        """The turn is over: what has no result has none. `why` is what is shown instead."""
         for call_id, call in list(self._state.calls.items()):
             if call.is_open:
                 call.state = "unknown" if call.state == "running" else "refused"
-                call.gist = call.gist or ("no result" if call.state == "unknown" else "not run")
+                call.gist = call.gist or ("no result" if call.state == "unknown" else why)
                 self._touched(call_id)
         self._state.calls.clear()
 
@@ -109,7 +109,8 @@ class Calls:
         place, call = self._reply.call(output.call_id, output.name or "tool")
         call.state = _state_after(call, output)
         call.result, call.live = shorten(output.text, KEPT), ""
-        call.gist, call.diff = gist(output), diff_of(output)
+        command = call.command or (call.subject if call.name == "shell" else "")
+        call.gist, call.diff = gist(output, command), diff_of(output)
         call.ended = record.timestamp
         self._state.calls.pop(output.call_id, None)
         if call.state in ("done", "failed"):

@@ -24,13 +24,20 @@ from bridle.events import (
     TextDelta,
     ThinkingDelta,
     TodosChanged,
+    TraceEvent,
     TurnEnded,
     UsageReported,
 )
 from bridle.promises.store import Record
 from bridle.tui.blocks import Block, Call, Gone, Notice, Prompt, Said, Thought
 from bridle.tui.blocks_calls import Calls
-from bridle.tui.blocks_notices import files_notices, notices_of, taken_back
+from bridle.tui.blocks_notices import (
+    ENDS_RETRY,
+    files_notices,
+    notices_of,
+    retry_outcome,
+    taken_back,
+)
 from bridle.tui.blocks_reply import Reply
 from bridle.tui.blocks_state import State
 from bridle.tui.blocks_turn import ending_of
@@ -57,6 +64,7 @@ class Fold:
         self.changed: set[int] = set()
         self.state = State()
         self.seq = 0
+        self._retry: tuple[int, TraceEvent] | None = None  # the row of the attempts, and the last
         self._reply = Reply(self.add, self.touch)
         self._calls = Calls(self.state, self._reply, self.touch)
         self._acts: dict[type[Event], Callable[[Any, Record], None]] = {
@@ -78,6 +86,10 @@ class Fold:
         """One more record."""
         self.seq = record.seq
         event = record.event
+        if self._retry is not None and isinstance(event, ENDS_RETRY):
+            place, retry = self._retry
+            self._retry = None
+            self._replace(place, retry_outcome(retry, event))
         act = self._acts.get(type(event))
         if act is not None:
             act(event, record)
@@ -100,7 +112,26 @@ class Fold:
         """That block is different now."""
         self.changed.add(place)
 
+    def _replace(self, place: int, notice: Notice) -> None:
+        """Show another notice in the place of one."""
+        if isinstance(self.blocks[place], Notice):  # a rewind may have taken it back
+            self.blocks[place] = notice
+            self.touch(place)
+
+    def _show_retry(self, event: TraceEvent) -> None:
+        """Show all attempts of one request in one row."""
+        (notice,) = notices_of(event, self.state.me)
+        if self._retry is None:
+            self._reply.pause()
+            self._retry = self.add(notice), event
+        else:
+            self._retry = self._retry[0], event
+            self._replace(self._retry[0], notice)
+
     def _rest(self, event: Event) -> None:
+        if isinstance(event, TraceEvent) and event.kind == "retry":
+            self._show_retry(event)
+            return
         if isinstance(event, ModeChanged) and (self.state.mode == event.mode or not self.blocks):
             self.state.mode = event.mode
             return  # the bar says it
@@ -181,9 +212,11 @@ class Fold:
                 self.state.calls[one.id] = known[1]
 
     def _discarded(self, event: ReplyDiscarded, record: Record) -> None:
-        self._reply.discard()
-        self._calls.settle()
-        self._rest(event)
+        shown = self._reply.discard() or bool(self.state.calls)
+        self._calls.settle("discarded")
+        if shown:
+            self._reply.pause()
+            self.add(*notices_of(event, self.state.me))
 
     def _used(self, event: UsageReported, record: Record) -> None:
         state = self.state

@@ -19,8 +19,14 @@ from bridle.events import (
     PromptWithdrawn,
     Repaired,
     ReplyDiscarded,
+    ResponseCompleted,
     Rewound,
+    TextDelta,
+    ThinkingDelta,
+    ToolCallReady,
+    ToolCallStarted,
     TraceEvent,
+    TurnEnded,
     TurnParked,
     Undone,
     UnknownEvent,
@@ -37,6 +43,10 @@ _HOW = {"added": " (new)", "deleted": " (deleted)"}
 _TOLD = (  # their message is for a person
     *("unknown_call", "letter_refused", "guarded_change", "reply_limit"),
     *("new_conversation", "stale_resume", "notice", "ungated", "not_stopped"),  # of other agents
+)
+ENDS_RETRY = (  # events after which the attempts of a request have come to something
+    *(TextDelta, ThinkingDelta, ToolCallStarted, ToolCallReady, ResponseCompleted),
+    *(ReplyDiscarded, TurnEnded),
 )
 _LOOKING = ("read", "glob", "grep", "list")  # nobody minds where an agent does not ask for these
 _HOOKED = {"after_tool": "objects", "after_turn": "objects"}  # it has happened: no refusal any more
@@ -88,7 +98,7 @@ def _done_by_hand(event: Event, by: str) -> Notice | None:
             return Notice(f"a record of a kind that this version does not know: {kind}")
         case TraceEvent():
             return _trace(event)
-        case ReplyDiscarded():  # the line of the retry says why
+        case ReplyDiscarded():  # the row of the retry says why
             return Notice("the reply above broke off and is discarded", "✗", "warn")
         case _:
             return None
@@ -123,7 +133,7 @@ def files_notices(event: FilesChanged, *, told: bool) -> tuple[Notice, ...]:
 def _trace(event: TraceEvent) -> Notice | None:
     """The traces that a person should see."""
     detail: dict[str, Any] = event.detail if isinstance(event.detail, dict) else {}
-    why = str(detail.get("error", "")).partition(". ")[0].removesuffix(".")
+    why = _reason(detail)
     if event.kind == "retry":
         seconds, attempt = detail.get("seconds"), detail.get("attempt")
         wait = f" in {seconds_words(seconds)}" if isinstance(seconds, int | float) else ""
@@ -138,6 +148,27 @@ def _trace(event: TraceEvent) -> Notice | None:
     if event.kind in _TOLD and detail.get("message"):
         return Notice(str(detail["message"]), "!", "warn")
     return None
+
+
+def retry_outcome(retry: TraceEvent, event: Event) -> Notice:
+    """What became of a request whose last attempt `retry` announced; `event` came after it."""
+    detail: dict[str, Any] = retry.detail if isinstance(retry.detail, dict) else {}
+    why, attempt = _reason(detail), detail.get("attempt")
+    tone: Tone = "dim"
+    if not isinstance(event, TurnEnded):
+        which = f"Attempt {attempt}" if isinstance(attempt, int) else "The next attempt"
+        outcome = f"{which} got through."
+    elif event.reason == "interrupted":
+        outcome, tone = "Stopped while waiting to retry.", "warn"
+    else:
+        many = f" after {quantity(attempt, 'attempt')}" if isinstance(attempt, int) else ""
+        outcome, tone = f"Gave up{many}.", "bad"
+    return Notice(f"{f'{why}. ' if why else ''}{outcome}", "↻", tone)
+
+
+def _reason(detail: dict[str, Any]) -> str:
+    """The error of a trace, without its advice."""
+    return str(detail.get("error", "")).partition(". ")[0].removesuffix(".")
 
 
 def seconds_words(seconds: float) -> str:

@@ -84,10 +84,15 @@ class Reply:
             self._reconcile(event.message)
         self._said, self._thought = [], []
 
-    def discard(self) -> None:
-        """The reply broke off: what stands there is nothing that the next one goes on with."""
+    def discard(self) -> bool:
+        """Mark the reply under way as discarded; return whether any of its words are shown."""
         self.pause()
+        words = [*self._said, *self._thought]
+        for place, growing in words:
+            growing.discarded = True
+            self._touch(place)
         self._said, self._thought, self._calls = [], [], {}
+        return bool(words)
 
     def _reconcile(self, message: Message) -> None:
         texts = [

@@ -1,6 +1,7 @@
 """What a call is about and how it came out, in one line each. Pure; nothing is neutral yet."""
 
 import re
+import shlex
 from typing import Any
 
 from bridle.messages import ToolCall, ToolOutput
@@ -9,8 +10,20 @@ from bridle.workspace.text import quantity
 from bridle.workspace.wording import as_json
 
 _SUBJECTS = ("command", "pattern", "path", "query", "url", "name", "question", "description")
+_COUNTS = {  # where the results of tools that list say how many, and of what
+    "list": ("entries", "entry", "entries"),
+    "glob": ("count", "file", "files"),
+}
 _TELLING = ("edit", "write")  # their first line says what was done
 _PATCHED = re.compile(r"^(?:\+\+\+|---) (?:[ab]/)?([^\t\n]+)", re.MULTILINE)
+_NAMES = ("dir", "fd", "find", "git ls-files", "git branch", "git tag", "ls")
+_TEXT = (  # programs whose last line says no more than any other
+    *("cat", "cut", "du", "env", "grep", "head", "history", "jq", "printenv", "ps", "rg", "sed"),
+    *("sort", "tree", "uniq"),
+    *("git diff", "git grep", "git log", "git show", "git stash", "git status"),
+)
+_SEPARATORS = ("|", "|&", "||", "&&", ";", "&")
+_NAMED, _NAME = 60, 40  # characters of the entries of a list that are shown, and of one
 
 
 def subject_of(call: ToolCall) -> str:
@@ -40,8 +53,11 @@ def _patched(patch: str) -> str:
     return ", ".join(dict.fromkeys(name for name in names if name != "/dev/null"))
 
 
-def gist(output: ToolOutput) -> str:
-    """The one line of a result that says most: what went wrong, or the end, or how much came."""
+def gist(output: ToolOutput, command: str = "") -> str:
+    """The one line of a result that says most: what went wrong, or the end, or how much came.
+
+    `command` is what a shell ran: of what only lists, the end says nothing.
+    """
     lines = [line for line in output.text.splitlines() if line.strip()]
     data: Any = output.data if output.name == "shell" and isinstance(output.data, dict) else {}
     if data.get("job"):
@@ -55,21 +71,60 @@ def gist(output: ToolOutput) -> str:
     if "exit_code" in data:  # notes follow the output; the first one says how the command ended
         said = [line for line in str(data.get("output", "")).splitlines() if line.strip()]
         if notes := lines[len(said) or 1 :]:
-            return _command_gist(said, notes[0].strip("[]"), failed=output.is_error)
+            return _command_gist(said, notes[0].strip("[]"), command, failed=output.is_error)
     if output.name == "shell" and lines[-1].startswith("["):
-        return _command_gist(lines[:-1], lines[-1].strip("[]"), failed=output.is_error)
+        return _command_gist(lines[:-1], lines[-1].strip("[]"), command, failed=output.is_error)
+    if output.name in _COUNTS and not output.is_error and isinstance(output.data, dict):
+        key, noun, plural = _COUNTS[output.name]
+        count = output.data.get(key)
+        if isinstance(count, int) and count > 0:
+            return _list_gist(lines, quantity(count, noun, plural), count)
     if output.is_error:
         more = f" (+{quantity(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
         return lines[0] + more
     return lines[0] if len(lines) == 1 else quantity(len(lines), "line")
 
 
-def _command_gist(output: list[str], how: str, *, failed: bool) -> str:
+def _command_gist(output: list[str], how: str, command: str, *, failed: bool) -> str:
     last = output[-1].strip() if output else ""
     if last in ("", "(no output)"):
         return f"{how} · no output" if failed else "no output"
+    program = "" if failed or len(output) == 1 else program_of(command)
+    if program in _TEXT:
+        return quantity(len(output), "line")
+    if program in _NAMES:
+        return _list_gist(output, quantity(len(output), "line"), len(output))
     more = f" ({quantity(len(output), 'line')})" if len(output) > 1 else ""
     return f"{how} · {last}{more}" if failed else f"{last}{more}"
+
+
+def _list_gist(names: list[str], count: str, total: int) -> str:
+    """How many entries a list has, and the first of them if they are short."""
+    shown: list[str] = []
+    for name in map(str.strip, names):
+        long = len(name) > _NAME or len(", ".join([*shown, name])) > _NAMED
+        if long or name.startswith("[…"):
+            break
+        shown.append(name)
+    if not shown:
+        return count
+    return f"{count}: {', '.join(shown)}{', …' if len(shown) < total else ''}"
+
+
+def program_of(command: str) -> str:
+    """The last program that a command line runs: `ls`, or `git log` with its subcommand."""
+    words: list[str] = []
+    for line in command.strip().splitlines()[-1:]:
+        lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+        lexer.whitespace_split, lexer.commenters = True, ""
+        try:
+            words = list(lexer)
+        except ValueError:  # a quotation that does not end
+            return ""
+    last = max((at for at, word in enumerate(words) if word in _SEPARATORS), default=-1)
+    program, *rest = words[last + 1 :] or [""]
+    name = program.rpartition("/")[2]
+    return f"git {rest[0]}" if name == "git" and rest else name
 
 
 def diff_of(output: ToolOutput) -> str:

@@ -164,13 +164,20 @@ class ScreenStage:
 
 def last_answer(blocks: Sequence[Block]) -> str:
     """What the model said last."""
-    return next((one.text for one in reversed(blocks) if isinstance(one, Said) and one.text), "")
+    return next(
+        (
+            one.text
+            for one in reversed(blocks)
+            if isinstance(one, Said) and one.text and not one.discarded
+        ),
+        "",
+    )
 
 
 def last_code(blocks: Sequence[Block]) -> str:
     """The last block of code that the model wrote, in whichever answer."""
     for one in reversed(blocks):
-        if isinstance(one, Said) and (found := code_blocks(one.text)):
+        if isinstance(one, Said) and not one.discarded and (found := code_blocks(one.text)):
             return found[-1][1]
     return ""
 

@@ -187,7 +187,8 @@ class Acts(_Base):
         from bridle.tui.blocks import Said
         from bridle.tui.copying_screen import copy_piece
 
-        said = [one.text for one in self.conversation.fold.blocks if isinstance(one, Said)]
+        blocks = self.conversation.fold.blocks
+        said = [one.text for one in blocks if isinstance(one, Said) and not one.discarded]
         if words := await copy_piece(self.app, said[-1] if said else ""):
             self.bar.say(words)
 

@@ -79,6 +79,7 @@ class TrayPage(ModalScreen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f3", "leave", "back", show=False),
+        Binding("ctrl+c", "copy_or_leave", show=False, priority=True),
     ]
 
     def __init__(self, house: House) -> None:
@@ -156,6 +157,13 @@ class TrayPage(ModalScreen[None]):
     async def _answer(self, event: QuestionPanel.Answered) -> None:
         await deliver(self._house, self.panel, event)
         self._refresh()
+
+    def action_copy_or_leave(self) -> None:
+        """Copy marked text if there is any; otherwise do what Escape does."""
+        if self.get_selected_text():
+            self.action_copy_text()
+        else:
+            self.app.simulate_key("escape")
 
     def action_leave(self) -> None:
         """Back to where one was."""

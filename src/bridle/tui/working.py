@@ -29,6 +29,7 @@ class Working(Widget):
         self._word = ""  # what goes on; empty: nothing
         self._since = 0.0
         self._frame = 0
+        self._steering: tuple[str, ...] = ()
         self._queued: tuple[str, ...] = ()
         self._held: tuple[str, ...] = ()
         self._ticking: Timer | None = None
@@ -37,15 +38,27 @@ class Working(Widget):
         """A calm clock."""
         self._ticking = self.set_interval(0.25, self._tick, pause=True)
 
-    def tell(self, word: str, queued: tuple[str, ...] = (), held: tuple[str, ...] = ()) -> None:
-        """This goes on, these wait to be sent, these were held back when it was stopped."""
+    def tell(
+        self,
+        word: str,
+        *,
+        steering: tuple[str, ...] = (),
+        queued: tuple[str, ...] = (),
+        held: tuple[str, ...] = (),
+    ) -> None:
+        """Show what goes on and which prompts wait.
+
+        `steering` prompts are sent into the running turn at its next step, `queued` ones when it
+        is over; `held` ones were queued when it was stopped.
+        """
         if bool(word) != bool(self._word):
             self._since = monotonic()
             self._run(bool(word))
-        if (word, queued, held) == (self._word, self._queued, self._held):
+        told = (word, steering, queued, held)
+        if told == (self._word, self._steering, self._queued, self._held):
             return
         before = len(self.lines)
-        self._word, self._queued, self._held = word, queued, held
+        self._word, self._steering, self._queued, self._held = told
         self.display = bool(self.lines)
         self.refresh(layout=len(self.lines) != before)
 
@@ -58,8 +71,9 @@ class Working(Widget):
 
             passed = duration(int(monotonic() - self._since)).replace(".0", "")
             said.append((f"{_FRAMES[self._frame]} {self._word} · {passed} · Esc stops", "accent"))
-        said += _listed("waits", self._queued, "Alt+Up takes it back")
-        said += _listed("held", self._held, "Alt+Up takes it back, Alt+Down sends it")
+        said += _listed("sent at the next step", self._steering)
+        said += _listed("queued", self._queued, "Alt+Up takes it back")
+        said += _listed("on hold", self._held, "Alt+Up takes it back, Alt+Down sends it")
         roomy = self.app.size.height >= _ROOMY
         return [("", "dim"), *said] if said and roomy else said
 
@@ -83,10 +97,10 @@ class Working(Widget):
         self.refresh()
 
 
-def _listed(what: str, prompts: tuple[str, ...], how: str) -> list[tuple[str, str]]:
+def _listed(what: str, prompts: tuple[str, ...], how: str = "") -> list[tuple[str, str]]:
     said = [(f"  {what}: {clean_line(one, 160)}", "dim") for one in prompts[:_MOST]]
     if len(prompts) > _MOST:
         said.append((f"  … {quantity(len(prompts) - _MOST, 'more prompt')}", "dim"))
-    elif said:
+    elif said and how:
         said[-1] = (f"{said[-1][0]}  ({how})", "dim")
     return said
