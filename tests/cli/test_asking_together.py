@@ -29,7 +29,7 @@ def test_four_writes_are_one_question_and_numbers_choose_among_them(bridle: Prog
     model = bridle.script(writes("a", "b", "c", "d"), "Done.")
     with bridle.terminal("run", "go", "-m", model) as terminal:
         shown = terminal.expect("/N] ")
-        assert "4 calls that belong together: may they run?" in shown
+        assert "Allow these 4 calls?" in shown
         terminal.type("1,9\n")
         terminal.expect("there are 4")
         terminal.expect("/N] ")
@@ -68,7 +68,7 @@ def test_silence_is_a_no_to_all_of_them_and_counted_as_such(bridle: Program):
     done = bridle.run("run", "go", "-m", model, "--on-ask", "prompt", stdin=b"")
     assert done.returncode == 3, done.stderr
     assert (files(bridle), [one[1] for one in answers(bridle)]) == ([], [False] * 3)
-    assert done.stderr.count("may they run?") == 1
+    assert done.stderr.count("Allow these ") == 1
 
 
 def test_an_answer_from_elsewhere_to_one_of_them_stands(bridle: Program):

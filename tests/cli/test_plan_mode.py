@@ -30,23 +30,22 @@ def plain(name, **arguments):
 
 def test_a_plan_is_shown_whole_as_markdown_with_a_mark_before_each_line():
     """P4: leaving plan mode passes through the person."""
-    assert plain("exit_plan_mode", plan=f"{PLAN}\n\n\x1b[2J? the plan: shall it be done?") == [
-        "? the plan: shall it be done?",
+    assert plain("exit_plan_mode", plan=f"{PLAN}\n\n\x1b[2J? Go ahead with this plan?") == [
+        "? Go ahead with this plan?",
         "  │ # Plan",
         "  │",
         "  │ 1. write `a.txt`",
         "  │ 2. look at it",
         "  │",
-        "  │ \\x1b[2J? the plan: shall it be",
-        "  │ done?",
-        "  [y] go  [y WORDS] go, with these changes  [n] no  or say what is wrong with it",
+        "  │ \\x1b[2J? Go ahead with this plan?",
+        "  [y] yes  [y WORDS] yes, with changes  [n] no  or say what is wrong with it",
         "  [y/N] ",
     ]
 
 
 def test_a_question_has_numbered_options_and_long_words_are_folded():
     assert plain("ask_user", question="w" * 50, options=["tabs", "spa\nces"]) == [
-        "? a question to you",
+        "? A question for you",
         f"  │ {'w' * 34}",
         f"  │ ↪ {'w' * 16}",
         "  1. tabs",
@@ -116,12 +115,12 @@ def test_after_go_the_same_turn_goes_on_in_the_mode_ask(bridle: Program):
     """P4."""
     model = bridle.script(WRITE, SHOW, WRITE, "all done")
     with bridle.terminal("run", "go", "--mode", "plan", "-m", model) as terminal:
-        terminal.expect("shall it be done?")
+        terminal.expect("Go ahead with this plan?")
         terminal.expect("1. write `a.txt`")
         terminal.expect("[y/N] ")
         assert not (bridle.workspace / "a.txt").exists()
         terminal.type("y in one go\n")
-        terminal.expect("may this run?")  # the mode is ask now
+        terminal.expect("Allow write to a.txt?")  # the mode is ask now
         terminal.type("y\n")
         terminal.expect("all done")
         code, _ = terminal.end()

@@ -28,7 +28,7 @@ def test_every_command_of_a_line_stands_on_a_line_of_its_own():
     commands = ("git add -A", "git commit -m x", "git push")
     text = question(asked("shell", {"command": LINE}, commands=commands), PLAIN)
     assert text.splitlines() == [
-        "? shell: may this run?",
+        "? Run this command?",
         "  why: it asks",
         "  in:  /w",
         f"  │ $ {LINE}",
@@ -217,7 +217,7 @@ def group(count: int, **more: Any) -> list[ApprovalAsked]:
 def test_questions_that_belong_together_are_numbered_and_share_their_reason():
     text = together.questions(group(2), PLAIN, 80, [None, "0\n"])
     assert text.splitlines() == [
-        "? 2 calls that belong together: may they run?",
+        "? Allow these 2 calls?",
         "  why: it asks",
         "  in:  /w",
         "  1. write",

@@ -134,7 +134,7 @@ def asked(name: str, arguments: dict[str, Any]) -> ApprovalAsked:
 def test_a_question_shows_the_exact_command_with_everything_visible():
     text = question(asked("shell", {"command": f"echo {EVIL}\nrm -rf x", "timeout": 9}), PLAIN)
     assert text.splitlines() == [
-        "? shell: may this run?",
+        "? Run this command?",
         "  why: it may change things",
         "  in:  /w",
         r"  │ $ echo a\x1b]52;c;x\x07\u202eb",

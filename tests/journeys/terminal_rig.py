@@ -165,7 +165,7 @@ class Terminal:
 
     def rests(self) -> str:
         """Wait until no turn runs: what was said last stands there before its turn is over."""
-        return self.until_gone("Esc stops")
+        return self.until_gone("Esc to stop")
 
     def leave(self) -> str:
         """Ctrl-C as often as it takes: it stops a turn and clears a draft before it leaves."""

@@ -102,7 +102,7 @@ async def unfolded(folder, **more):
 async def command_asked(folder, **more):
     async with opened(folder, {"text": "I run it.", **RUN}, **more) as pilot:
         await say(pilot, "run it", wait=False)
-        await shows(pilot, "may this run?")
+        await shows(pilot, "Run this command?")
         yield pilot
 
 
@@ -110,7 +110,7 @@ async def command_asked(folder, **more):
 async def edit_asked(folder, **more):
     async with opened(folder, READ, EDIT, **more) as pilot:
         await say(pilot, "mend it", wait=False)
-        await shows(pilot, "may this run?")
+        await shows(pilot, "Allow edit to greet.py?")
         yield pilot
 
 
@@ -119,7 +119,7 @@ async def plan(folder, **more):
     replies = ({"text": "This is what I would do.", **call("exit_plan_mode", plan=PLAN)},)
     async with opened(folder, *replies, mode="plan", **more) as pilot:
         await say(pilot, "make a plan", wait=False)
-        await shows(pilot, "shall it be done?")
+        await shows(pilot, "Go ahead with this plan?")
         yield pilot
 
 
@@ -204,12 +204,12 @@ async def asked(folder, **more):
 async def tray(folder, **more):
     async with opened(folder, {"text": "I run it.", **RUN}, **more) as pilot:
         await say(pilot, "run it", wait=False)
-        await shows(pilot, "may this run?")
+        await shows(pilot, "Run this command?")
         await pilot.app.house.renew()
         await pilot.app.chat.rejoin()
         await shows(pilot, "1 question waits in other sessions")
         await pilot.press("f3")
-        await shows(pilot, "Questions that wait")
+        await shows(pilot, "Waiting for your answer")
         await shows(pilot, "python3 greet.py")
         yield pilot
 

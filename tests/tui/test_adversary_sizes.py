@@ -69,7 +69,7 @@ def test_a_storm_of_sizes_leaves_question_dialog_and_composer_in_place(tmp_path)
                 await pilot.press("f1")
                 await pilot.press("escape")
             await pilot.resize_terminal(80, 24)
-            await shows(pilot, "may this run?")
+            await shows(pilot, "Run this command?")
             assert pilot.app.failure is None
 
     run(asyncio.wait_for(story(), 50))

@@ -35,8 +35,8 @@ def test_a_call_holds_nothing_that_a_terminal_would_obey():
 
 
 def test_the_title_says_the_state_and_holds_nothing_that_would_be_obeyed():
-    assert titled("works", "Mend it") == "\x1b]2;* Mend it · bridle\x07"
-    assert titled("waits for your answer", "Mend it") == "\x1b]2;? Mend it · bridle\x07"
+    assert titled("working", "Mend it") == "\x1b]2;* Mend it · bridle\x07"
+    assert titled("waiting for your answer", "Mend it") == "\x1b]2;? Mend it · bridle\x07"
     assert titled("", "") == "\x1b]2;bridle\x07"
     assert titled("", EVIL)[len("\x1b]2;") : -1].isprintable()
 
@@ -44,8 +44,8 @@ def test_the_title_says_the_state_and_holds_nothing_that_would_be_obeyed():
 def test_the_title_is_put_aside_written_when_it_changes_and_put_back():
     title = Title()
     assert title.restore() == ""
-    assert title.change("works", "x") == SAVE + titled("works", "x")
-    assert title.change("works", "x") == ""
+    assert title.change("working", "x") == SAVE + titled("working", "x")
+    assert title.change("working", "x") == ""
     assert title.change("", "x") == titled("", "x")
     assert title.restore() == RESTORE
     assert title.restore() == ""

@@ -159,7 +159,7 @@ def test_undo_shows_the_diff_first_and_puts_back_on_yes_alone(tmp_path):
         assert path.read_text() == "after\n"
         await obey(pilot, "/undo")
         await opens(pilot, Confirm)
-        await shows(pilot, "a.txt  changes back")
+        await shows(pilot, "a.txt  will be changed back")
         await press(pilot, "n")
         await shows(pilot, "Nothing was put back.")
         assert path.read_text() == "after\n"

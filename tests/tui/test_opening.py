@@ -143,7 +143,7 @@ def test_what_is_typed_ahead_is_in_the_composer_and_leaving_says_how_to_go_on(at
     terminal.until("again leaves")
     terminal.type("\x03")
     assert terminal.end() == 0
-    assert re.search(r"To go on: bridle --resume \S+", terminal.shown)
+    assert re.search(r"To continue: bridle --resume \S+", terminal.shown)
     assert terminal.is_sane()
 
 
@@ -179,7 +179,7 @@ def test_a_signal_settles_what_runs_and_says_how_to_go_on(at, tmp_path, number):
     terminal.until("begun", 2)
     os.kill(terminal.pid, number)
     assert terminal.end() == 130
-    assert "To go on: bridle --resume" in terminal.shown
+    assert "To continue: bridle --resume" in terminal.shown
     assert terminal.is_sane()
     (log,) = (tmp_path / "state/sessions").rglob("*.jsonl")
     assert '"turn_end"' in log.read_text().splitlines()[-1]
@@ -215,7 +215,7 @@ def test_a_screen_that_breaks_gives_the_terminal_back_and_says_how_to_go_on(at, 
     assert terminal.end() == 1
     assert "something broke inside bridle" in terminal.shown
     assert "the painter is ill" in terminal.shown
-    assert "To go on: bridle --resume" in terminal.shown
+    assert "To continue: bridle --resume" in terminal.shown
     assert "Traceback" not in terminal.shown
     assert terminal.is_sane()
 
@@ -250,7 +250,7 @@ def test_who_leaves_before_the_session_is_open_is_told_how_to_go_on_all_the_same
     second.type("\x03")
     held.go.touch()
     assert second.end() == 0
-    assert f"To go on: bridle --resume {session}" in second.shown
+    assert f"To continue: bridle --resume {session}" in second.shown
     assert second.is_sane()
 
 

@@ -85,7 +85,7 @@ def test_a_plan_has_to_be_seen_to_its_end():
 def test_another_sessions_mode_is_not_changed_from_here():
     async def story(app, pilot):
         await put(pilot, plan(session="there"))
-        assert "let edits run" not in shown_of(app)
+        assert "allow edits" not in shown_of(app)
         await pilot.press("e")
         assert app.given == []
 
@@ -119,7 +119,7 @@ def test_a_question_of_the_model_is_answered(keys, word):
 def test_one_option_alone_where_the_model_takes_no_other_words():
     async def story(app, pilot):
         await put(pilot, question(options=["a", "b"], free_text=False))
-        assert "in other words" not in shown_of(app)
+        assert "type an answer" not in shown_of(app)
         await pilot.press("space", "down", "enter")
         assert [one[2] for one in app.given] == [Answer(True, word="b")]
 

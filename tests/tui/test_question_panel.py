@@ -62,7 +62,7 @@ def test_an_empty_word_is_no_answer_and_escape_goes_back():
         await put(pilot, asked())
         await pilot.press("w", "enter")
         assert app.given == []
-        assert "a word is needed" in shown_of(app)
+        assert "Type a reason first" in shown_of(app)
         await pilot.press("escape")
         await drawn(pilot)
         await pilot.press("y")
@@ -110,7 +110,7 @@ def test_a_yes_counts_once_the_end_was_on_the_screen(size):
         for key in ("y", "s", "r"):
             await pilot.press(key)
         assert app.given == []
-        assert "not all of it" in shown_of(app)
+        assert "There is more below" in shown_of(app)
         await pilot.press("end")
         await until(pilot, lambda: app.panel.sheet.seen)
         assert "rule: allow" in shown_of(app)
@@ -331,7 +331,7 @@ def test_a_key_that_is_not_offered_means_nothing(key):
         await pilot.press(key)
         await pilot.pause()
         assert app.given == []
-        assert "shell: may this run?" in shown_of(app)
+        assert "Run this command?" in shown_of(app)
 
     play(story)
 

@@ -132,7 +132,7 @@ def test_a_rule_is_previewed_and_written(tmp_path):
             await say(pilot, "make it", wait=False)
             await asks(pilot)
             await pilot.press("r")
-            await shows(pilot, "a rule: write it?")
+            await shows(pilot, "Save this rule?")
             assert house.session.history.pending
             await until(pilot, lambda: panel_of(pilot).is_armed)
             await pilot.press("y")
@@ -157,7 +157,7 @@ def test_a_plan_is_agreed_to_with_edits(tmp_path):
             await pilot.press("e")
             await shows(pilot, "Going.")
             await until(pilot, lambda: house.mode == "edits")
-            await shows(pilot, "edits run")
+            await shows(pilot, "edits allowed")
             await until(pilot, lambda: pilot.app.chat.questions.then is None)
 
     run(story())

@@ -37,7 +37,7 @@ def test_text_is_seen_while_it_streams(tmp_path):
             await say(pilot, "go", wait=False)
             await shows(pilot, "word word")
             assert state(pilot).busy
-            assert "Esc stops" in seen(pilot)
+            assert "Esc to stop" in seen(pilot)
             await pilot.press("escape")
             await shows(pilot, "stopped")
 
@@ -196,16 +196,16 @@ def test_the_mode_is_seen_and_the_person_leaves_a_plan(tmp_path):
         write = call("write", path="a.txt", content="x")
         house = own_house(tmp_path, write, {"text": "A plan."}, mode="plan")
         async with app_at(house) as pilot:
-            assert "plan: nothing is written" in seen(pilot).splitlines()[-1]
+            assert "plan (read-only)" in seen(pilot).splitlines()[-1]
             await say(pilot, "go")
             assert not (tmp_path / "workspace/a.txt").exists()
             assert house.mode == "plan"
             await pilot.press("shift+tab")
             await until(pilot, lambda: house.mode == "ask")
             await pilot.press("shift+tab")
-            await shows(pilot, "edits run")
+            await shows(pilot, "edits allowed")
             await pilot.press("shift+tab")
-            await shows(pilot, "plan: nothing is written")
+            await shows(pilot, "plan (read-only)")
 
     run(story())
 

@@ -36,7 +36,7 @@ def said(facts, width):
 def test_the_bar_says_model_agent_mode_workspace_sandbox_and_branch():
     """P4, S10"""
     assert said(FACTS, 200) == [
-        "plan: nothing is written",
+        "plan (read-only)",
         "anthropic/claude",
         "claude-code",
         "/home/ada/work/engine",
@@ -48,7 +48,7 @@ def test_the_bar_says_model_agent_mode_workspace_sandbox_and_branch():
 @given(st.integers(0, 120))
 def test_the_mode_is_the_last_thing_to_go(width):
     """P4"""
-    assert said(FACTS, width)[0] == "plan: nothing is written"
+    assert said(FACTS, width)[0] == "plan (read-only)"
 
 
 @given(st.integers(30, 200))
@@ -177,9 +177,9 @@ def test_every_key_is_in_the_help_once():
 
 def test_a_mode_that_was_agreed_to_is_on_the_bar_with_the_answer():
     """P4: what holds stands first until the record of the next one came."""
-    assert said(Facts(mode="plan", then="edits"), 80) == ["plan → edits run"]
-    assert said(Facts(mode="ask", then="edits"), 80) == ["ask → edits run"]
-    assert said(Facts(mode="edits", then="edits"), 80) == ["edits run"]
+    assert said(Facts(mode="plan", then="edits"), 80) == ["plan → edits allowed"]
+    assert said(Facts(mode="ask", then="edits"), 80) == ["ask → edits allowed"]
+    assert said(Facts(mode="edits", then="edits"), 80) == ["edits allowed"]
 
 
 @pytest.mark.parametrize(

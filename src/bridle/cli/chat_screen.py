@@ -48,7 +48,7 @@ class Outcome:
             if self._failure is not None:
                 code = report(self._failure)
             if self._session:
-                click.echo(f"To go on: {self._session}", err=True)
+                click.echo(f"To continue: {self._session}", err=True)
         except OSError:
             return code  # the terminal is gone, and nobody is there to be told
         return code

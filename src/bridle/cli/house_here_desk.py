@@ -21,7 +21,7 @@ from bridle.events import ApprovalAsked
 from bridle.promises.session import Answer, Conversation
 from bridle.stores.locks import describe_process, owner_pid
 from bridle.stores.reader import SessionFolder
-from bridle.tui.house import Asked, Found, Listed, Named, Undone
+from bridle.tui.house import HOW_RESTORED, Asked, Found, Listed, Named, Undone
 from bridle.tui.house_asked import asked_of, ending
 from bridle.tui.house_listed import listed
 
@@ -121,7 +121,7 @@ class Desk:
     async def undo_preview(self, session_id: str, turn: int) -> Undone:
         """What an undo would do. Raise `NotFound` where there is nothing to take back."""
         seen = await self.sessions_of_all.undo_preview(session_id, turn)
-        files = tuple((one.path, _HOW[one.how], one.diff) for one in seen.files)
+        files = tuple((one.path, HOW_RESTORED[one.how], one.diff) for one in seen.files)
         return Undone(
             turn=seen.turn,
             files=files,
@@ -189,6 +189,3 @@ class Desk:
         from bridle.cli.house_here_news import news
 
         return news(self.folder, engines)
-
-
-_HOW = {"added": "comes back", "changed": "changes back", "deleted": "goes"}

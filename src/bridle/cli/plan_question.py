@@ -15,7 +15,7 @@ from bridle.promises.session import Answer
 from bridle.workspace.text import neutral
 
 PLAN, ASK = "exit_plan_mode", "ask_user"
-_GO = "[y] go  [y WORDS] go, with these changes  [n] no  or say what is wrong with it"
+_GO = "[y] yes  [y WORDS] yes, with changes  [n] no  or say what is wrong with it"
 _YES = re.compile(r"(?:y|yes)(?:[\s,.:;!]+(.*))?|go|ok", re.IGNORECASE | re.DOTALL)
 _NO = re.compile(r"(?:n|no)(?:[\s,.:;!]+(.*))?", re.IGNORECASE | re.DOTALL)
 _HEADING = re.compile(r"#{1,6} ")
@@ -35,9 +35,9 @@ def told(asked: ApprovalAsked, paint: Paint, width: int = 200) -> str:
     """The plan, or the question and its options, without the choices."""
     arguments = asked.call.arguments
     if asked.call.name == PLAN:
-        head = f"{paint.yellow('?')} {paint.bold('the plan')}: shall it be done?"
+        head = f"{paint.yellow('?')} {paint.bold('Go ahead with this plan?')}"
         return "\n".join([head, *_marked(str(arguments.get("plan", "")), paint, width)])
-    head = f"{paint.yellow('?')} {paint.bold('a question to you')}"
+    head = f"{paint.yellow('?')} {paint.bold('A question for you')}"
     lines = [head, *_marked(str(arguments.get("question", "")), paint, width)]
     for number, option in enumerate(_options(asked), 1):
         lines.append(f"  {paint.cyan(f'{number}.')} {one_line(option)}")

@@ -8,7 +8,6 @@ question's own.
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from bridle.cli.render import one_line
 from bridle.cli.style import Paint, cells
 from bridle.events import ApprovalAsked
 from bridle.promises.session import Answer
@@ -18,14 +17,14 @@ from bridle.tui.question_words import has_rule as has_rule
 from bridle.workspace.wording import session_words
 
 _YES = re.compile(r"(?:y|yes)\s*,(.+)", re.IGNORECASE | re.DOTALL)
-_WORDS = 'or words: a no that says what to do instead; "y, …" is a yes with words'
+_WORDS = 'or type what to do instead, which denies it; "y, …" allows it with a remark'
 
 
 def question(
     asked: ApprovalAsked, paint: Paint, width: int = 200, before: str | None = None
 ) -> str:
     """The whole question. `before` is what the file holds now, where the call changes one."""
-    head = f"{paint.yellow('?')} {paint.bold(one_line(asked.call.name))}: may this run?"
+    head = f"{paint.yellow('?')} {paint.bold(words.head_of(asked.call))}"
     lines = words.question_lines(asked, Sheet(width, cells), before)
     return "\n".join([head, *painted(lines, paint)])
 
@@ -66,8 +65,8 @@ def choices(asked: ApprovalAsked, width: int = 200) -> str:
     if not asked.once_only:
         found["s"] = session_words(asked)
     if has_rule(asked):
-        found["r"] = "allow by that rule"
-    return offered({**found, "n": "no"}, _WORDS, width)
+        found["r"] = "allow by this rule"
+    return offered({**found, "n": "deny"}, _WORDS, width)
 
 
 def offered(found: dict[str, str], words: str, width: int) -> str:

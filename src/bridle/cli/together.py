@@ -11,7 +11,7 @@ from bridle.promises.session import NO, YES, Answer
 from bridle.workspace.wording import session_words
 
 _NUMBERS = re.compile(r"\d{1,4}(?:\s*-\s*\d{1,4})?(?:[\s,]+\d{1,4}(?:\s*-\s*\d{1,4})?)*")
-_WORDS = "or words: a no to all of them that says what to do instead"
+_WORDS = "or type what to do instead, which denies all of them"
 
 
 def questions(
@@ -20,7 +20,7 @@ def questions(
     """All of them. What they have in common is said once."""
     reasons = [tuple(why(one, Paint(False), 10_000)) for one in several]
     alike = len(set(reasons)) == 1
-    head = f"{len(several)} calls that belong together: may they run?"
+    head = f"Allow these {len(several)} calls?"
     lines = [f"{paint.yellow('?')} {paint.bold(head)}"]
     if alike:
         lines += why(several[0], paint, width)
@@ -43,10 +43,10 @@ def clusters(every: Iterable[ApprovalAsked]) -> list[list[ApprovalAsked]]:
 
 def choices(several: Sequence[ApprovalAsked], width: int = 200) -> str:
     """What can be said to them."""
-    found = {"y": "allow all of them once"}
+    found = {"y": "allow all once"}
     if not any(one.once_only for one in several):
         found["s"] = session_words(several[0])
-    found |= {"1,2": "only these", "each": "one by one", "n": "no to all"}
+    found |= {"1,2": "only these", "each": "one by one", "n": "deny all"}
     return offered(found, _WORDS, width)
 
 

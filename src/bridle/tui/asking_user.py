@@ -20,7 +20,7 @@ _KNOWN = frozenset(("question", "options", "free_text"))
 class AskView:
     """A question of the model's own, and what was chosen so far."""
 
-    head = "a question to you"
+    head = "A question for you"
 
     def __init__(self, asked: Asked) -> None:
         self.covers = (asked,)
@@ -41,10 +41,8 @@ class AskView:
                 found.append(Offer("space", "mark several", short="mark"))
             found.append(Offer("enter", "answer", True))
         if self._free or not self._options:
-            found.append(
-                Offer("w", "in other words" if self._options else "write the answer", short="words")
-            )
-        return (*found, Offer("n", "leave it unanswered", short="none"))
+            found.append(Offer("w", "type an answer", short="type"))
+        return (*found, Offer("n", "leave unanswered", short="skip"))
 
     def lines(self, sheet: Sheet) -> list[Line]:
         """The question, and its options with what was chosen."""

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from bridle.tui.clean import clean_line
 
 MODES = {
-    "plan": "plan: nothing is written",
+    "plan": "plan (read-only)",
     "ask": "ask",
-    "edits": "edits run",
-    "auto": "auto: nothing is asked",
+    "edits": "edits allowed",
+    "auto": "auto (no questions)",
 }
 
 

@@ -303,8 +303,8 @@ class ChatScreen(Commanding, Screen[None]):
         if carrying.stopping:
             return "stopping"
         if state.asked:
-            return "waits for your answer"
-        return "works" if busy else ""
+            return "waiting for your answer"
+        return "working" if busy else ""
 
     def tell(self, text: str, tone: str = "dim", mark: str = "·") -> None:
         """A line to the person, in the conversation."""

@@ -74,6 +74,13 @@ class Asked(Struct, frozen=True, kw_only=True):
     diff: str = ""
 
 
+HOW_RESTORED = {  # what an undo does with a file, by how the undo changes it
+    "added": "will come back",
+    "changed": "will be changed back",
+    "deleted": "will be deleted",
+}
+
+
 class Undone(Struct, frozen=True, kw_only=True):
     """What an undo would do: files with what becomes of each and its diff. `token` names it."""
 

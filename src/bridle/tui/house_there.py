@@ -16,7 +16,7 @@ from bridle.events import ApprovalAsked
 from bridle.policy import MODES, Mode
 from bridle.promises.session import Answer, Conversation
 from bridle.tui.commands import Command
-from bridle.tui.house import Asked, Found, Listed, Named, Place, Undone
+from bridle.tui.house import HOW_RESTORED, Asked, Found, Listed, Named, Place, Undone
 from bridle.tui.house_asked import asked_of, ending
 from bridle.tui.house_budget import budget_lines
 from bridle.tui.house_listed import listed
@@ -201,7 +201,9 @@ class FarHouse:
         seen = await self._there.undo_preview(turn)
         return Undone(
             turn=seen.turn,
-            files=tuple((one.path, _HOW.get(one.how, one.how), one.diff) for one in seen.files),
+            files=tuple(
+                (one.path, HOW_RESTORED.get(one.how, one.how), one.diff) for one in seen.files
+            ),
             uncovered=seen.uncovered,
             clashes=tuple(one.path for one in seen.clashes),
             token=seen.token,
@@ -285,9 +287,6 @@ class FarHouse:
         self.session, self.seen = session, session.seq
         await before.close()
         await session.look()
-
-
-_HOW = {"added": "comes back", "changed": "changes back", "deleted": "goes"}
 
 
 async def pages(

@@ -23,7 +23,7 @@ _HANG = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
 class PlanView:
     """The plan. `here`: it is this session's, whose mode can be changed along with the yes."""
 
-    head = "the plan: shall it be done?"
+    head = "Go ahead with this plan?"
 
     def __init__(self, asked: Asked, *, here: bool = True) -> None:
         self.covers = (asked,)
@@ -32,13 +32,13 @@ class PlanView:
     @property
     def offers(self) -> Sequence[Offer]:
         """Go, go with edits, go with changes; not yet, not yet with a word."""
-        edits = (Offer("e", "go, and let edits run", True, "edits"),) if self._here else ()
+        edits = (Offer("e", "yes, and allow edits", True, "edits"),) if self._here else ()
         return (
-            Offer("y", "go, and ask before each change", True, "go"),
+            Offer("y", "yes, and ask before each change", True, "yes"),
             *edits,
-            Offer("c", "go, with changes", True, "changes"),
+            Offer("c", "yes, with changes", True, "changes"),
             Offer("n", "keep planning", short="no"),
-            Offer("w", "keep planning, with a word", short="word"),
+            Offer("w", "keep planning and say why", short="say why"),
         )
 
     def lines(self, sheet: Sheet) -> list[Line]:
@@ -56,13 +56,11 @@ class PlanView:
             case "e" if self._here:
                 return Given(((self.covers[0], Answer(True)),), mode="edits")
             case "c":
-                return Write("go; what to change", lambda said: self._given(_yes(said)))
+                return Write("what to change", lambda said: self._given(_yes(said)))
             case "n":
                 return self._given(Answer(False))
             case "w":
-                return Write(
-                    "keep planning; what is wrong with it", lambda said: self._given(_no(said))
-                )
+                return Write("what is wrong with it", lambda said: self._given(_no(said)))
         return None
 
     def _given(self, answer: Answer) -> Given:

@@ -44,7 +44,7 @@ def hint_line(*, below: int, unseen: bool, focused: bool, count: int, width: int
         hints.append("F4: answer")
     if below:
         lines = quantity(below, "more line")
-        after = "; a yes counts after that"
+        after = ", then allow"
         hints.append(f"↓ {lines}: PgDn, End" + (after if unseen and width > 56 else ""))
     if count > 1:
         hints.append("Tab: the next one")

@@ -17,6 +17,7 @@ from bridle.tui.question_words import Line, Sheet
 from bridle.workspace.text import one_line
 from bridle.workspace.wording import session_words
 
+_WHY = "why not, or what to do instead"
 NEW_LINE = Line("plain", "")
 Held = Callable[[Asked], str | None]  # what the file that a call would change holds now
 
@@ -93,7 +94,7 @@ class OneView:
         self.kin = tuple(kin)
         self._held = held
         self.covers = (asked,)
-        self.head = f"{one_line(asked.asked.call.name, 60)}: may this run?"
+        self.head = words.head_of(asked.asked.call)
 
     @property
     def offers(self) -> Sequence[Offer]:
@@ -103,10 +104,10 @@ class OneView:
         if not asked.once_only:
             found.append(_for_session(asked))
         if words.has_rule(asked):
-            found.append(Offer("r", "by that rule", True, "rule"))
+            found.append(Offer("r", "allow by this rule", True, "rule"))
         if len(self.kin) > 1:
             found.append(Offer("a", f"all {len(self.kin)} together", short="all"))
-        return (*found, Offer("n", "no"), Offer("w", "no, with a word", short="word"))
+        return (*found, Offer("n", "deny"), Offer("w", "deny and say why", short="say why"))
 
     def lines(self, sheet: Sheet) -> list[Line]:
         """The whole question."""
@@ -130,9 +131,7 @@ class OneView:
             case "n":
                 return _given(one, Answer(False))
             case "w":
-                return Write(
-                    "no; what to do instead", lambda said: _given(one, Answer(False, word=said))
-                )
+                return Write(_WHY, lambda said: _given(one, Answer(False, word=said)))
         return None
 
 
@@ -142,7 +141,7 @@ class GroupView:
     def __init__(self, several: Sequence[Asked], held: Held = _unknown) -> None:
         self.covers = tuple(several)
         self._held = held
-        self.head = f"{len(several)} calls that belong together: may they run?"
+        self.head = f"Allow these {len(several)} calls?"
 
     @property
     def offers(self) -> Sequence[Offer]:
@@ -151,8 +150,8 @@ class GroupView:
         if not any(one.asked.once_only for one in self.covers):
             found.append(_for_session(self.covers[0].asked, "all, for this session"))
         back = Offer("escape", "one by one", short="back")
-        word = Offer("w", "no to all, with a word", short="word")
-        return (*found, Offer("n", "no to all", short="no"), word, back)
+        word = Offer("w", "deny all and say why", short="say why")
+        return (*found, Offer("n", "deny all", short="deny"), word, back)
 
     def lines(self, sheet: Sheet) -> list[Line]:
         """All of them. What they have in common is said once."""
@@ -180,9 +179,7 @@ class GroupView:
             case "n":
                 return self._all(Answer(False))
             case "w":
-                return Write(
-                    "no; what to do instead", lambda said: self._all(Answer(False, word=said))
-                )
+                return Write(_WHY, lambda said: self._all(Answer(False, word=said)))
             case "escape":
                 return Turn()
         return None
@@ -197,12 +194,12 @@ class RuleView:
     def __init__(self, asked: Asked, preview: Sequence[str]) -> None:
         self.covers = (asked,)
         self._preview = tuple(preview)
-        self.head = "a rule: write it?"
+        self.head = "Save this rule?"
 
     @property
     def offers(self) -> Sequence[Offer]:
         """Make it or not."""
-        return (Offer("y", "yes, and write the rule", True, "write it"), Offer("escape", "back"))
+        return (Offer("y", "allow, and save the rule", True, "save"), Offer("escape", "back"))
 
     def lines(self, sheet: Sheet) -> list[Line]:
         """The rule, and all that was found out about it."""

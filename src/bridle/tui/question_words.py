@@ -11,11 +11,12 @@ from typing import NamedTuple
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.workspace.change import marked, told
-from bridle.workspace.text import neutral
+from bridle.workspace.text import neutral, one_line
 from bridle.workspace.wording import NETWORK, as_json, flat
 
 Columns = Callable[[str], int]  # how many columns a character takes
 _DIFF = {"+": "plus", "-": "minus", "@": "hunk"}
+_CHANGING = ("edit", "write")  # tools that change the file they name
 _PILED = 4  # characters a column: marks that pile up on one letter take no room
 
 
@@ -86,6 +87,15 @@ class Sheet(NamedTuple):
         yield Line("note", first)
         for more in rest:
             yield Line("note", f"↪ {more}")
+
+
+def head_of(call: ToolCall) -> str:
+    """What is asked, in one line: `Run this command?`, `Allow edit to basket.py?`."""
+    if call.name == "shell":
+        return "Run this command?"
+    name, path = flat(call.name), call.arguments.get("path")
+    to = f" to {one_line(path, 60)}" if isinstance(path, str) and call.name in _CHANGING else ""
+    return f"Allow {one_line(name, 60)}{to}?"
 
 
 def question_lines(

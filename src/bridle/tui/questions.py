@@ -163,7 +163,7 @@ class QuestionPanel(QuestionFrame, can_focus=True):
 
     def _pressed(self, key: str, at: float, letter: str) -> None:
         if not self._guard.lets(at, letter):
-            self._say("too soon: press it again" if letter and self._guard.is_drawn else "")
+            self._say("That was quick: press it again" if letter and self._guard.is_drawn else "")
         elif (outcome := self._outcome(key)) is not None:
             self._do(outcome)
         elif not self._move(key):
@@ -179,7 +179,7 @@ class QuestionPanel(QuestionFrame, can_focus=True):
             return None
         offer = next((one for one in view.offers if one.key == key), None)
         if offer is not None and offer.whole and not self.sheet.seen:
-            self._say("not all of it was on the screen yet: End shows the end")
+            self._say("There is more below: press End, then the key again")
             return Redrawn(-1)
         return view.press(key)
 
@@ -253,7 +253,7 @@ class QuestionPanel(QuestionFrame, can_focus=True):
         if given is None:
             return
         if not event.value.strip():
-            self._say("a word is needed; Esc goes back")
+            self._say("Type a reason first; Esc goes back")
             return
         self.words.close()
         self.focus()

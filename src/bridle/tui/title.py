@@ -7,7 +7,7 @@ cannot do that ignore it.
 from bridle.workspace.text import one_line
 
 SAVE, RESTORE = "\x1b[22;2t", "\x1b[23;2t"
-_MARKS = {"waits for your answer": "? ", "works": "* ", "stopping": "* "}
+_MARKS = {"waiting for your answer": "? ", "working": "* ", "stopping": "* "}
 _LONGEST = 80
 
 

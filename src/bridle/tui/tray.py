@@ -130,7 +130,7 @@ class TrayPage(ModalScreen[None]):
         waiting, current = self.panel.waiting, self.panel.current
         at = next((at for at, one in enumerate(waiting) if one is current), 0)
         first = max(0, min(at - _ROWS // 2, len(waiting) - _ROWS))
-        rows = [Content.styled("Questions that wait · Tab: the next one · Esc: back", "bold")]
+        rows = [Content.styled("Waiting for your answer · Tab next · Esc back", "bold")]
         width = max(10, self.app.size.width - 4)
         for one in waiting[first : first + _ROWS]:
             here = current is not None and key_of(one) == key_of(current)

@@ -70,7 +70,7 @@ class Working(Widget):
             from bridle.tui.blocks_words import duration
 
             passed = duration(int(monotonic() - self._since)).replace(".0", "")
-            said.append((f"{_FRAMES[self._frame]} {self._word} · {passed} · Esc stops", "accent"))
+            said.append((f"{_FRAMES[self._frame]} {self._word} · {passed} · Esc to stop", "accent"))
         said += _listed("sent at the next step", self._steering)
         said += _listed("queued", self._queued, "Alt+Up takes it back")
         said += _listed("on hold", self._held, "Alt+Up takes it back, Alt+Down sends it")
