@@ -16,7 +16,7 @@ def test_the_demo_mends_its_project_and_shows_the_gate_at_work(bridle: Program):
         "❯ The test in this folder fails.",
         "▸ read basket.py",
         "the demo says yes, for this session",
-        "the demo says no: mend the line",
+        "the demo says no: fix the line",
         "$ rm basket.py test_basket.py",
         "  │ -    return sum(prices) * (100 - discount) / 10",
         "  │ +    return sum(prices) * (100 - discount) / 100",

@@ -132,7 +132,7 @@ def test_nobody_is_told_to_use_the_mode_that_is_used(bridle: Program, mode: str,
         (None, "--output-schema takes the path of a file"),
         ("{", "The file has to hold one JSON Schema."),
         ("[]", 'Start with {"type": …}.'),
-        ('{"type": "nonsense"}', "Mend the schema in that file"),
+        ('{"type": "nonsense"}', "Fix the schema in that file"),
     ],
 )
 def test_a_bad_schema_file_comes_with_what_to_do_about_it(bridle: Program, text, advice: str):

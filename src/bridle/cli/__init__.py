@@ -44,7 +44,7 @@ COMMANDS = {
         "Say what was found on this machine, and which model would be used.",
     ),
     "config": ("config:command", "Show the settings and where each of them came from."),
-    "demo": ("demo:command", "Watch a scripted model mend a small project. Needs no key."),
+    "demo": ("demo:command", "Watch a scripted model fix a small project. Needs no key."),
     "completion": ("completion:command", "Print a script for your shell that completes commands."),
     "help": ("help:command", "Show a page about a command or a topic; list them."),
 }

@@ -1,4 +1,4 @@
-"""`bridle demo`: a scripted model mends a small project with real tools, through a real gate."""
+"""`bridle demo`: a scripted model fixes a small project with real tools, through a real gate."""
 
 import click
 
@@ -6,7 +6,7 @@ import click
 @click.command()
 @click.option("--fast", is_flag=True, help="Without the pauses.")
 def command(fast: bool) -> int:
-    """Watch a scripted model mend a small project. Needs no key and no network."""
+    """Watch a scripted model fix a small project. Needs no key and no network."""
     from bridle.cli.showing import show
 
     return show(fast=fast)

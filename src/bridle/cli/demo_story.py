@@ -10,7 +10,7 @@ from bridle.promises.session import Answer
 from bridle.providers.scripted import Scripted
 from bridle.usage import Price
 
-PROMPT = "The test in this folder fails. Find out why and mend it."
+PROMPT = "The test in this folder fails. Find out why and fix it."
 TEST = f"{shlex.quote(sys.executable)} -B -m unittest -q"
 
 PROJECT = {
@@ -45,7 +45,7 @@ _RIGHT = "    return sum(prices) * (100 - discount) / 100\n"
 ANSWERS = {
     TEST: Answer(True, "session"),
     "rm basket.py test_basket.py": Answer(
-        False, word="mend the line, do not throw the project away"
+        False, word="fix the line, do not throw the project away"
     ),
     "edit": Answer(True),
 }
@@ -117,7 +117,7 @@ def _say(
 
 
 def _todos(*states: str) -> dict[str, Any]:
-    things = ("Find out why the test fails", "Mend it", "Run the test again")
+    things = ("Find out why the test fails", "Fix it", "Run the test again")
     return {
         "todos": [
             {"content": thing, "status": state} for thing, state in zip(things, states, strict=True)

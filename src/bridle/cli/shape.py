@@ -9,7 +9,7 @@ import msgspec
 from bridle.engine.structured_output import AnswerSchema
 from bridle.errors import ConfigError
 
-_MEND = "Mend the schema in that file."
+_FIX = "Fix the schema in that file."
 
 
 class Shape(AnswerSchema):
@@ -20,7 +20,7 @@ class Shape(AnswerSchema):
         try:
             super().__init__(schema)
         except ConfigError as error:
-            raise ConfigError(f"{path}: {error.message}", hint=_MEND) from None
+            raise ConfigError(f"{path}: {error.message}", hint=_FIX) from None
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Demo:
         self._answering: list[asyncio.Future[None]] = []
 
     async def play(self) -> int:
-        """Show it; the exit code says whether the project was mended."""
+        """Show it; the exit code says whether the project was fixed."""
         paint, line = self._screen.paint, self._screen.line
         line(paint.bold("bridle demo") + paint.dim("  a scripted model, real tools, a real gate"))
         line(paint.dim(f"a small project with a failing test lies in {self._folder}"))
@@ -89,7 +89,7 @@ class Demo:
         done = subprocess.run(test, cwd=self._folder, capture_output=True, text=True, timeout=60)
         if not result.ok or done.returncode:
             complain(
-                f"the project was not mended: {result.detail or 'the test still fails'}",
+                f"the project was not fixed: {result.detail or 'the test still fails'}",
                 "This is a bug in bridle: please report it.",
             )
             return FAILED

@@ -46,7 +46,7 @@ def _command(
 
 TABLE: tuple[Command, ...] = (
     _command("help", "[COMMAND]", "this list, or what one of them does"),
-    _command("new", "", "a new session, in the mode of your settings"),
+    _command("new", "", "a new session, in the mode of your settings", "clear"),
     _command("sessions", "[WORDS]", "the newest sessions and what each is doing"),
     _command("resume", "ID", "take that session up, or watch and answer it where it runs"),
     _command("fork", "[SEQ]", "go on in a copy of this session, from its end or from a record"),
