@@ -45,7 +45,7 @@ MANY = tuple(FileChange(f"{number}.py") for number in range(8))
         (Undone(3, "ann", ("a", "b")), ["  ↶ turn 3 was undone by ann: 2 files put back: a, b"]),
         (
             ModeChanged("ask", reason="the plan was agreed"),
-            ["  ◆ the mode is ask from here on: the plan was agreed"],
+            ["  ◆ Mode: ask (the plan was agreed)"],
         ),
         (GrantRevoked("g", "ann"), ["  ✗ a yes for the session was taken back by ann"]),
         (PromptWithdrawn(7, 2, "ann"), ["  ✗ a prompt that waited was taken back by ann"]),

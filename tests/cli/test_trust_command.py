@@ -18,7 +18,7 @@ def test_it_shows_the_files_in_full_and_harmless_and_asks(bridle):
     write(bridle, "AGENTS.md", "be kind\n\x1b[2Jand \u202equiet\n")
     with bridle.terminal("trust") as terminal:
         terminal.expect("be kind")
-        terminal.expect("Let this count")
+        terminal.expect("Trust these files")
         terminal.type("n\n")
         terminal.expect("nothing was changed; ")
         assert terminal.end()[0] == 1
@@ -26,7 +26,7 @@ def test_it_shows_the_files_in_full_and_harmless_and_asks(bridle):
         assert "\u202e" not in terminal.everything
     assert bridle.run("trust", "--list").stdout == "No folder is trusted.\n"
     with bridle.terminal("trust") as terminal:
-        terminal.expect("Let this count")
+        terminal.expect("Trust these files")
         terminal.type("y\n")
         assert terminal.end()[0] == 0
     assert str(bridle.workspace) in bridle.run("trust", "--list").stdout

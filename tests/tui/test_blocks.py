@@ -181,7 +181,7 @@ def test_todos_files_and_modes_are_kept_beside():
     assert fold.state.files == {"a.py": "added"}
     assert fold.state.mode == "plan"
     said = [one.text for one in fold.blocks if isinstance(one, Notice)]
-    assert "the mode is plan from here on" in said
+    assert "Mode: plan" in said
 
 
 def test_what_was_drawn_is_not_drawn_again():

@@ -208,7 +208,7 @@ def test_a_long_file_has_to_be_read_to_its_end(folder, tmp_path, size):
         await opens(pilot, Confirm)
         await press(pilot, "y")
         assert isinstance(pilot.app.screen, Confirm)
-        assert "Let this count" in seen(pilot)
+        assert "Trust these files" in seen(pilot)
         await pilot.press("end")
         await shows(pilot, "line 299")
         await press(pilot, "y")

@@ -73,7 +73,7 @@ def _grant(trust: "Trust", root: Path, *, yes: bool) -> int:
         click.echo("All of this is trusted already.")
         return 0
     check_files(files, root)
-    if not confirm(f"Let this count in {root}?", yes=yes):
+    if not confirm(f"Trust these files in {root}?", yes=yes):
         tell(f"nothing was changed; {root} is not trusted")
         return FAILED
     trust.grant(root, files)

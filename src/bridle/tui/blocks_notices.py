@@ -71,8 +71,8 @@ def _notice(event: Event, me: str) -> Notice | None:
             waits = quantity(len(event.calls) or 1, "answer")
             return Notice(f"parked: the turn waits for {waits}", "■", "warn")
         case ModeChanged():
-            why = f": {event.reason}" if event.reason else ""
-            return Notice(f"the mode is {event.mode} from here on{why}", "◆", "warn")
+            why = f" ({event.reason})" if event.reason else ""
+            return Notice(f"Mode: {event.mode}{why}", "◆", "warn")
         case ChildOf():
             return Notice(f"a task of session {event.parent}", "↳")
         case ChildEnded():

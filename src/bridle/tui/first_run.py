@@ -30,10 +30,10 @@ async def about_folder(preface: Preface, found: Untrusted, ask: Asking) -> str:
     """Ask about a folder's own files; gives back what is worth a line. Raise `AgentError`."""
     new = [one_line(one.name) for one in found.files if not one.trusted and not one.problem]
     said = (
-        f"Let this count in {one_line(str(found.root), 300)}?\n"
-        "It comes from whoever wrote this folder: rules, hooks and servers can "
-        "run programs, instructions are read by the model. Nothing of it counts until "
-        "you say yes; a file that changes is asked about again."
+        f"Trust these files in {one_line(str(found.root), 300)}?\n"
+        "They come from whoever wrote this folder: rules, hooks and servers can run programs, "
+        "and the model follows instructions. Without your yes they are ignored; if one "
+        "changes, you are asked again."
     )
     if await ask(Confirm("Trust this folder?", said, trust_lines(found.files), read=True)):
         await asyncio.to_thread(preface.trust, found)
@@ -79,11 +79,11 @@ async def _choice(lacking: Lacking, ask: Asking) -> str | None:
 
 def _items(lacking: Lacking) -> list[Item]:
     local = [Item(name, name, "answers on this machine") for name in lacking.local]
-    offline = "needs nobody and no network; not a language model, good for a look around"
+    offline = "needs no key and no network; not a language model, but good for a look around"
     return [
         *local,
         Item(_OFFLINE, "offline", offline),
-        Item(_KEY, "a vendor's model", "shows how to set a key"),
+        Item(_KEY, "Claude, GPT, …", "needs a vendor's API key: shows how to set one"),
     ]
 
 

@@ -77,9 +77,9 @@ async def _undo(stage: Stage, rest: str) -> None:
         stage.tell(f"There is nothing to put back.{_uncovered(shown)}")
         return
     files = quantity(len(shown.files) + len(shown.clashes), "file")
-    said = f"Put {files} back as before turn {shown.turn}?"
+    said = f"Undo turn {shown.turn}? This restores {files}."
     if shown.clashes:
-        said += f"\n{quantity(len(shown.clashes), 'file')} changed since: that is lost, too."
+        said += f"\n{quantity(len(shown.clashes), 'file')} changed since then: those changes are lost, too."
     title = f"Undo turn {shown.turn}"
     if await stage.ask(Confirm(title, said, undo_lines(shown), danger=bool(shown.clashes))):
         await house.undo(shown)
@@ -96,7 +96,7 @@ def undo_lines(shown: Undone) -> list[tuple[str, str]]:
         clash = path in shown.clashes
         lines.append((f"{one_line(path, 200)}  {one_line(how)}", "head"))
         if clash:
-            lines.append(("changed since that turn: this is lost, too", "warning"))
+            lines.append(("changed since that turn: those changes are lost, too", "warning"))
         lines += [one for one in diff_lines(diff) if one[1] != "muted"] if diff.strip() else []
     rest = [path for path in shown.clashes if path not in {one[0] for one in shown.files}]
     lines += [(f"{one_line(path, 200)}  changed since", "warning") for path in rest]
