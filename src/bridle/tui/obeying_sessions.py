@@ -79,7 +79,8 @@ async def _undo(stage: Stage, rest: str) -> None:
     files = quantity(len(shown.files) + len(shown.clashes), "file")
     said = f"Undo turn {shown.turn}? This restores {files}."
     if shown.clashes:
-        said += f"\n{quantity(len(shown.clashes), 'file')} changed since then: those changes are lost, too."
+        clashes = quantity(len(shown.clashes), "file")
+        said += f"\n{clashes} changed since then: those changes are lost, too."
     title = f"Undo turn {shown.turn}"
     if await stage.ask(Confirm(title, said, undo_lines(shown), danger=bool(shown.clashes))):
         await house.undo(shown)
