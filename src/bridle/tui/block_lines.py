@@ -54,8 +54,11 @@ class Painter:
         if isinstance(block, Prompt):
             return self._prompt(block, unfolded)
         if isinstance(block, Said | Thought):
-            said = isinstance(block, Said)
-            lines = self._grown(place, block) if said else self._thought(block, unfolded)
+            lines = (
+                self._thought(block, unfolded)
+                if isinstance(block, Thought)
+                else self._grown(place, block)
+            )
             return self._discarded(lines) if block.discarded else lines
         if isinstance(block, Call):
             return CallLines(self.pen, self.console, self.width).draw(block, unfolded=unfolded)
