@@ -187,7 +187,7 @@ async def together(folder, **more):
         pilot.app.chat.questions.panel._guard._quiet = 0.0
         await until(pilot, lambda: pilot.app.chat.questions.panel.is_armed)
         await pilot.press("a")
-        await shows(pilot, "that belong together")
+        await shows(pilot, "Allow these")
         yield pilot
 
 

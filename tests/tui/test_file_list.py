@@ -144,8 +144,9 @@ def test_of_what_comes_to_an_end_the_last_line_is_shown(command):
 
 
 def test_a_list_of_a_folder_says_how_many_entries_and_the_first_of_them():
-    output = ToolOutput("c1", "src/\n  a.py\nREADME.md", name="list", data={"entries": 3})
-    assert gist(output) == "3 entries: src/, a.py, README.md"
+    said = "src/\n  a.py  20 B\nREADME.md  1.2 KB\na  b.txt  3 B"
+    output = ToolOutput("c1", said, name="list", data={"entries": 4})
+    assert gist(output) == "4 entries: src/, README.md, a  b.txt, …"
     found = ToolOutput("c1", "a.py\nb.py\n[… and 900 more]", name="glob", data={"count": 902})
     assert gist(found) == "902 files: a.py, b.py, …"
     none = ToolOutput("c1", "No file fits `*.rs`.", name="glob", data={"count": 0})

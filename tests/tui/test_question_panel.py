@@ -190,7 +190,7 @@ def test_yes_to_all_is_for_those_that_were_shown():
         await put(pilot, *kin, other)
         await pilot.press("a")
         await drawn(pilot)
-        assert "3 calls that belong together" in shown_of(app)
+        assert "Allow these 3 calls?" in shown_of(app)
         late = asked("late", arguments={"command": "rm -r x"}, group="g")
         app.panel.show([*kin, other, late])
         await pilot.press("end")

@@ -22,6 +22,7 @@ _TEXT = (  # programs whose last line says no more than any other
     *("sort", "tree", "uniq"),
     *("git diff", "git grep", "git log", "git show", "git stash", "git status"),
 )
+_SIZE = re.compile(r"  [\d.]+ [KMGT]?B$")  # behind the name of a file that is listed
 _SEPARATORS = ("|", "|&", "||", "&&", ";", "&")
 _NAMED, _NAME = 60, 40  # characters of the entries of a list that are shown, and of one
 
@@ -78,7 +79,8 @@ def gist(output: ToolOutput, command: str = "") -> str:
         key, noun, plural = _COUNTS[output.name]
         count = output.data.get(key)
         if isinstance(count, int) and count > 0:
-            return _list_gist(lines, quantity(count, noun, plural), count)
+            names = [_SIZE.sub("", line) for line in lines if not line.startswith(" ")]
+            return _list_gist(names, quantity(count, noun, plural), count)
     if output.is_error:
         more = f" (+{quantity(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
         return lines[0] + more

@@ -79,9 +79,13 @@ class Acts(_Base):
     def action_leave(self) -> None:
         """Copy what is marked, else stop the turn, else clear what is typed, else leave.
 
-        To leave it has to be pressed twice, so that a habit of pressing it ends no work.
+        Words that are being written to a question are given up first. To leave it has to be
+        pressed twice, so that a habit of pressing it ends no work.
         """
         if self._copy_marked():
+            return
+        if self.is_whole and self.questions.panel.words.is_open:
+            self.app.simulate_key("escape")
             return
         is_busy = self.carrying is not None and self.carrying.session.is_busy
         if is_busy and not self._is_stopping:
