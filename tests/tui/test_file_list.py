@@ -99,6 +99,12 @@ def test_a_failed_command_shows_its_last_lines_and_unfolds_to_all_of_them():
     assert [row for row in whole if "line" in row] == [f"  │ {line}" for line in lines]
 
 
+def test_a_failed_command_that_said_nothing_is_one_line():
+    result = "(no output)\n[exit code 3]"
+    call = Call("c", "shell", "false", "failed", result=result, gist="exit code 3 · no output")
+    assert drawn(call) == ["✗ shell false · exit code 3 · no output"]
+
+
 def test_a_long_diff_says_exactly_how_much_more_there_is():
     diff = "--- a\n+++ a\n" + "".join(f"+{number}\n" for number in range(2500))
     rows = drawn(Call("c", "write", "a", "done", diff=diff), unfolded=True)
@@ -141,6 +147,13 @@ def test_of_what_only_prints_text_the_number_of_lines_is_shown(command):
 )
 def test_of_what_comes_to_an_end_the_last_line_is_shown(command):
     assert of(command, "a.py ..", "2 passed") == "2 passed (2 lines)"
+
+
+def test_a_task_is_summed_up_by_what_its_subagent_said():
+    said = "The task is done. (session x)\nWhat it said last follows.\n\nTwo bugs.\nIn a.py."
+    assert gist(ToolOutput("c1", said, name="task")) == "Two bugs."
+    silent = "The task is done. (session x)\nIt said nothing."
+    assert gist(ToolOutput("c1", silent, name="task")) == "2 lines"
 
 
 def test_a_list_of_a_folder_says_how_many_entries_and_the_first_of_them():

@@ -59,7 +59,7 @@ class CallLines:
             lines += self._body(call)
         elif call.state == "running" and call.live:
             lines += self._tail(call.live, _TAIL)
-        elif call.state == "failed" and call.name == "shell":
+        elif call.state == "failed" and call.name == "shell" and not _is_silent(call):
             lines += self._tail(call.result, _FAILED)
         return lines
 
@@ -142,6 +142,11 @@ class CallLines:
         if fill:
             shown = set_cell_size(shown, room)
         return [Segment("  │ ", self._pen.dim), Segment(shown, style)]
+
+
+def _is_silent(call: Call) -> bool:
+    """Did a command end without a word, as its first line says already?"""
+    return call.gist.endswith("no output")
 
 
 def _shared(subject: str, outcome: str, room: int) -> tuple[str, str]:

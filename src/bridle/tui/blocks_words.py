@@ -81,6 +81,9 @@ def gist(output: ToolOutput, command: str = "") -> str:
         if isinstance(count, int) and count > 0:
             names = [_SIZE.sub("", line) for line in lines if not line.startswith(" ")]
             return _list_gist(names, quantity(count, noun, plural), count)
+    if output.name == "task" and not output.is_error:
+        report = output.text.partition("\n\n")[2].strip()  # what the subagent said last
+        lines = report.splitlines()[:1] or lines
     if output.is_error:
         more = f" (+{quantity(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
         return lines[0] + more

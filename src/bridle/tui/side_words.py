@@ -8,6 +8,7 @@ from bridle.tui.clean import clean_line
 from bridle.workspace.text import quantity
 
 _MARKS = {"pending": ("○", "dim"), "in_progress": ("◐", "accent"), "completed": ("✓", "good")}
+_CALL_MARKS = {"asked": ("?", "warn"), "running": ("●", "accent")}
 _HOW = {"added": ("+", "good"), "changed": ("±", "text"), "deleted": ("−", "bad")}
 _FILES = 12
 _TODOS = 14
@@ -94,7 +95,7 @@ def _running(state: State, width: int) -> list[Row]:
         ]
     said = [Row("running", "dim")]
     for call in calls[:_RUNNING]:
-        mark, tone = ("?", "warn") if call.state == "asked" else ("●", "accent")
+        mark, tone = _CALL_MARKS.get(call.state, ("·", "dim"))
         said.append(Row(clean_line(f"{call.name} {call.subject}", width - 2), "text", mark, tone))
     if len(calls) > _RUNNING:
         said.append(Row(f"and {len(calls) - _RUNNING} more", "dim", " "))
