@@ -278,7 +278,7 @@ def test_what_a_server_says_in_the_bar_and_the_tray(tmp_path):
         await pilot.press("end")
         await until(pilot, lambda: panel.sheet.seen)
         await pilot.press("r")
-        await shows(pilot, "write it?")
+        await shows(pilot, "Save this rule?")
         await pilot.press("escape")
 
     told(tmp_path, story, house=liar(tmp_path))

@@ -156,7 +156,7 @@ def test_the_end_of_the_conversation_is_not_covered_and_the_keys_are_on_the_scre
         assert talk.bottom <= panel.y
         assert talk.height >= 1
         assert "y allow once" in shown_of(app) or "y once" in shown_of(app)
-        assert "n no" in shown_of(app)
+        assert "n deny" in shown_of(app)
 
     play(story, size=size)
 

@@ -104,10 +104,10 @@ class OneView:
         if not asked.once_only:
             found.append(_for_session(asked))
         if words.has_rule(asked):
-            found.append(Offer("r", "allow by this rule", True, "rule"))
+            found.append(Offer("r", "by this rule", True, "rule"))
         if len(self.kin) > 1:
             found.append(Offer("a", f"all {len(self.kin)} at once", short="all"))
-        return (*found, Offer("n", "deny"), Offer("w", "deny and say why", short="say why"))
+        return (*found, Offer("n", "deny"), Offer("w", "deny, say why", short="say why"))
 
     def lines(self, sheet: Sheet) -> list[Line]:
         """The whole question."""
@@ -148,9 +148,9 @@ class GroupView:
         """Yes and no to all of them."""
         found = [Offer("y", f"allow all {len(self.covers)} once", True, "all once")]
         if not any(one.asked.once_only for one in self.covers):
-            found.append(_for_session(self.covers[0].asked, "allow all for this session"))
+            found.append(_for_session(self.covers[0].asked, "all for this session"))
         back = Offer("escape", "one by one", short="back")
-        word = Offer("w", "deny all and say why", short="say why")
+        word = Offer("w", "deny all, say why", short="say why")
         return (*found, Offer("n", "deny all", short="deny"), word, back)
 
     def lines(self, sheet: Sheet) -> list[Line]:
@@ -227,7 +227,7 @@ def kin_of(asked: Asked, every: Sequence[Asked]) -> list[Asked]:
     return [one for one in every if one.session_id == session and one.asked.group == group]
 
 
-def _for_session(asked: ApprovalAsked, same: str = "allow for this session") -> Offer:
+def _for_session(asked: ApprovalAsked, same: str = "for this session") -> Offer:
     """The key for a yes that lasts; `same` is its label if it allows the same call again."""
     if not asked.covers:
         return Offer("s", same, True, "session")
