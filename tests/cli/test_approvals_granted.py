@@ -118,7 +118,7 @@ def test_questions_that_belong_together_are_listed_and_answered_together(bridle:
     told = json.loads(done.stdout)
     assert [one["id"].rpartition("/")[2] for one in told] == ["call_1", "call_2", "call_3"]
     assert {one["left"] for one in told} == {1}
-    assert "3 calls that belong together" in done.stderr
+    assert "Allow these 3 calls?" in done.stderr
     assert bridle.run("approvals", "answer", session, "no", "--all").returncode == 0
     go_on(bridle, session)
     assert sorted(one.name for one in bridle.workspace.iterdir()) == ["a.md", "b.md", "c.md"]

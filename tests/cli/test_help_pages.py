@@ -123,5 +123,5 @@ def test_a_closed_pipe_is_no_error(bridle):
 def test_the_help_of_the_program_names_the_options_that_need_no_command(bridle):
     said, of_chat = bridle.run("--help").stdout, bridle.run("chat", "--help").stdout
     section = said.partition("without a command:")[2].partition("Commands:")[0]
-    for option in ("--continue", "--resume ID", "-m, --model NAME", "--mode"):
+    for option in ("--continue", "--resume [ID]", "-m, --model NAME", "--mode"):
         assert option in section and option in of_chat

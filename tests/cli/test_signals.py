@@ -147,7 +147,7 @@ from bridle.agents.base import AgentResponse
 
 class Agent:
     async def execute(self, prompt, session, *, on_text_chunk=None, **callbacks):
-        await on_text_chunk("begun")
+        await on_text_chunk("begun\\n")
         await asyncio.Event().wait()
 
     async def cancel(self, session_id): ...

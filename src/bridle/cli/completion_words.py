@@ -135,8 +135,9 @@ class _Line:
 
 
 def _takes_value(option: click.Option) -> bool:
-    """One whose value may be left out (`--worktree`) takes the next word only by `=`."""
-    return not option.is_flag and not option.count and option.flag_value in (None, _UNSET)
+    """One whose value may be left out takes the next word only by `=`, but for `--resume`."""
+    needed = option.flag_value in (None, _UNSET) or option.name == "resume"
+    return not option.is_flag and not option.count and needed
 
 
 _UNSET = click.Option(["--x"]).flag_value
