@@ -63,7 +63,7 @@ def test_an_undo_is_shown_and_asked_about_first(bridle: Program):
     lines = ("/undo", "go", "/undo", "n", "/mode", "/undo", "y", "/undo")
     said = told(bridle, *lines, replies=(READ, WRITE, "ok"), flags=("--mode", "edits"))
     assert "nothing was said in this session yet" in said
-    assert "  ~ a.txt  changes back" in said and "-new" in said.replace("      ", "")
+    assert "  ~ a.txt  will be changed back" in said and "-new" in said.replace("      ", "")
     assert said.count("put back 1 file? [y/N]") == 2
     assert "nothing was changed" in said and said.count("1 file put back") == 1
     assert file.read_text() == "old\n"
@@ -107,7 +107,7 @@ def test_rules_and_grants_are_told(bridle: Program):
 def test_a_lower_budget_holds_and_a_higher_one_is_refused(bridle: Program):
     said = told(bridle, "go", "/budget 2.50", "/budget 3", "/budget x", "/theme x", "/theme plain")
     assert "at most $2.50" in said
-    assert "can only become narrower" in said
+    assert "can only be lowered" in said
     assert "/budget takes a sum of money, and not x" in said
     assert "there is no theme x" in said and "no colours" in said
 

@@ -8,7 +8,7 @@ from bridle.cli.house_here_desk import Desk
 from bridle.cli.house_here_words import plainly
 from bridle.cli.options import to_settings
 from bridle.config import load_settings, state_folder
-from bridle.stores.reading import SessionFolder
+from bridle.stores.reader import SessionFolder
 from bridle.tui.house import Listed
 
 
