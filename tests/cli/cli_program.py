@@ -22,6 +22,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from bridle.errors import ConfigError
+from bridle.workspace.sandbox import probe
 from nursery import Forked, may_fork
 from nursery import run as run_forked
 
@@ -117,6 +121,23 @@ class Program:
     def logs(self) -> list[Path]:
         """Every session's log, in the order in which they began: ids tell only the second."""
         return sorted(self.state.glob("sessions/*/log.jsonl"), key=_beginning)
+
+    def recorded(self, kind: str) -> list[dict[str, Any]]:
+        """The records of that type in the newest session's log."""
+        return [one for one in records(self.logs()[-1]) if one["type"] == kind]
+
+    def results(self) -> list[dict[str, Any]]:
+        """The results of the newest session's tool calls."""
+        return [one["result"] for one in self.recorded("message") if one["role"] == "tool"]
+
+    def use_sandbox(self, level: str) -> str:
+        """Run commands at that level; skip the test if this machine does not have it."""
+        try:
+            probe(level)
+        except ConfigError as error:
+            pytest.skip(error.message)
+        self.environ["BRIDLE_SANDBOX"] = level
+        return level
 
 
 def _is_big(words: tuple[str | bytes, ...]) -> bool:

@@ -1,6 +1,5 @@
 """Hooks that git finds by its configuration cannot be written by a command or unasked."""
 
-import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,7 @@ from typing import Any
 import pytest
 from cli_program import Program
 
-from bridle.errors import ConfigError
-from bridle.workspace.sandbox import probe
+from rig import call
 
 HOOK = "#!/bin/sh\necho kept\n"
 
@@ -30,15 +28,6 @@ def repository(bridle: Program) -> Program:
     return bridle
 
 
-def results(bridle: Program) -> list[dict[str, Any]]:
-    lines = [json.loads(line)["data"] for line in bridle.logs()[-1].read_text().splitlines()]
-    return [one["result"] for one in lines if one["type"] == "message" and one["role"] == "tool"]
-
-
-def call(name: str, **arguments: Any) -> dict[str, Any]:
-    return {"calls": [{"name": name, "arguments": arguments}]}
-
-
 def test_no_tool_writes_them_unasked_in_the_mode_auto(repository: Program):
     model = repository.script(
         call("write", path="githooks/pre-push", content="evil"),
@@ -50,7 +39,7 @@ def test_no_tool_writes_them_unasked_in_the_mode_auto(repository: Program):
     )
     (repository.workspace / "gha-creds-1.json").write_text('{"secret": "s3cr3t"}')
     repository.run("run", "go", "--yes", "-m", model)
-    texts = [one["text"] for one in results(repository)]
+    texts = [one["text"] for one in repository.results()]
     assert len(texts) == 5
     assert all(text.startswith("not permitted: ") for text in texts), texts
     assert "core.hooksPath leads there" in texts[0]
@@ -88,11 +77,7 @@ def nest(bridle: Program, how: str) -> str:
 def test_a_script_that_changes_hooks_of_a_nested_repository_leaves_nothing_behind(
     bridle: Program, level: str, how: str
 ):
-    try:
-        probe(level)
-    except ConfigError as error:
-        pytest.skip(error.message)
-    bridle.environ["BRIDLE_SANDBOX"] = level
+    bridle.use_sandbox(level)
     subprocess.run(["git", "init", "-q"], cwd=bridle.workspace, check=True, env=bridle.environ)
     inner = bridle.workspace / nest(bridle, how)
     (bridle.workspace / "named.sh").write_text(
@@ -109,18 +94,14 @@ def test_a_script_that_changes_hooks_of_a_nested_repository_leaves_nothing_behin
     assert not (inner / "shared/new").exists()
     words = ["git", "-C", str(inner), "rev-parse", "--absolute-git-dir"]
     place = subprocess.run(words, check=True, env=bridle.environ, capture_output=True, text=True)
-    assert not (Path(place.stdout.strip()) / "hooks/pre-commit").exists(), results(bridle)
+    assert not (Path(place.stdout.strip()) / "hooks/pre-commit").exists(), bridle.results()
     if how == "clone" or level != "bubblewrap":  # there, those of submodules are read-only
-        assert "been restored" in results(bridle)[-1]["text"]
+        assert "been restored" in bridle.results()[-1]["text"]
 
 
 @pytest.mark.parametrize("level", ["bubblewrap", "none"])
 def test_a_command_may_remove_a_nested_repository(bridle: Program, level: str):
-    try:
-        probe(level)
-    except ConfigError as error:
-        pytest.skip(error.message)
-    bridle.environ["BRIDLE_SANDBOX"] = level
+    bridle.use_sandbox(level)
     subprocess.run(["git", "init", "-q"], cwd=bridle.workspace, check=True, env=bridle.environ)
     inner = bridle.workspace / "build/fetched"
     inner.mkdir(parents=True)
@@ -129,16 +110,12 @@ def test_a_command_may_remove_a_nested_repository(bridle: Program, level: str):
     model = bridle.script(call("shell", command="bash clean.sh"), "Done.")
     done = bridle.run("run", "go", "--yes", "-m", model)
     assert done.returncode == 0, done.stderr
-    assert not (bridle.workspace / "build").exists(), results(bridle)
+    assert not (bridle.workspace / "build").exists(), bridle.results()
 
 
 @pytest.mark.parametrize("level", ["bubblewrap", "landlock", "none"])
 def test_a_script_that_changes_them_leaves_nothing_behind(repository: Program, level: str):
-    try:
-        probe(level)
-    except ConfigError as error:
-        pytest.skip(error.message)
-    repository.environ["BRIDLE_SANDBOX"] = level
+    repository.use_sandbox(level)
     script = repository.workspace / "tool.sh"
     script.write_text("for f in githooks/pre-commit githooks/new team.ini; do echo evil > $f; done")
     model = repository.script(call("shell", command="bash tool.sh"), "Done.")
@@ -172,4 +149,4 @@ def test_git_may_change_branches_that_have_other_hooks(repository: Program):
     model = repository.script(call("shell", command="git checkout -q other"), "Done.")
     done = repository.run("run", "go", "--yes", "-m", model)
     assert done.returncode == 0, done.stderr
-    assert hook.read_text() == HOOK, results(repository)
+    assert hook.read_text() == HOOK, repository.results()

@@ -1,15 +1,12 @@
 """What needs a person's permission cannot be had through a script, also with `--yes`."""
 
-import json
 import os
 import sys
-from typing import Any
 
 import pytest
 from cli_program import Program
 
-from bridle.errors import ConfigError
-from bridle.workspace.sandbox import probe
+from rig import call
 
 SECRET = "the-canary-sings"
 PYTHON = os.path.realpath(sys.executable)
@@ -21,39 +18,26 @@ WRITER = (
 
 @pytest.fixture(params=["bubblewrap", "landlock", "none"])
 def level(request: pytest.FixtureRequest, bridle: Program) -> str:
-    try:
-        probe(request.param)
-    except ConfigError as error:
-        pytest.skip(error.message)
-    bridle.environ["BRIDLE_SANDBOX"] = request.param
     (bridle.workspace / ".env").write_text(f"KEY={SECRET}\n")
-    return str(request.param)
+    return bridle.use_sandbox(request.param)
 
 
-def shell(command: str) -> dict[str, Any]:
-    return {"name": "shell", "arguments": {"command": command}}
-
-
-def recorded(bridle: Program, kind: str) -> list[dict[str, Any]]:
-    found = [json.loads(line)["data"] for line in bridle.logs()[-1].read_text().splitlines()]
-    return [one for one in found if one["type"] == kind]
-
-
-def results(bridle: Program) -> list[str]:
-    found = recorded(bridle, "message")
-    return [one["result"]["text"] for one in found if one["role"] == "tool"]
+def texts(bridle: Program) -> list[str]:
+    return [one["text"] for one in bridle.results()]
 
 
 def test_a_script_does_not_read_credentials_with_yes(bridle: Program, level: str):
     if level != "bubblewrap":
         pytest.skip("only bubblewrap can hide a file of the workspace, and the guide says so")
     (bridle.workspace / "tool.sh").write_text("cat .env")
-    model = bridle.script({"calls": [shell(READER)]}, {"calls": [shell("bash tool.sh")]}, "Done.")
+    model = bridle.script(
+        call("shell", command=READER), call("shell", command="bash tool.sh"), "Done."
+    )
     done = bridle.run("run", "look", "--yes", "-m", model)
     assert done.returncode == 0, done.stderr
-    assert not any(SECRET in text for text in results(bridle))
-    assert "PermissionError" in results(bridle)[0]
-    assert "commands cannot read .env, because it holds credentials" in results(bridle)[0]
+    assert not any(SECRET in text for text in texts(bridle))
+    assert "PermissionError" in texts(bridle)[0]
+    assert "commands cannot read .env, because it holds credentials" in texts(bridle)[0]
 
 
 @pytest.mark.parametrize("before", ["ls .env", "ls sub", "cd sub", "touch sub"])
@@ -63,41 +47,41 @@ def test_a_command_that_needs_no_permission_opens_nothing(bridle: Program, level
     script = f"cd {bridle.workspace}; cat .env sub/.env; echo evil > sub/.envrc"
     (bridle.workspace / "tool.sh").write_text(script)
     line = f"{before}; bash {bridle.workspace}/tool.sh"
-    model = bridle.script({"calls": [shell(line)]}, "Done.")
+    model = bridle.script(call("shell", command=line), "Done.")
     done = bridle.run("run", "look", "--yes", "-m", model)
     assert done.returncode == 0, done.stderr
-    assert (SECRET in results(bridle)[0]) == (level != "bubblewrap")
+    assert (SECRET in texts(bridle)[0]) == (level != "bubblewrap")
     assert not (bridle.workspace / "sub/.envrc").exists()
 
 
 def test_a_rule_opens_a_file_to_what_commands_start(bridle: Program, level: str):
     rule = ("--rule", "allow: read(.env)")
-    model = bridle.script({"calls": [shell(READER)]}, "Done.")
+    model = bridle.script(call("shell", command=READER), "Done.")
     done = bridle.run("run", "look", "--yes", "-m", model, *rule)
     assert done.returncode == 0, done.stderr
-    assert SECRET in results(bridle)[0]
+    assert SECRET in texts(bridle)[0]
 
 
 def test_a_person_who_allows_a_command_that_names_the_file_opens_it(bridle: Program, level: str):
-    model = bridle.script({"calls": [shell(f"cat .env; {READER}")]})
+    model = bridle.script(call("shell", command=f"cat .env; {READER}"))
     done = bridle.run("run", "look", "--on-ask", "park", "-m", model)
     assert done.returncode == 3, done.stderr
     session = bridle.logs()[-1].parent.name
     bridle.run("approvals", "answer", session, "yes")
     after = bridle.script("Done.", name="after")
     assert bridle.run("run", "--resume", session, "-m", after).returncode == 0
-    assert results(bridle)[0].count(SECRET) == 2
+    assert texts(bridle)[0].count(SECRET) == 2
 
 
 def test_a_script_does_not_make_files_that_run_by_themselves(bridle: Program, level: str):
     (bridle.workspace / "tool.sh").write_text(WRITER)
-    model = bridle.script({"calls": [shell("bash tool.sh")]}, "Done.")
+    model = bridle.script(call("shell", command="bash tool.sh"), "Done.")
     done = bridle.run("run", "look", "--yes", "-m", model)
     assert done.returncode == 0, done.stderr
     for name in (".envrc", ".vscode/tasks.json", ".mcp.json"):
         assert not (bridle.workspace / name).exists()
-    assert "only a person may allow changes to files that run by themselves" in results(bridle)[0]
-    for change in recorded(bridle, "files"):
+    assert "only a person may allow changes to files that run by themselves" in texts(bridle)[0]
+    for change in bridle.recorded("files"):
         assert all(".bridle-refused-" in one["path"] for one in change["files"])
     assert bridle.run("undo", bridle.logs()[-1].parent.name, "--yes").returncode == 0
     assert sorted(path.name for path in bridle.workspace.iterdir()) == [".env", "tool.sh"]
@@ -105,7 +89,7 @@ def test_a_script_does_not_make_files_that_run_by_themselves(bridle: Program, le
 
 def test_a_rule_lets_commands_change_what_it_names(bridle: Program, level: str):
     (bridle.workspace / "tool.sh").write_text(WRITER)
-    model = bridle.script({"calls": [shell("bash tool.sh")]}, "Done.")
+    model = bridle.script(call("shell", command="bash tool.sh"), "Done.")
     done = bridle.run("run", "look", "--yes", "-m", model, "--rule", "allow: write(.vscode/**)")
     assert done.returncode == 0, done.stderr
     assert (bridle.workspace / ".vscode/tasks.json").read_text() == "evil\n"

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from cli_program import Program
 
-from bridle.errors import ConfigError
-from bridle.workspace.sandbox import probe
+from rig import call
 
 
 class Page(BaseHTTPRequestHandler):
@@ -41,29 +40,11 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
 def level(request: pytest.FixtureRequest, bridle: Program) -> str:
-    try:
-        probe(request.param)
-    except ConfigError as error:
-        pytest.skip(error.message)
-    bridle.environ["BRIDLE_SANDBOX"] = request.param
-    return str(request.param)
-
-
-def shell(command: str) -> dict[str, Any]:
-    return {"name": "shell", "arguments": {"command": command}}
-
-
-def recorded(bridle: Program, kind: str) -> list[dict[str, Any]]:
-    found = [json.loads(line)["data"] for line in bridle.logs()[-1].read_text().splitlines()]
-    return [one for one in found if one["type"] == kind]
-
-
-def results(bridle: Program) -> list[dict[str, Any]]:
-    return [one["result"] for one in recorded(bridle, "message") if one["role"] == "tool"]
+    return bridle.use_sandbox(request.param)
 
 
 def networks(bridle: Program, kind: str) -> list[bool]:
-    return [one.get("network", False) for one in recorded(bridle, kind)]
+    return [one.get("network", False) for one in bridle.recorded(kind)]
 
 
 def allow(bridle: Program, *commands: str) -> None:
@@ -87,16 +68,16 @@ def test_a_yes_gives_the_network_to_that_command_and_not_to_the_next(
     fetch = f"curl -s --max-time 20 {address}"
     script = reach_by_script(bridle, address)
     allow(bridle, script)
-    model = bridle.script({"calls": [shell(fetch)]})
+    model = bridle.script(call("shell", command=fetch))
     done = bridle.run("run", "look", "--on-ask", "park", "-m", model)
     assert done.returncode == 3, done.stderr
     session = bridle.logs()[-1].parent.name
     answered = bridle.run("approvals", "answer", session, "yes")
     assert "if you allow it, this command gets the network" in answered.stderr
-    after = bridle.script({"calls": [shell(script)]}, "Done.", name="after")
+    after = bridle.script(call("shell", command=script), "Done.", name="after")
     go_on = bridle.run("run", "--resume", session, "-m", after)
     assert go_on.returncode == 0, go_on.stderr
-    first, second = results(bridle)
+    first, second = bridle.results()
     assert first["text"] == "reached\n[exit code 0]"
     assert (first["data"]["sandbox"], first["data"]["network"]) == (level, True)
     assert "URLError" in second["text"]
@@ -108,10 +89,10 @@ def test_in_the_mode_auto_there_is_no_network_and_nobody_is_said_to_have_said_ye
     bridle: Program, address: str, level: str
 ):
     fetch = f"curl -s --max-time 20 {address}"
-    model = bridle.script({"calls": [shell(fetch)]}, "Done.")
+    model = bridle.script(call("shell", command=fetch), "Done.")
     done = bridle.run("run", "look", "--yes", "-m", model)
     assert done.returncode == 0, done.stderr
-    (only,) = results(bridle)
+    (only,) = bridle.results()
     assert only["text"].startswith("(no output)\n[exit code 7]")
     assert networks(bridle, "intent") == [False]
     explained = bridle.run("policy", "explain", "--mode", "auto", fetch).stdout
@@ -126,10 +107,10 @@ def test_a_rule_gives_the_network_to_the_command_that_it_names_alone(
     script = reach_by_script(bridle, address)
     allow(bridle, fetch, script)
     both = f"{script}; {fetch}"
-    model = bridle.script({"calls": [shell(fetch)]}, {"calls": [shell(both)]}, "Done.")
+    model = bridle.script(call("shell", command=fetch), call("shell", command=both), "Done.")
     done = bridle.run("run", "look", "-m", model)
     assert done.returncode == 0, done.stderr
-    alone, beside = results(bridle)
+    alone, beside = bridle.results()
     assert alone["text"].startswith("reached\n")
     assert "reached" not in beside["text"]
     assert networks(bridle, "intent") == [True, False]
