@@ -43,6 +43,37 @@ asyncio.run(Shell(Sandbox(root, level=level)).execute({"command": command}, cont
 """
 
 
+KILLER = """
+import asyncio, os, random, signal, sys, time
+import bridle.tools.running
+from bridle.promises.tool import ToolContext
+from bridle.tools.shell import Shell
+from bridle.workspace.paths import Workspace
+from bridle.workspace.sandbox import Sandbox
+root, level, command, times = sys.argv[1:]
+context = ToolContext(Workspace(root), "1")
+sandbox = Sandbox(root, level=level)
+shell, _ = Shell(sandbox), sandbox.level
+for number in range(int(times)):
+    reader, writer = os.pipe()
+    if not (bridle := os.fork()):
+        def tell(event, given):
+            if event == "subprocess.Popen" and command in given[1]:
+                os.write(writer, b".")
+        sys.addaudithook(tell)
+        asyncio.run(shell.execute({"command": command}, context))
+    os.read(reader, 1)
+    end = time.perf_counter() + random.Random(number).uniform(0, 0.012)
+    while time.perf_counter() < end:
+        pass
+    os.kill(bridle, signal.SIGKILL)
+    os.waitpid(bridle, 0)
+    os.close(reader)
+    os.close(writer)
+"""
+TIMES = 1000 if os.environ.get("BRIDLE_SOAK") else 60
+
+
 @pytest.fixture(params=["none", "landlock", "bubblewrap"])
 def level(request: pytest.FixtureRequest) -> str:
     try:
@@ -137,6 +168,16 @@ def test_a_killed_bridle_leaves_no_process(
         assert alive(mark) >= 6
         bridle.send_signal(number)
         bridle.wait()
+    until_gone(mark)
+
+
+def test_a_bridle_that_is_killed_while_it_starts_a_command_leaves_no_process(
+    tmp_path: Path, level: str, mark: str
+) -> None:
+    """At any moment: bubblewrap asks only after its start to be ended with its parent."""
+    words = [sys.executable, "-c", KILLER, str(tmp_path), level, f"sleep {mark}", str(TIMES)]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run(words, env=environment, check=True)
     until_gone(mark)
 
 

@@ -35,7 +35,7 @@ def refusal(words: list[str]) -> str:
     """Why bwrap does not work with these words, found by running something; empty where it does."""
     try:
         done = subprocess.run(
-            [*words, "--", "/bin/sh", "-c", "exit 7"],
+            [*words, "--json-status-fd", "1", "--", "/bin/sh", "-c", "exit 7"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PROBE_SECONDS,

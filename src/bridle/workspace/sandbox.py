@@ -199,6 +199,10 @@ class Sandbox:
     ) -> Start:
         """How to start this command, for the level that there is; `network`: with the network.
 
+        `argv` is bash with `-c` and a script. `lifeline` is the reading end of a pipe whose other
+        end this process holds. In bubblewrap the command begins when a byte is written to it, and
+        the handles that are given to the command have been closed here.
+
         `unreadable` and `unwritable` are files and folders of the workspace that are there. Only
         bubblewrap can take them from a command. One in the `background` cannot rename the folders
         that unreadable files are in: while the next command starts, they would not be where its
@@ -208,7 +212,8 @@ class Sandbox:
         if self.level == "bubblewrap":
             fixed = self._folders_above(unreadable) if background else ()
             words = self._wrapping(network, self._absent, unreadable, unwritable, fixed)
-            return self._in_bubblewrap(words, argv, cwd, network=network)
+            words += ["--chdir", cwd]
+            return self._in_bubblewrap(words, argv, lifeline, network=network)
         if self.level == "landlock":
             return supervised(argv, lifeline, self._confinement(network))
         return supervised(argv, lifeline)
@@ -230,13 +235,18 @@ class Sandbox:
         return self._confinements[network]
 
     def _in_bubblewrap(
-        self, words: list[str], argv: Sequence[str], cwd: str, *, network: bool
+        self, words: list[str], argv: Sequence[str], lifeline: int, *, network: bool
     ) -> Start:
         reader, writer = os.pipe()
         with open(writer, "wb") as file:  # noqa: PTH123 - a handle, not a path
             file.write(_filter(network))
-        inner = ["--chdir", cwd, "--seccomp", str(reader), "--", *argv]
-        return Start([*words, *inner], (reader,), own_end=True)
+        alive, writer = os.pipe()
+        # bwrap is a reader, too: what it reports at its end is read by nobody, and must not end it
+        status = os.open(f"/proc/self/fd/{alive}", os.O_RDWR | os.O_CLOEXEC)
+        os.close(writer)
+        words = [*words, "--seccomp", str(reader), "--json-status-fd", str(status)]
+        inner = ["--", *_unless_orphaned(argv, alive, lifeline)]
+        return Start([*words, *inner], (reader, alive, status, lifeline), own_end=True)
 
     def _wrapping(
         self,
@@ -324,6 +334,33 @@ Confinement = tuple[bytes, list[tuple[str, int]], bytes]
 
 def _is_there(path: str) -> bool:
     return os.access(path, os.F_OK) and not Path(path).is_symlink()
+
+
+def _unless_orphaned(argv: Sequence[str], alive: int, lifeline: int) -> list[str]:
+    """Those words of bash, which ends at once if nobody would end the command with this process.
+
+    bwrap asks the kernel to be ended with this process, and the first process of its space to be
+    ended with bwrap, but only some time after they have started. If this process is killed before
+    that, they would run for ever. So bash waits for a byte from this process, which by then has
+    closed what only bwrap is to hold, and until both have asked: the latter takes the same filter
+    of system calls as bash next. If this process or bwrap has ended by then, the pipe that it alone
+    holds the other end of is at its end. After that, the kernel sees to it.
+    """
+    *options, script = argv[: (end := argv.index("-c") + 2)]
+    check = _UNLESS_ORPHANED.replace("ALIVE", str(alive)).replace("LIFELINE", str(lifeline))
+    return [*options, check + script, *argv[end:]]
+
+
+# in one line, so that bash numbers the lines of the command from one
+_UNLESS_ORPHANED = (
+    "read -rn 1 -u LIFELINE __first || exit 1; read -ru ALIVE __first; "
+    "for ((__n = 0; __n < 5000; __n++)); do "
+    "read -rd '' __first </proc/1/status; read -rd '' __own </proc/self/status; "
+    "__first=${__first#*Seccomp} __own=${__own#*Seccomp}; "
+    '[[ ${__first%%[SC]p[eu]*} == "${__own%%[SC]p[eu]*}" ]] && break; '
+    "read -rt 0.002 -u ALIVE; (($? > 128)) || exit 1; done; unset __n __first __own; "
+    "read -t 0 -u ALIVE && exit 1; read -t 0 -u LIFELINE && exit 1; exec ALIVE<&- LIFELINE<&-; "
+)
 
 
 @cache

@@ -132,6 +132,8 @@ class Command:
                 os.close(handle)
         if start is not None:
             self._kind = "namespace" if start.own_end else "supervised"
+        if self._kind == "namespace" and self._lifeline is not None:
+            self._lifeline.begin()
         return process
 
     def _read(self, reader: int) -> None:

@@ -32,6 +32,11 @@ class Lifeline:
     def __init__(self) -> None:
         self.supervisor_end, self._our_end = os.pipe()
 
+    def begin(self) -> None:
+        """Let a command in a namespace begin, which waits until its handles are closed here."""
+        with suppress(OSError):  # it has ended
+            os.write(self._our_end, b".")
+
     def ask_to_end(self) -> None:
         """Have the supervisor send TERM to everything below it."""
         with suppress(OSError):  # the supervisor has ended
