@@ -13,6 +13,7 @@ from bridle.workspace.worktree import (
     checked,
     list_worktrees,
     remove_worktree,
+    uncommitted,
 )
 
 
@@ -178,3 +179,16 @@ def test_a_folder_that_a_commit_has_as_a_link_is_no_workspace(
     [made] = list_worktrees(repo / "sub", folder=folder)
     with pytest.raises(ConfigError, match="in it the workspace's folder is a link"):
         checked(made)
+
+
+def test_a_git_that_lies_in_the_workspace_is_not_run(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command may have put it into an environment that is active."""
+    planted = repo / "packages/git"
+    planted.write_text("#!/bin/sh\ntouch ran\n")
+    planted.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{repo / 'packages'}:{os.environ['PATH']}")
+    (repo / "packages/a/x.txt").write_text("two\n")
+    assert uncommitted(repo, ["packages/a/x.txt"]) == {"packages/a/x.txt"}
+    assert list(repo.rglob("ran")) == []

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bridle.errors import ConfigError
+from bridle.workspace.lookup import find_program, folders
 from bridle.workspace.repository import Repositories
 from bridle.workspace.text import one_line
 
@@ -179,10 +180,12 @@ def uncommitted(root: str | Path, paths: Iterable[str]) -> frozenset[str] | None
 def _git(folder: str | Path, *arguments: str) -> str:
     """What git prints. Raise `ConfigError` with its own words where it fails."""
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    roots = (os.path.realpath(folder),)  # a command may have put a `git` into the workspace
+    environment["PATH"] = os.pathsep.join(folders(roots))
     environment |= {"LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
     try:
         done = subprocess.run(
-            ["git", *_SAFE, *arguments],
+            [find_program("git", roots) or "git", *_SAFE, *arguments],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
