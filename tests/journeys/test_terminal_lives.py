@@ -145,7 +145,7 @@ def test_resume_without_an_id_lets_one_choose(place, open_terminal):
     again.until("Sessions", "apples please", "pears please", "Esc leaves bridle")
     again.type("apples")
     again.until_gone("pears please")
-    again.press("Enter")
+    again.answer("Enter", "Esc leaves bridle")
     again.until("❯ apples please", "about apples")
     assert f"bridle --resume {apples}" in again.leave()
     none = open_terminal("bridle", "--resume")  # the list needs no model

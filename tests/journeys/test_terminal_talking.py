@@ -185,7 +185,7 @@ def test_the_attempts_of_a_request_are_one_row_and_a_broken_reply_is_marked(plac
     with served(FakeAnthropic(replies * 2)) as url:
         place.environ |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "key-" + "a" * 30}
         for words in (["bridle"], ["bridle", "run", "hi"]):
-            screen = open_terminal(*words, "-m", "anthropic/x")
+            screen = open_terminal(*words, "-m", "anthropic/x", size=(90, 30))
             if len(words) == 1:
                 screen.until("Ask for something")
                 screen.say("hi")
