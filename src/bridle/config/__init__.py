@@ -6,7 +6,7 @@ them), `trust` knows which folders the person trusts, and `folder` says what app
 `paths` has the places of the user's own files. A repository cannot choose a model, a key or an
 address. Knows no provider and no engine.
 
-Names are imported when they are first used: a list of sessions needs one folder and nothing else.
+Names are imported when they are first used, because a list of sessions needs only one of them.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""A prompt as it comes in: its parts, looked at before anything is recorded."""
+"""One session: send prompts, answer approvals, interrupt, configure, rewind, watch and close it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -55,7 +55,7 @@ _WHENS: tuple[str, ...] = get_args(When)
 
 
 def checked(prompt: Prompt, when: str = "idle") -> tuple[Part, ...]:
-    """A prompt's parts; one that says nothing, or comes at no time that there is, is refused."""
+    """Return a prompt's parts. Raise `EmptyPrompt`, or `SessionError` if it is not a prompt."""
     if when not in _WHENS:
         raise SessionError(
             f"a prompt cannot be sent {when!r}", hint=f"`when` is {', '.join(_WHENS)}."

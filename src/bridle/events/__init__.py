@@ -1,9 +1,13 @@
-"""What happened. One vocabulary for the provider, the log, the wire and every face.
+"""What happened: one set of events for providers, the log, the network and every interface.
 
-Two families. *Streamed* events are said while something is under way; the log keeps them as
-`{"type": "event", "eventType": …}`. *Recorded* events are facts with a record type of their own.
-Field names are camelCase where they are written. Values that cannot hold themselves need no garbage
-collector (`gc=False`): a server with a thousand sessions would spend a quarter of its time there.
+*Streamed* events tell of something that is still going on, such as a piece of text; the log keeps
+them as `{"type": "event", "eventType": …}`. *Recorded* events are facts with a record type of their
+own. Here are those of the conversation, turns, calls and sessions; `asking` has those about
+approvals, `agents` those about other agents and child sessions, `base` what all share.
+
+Field names are written in camelCase. The garbage collector does not track these values
+(`gc=False`), because they cannot contain themselves: a server with a thousand sessions would spend
+a quarter of its time there.
 """
 
 from typing import Any, Literal

@@ -14,7 +14,7 @@ Reason = Literal[
 class Streamed(
     Struct, frozen=True, gc=False, tag_field="eventType", rename="camel", omit_defaults=True
 ):
-    """Said while something is under way."""
+    """Tells of something that is still going on, and is kept as a record of the type `event`."""
 
 
 class Recorded(Struct, frozen=True, gc=False, tag_field="type", rename="camel", omit_defaults=True):

@@ -1,1 +1,6 @@
-"""What an adapter promises: protocols, and the values that pass through them."""
+"""The protocols that adapters implement, and the values that pass through them.
+
+`provider` (model APIs), `tool`, `store` (logs), `agent`, `session`, `hooks`, `ground` (the machine,
+for judging calls), `keeping` (undo) and `day` (the limits of a day). `codec` writes records as
+lines of JSON and reads them again; `schema` and `pydantic_types` are about JSON Schema.
+"""

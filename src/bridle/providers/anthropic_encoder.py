@@ -1,7 +1,8 @@
-"""How long Claude is asked to think: one word, `effort`, for models that take it differently.
+"""Writes requests for Anthropic's Messages API: messages, tools and thinking.
 
-Newer models decide for themselves and take the word (adaptive), older ones take a number of
-tokens (budget), the oldest do not think (none). A model that nobody listed counts as new.
+How long Claude thinks is one word, `effort`. Newer models take the word itself (adaptive), older
+ones a number of tokens (budget), and the oldest do not think (none). A model that is not listed
+counts as new.
 """
 
 from base64 import b64decode

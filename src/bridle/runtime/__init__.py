@@ -1,4 +1,9 @@
-"""The one place that knows the engine and the adapters, and puts them together."""
+"""The one place that knows the engine and all adapters, and puts them together.
+
+`build_engine` makes an engine of a provider, tools, a workspace, a store and options. Here also:
+providers and agents by name, the system prompt, the user's hooks, MCP servers and diagnostics,
+telemetry, and what judges calls without running them (dry runs, replay).
+"""
 
 from bridle.engine.budget import Limits
 from bridle.engine.engine import Engine
