@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,10 +22,10 @@ from bridle.promises.tool import ToolContext
 from bridle.tools.shell import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox
-root, state, command = sys.argv[1:]
+root, state, command, level = sys.argv[1:]
 say = lambda event: print(event.text, end="", flush=True)
 context = ToolContext(Workspace(root), "1", emit=say)
-sandbox = Sandbox(root, level="landlock", hidden=(state,))
+sandbox = Sandbox(root, level=level, hidden=(state,))
 sandbox.state = state
 asyncio.run(Shell(sandbox).execute({"command": command}, context))
 """
@@ -48,16 +49,18 @@ def state(tmp_path: Path) -> Path:
     return tmp_path / "state"
 
 
-def execute(root: Path, state: Path, command: str) -> ToolResult:
-    sandbox = Sandbox(str(root), level="landlock", hidden=(str(state),))
+def execute(root: Path, state: Path, command: str, level: str = "landlock") -> ToolResult:
+    sandbox = Sandbox(str(root), level=level, hidden=(str(state),))
     sandbox.state = str(state)
     context = ToolContext[None](Workspace(root), "1")
     return asyncio.run(Shell(sandbox).execute({"command": command}, context))
 
 
-def begin(root: Path, state: Path, command: str) -> "subprocess.Popen[bytes]":
+def begin(
+    root: Path, state: Path, command: str, level: str = "landlock"
+) -> "subprocess.Popen[bytes]":
     """A bridle whose command has said `ready`."""
-    words = [sys.executable, "-c", DRIVER, str(root), str(state), command]
+    words = [sys.executable, "-c", DRIVER, str(root), str(state), command, level]
     bridle = subprocess.Popen(words, stdout=subprocess.PIPE)
     assert bridle.stdout is not None
     assert bridle.stdout.readline() == b"ready\n"
@@ -120,3 +123,98 @@ def test_without_a_place_to_write_commands_run_all_the_same(root: Path, state: P
     state.write_text("a file")
     assert execute(root, state, "true").ok
     assert "pre-push" in execute(root, state, EVIL).stops
+
+
+@pytest.fixture(params=["none", "landlock", "bubblewrap"])
+def level(request: pytest.FixtureRequest) -> str:
+    try:
+        probe(request.param)
+    except ConfigError as error:
+        pytest.skip(error.message)
+    return str(request.param)
+
+
+def test_files_that_run_by_themselves_are_put_back_by_the_next(
+    root: Path, state: Path, level: str
+) -> None:
+    (root / ".envrc").write_text("mine")
+    (root / ".github/workflows").mkdir(parents=True)
+    (root / ".github/workflows/ci.yml").write_text("mine")
+    evil = (
+        "exec 2>/dev/null; rm -f .envrc; echo evil > .envrc; echo evil > .mcp.json; "
+        "mv .github away; mkdir -p .github/workflows; echo evil > .github/workflows/ci.yml; "
+        "echo ready; sleep 1000"
+    )
+    end(begin(root, state, evil, level))
+    assert (root / ".mcp.json").read_text() == "evil\n"
+    found = execute(root, state, "true", level)
+    assert (root / ".envrc").read_text() == "mine"
+    assert (root / ".github/workflows/ci.yml").read_text() == "mine"
+    assert not (root / ".mcp.json").exists()
+    assert ".mcp.json (the command's version is kept as" in found.text
+    assert "changed when bridle was last ended here" in found.text
+    assert (found.ok, found.stops) == (True, "")
+    again = execute(root, state, "true", level)
+    assert again.text == "(no output)\n[exit code 0]"
+    assert not any((state / "guarded").iterdir())
+
+
+def test_credentials_whose_folder_was_renamed_are_moved_back_by_the_next(
+    root: Path, state: Path, level: str
+) -> None:
+    (root / ".kube").mkdir()
+    (root / ".kube/config").write_text("canary")
+    end(begin(root, state, "mv .kube plain; echo ready; sleep 1000", level))
+    assert not (root / ".kube/config").exists()
+    found = execute(root, state, "true", level)
+    assert (root / ".kube/config").read_text() == "canary"
+    assert ".kube/config (it holds credentials, and was moved to plain/config)" in found.text
+
+
+def test_what_a_person_has_done_since_is_kept_beside_it(
+    root: Path, state: Path, level: str
+) -> None:
+    end(begin(root, state, "echo ready; sleep 1000", level))
+    (root / ".envrc").write_text("of the person")
+    found = execute(root, state, "true", level)
+    (kept,) = root.glob(".envrc.bridle-refused-*")
+    assert kept.read_text() == "of the person"
+    assert kept.name in found.text
+
+
+def test_a_change_beside_a_command_that_could_not_make_it_stays(root: Path, state: Path) -> None:
+    """In bubblewrap, where files that run by themselves cannot be changed, it was a person's."""
+    try:
+        probe("bubblewrap")
+    except ConfigError as error:
+        pytest.skip(error.message)
+    (root / ".envrc").write_text("mine")
+    bridle = begin(root, state, "echo ready; sleep 1000", "bubblewrap")
+    (root / ".envrc").write_text("of the person")
+    end(bridle)
+    assert execute(root, state, "true", "bubblewrap").text == "(no output)\n[exit code 0]"
+    assert (root / ".envrc").read_text() == "of the person"
+
+
+def test_nothing_empty_stays_of_a_bridle_that_was_killed(
+    root: Path, state: Path, level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    for name in ("hooks", "info"):
+        shutil.rmtree(root / ".git" / name)
+    lock = "mkdir $TMPDIR/a; touch $TMPDIR/a/b; chmod 0 $TMPDIR/a; "
+    other = begin(root, state, "echo ready; sleep 1000", level)
+    (used,) = temporary.iterdir()
+    end(begin(root, state, lock + "echo ready; sleep 1000", level))
+    assert len(list(temporary.iterdir())) == 2
+    end(begin(root, state, "echo ready; sleep 1000", level))
+    assert len(list(temporary.iterdir())) == 2
+    assert used.is_dir()  # somebody uses it
+    end(other)
+    words = [sys.executable, "-c", DRIVER, str(root), str(state), "true", level]
+    subprocess.run(words, check=True)
+    assert list(temporary.iterdir()) == []
+    assert not {"hooks", "info"} & {path.name for path in (root / ".git").iterdir()}
+    assert not any((state / "guarded").iterdir())

@@ -37,12 +37,13 @@ def bubblewrap():
 class Session:
     """Commands of one session, with files that they may use."""
 
-    def __init__(self, root, level):
-        self.root, self.memory = root, {}
+    def __init__(self, root, level, **given):
+        self.root, self.memory, self.given = root, {}, given
         self.shell = Shell(Sandbox(str(root), level=level))
 
     def context(self, **given):
-        return ToolContext(Workspace(self.root), "1", memory=self.memory, **given)
+        given = {"memory": self.memory, **self.given, **given}
+        return ToolContext(Workspace(self.root), "1", **given)
 
     async def run(self, command, access=NOTHING, **arguments):
         context = self.context(access=access)
@@ -106,6 +107,52 @@ def test_the_file_behind_a_link_with_such_a_name_is_hidden(tmp_path, bubblewrap)
     put(tmp_path, "shared/production")
     (tmp_path / ".env").symlink_to("shared/production")
     assert "canary" not in execute(tmp_path, bubblewrap, "cat shared/production").text
+
+
+FOLDER_LINKS = {
+    "a folder": {".ssh": "keys"},
+    "a folder in another": {"deep/.aws": "../keys", "x": "deep"},
+    "a folder above one": {".config": "settings"},
+    "a link behind a link": {".kube": "more", "more/inner": "../keys"},
+    "a link to a link": {".gnupg": "other", "other": "keys"},
+    "a file": {".ssh/id": "../keys/config"},
+}
+
+
+@pytest.mark.parametrize("links", FOLDER_LINKS.values(), ids=FOLDER_LINKS)
+def test_what_a_link_to_a_folder_of_credentials_leads_to_is_hidden(tmp_path, bubblewrap, links):
+    put(tmp_path, "keys/config", "keys/sub/id", "settings/gcloud/token", "readme")
+    for link, target in links.items():
+        (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / link).symlink_to(target)
+    place = "settings/gcloud/token" if ".config" in links else "keys/config"
+    found = execute(tmp_path, bubblewrap, f"cat {place} readme; cat keys/sub/id")
+    assert f"canary of {place}" not in found.text
+    assert "canary of readme" in found.text
+    is_whole_folder = {".config", ".ssh/id"}.isdisjoint(links)
+    assert ("canary of keys/sub/id" in found.text) == (not is_whole_folder)
+
+
+def test_a_file_that_appears_behind_a_link_is_hidden_from_the_next_command(tmp_path, bubblewrap):
+    put(tmp_path, "keys/id")
+    (tmp_path / ".ssh").symlink_to("keys")
+    (tmp_path / ".env").symlink_to("keys/later")
+    session = Session(tmp_path, bubblewrap)
+    asyncio.run(session.run("true"))
+    put(tmp_path, "keys/later", "keys/new/id")
+    found = asyncio.run(session.run("cat keys/id keys/later keys/new/id"))
+    assert "canary" not in found.text
+
+
+@pytest.mark.parametrize("target", ["/etc", "..", ".", "missing", ".ssh"])
+def test_a_link_that_leads_elsewhere_hides_nothing_and_breaks_nothing(tmp_path, bubblewrap, target):
+    put(tmp_path, "readme")
+    (tmp_path / ".ssh").symlink_to(target)
+    found = execute(
+        tmp_path, bubblewrap, "cat readme; head -1 /etc/hostname >/dev/null && echo ran"
+    )
+    assert "canary of readme" in found.text
+    assert "ran" in found.text
 
 
 def test_a_file_that_was_allowed_is_read_and_no_other(tmp_path, bubblewrap):
@@ -374,6 +421,200 @@ def test_git_does_not_put_in_place_what_the_session_has_made(repo, level):
         assert ".envrc" in found.text
         found = await session.run("git checkout -f -q main", Access(git="any"))
         assert (repo / ".envrc").read_text() == "evil\n"
+
+    asyncio.run(scenario())
+
+
+def prepare(words):
+    """A command that puts evil content into the repository, as git would have it."""
+    return (
+        "h=$(echo evil | git hash-object -w --stdin); git update-index --cacheinfo "
+        f"100644,$h,.envrc; git update-index --add --cacheinfo 100644,$h,.mcp.json; {words}"
+    )
+
+
+PREPARED = {
+    "a commit": f"{' '.join(GIT)} commit -qm evil",
+    "a branch": "git branch -f evil $(echo x | "
+    f"{' '.join(GIT)} commit-tree $(git write-tree)); git reset -q",
+    "another object for a commit": f"{' '.join(GIT)} commit -qm evil; new=$(git rev-parse HEAD); "
+    "git reset -q HEAD~1; git replace HEAD $new",
+}
+
+
+@pytest.mark.parametrize("words", PREPARED.values(), ids=PREPARED)
+@pytest.mark.parametrize("how", ["resumed", "subagent"])
+def test_what_a_session_has_made_is_not_earlier_content_for_its_family(
+    repo, level, tmp_path_factory, words, how
+):
+    sessions = tmp_path_factory.mktemp("sessions")
+    (sessions / "one").mkdir()
+    (sessions / "two").mkdir()
+    first = Session(repo, level, folder=str(sessions / "one"))
+    asyncio.run(first.run(prepare(words)))
+    given = {"folder": str(sessions / "one")}
+    if how == "subagent":
+        given = {"folder": str(sessions / "two"), "origin": "one"}
+    second = Session(repo, level, **given)
+    target = "evil" if words == PREPARED["a branch"] else "HEAD"
+    asyncio.run(second.run(f"git checkout -f -q {target} -- .", Access(git="known")))
+    assert (repo / ".envrc").read_text() == "the canary of .envrc\n"
+    assert not (repo / ".mcp.json").exists()
+
+
+FORGE = """
+import os, subprocess, zlib
+say = lambda *words: subprocess.run(["git", *words], capture_output=True, check=True).stdout
+blob = subprocess.run(["git", "hash-object", "-w", "--stdin"], input=b"evil\\n",
+                      capture_output=True).stdout.decode().strip()
+tree = say("rev-parse", "HEAD^{tree}").decode().strip()
+old = say("cat-file", "tree", tree)
+at = old.index(b".envrc\\0") + len(b".envrc\\0")
+new = old[:at] + bytes.fromhex(blob) + old[at + 20:]
+path = f".git/objects/{tree[:2]}/{tree[2:]}"
+os.chmod(path, 0o600)
+open(path, "wb").write(zlib.compress(b"tree %d\\0" % len(new) + new))
+"""
+
+
+def test_a_forged_object_is_not_earlier_content(repo, level):
+    """git itself believes what lies under an object's name."""
+    (repo / "forge.py").write_text(FORGE)
+
+    async def scenario():
+        session = Session(repo, level)
+        await session.run("python3 forge.py")
+        line = "git checkout -f -q HEAD -- .envrc; cat .envrc"
+        found = await session.run(line, Access(git="known"))
+        assert (repo / ".envrc").read_text() == "the canary of .envrc\n"
+        assert "evil" in found.text
+
+    asyncio.run(scenario())
+
+
+def test_git_puts_an_older_commit_in_place_also_after_it_has_packed_everything(repo, level):
+    subprocess.run([*GIT, "tag", "-am", "x", "tagged", "other"], cwd=repo, check=True)
+    subprocess.run(["git", "branch", "-qD", "other"], cwd=repo, check=True)
+    (repo / ".envrc").write_text("newer\n")
+    subprocess.run([*GIT, "commit", "-qam", "three"], cwd=repo, check=True)
+
+    async def scenario():
+        session, allowed = Session(repo, level), Access(git="known")
+        await session.run("git gc -q --prune=now")
+        found = await session.run("git checkout -q HEAD~1", allowed)
+        assert (repo / ".envrc").read_text() == "the canary of .envrc\n", found.text
+        await session.run("git checkout -q tagged", allowed)
+        assert (repo / ".github/workflows/ci.yml").is_file()
+
+    asyncio.run(scenario())
+
+
+def wait_for(name):
+    return f"until [ -e {name} ]; do sleep 0.01; done"
+
+
+async def begun(session, line, access=NOTHING):
+    """A command that has said that it is ready; its task."""
+    ready = asyncio.Event()
+    context = session.context(access=access, emit=lambda event: ready.set())
+    task = asyncio.create_task(session.shell.execute({"command": line}, context))
+    await ready.wait()
+    return task
+
+
+def test_what_one_session_may_not_do_does_not_become_the_ground_of_another(tmp_path, level):
+    """Subagents side by side: the second begins while the first one's change stands."""
+    put(tmp_path, ".mcp.json")
+
+    async def scenario():
+        first, second = Session(tmp_path, level), Session(tmp_path, level)
+        evil = "echo evil > .mcp.json; echo evil > .envrc; echo ready"
+        one = await begun(first, f"{evil}; {wait_for('a')}")
+        two = await begun(second, f"echo ready; {wait_for('b')}")
+        (tmp_path / "a").touch()
+        await one
+        (tmp_path / "b").touch()
+        await two
+        assert (tmp_path / ".mcp.json").read_text().startswith("the canary")
+        assert not (tmp_path / ".envrc").exists()
+
+    asyncio.run(scenario())
+
+
+def test_what_one_session_may_do_stays_when_another_ends(tmp_path, level):
+    put(tmp_path, ".envrc", ".mcp.json")
+
+    async def scenario():
+        first, second = Session(tmp_path, level), Session(tmp_path, level)
+        two = await begun(second, f"echo ready; {wait_for('b')}")
+        allowed = Access(writes=lambda path: path in (".envrc", ".mcp.json", ".exrc"))
+        await first.run("echo new > .envrc; echo new > .exrc; rm .mcp.json", allowed)
+        (tmp_path / "b").touch()
+        await two
+        assert (tmp_path / ".envrc").read_text() == "new\n"
+        assert (tmp_path / ".exrc").read_text() == "new\n"
+        assert not (tmp_path / ".mcp.json").exists()
+        await first.run("echo evil > .envrc; true")
+        assert (tmp_path / ".envrc").read_text() == "new\n"
+
+    asyncio.run(scenario())
+
+
+def test_what_a_command_did_outside_of_the_sandbox_stays_when_another_ends(tmp_path, level):
+    put(tmp_path, ".envrc")
+
+    async def scenario():
+        first, second = Session(tmp_path, level), Session(tmp_path, level)
+        two = await begun(second, f"echo ready; {wait_for('b')}")
+        await first.run("echo new > .envrc", sandbox=False)
+        (tmp_path / "b").touch()
+        await two
+        assert (tmp_path / ".envrc").read_text() == "new\n"
+
+    asyncio.run(scenario())
+
+
+def test_what_was_allowed_beside_a_job_stays_when_the_job_ends(tmp_path, level):
+    put(tmp_path, ".envrc")
+
+    async def scenario():
+        session = Session(tmp_path, level)
+        started = await session.run("echo ready; sleep 1000", background=True)
+        await session.run("echo new > .envrc", Access(writes=lambda path: path == ".envrc"))
+        await ShellStop().execute({"id": started.data["job"]}, session.context())
+        assert (tmp_path / ".envrc").read_text() == "new\n"
+
+    asyncio.run(scenario())
+
+
+def test_a_job_that_writes_all_the_time_never_becomes_the_ground(tmp_path, level):
+    put(tmp_path, ".mcp.json")
+
+    async def scenario():
+        session = Session(tmp_path, level)
+        loop = "while :; do echo evil > .envrc; echo evil > .mcp.json; done 2>/dev/null"
+        started = await session.run(loop, background=True)
+        for _ in range(10):
+            await session.run("true")
+        await ShellStop().execute({"id": started.data["job"]}, session.context())
+        assert not (tmp_path / ".envrc").exists()
+        assert (tmp_path / ".mcp.json").read_text().startswith("the canary")
+
+    asyncio.run(scenario())
+
+
+def test_a_command_that_was_cancelled_leaves_no_permission_behind(tmp_path, level):
+    put(tmp_path, ".envrc")
+
+    async def scenario():
+        session, other = Session(tmp_path, level), Session(tmp_path, level)
+        allowed = Access(writes=lambda path: True)
+        task = await begun(session, "echo ready; sleep 1000", allowed)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await other.run("echo evil > .envrc; true")
+        assert (tmp_path / ".envrc").read_text().startswith("the canary")
 
     asyncio.run(scenario())
 

@@ -133,6 +133,11 @@ class Parent(Struct, frozen=True):
     tree: Tree
     above: "Parent | None" = None
 
+    @property
+    def origin(self) -> str:
+        """Return the session that is no subagent, above all others."""
+        return self.session_id if self.above is None else self.above.origin
+
     def narrowed(self, mode: Mode) -> Mode:
         """Return the mode, or the parent's if that is narrower."""
         return min(mode, self.mode(), key=MODES.index)

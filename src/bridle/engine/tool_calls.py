@@ -6,7 +6,7 @@ reads, wait until that is on disk; have the effect; record the result.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -22,8 +22,9 @@ from bridle.engine.turn_context import Parked, TurnContext
 from bridle.errors import AgentError
 from bridle.events import CallIntended, FilesChanged, ToolResultEvent
 from bridle.messages import File, Image, ToolCall, ToolOutput, sound
-from bridle.promises.tool import CHANGED, Tool, ToolContext, ToolResult
+from bridle.promises.tool import Tool, ToolContext, ToolResult
 from bridle.workspace.text import quantity, shorten
+from bridle.workspace.tool_changes import changing
 
 if TYPE_CHECKING:
     from bridle.promises.keeping import Keeping
@@ -237,8 +238,6 @@ class ToolCalls:
         context.network = judged.decision.network
         if tool.policy.runs:
             context.access = self._gate.file_access(judged)
-        elif not judged.reads:
-            context.memory.setdefault(CHANGED, set()).update(judged.paths)
         if self._turn.open_calls:
             context.agreed = any(waiting.id == call.id for waiting in self._turn.open_calls)
         self.begun.add(call.id)
@@ -249,7 +248,10 @@ class ToolCalls:
             context.deadline = end if context.deadline is None else min(end, context.deadline)
             if tool.policy.runs:  # it ends a command by itself, and keeps the output
                 seconds += _COMMAND_GRACE
-        return execute(call, tool, context, seconds)
+        work = execute(call, tool, context, seconds)
+        if judged.reads or tool.policy.runs or not judged.paths:
+            return work
+        return _changing(context.workspace.root, judged.paths, work)
 
     async def end_undo(self, judged: JudgedCall, keeping: "Keeping") -> None:
         """Record which files the call has changed."""
@@ -415,3 +417,11 @@ def _is_recordable(data: Any) -> bool:
         return len(_encode(data)) <= _MAX_DATA
     except (TypeError, ValueError, RecursionError):
         return False
+
+
+async def _changing(
+    root: str, paths: Sequence[str], work: Coroutine[Any, Any, ToolResult]
+) -> ToolResult:
+    """Await a tool that may change these files, so that no command is taken for the one who did."""
+    with changing(root, paths):
+        return await work

@@ -321,6 +321,8 @@ class RunningTurn:
             context.clean = config.redactor.text
         if config.rules:
             context.hidden = unreadable_paths(config.rules)
+        if config.parent is not None:
+            context.origin = config.parent.origin
         if tool is not None and tool.policy.delegates:
             context.spawn = partial(self._get_subagents().spawn, call.id)
         return context

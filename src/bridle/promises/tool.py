@@ -16,7 +16,6 @@ from bridle.policy import Mode, ToolPolicy
 
 Deps = TypeVar("Deps")
 CWD = "shell.cwd"  # in a context's memory: where the next command starts (absolute)
-CHANGED = "files.changed"  # in a context's memory: paths that other tools were allowed to change
 
 
 class Files(Protocol):
@@ -132,6 +131,8 @@ class ToolContext(Struct, Generic[Deps]):
     the model gets that output.
     `access` says which guarded files a command may use, because a person or a rule allowed it.
     `network`: this call may use the network, because a person allowed it or wrote a rule for it.
+    `origin` is the session that this one was begun for, directly or through others; empty if a
+    person began it.
     """
 
     workspace: Files
@@ -153,6 +154,7 @@ class ToolContext(Struct, Generic[Deps]):
     access: Access = Access()
     unfinished: Callable[[], str] | None = None
     network: bool = False
+    origin: str = ""
 
     def say(self, text: str) -> None:
         """Show some output while the tool is still running."""

@@ -27,7 +27,8 @@ from bridle.workspace.text import neutral, one_line, quantity, shorten
 if TYPE_CHECKING:
     from bridle.engine.engine_config import PolicyEngine
     from bridle.promises.ground import Ground
-    from bridle.tools.room import Room, Run
+    from bridle.tools.guarded_root import Run
+    from bridle.tools.room import Room
     from bridle.workspace.paths import Workspace
     from bridle.workspace.process.command import ExitStatus
     from bridle.workspace.sandbox import Sandbox
@@ -142,7 +143,7 @@ class Diagnostics:
             return len(heard) < _BYTES
 
         root, room = self._workspace.root, self._room
-        words = [find_bash(), "--noprofile", "--norc", "-c", line]
+        words = [find_bash(), "--noprofile", "--norc", "-c", 'eval -- "$1"', "bash", line]
         held = await room.begin(level=self._level)
         command = Command(words, root, take, starter=self._starter(root, held))
         try:

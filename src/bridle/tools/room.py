@@ -5,28 +5,25 @@ background. Lives in the memory that a session hands to its tools, and is closed
 """
 
 import os
-import time
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from bridle.errors import ToolError
-from bridle.promises.tool import CHANGED, CWD, Access, ToolContext
-from bridle.tools.jobs import Job, Jobs
+from bridle.promises.tool import CWD, Access, ToolContext
+from bridle.tools.guarded_root import Run, guarded_root
+from bridle.tools.jobs import Jobs
 from bridle.tools.threads import in_thread
-from bridle.workspace.elsewhere import OF_WORKTREE, elsewhere
-from bridle.workspace.git_objects import has_blob
-from bridle.workspace.git_paths import GitConfiguration
-from bridle.workspace.guarded_files import Guarded, GuardedFiles
-from bridle.workspace.keepsake import Keepsake
+from bridle.workspace.git_objects import commits_now
 from bridle.workspace.process.environment import clean_environment
 from bridle.workspace.sandbox import Sandbox
-from bridle.workspace.taming import Tamed
 from bridle.workspace.temporary import private_folder
 from bridle.workspace.text import one_line
-from bridle.workspace.watched import NAMES, Mended, Watched
+from bridle.workspace.watched import Mended
 
 _ROOM = "shell"
 _HIGH = 100  # the report comes through a handle above those that scripts use
@@ -35,100 +32,72 @@ _LONGEST = 4096
 
 _NONE = Access()
 _SHOWN = 5  # files that are named
-_MOST_HIDDEN, _MOST_CLOSED = 300, 100  # files of the workspace that bubblewrap covers
-_MOST_REPOSITORIES = 200  # inside a folder of the workspace, those of earlier commands too
-
-
-class Run(NamedTuple):
-    """One command while it runs: what it may use, and which guarded files it cannot.
-
-    `changed` is what was put back before it began, done by a job in the background.
-    """
-
-    access: Access
-    unreadable: tuple[str, ...] = ()
-    unwritable: tuple[str, ...] = ()
-    is_free: bool = False  # a person let it run outside of the sandbox
-    changed: Mended = Mended()
+_COMMITS = "git-commits.json"
+_Commits = dict[str, tuple[str, ...]]
+_reading_commits = threading.Lock()
+_without_folder: dict[str, _Commits] = {}  # of families whose sessions are not on disk
+_MOST_FAMILIES = 256
 
 
 class Room:
-    """The shell's own things in one session. `memory` is the session's, for all of its tools."""
+    """The shell's own things in one session.
+
+    `family` is the id of the session that it was begun for, directly or through others, or its own
+    id; `folder` is the folder of that session, empty if there is none.
+    """
 
     def __init__(
         self,
         roots: Sequence[str],
         sandbox: Sandbox | None,
-        memory: dict[str, Any] | None = None,
+        family: str = "",
+        folder: str = "",
     ) -> None:
-        self._memory = {} if memory is None else memory
-        self._runs: list[Run] = []
-        self._began = time.time_ns()
-        self.has_told = False  # the model knows which files commands cannot read
         state = sandbox.state if sandbox is not None else ""
-        home = os.path.expanduser("~")  # noqa: PTH111 - a string is wanted
-        self._git = [GitConfiguration(os.path.realpath(root), home) for root in roots]
-        self._guarded = [
-            GuardedFiles(os.path.realpath(root), git)
-            for root, git in zip(roots, self._git, strict=True)
-        ]
-        places: list[tuple[str, Sequence[str]]] = [
-            (root, _protected(git, root)) for root, git in zip(roots, self._git, strict=True)
-        ]
-        places += [(own, OF_WORKTREE) for root in roots if (own := elsewhere(root).own)]
-        self._watched = [
-            Watched(place, names, keepsake=Keepsake(state, place) if state else None)
-            for place, names in places
-        ]
-        self._is_new = True
-        self._tamed = [Tamed(os.path.realpath(root), home) for root in roots]
+        self._guarded = [guarded_root(root, state) for root in roots]
+        self._roots = tuple(guarded.root for guarded in self._guarded)
+        self._family = family
+        self._folder = folder
+        self._commits: Mapping[str, Sequence[str]] | None = None
+        self.has_told = False  # the model knows which files commands cannot read
         self.jobs = Jobs()
         self.temp = sandbox.temp if sandbox is not None else private_folder(self)
 
     async def begin(
         self, access: Access = _NONE, *, level: str = "none", free: bool = False
     ) -> Run:
-        """Note what protected files hold, before a command. What a job did to them is put back."""
-        if not self.jobs.running:
-            self._runs.clear()
-            self._memory.pop(CHANGED, None)
-        run = await in_thread(partial(self._prepared, access, level))
-        run = run._replace(is_free=free)
-        self._runs.append(run)
+        """Note what guarded files hold, before a command. What a job did to them is put back."""
+        run = Run(access=access, roots=self._roots, level=level, is_free=free)
+        try:
+            await in_thread(self._begin, run)
+        except BaseException:
+            run.is_over = True
+            raise
         return run
 
-    def _prepared(self, access: Access, level: str) -> Run:
-        has_jobs = bool(self.jobs.running)
-        changed = self.mend() if has_jobs else Mended()
-        found = [(guarded.root, guarded.look()) for guarded in self._guarded]
-        if not has_jobs:
-            changed = self._look()
-        run = Run(access, changed=changed)
-        if level == "bubblewrap":
-            run = run._replace(
-                unreadable=tuple(_oldest(self._unreadable(found, access))),
-                unwritable=tuple(self._unwritable(found, access))[:_MOST_CLOSED],
-            )
-        return run
+    def _begin(self, run: Run) -> None:
+        if self._commits is None:
+            self._commits = _commits_before(self._family, self._folder, self._roots)
+        run.commits = self._commits
+        for guarded in self._guarded:
+            run.changed = run.changed.and_then(self._named(guarded.root, guarded.begin(run)))
 
-    def _unreadable(self, found: list[tuple[str, Guarded]], access: Access) -> list[str]:
-        return [
-            f"{root}/{path}"
-            for root, guarded in found
-            for path in dict.fromkeys(guarded.credentials)
-            if not access.reads(self._named(root, path))
-        ]
+    def end(self, run: Run) -> Mended:
+        """A command has ended: put back what it did to guarded files."""
+        found = Mended()
+        for guarded in self._guarded:
+            found = found.and_then(self._named(guarded.root, guarded.end(run)))
+        return found
 
-    def _unwritable(self, found: list[tuple[str, Guarded]], access: Access) -> list[str]:
-        """None where git is at work: it could not leave half of its files as they are."""
-        if access.git:
-            return []
-        return [
-            f"{root}/{path}"
-            for root, guarded in found
-            for path in guarded.autorun
-            if not access.writes(self._named(root, path))
-        ]
+    def _named(self, root: str, found: Mended) -> Mended:
+        """What is not in the first folder is named by its whole path."""
+        if root == self._roots[0]:
+            return found
+        parts = (
+            tuple(name if name.startswith("/") else f"{root}/{name}" for name in part)
+            for part in found
+        )
+        return Mended(*parts)
 
     def explain(self, run: Run, output: str, failed: bool) -> str:
         """Why guarded files could not be read or changed, if that may have been in the way.
@@ -155,81 +124,8 @@ class Room:
         return ". ".join(notes)
 
     def _shown(self, paths: Sequence[str]) -> list[str]:
-        first = f"{self._guarded[0].root}/"
+        first = f"{self._roots[0]}/"
         return [one_line(path.removeprefix(first), 200) for path in paths]
-
-    def _named(self, root: str, path: str) -> str:
-        """A path as the gate names it: from the first folder of the workspace, or whole."""
-        return path if root == self._guarded[0].root else f"{root}/{path}"
-
-    def _look(self) -> Mended:
-        found = self._recover() if self._is_new else Mended()
-        self._is_new = False
-        for watched, git, guarded in zip(
-            self._watched, self._git, self._guarded, strict=False
-        ):  # the worktrees' come after
-            watched.names = _protected(git, watched.root)
-            seen = dict.fromkeys((*watched.repositories, *guarded.repositories))
-            watched.repositories = tuple(seen)[:_MOST_REPOSITORIES]
-        for watched in self._watched:
-            watched.look()
-        for tamed in self._tamed:
-            tamed.look()
-        return found
-
-    def _recover(self) -> Mended:
-        """What was under way when a bridle was killed here is mended now."""
-        found = self._together([watched.recover() for watched in self._watched])
-        said = "(changed when bridle was last ended here; what stood there is beside it)"
-        return Mended(*(tuple(f"{name} {said}" for name in part) for part in found[:2]))
-
-    def end(self, run: Run, job: Job | None = None) -> Mended:
-        """A command has ended: put back what it did to protected files."""
-        found = self.mend(job)
-        if run in self._runs:
-            self._runs.remove(run)
-        return found
-
-    def mend(self, ended: Job | None = None) -> Mended:
-        """Put back what was done to protected files, and tame what was made wild."""
-        found = self._together([watched.mend() for watched in self._watched])
-        undone = [name for guarded in self._guarded for name in self._restored(guarded)]
-        found = found.and_then(Mended(undone=tuple(undone)))
-        for tamed in self._tamed:
-            found = found.and_then(tamed.mend())
-        if all(job is ended for job in self.jobs.running):
-            for watched in self._watched:
-                watched.rest()
-        return found
-
-    def _restored(self, guarded: GuardedFiles) -> list[str]:
-        """What runs by itself and was changed without permission is as it was."""
-        root, runs = guarded.root, tuple(self._runs)
-        if any(run.is_free for run in runs):
-            return []
-        by_tools = self._memory.get(CHANGED, ())
-        git = {run.access.git for run in runs}
-
-        def allowed(path: str) -> bool:
-            named = self._named(root, path)
-            return named in by_tools or any(run.access.writes(named) for run in runs)
-
-        def is_mounted(path: str) -> bool:
-            return all(f"{root}/{path}" in run.unwritable for run in runs)
-
-        def from_git(path: str, data: bytes) -> bool:
-            return has_blob(root, path, data, None if "any" in git else self._began)
-
-        done = guarded.restore(allowed, is_mounted, from_git if git - {""} else None)
-        return [self._named(root, one) for one in done]
-
-    def _together(self, parts: list[Mended]) -> Mended:
-        """All of it. What is not in the workspace's own folder is named by its whole path."""
-        found = parts[0]
-        for watched, part in zip(self._watched[1:], parts[1:], strict=True):
-            names = (tuple(f"{watched.root}/{one}" for one in some) for some in part[:2])
-            found = found.and_then(Mended(*names))
-        return found
 
     @property
     def is_at_work(self) -> bool:
@@ -239,8 +135,8 @@ class Room:
     async def close(self) -> None:
         """End what runs in the background."""
         await self.jobs.close()
-        for watched in self._watched:
-            watched.rest()
+        for guarded in self._guarded:
+            guarded.rest()
 
     def environment(self, confined: bool) -> dict[str, str]:
         """What a command may know. Caches that it has to write lie in its own folder."""
@@ -250,25 +146,26 @@ class Room:
         return found
 
 
-def _protected(git: GitConfiguration, root: str) -> tuple[str, ...]:
-    """The names in a root that no command may change, and what git's configuration leads to."""
-    return (*NAMES, *git.paths.files_in(os.path.realpath(root)))
+def _commits_before(family: str, folder: str, roots: Sequence[str]) -> _Commits:
+    """What the refs of each root led to before the first command of a family of sessions.
 
-
-def _oldest(paths: list[str]) -> list[str]:
-    """As many as can be hidden: the ones not changed for the longest time.
-
-    A command can make any number of files with such names, but none that is older.
+    They are kept in the session's folder, for when it is resumed.
     """
-    if len(paths) <= _MOST_HIDDEN:
-        return paths
-    return sorted(paths, key=_changed)[:_MOST_HIDDEN]
-
-
-def _changed(path: str) -> int:
-    with suppress(OSError):
-        return Path(path).lstat().st_ctime_ns
-    return 0
+    file = Path(folder, _COMMITS)
+    with _reading_commits:
+        known = dict(_without_folder.get(family, {}))
+        with suppress(OSError, msgspec.MsgspecError):
+            known |= msgspec.json.decode(file.read_bytes() if folder else b"{}", type=_Commits)
+        missing = [root for root in roots if root not in known]
+        known |= {root: commits_now(root, roots) for root in missing}
+        if folder and missing:
+            with suppress(OSError, UnicodeError):
+                file.write_bytes(msgspec.json.encode(known))
+        elif family and missing:
+            _without_folder[family] = known
+            for old in list(_without_folder)[:-_MOST_FAMILIES]:
+                del _without_folder[old]
+    return known
 
 
 def _list(names: Sequence[str]) -> str:
@@ -281,7 +178,11 @@ def room_of(context: ToolContext[Any], sandbox: Sandbox | None) -> Room:
     room = context.memory.get(_ROOM)
     if not isinstance(room, Room):
         roots = getattr(context.workspace, "roots", (context.workspace.root,))
-        room = context.memory[_ROOM] = Room(roots, sandbox, context.memory)
+        folder = context.folder
+        if folder and context.origin:
+            folder = str(Path(folder).with_name(context.origin))
+        family = context.origin or context.session_id
+        room = context.memory[_ROOM] = Room(roots, sandbox, family, folder)
         context.at_close(room.close)
     return room
 

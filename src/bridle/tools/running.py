@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 from bridle.errors import ToolError
 from bridle.promises.tool import Access, ToolContext, ToolResult
 from bridle.tools.ending import result, told
+from bridle.tools.guarded_root import Run
 from bridle.tools.jobs import Job
 from bridle.tools.output import Kept, Output, kept_path
-from bridle.tools.room import Room, Run, Whereabouts, cwd_of, remember, room_of
+from bridle.tools.room import Room, Whereabouts, cwd_of, remember, room_of
 from bridle.tools.shell import TIMEOUT
 from bridle.tools.threads import in_thread
 from bridle.workspace.process.command import Command
@@ -34,6 +35,7 @@ class _Command(NamedTuple):
     access: Access
     network: bool = False
     is_free: bool = False  # a person let it run outside of the sandbox
+    is_alone: bool = True  # no command of another session of its family runs beside it
 
     @property
     def level(self) -> str:
@@ -61,7 +63,16 @@ async def run_command(
     confined = sandbox if arguments.get("sandbox", True) else None
     command, cwd = arguments["command"], cwd_of(context)
     free = arguments.get("sandbox") is False
-    run = _Command(command, cwd, room, confined, context.access, context.network, free)
+    run = _Command(
+        command=command,
+        cwd=cwd,
+        room=room,
+        sandbox=confined,
+        access=context.access,
+        network=context.network,
+        is_free=free,
+        is_alone=not context.origin,
+    )
     kept = Kept(kept_path(context.folder, context.call_id), context.clean)
     if arguments.get("background", False):
         return await _begun(run, kept, arguments.get("timeout"))
@@ -121,14 +132,18 @@ async def _begun(run: _Command, kept: Kept, seconds: float | None) -> ToolResult
         finally:
             job.take(b"", final=True)
             kept.finish()
-            job.mended = run.room.end(held, job)
+            job.mended = run.room.end(held)
 
     def explain(output: str, failed: bool) -> str:
         return run.room.explain(held, output, failed)
 
-    job = run.room.jobs.begin(
-        lambda name: Job(name, kept, run.level, seconds, run.network, explain), work
-    )
+    try:
+        job = run.room.jobs.begin(
+            lambda name: Job(name, kept, run.level, seconds, run.network, explain), work
+        )
+    except BaseException:
+        run.room.end(held)
+        raise
     note = f"{job.name} runs in the background; shell_output reads it, shell_stop ends it"
     return result(True, ("", [note]), {"job": job.name, **run.confinement}, held.changed)
 
@@ -146,7 +161,7 @@ def _program(run: _Command, held: Run, output: Output | Job, report: Whereabouts
             network=run.network,
             unreadable=held.unreadable,
             unwritable=held.unwritable,
-            background=isinstance(output, Job),
+            background=isinstance(output, Job) or not run.is_alone,
         )
 
     return Command(words, run.cwd, output.take, starter=start, handles=(report.handle,))

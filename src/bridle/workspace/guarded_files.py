@@ -4,24 +4,30 @@ The gate asks about a command that names such a file; a script does not name it.
 for before each command: credentials, which the sandbox hides where it can, and files that run by
 themselves, which are put back afterwards if the command had no permission for them.
 
-Only folders that have changed are read again, and installed packages are passed over. No link is
-followed. What a command made or changed is renamed, never deleted.
+What they hold is kept until the last of the commands under way has ended; a change that was
+permitted is kept from then on. For a bridle that is killed meanwhile it is kept on disk, too.
+
+Only folders that have changed are read again, and installed packages are passed over. Links are
+followed only to hide the credentials that they lead to. What a command made or changed is renamed,
+never deleted.
 """
 
 import os
 import stat
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+import msgspec
+
 from bridle.workspace import protected_names
 from bridle.workspace.git_objects import has_blob
 from bridle.workspace.git_paths import GitConfiguration
+from bridle.workspace.keepsake import Keepsake, Row, entries_of, rows_of
 from bridle.workspace.placing import Entry, Parent, is_set_aside, names_in, put, set_aside
 from bridle.workspace.protected import Protection, care_of, fold
 
@@ -29,6 +35,7 @@ MOST_FOLDERS = 20_000  # that are looked at, those nearest to the root first
 _MOST_HELD = 4000  # files whose content is kept
 _BYTES = 16 * 1024 * 1024  # of their content
 _DEEPEST = 40  # names in a path
+_MOST_LINKED = 2000  # files and folders that are looked at behind one link
 _PASSED = frozenset(
     {".git", ".hg", ".jj", ".svn", ".bzr", ".bridle", "node_modules", "site-packages"}
 )
@@ -46,8 +53,6 @@ _NOT_OURS = frozenset(
 _FRESH = 1_000_000_000  # nanoseconds: a folder that changed so lately may change again unseen
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
-Says = Callable[[str], bool]
-FromGit = Callable[[str, bytes], bool]
 # Device, inode and time of the last change of a file. It stays the same when a folder above the
 # file is renamed, and a command that cannot open the file cannot change it.
 Identity = tuple[int, int, int]
@@ -63,8 +68,26 @@ class Guarded(NamedTuple):
     autorun: tuple[str, ...] = ()
 
 
+class Permissions(NamedTuple):
+    """Which changes may stand. Paths are relative to the root.
+
+    `allowed` says which paths may have changed, `is_mounted` which could not be changed by any
+    command under way, so that a change is somebody else's. `from_git` says which of these contents
+    git may have put in place; None if git is not at work. `is_free`: a person let a command run
+    outside of the sandbox, so any change may stand.
+    """
+
+    allowed: Callable[[str], bool]
+    is_mounted: Callable[[str], bool]
+    from_git: Callable[[Mapping[str, bytes]], set[str]] | None
+    is_free: bool = False
+
+
 class _Folder(NamedTuple):
-    """What was found in one folder, which is known by its inode and the time of its last change."""
+    """What was found in one folder, which is known by its inode and the time of its last change.
+
+    `links` are those that may lead to credentials: where they lead is looked up each time.
+    """
 
     inode: int
     changed: int
@@ -72,21 +95,36 @@ class _Folder(NamedTuple):
     credentials: tuple[str, ...] = ()
     autorun: tuple[str, ...] = ()
     is_repository: bool = False  # a repository of its own, inside the workspace
+    links: tuple[str, ...] = ()
+
+
+class _Saved(msgspec.Struct, frozen=True, array_like=True):
+    """What is kept on disk, with paths as bytes."""
+
+    before: list[tuple[bytes, list[Row]]]
+    hidden: list[tuple[bytes, Identity]]
+    above: list[tuple[bytes, int]]
+    mounted: list[bytes]
 
 
 class GuardedFiles:
-    """Those of one folder of the workspace. What git has of credentials is not guarded."""
+    """Those of one folder of the workspace. What git has of credentials is not guarded.
 
-    def __init__(self, root: str, git: GitConfiguration | None = None) -> None:
+    Whoever uses it sees to it that only one thread does at a time.
+    """
+
+    def __init__(
+        self, root: str, git: GitConfiguration | None = None, keepsake: Keepsake | None = None
+    ) -> None:
         self.root = root
         self._git = git  # names folders of hooks, which run by themselves as well
+        self._keepsake = keepsake
         self._folders: dict[str, _Folder] = {}
         self._before: dict[str, dict[str, Entry]] = {}  # by the file or folder that it belongs to
         self._hidden: dict[str, Identity] = {}
         self._committed: dict[str, tuple[tuple[int, ...], bool]] = {}
         self._stood: dict[str, set[int]] = {}  # contents that were there before a command
         self._above: dict[str, int] = {}  # inodes of the folders that they are in
-        self._lock = threading.Lock()  # commands may run side by side, in threads
 
     @property
     def repositories(self) -> tuple[str, ...]:
@@ -95,51 +133,115 @@ class GuardedFiles:
         return tuple(islice(found, _MOST_REPOSITORIES))
 
     def look(self) -> Guarded:
-        """Find them, and keep what the files hold that run by themselves."""
-        with self._lock:
-            found = self._scan()
-            old = {path: entry for held in self._before.values() for path, entry in held.items()}
-            left = [_MOST_HELD, _BYTES]
-            self._before = {top: self._held(top, old, left) for top in found.autorun}
-            for held in self._before.values():
-                for path, entry in held.items():
-                    self._stood.setdefault(path, set()).add(hash(entry.data))
-            self._above = self._inodes(found.autorun)
-            still = [path for path, one in self._hidden.items() if self._identity(path) == one]
-            there = dict.fromkeys((*found.credentials, *still))
-            hidden = tuple(path for path in there if not self._is_committed(path))
-            identities = {path: self._identity(path) for path in hidden}
-            self._hidden = {path: one for path, one in identities.items() if one is not None}
-            constant = tuple(top for top in found.autorun if not self._has_environment(top))
-            return Guarded(hidden, constant)
+        """Find them before the first command, and keep what those hold that run by themselves."""
+        found = self._scan()
+        old = {path: entry for held in self._before.values() for path, entry in held.items()}
+        left = [_MOST_HELD, _BYTES]
+        self._before = {top: self._held(top, old, left) for top in found.autorun}
+        for held in self._before.values():
+            for path, entry in held.items():
+                self._stood.setdefault(path, set()).add(hash(entry.data))
+        self._above = self._inodes(found.autorun)
+        return self._guarded(found)
 
-    def restore(self, allowed: Says, is_mounted: Says, from_git: FromGit | None) -> list[str]:
-        """Put back what runs by itself and has changed since: what was done, for a person.
+    def look_again(self) -> Guarded:
+        """Find them before one more command. What they hold now may be a command's doing."""
+        return self._guarded(self._scan())
 
-        `allowed` says which paths may have changed, `is_mounted` which could not be changed by a
-        command, so that a change is somebody else's. `from_git`, if git was at work: the content at
-        this path comes from git. So may what stood there before another command (a stash).
+    def _guarded(self, found: Guarded) -> Guarded:
+        still = [path for path, one in self._hidden.items() if self._identity(path) == one]
+        there = dict.fromkeys((*found.credentials, *still))
+        hidden = tuple(path for path in there if not self._is_committed(path))
+        identities = {path: self._identity(path) for path in hidden}
+        self._hidden = {path: one for path, one in identities.items() if one is not None}
+        known = (top for top in found.autorun if top in self._before)
+        return Guarded(hidden, tuple(top for top in known if not self._has_environment(top)))
+
+    def save(self, is_mounted: Callable[[str], bool]) -> None:
+        """Keep on disk what `recover` needs, as long as commands are under way."""
+        if self._keepsake is None:
+            return
+        saved = _Saved(
+            before=[(os.fsencode(top), rows_of(held)) for top, held in self._before.items()],
+            hidden=[(os.fsencode(path), one) for path, one in self._hidden.items()],
+            above=[(os.fsencode(path), inode) for path, inode in self._above.items()],
+            mounted=[os.fsencode(top) for top in self._before if is_mounted(top)],
+        )
+        self._keepsake.write(msgspec.msgpack.encode(saved))
+
+    def forget(self) -> None:
+        """Remove it from the disk: no command is under way."""
+        if self._keepsake is not None:
+            self._keepsake.drop()
+
+    def recover(self) -> list[str]:
+        """Put back what commands changed whose bridle was killed: what was done, for a person."""
+        done: list[str] = []
+        for data in self._keepsake.left_behind() if self._keepsake is not None else ():
+            with suppress(msgspec.MsgspecError):
+                saved = msgspec.msgpack.decode(data, type=_Saved)
+                self._before = {os.fsdecode(top): entries_of(rows) for top, rows in saved.before}
+                self._hidden = {os.fsdecode(path): one for path, one in saved.hidden}
+                self._above = {os.fsdecode(path): inode for path, inode in saved.above}
+                mounted = {os.fsdecode(top) for top in saved.mounted}
+                none = Permissions(lambda path: False, mounted.__contains__, None)
+                done += self.restore(none)
+        return done
+
+    def restore(self, permissions: Permissions, *, is_last: bool = True) -> list[str]:
+        """Put back what runs by itself and has changed: what was done, for a person.
+
+        A change that may stand is from now on what stood there, for the commands that are still
+        under way; there are none after the last. What stood there once, git may put back (a stash).
         """
-        with self._lock:
-            found = self._scan()
-            back = self._bring_back(found)
-            inodes = self._inodes(found.autorun)
-            now: dict[str, os.stat_result] = {}
-            before: dict[str, Entry] = {}
-            for top in dict.fromkeys((*self._before, *found.autorun)):
-                same_place = all(self._above.get(one) == inodes.get(one) for one in _above(top))
-                if top in self._before and is_mounted(top) and same_place:
+        found = self._scan()
+        back = [] if permissions.is_free else self._bring_back(found)
+        inodes = self._inodes(found.autorun)
+        now: dict[str, os.stat_result] = {}
+        before: dict[str, Entry] = {}
+        tops: dict[str, str] = {}  # of what has changed
+        standing: dict[str, bytes | None] = {}  # changes that may stand, with their content
+        doubtful: dict[str, bytes] = {}
+        for top in dict.fromkeys((*self._before, *found.autorun)):
+            same_place = all(self._above.get(one) == inodes.get(one) for one in _above(top))
+            is_mounted = top in self._before and same_place and permissions.is_mounted(top)
+            if is_mounted and is_last:
+                continue
+            there, old = dict(self._entries(top)), self._before.get(top, {})
+            now |= there
+            before |= old
+            for path in {*there, *old}:
+                status, entry = there.get(path), old.get(path)
+                if not self._differs(path, status, entry):
                     continue
-                now.update(self._entries(top))
-                before.update(self._before.get(top, {}))
-            changed = [
-                path
-                for path in sorted({*now, *before})
-                if self._differs(path, now.get(path), before.get(path))
-                and not allowed(path)
-                and not self._is_from_git(path, now.get(path), before.get(path), from_git)
-            ]
-            return [*back, *self._put_back(changed, now, before)]
+                tops[path] = top
+                if is_mounted or permissions.is_free or permissions.allowed(path):
+                    standing[path] = self._content(path, status) if status else None
+                elif permissions.from_git and (data := self._file(path, status, entry)) is not None:
+                    doubtful[path] = data
+        stood = {path for path, data in doubtful.items() if self._has_stood(path, data)}
+        if permissions.from_git and doubtful:
+            left = {path: data for path, data in doubtful.items() if path not in stood}
+            stood |= permissions.from_git(left)
+        standing |= {path: doubtful[path] for path in stood}
+        for path, content in standing.items():
+            self._accept(tops[path], path, now.get(path), content)
+        wrong = sorted(tops.keys() - standing.keys())
+        return [*back, *self._put_back(wrong, now, before)]
+
+    def _accept(
+        self, top: str, path: str, status: os.stat_result | None, content: bytes | None
+    ) -> None:
+        """From now on that is what stood there. The content is the one that was judged."""
+        held = self._before.setdefault(top, {})
+        if status is None:
+            held.pop(path, None)
+        else:
+            held[path] = Entry(status.st_mode, _mark(status), content)
+            self._stood.setdefault(path, set()).add(hash(content))
+
+    def _has_stood(self, path: str, data: bytes) -> bool:
+        return hash(data) in self._stood.get(path, ())
 
     def _bring_back(self, found: Guarded) -> list[str]:
         """Move credentials back whose folder was renamed so that they are not found any more."""
@@ -208,7 +310,7 @@ class GuardedFiles:
         known = self._committed.get(path)
         if known is None or known[0] != mark:
             data = self._content(path, status)
-            known = mark, data is not None and has_blob(self.root, path, data, None)
+            known = mark, data is not None and has_blob(self.root, path, data)
             self._committed[path] = known
         return known[1]
 
@@ -230,6 +332,8 @@ class GuardedFiles:
                 if found.credentials or found.autorun:
                     credentials += found.credentials
                     autorun += found.autorun
+                for link in found.links:
+                    credentials += self._behind(link)
                 waiting.extend(found.below)
         self._folders = folders
         known = set(autorun)
@@ -254,6 +358,26 @@ class GuardedFiles:
             yield from paths.hooks_in(self.root, folder)
             yield from (path for path in paths.files_in(self.root) if path not in strict)
 
+    def _behind(self, link: str) -> Iterator[str]:
+        """The credentials that a link leads to: by the names that they have through the link."""
+        waiting = [(link, _real(self.root, link))]
+        seen: set[str] = set()
+        while waiting and len(seen) < _MOST_LINKED:
+            name, path = waiting.pop()
+            if not path or path in seen:
+                continue
+            seen.add(path)
+            try:
+                with os.scandir(f"{self.root}/{path}") as entries:
+                    names = [entry.name for entry in entries]
+            except NotADirectoryError:
+                if care_of(name).reading:
+                    yield path
+                continue
+            except OSError:
+                continue
+            waiting += [(f"{name}/{one}", _real(self.root, f"{path}/{one}")) for one in names]
+
     def _folder(self, path: str) -> _Folder | None:
         """A folder as it is remembered, or read anew if it has changed."""
         whole = f"{self.root}/{path}"
@@ -272,7 +396,7 @@ class GuardedFiles:
             return None
         changed = status.st_ctime_ns
         is_fresh = abs(time.time_ns() - changed) < _FRESH
-        return _sorted_out(self.root, path, listed)._replace(
+        return _sorted_out(path, listed)._replace(
             inode=status.st_ino, changed=-1 if is_fresh else changed
         )
 
@@ -340,25 +464,13 @@ class GuardedFiles:
         same = before.mode == now.st_mode and before.data is not None
         return not (same and self._content(path, now) == before.data)
 
-    def _is_from_git(
-        self,
-        path: str,
-        now: os.stat_result | None,
-        before: Entry | None,
-        from_git: FromGit | None,
-    ) -> bool:
-        """Did git put it there, or (what git still has) take it away?"""
-        if from_git is None:
-            return False
+    def _file(self, path: str, now: os.stat_result | None, before: Entry | None) -> bytes | None:
+        """The content that git may have put there, or taken away; None if git does neither."""
         if now is not None and stat.S_ISREG(now.st_mode) and not now.st_mode & 0o6000:
-            data = self._content(path, now)
-        elif now is None and before is not None and stat.S_ISREG(before.mode):
-            data = before.data
-        else:
-            return False
-        if data is None:
-            return False
-        return hash(data) in self._stood.get(path, ()) or from_git(path, data)
+            return self._content(path, now)
+        if now is None and before is not None and stat.S_ISREG(before.mode):
+            return before.data
+        return None
 
     def _put_back(
         self, changed: list[str], now: dict[str, os.stat_result], before: dict[str, Entry]
@@ -395,12 +507,14 @@ class GuardedFiles:
         return f"{path} (the command's version is kept as {where})" if kept else path
 
 
-def _sorted_out(root: str, folder: str, listed: "list[os.DirEntry[str]]") -> _Folder:
+def _sorted_out(folder: str, listed: "list[os.DirEntry[str]]") -> _Folder:
     """What is to be guarded in a folder, and the folders in it."""
     credentials: list[str] = []
     autorun: list[str] = []
     below: list[str] = []
+    links: list[str] = []
     names = folder.split("/")
+    secret = _secret_heads()
     inside = _heads().intersection(map(fold, names))
     # what runs by itself here is part of a folder that was found, of an installed package, or was
     # set aside
@@ -419,13 +533,17 @@ def _sorted_out(root: str, folder: str, listed: "list[os.DirEntry[str]]") -> _Fo
         path = f"{folder}/{name}" if folder else name
         matters = inside or fold(name) in _heads()
         care = care_of(path) if matters else _care_of_name(name)
+        if entry.is_symlink() and (
+            care.reading or not secret.isdisjoint(map(fold, (*names, name)))
+        ):
+            links.append(path)
         if entry.is_dir(follow_symlinks=False):
             below.append(path)
             if matters and not is_aside and _runs(care_of(f"{path}/x")):
                 autorun.append(path)
         elif care.reading:
-            real = _real(root, path) if entry.is_symlink() else path
-            credentials += [real] if real else []
+            if not entry.is_symlink():
+                credentials.append(path)
         elif _runs(care) and not is_aside:
             autorun.append(path)
     return _Folder(
@@ -434,6 +552,7 @@ def _sorted_out(root: str, folder: str, listed: "list[os.DirEntry[str]]") -> _Fo
         below=tuple(below),
         credentials=tuple(credentials),
         autorun=tuple(autorun),
+        links=tuple(links),
         is_repository=is_repository,
     )
 
@@ -449,6 +568,15 @@ def _heads() -> frozenset[str]:
     return frozenset(text.partition("/")[0] for text in patterns if "/" in text)
 
 
+@cache
+def _secret_heads() -> frozenset[str]:
+    """The same, for credentials alone."""
+    texts = (
+        text for group in protected_names.INSIDE if group.reading for text in group.patterns.split()
+    )
+    return frozenset(text.partition("/")[0] for text in texts if "/" in text)
+
+
 @lru_cache(maxsize=1 << 16)
 def _care_of_name(name: str) -> Protection:
     return care_of(name)
@@ -460,10 +588,9 @@ def _is_of_direnv(path: str) -> bool:
 
 
 def _real(root: str, path: str) -> str:
-    """The file in the workspace that a link leads to; empty if there is none."""
+    """Where in the workspace a path leads; empty if it leads elsewhere."""
     real = os.path.realpath(f"{root}/{path}")
-    inside = real.startswith(f"{root}/") and os.path.isfile(real)  # noqa: PTH113 - never raises
-    return real[len(root) + 1 :] if inside else ""
+    return real[len(root) + 1 :] if real.startswith(f"{root}/") else ""
 
 
 def _mark(status: os.stat_result) -> tuple[int, ...]:

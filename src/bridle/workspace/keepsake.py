@@ -1,4 +1,4 @@
-"""What protected files held, on disk while a command runs: for when bridle is killed meanwhile.
+"""What protected and guarded files held, on disk while a command runs: for a bridle that is killed.
 
 One file for each command under way, locked for as long as its bridle lives: what is not locked was
 left behind. It lies where commands neither read nor write. That it cannot be written is no reason
@@ -8,31 +8,27 @@ not to run a command: it is for the day on which two things go wrong.
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 from bridle.workspace.placing import Entry
 
-Held = dict[str, Entry]
-_FOLDER = "watched"
+Row = tuple[bytes, int, tuple[int, ...], bytes | None]  # a path, and what stood there
 _UNFINISHED = ".new"
 _MOST = 64 * 1024 * 1024
-_File = list[tuple[bytes, int, tuple[int, ...], bytes | None]]
 
 
 class Keepsake:
-    """Of one protected place, in the folder of bridle's state."""
+    """Of one place, in a folder of bridle's state that has this name."""
 
-    def __init__(self, state: str, root: str) -> None:
-        self._folder = Path(state, _FOLDER)
+    def __init__(self, state: str, root: str, folder: str = "watched") -> None:
+        self._folder = Path(state, folder)
         self._start = hashlib.sha256(os.fsencode(root)).hexdigest()[:32]
         self._path: Path | None = None
         self._handle = -1
 
-    def write(self, held: Held) -> None:
+    def write(self, data: bytes) -> None:
         """Put it there, in place of what was there before."""
         path = self._folder / f"{self._start}.{os.urandom(8).hex()}"
         handle = -1
@@ -42,7 +38,7 @@ class Keepsake:
             handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(handle, fcntl.LOCK_EX)
             with os.fdopen(handle, "wb", closefd=False) as file:
-                file.write(_packed(held))
+                file.write(data)
             new.rename(path)
         except OSError:
             if handle >= 0:
@@ -59,22 +55,21 @@ class Keepsake:
             os.close(self._handle)
             self._path = None
 
-    def left_behind(self) -> Iterator[Held]:
-        """What was held when a bridle was killed. Each is given once."""
+    def left_behind(self) -> Iterator[bytes]:
+        """What was written by a bridle that was killed. Each is given once."""
         for path in sorted(self._folder.glob(f"{self._start}.*")):
             with suppress(OSError), path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if path.suffix != _UNFINISHED:
-                    with suppress(msgspec.MsgspecError):
-                        yield _unpacked(file.read(_MOST))
+                    yield file.read(_MOST)
                 path.unlink()
 
 
-def _packed(held: Held) -> bytes:
-    rows = [(os.fsencode(path), *entry) for path, entry in held.items()]
-    return msgspec.msgpack.encode(rows)
+def rows_of(held: Mapping[str, Entry]) -> list[Row]:
+    """Entries by their paths, as they are written."""
+    return [(os.fsencode(path), *entry) for path, entry in held.items()]
 
 
-def _unpacked(data: bytes) -> Held:
-    rows = msgspec.msgpack.decode(data, type=_File)
+def entries_of(rows: Iterable[Row]) -> dict[str, Entry]:
+    """The same, as they are used."""
     return {os.fsdecode(path): Entry(mode, mark, data) for path, mode, mark, data in rows}

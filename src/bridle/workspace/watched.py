@@ -19,8 +19,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
+import msgspec
+
 from bridle.workspace.git_change import is_tame
-from bridle.workspace.keepsake import Keepsake
+from bridle.workspace.keepsake import Keepsake, Row, entries_of, rows_of
 from bridle.workspace.placing import Entry, Parent, names_in, put, remove, set_aside
 
 NAMES = (
@@ -28,6 +30,7 @@ NAMES = (
     *(".git/hooks", ".git/modules", ".hg/hgrc", ".bridle"),
 )
 _OF_NESTED = tuple(name for name in NAMES if name != ".bridle")
+_INFO = ".git/info"
 _MOST = 4000  # entries that are held, of each name
 _DEEPEST = 40  # names in a path
 _BYTES = 16 * 1024 * 1024  # that are held
@@ -80,7 +83,7 @@ class Watched:
         with self._lock:
             self._look()
             if self._keepsake is not None:
-                self._keepsake.write(self._before)
+                self._keepsake.write(msgspec.msgpack.encode(rows_of(self._before)))
 
     def rest(self) -> None:
         """Nothing is under way that could change anything."""
@@ -95,12 +98,20 @@ class Watched:
         """
         found = Mended()
         with self._lock:
-            for held in self._keepsake.left_behind() if self._keepsake is not None else ():
+            for data in self._keepsake.left_behind() if self._keepsake is not None else ():
+                try:
+                    rows = msgspec.msgpack.decode(data, type=list[Row])
+                except msgspec.MsgspecError:
+                    continue
+                held = entries_of(rows)
+                self._leading = {above for path in held for above in _above(path)}
+                for path, entry in list(held.items()):
+                    if stat.S_ISDIR(entry.mode) and path not in self._leading:
+                        del held[path]  # it was empty, perhaps made by the sandbox of another
                 self._before = held
                 self.repositories = tuple({_nested(path) for path in held} - {""})
                 counts = Counter(top for path in held for top in self._tops if _is_in(path, top))
                 self._over = {top for top, count in counts.items() if count >= self._most}
-                self._leading = {above for path in held for above in _above(path)}
                 found = found.and_then(self._mend(take_away=set_aside))
         return found
 
@@ -156,7 +167,7 @@ class Watched:
 
     def _sweep(self) -> None:
         """An empty folder does nothing: a sandbox makes one to cover what is not there."""
-        for name in self.names:
+        for name in (*self.names, _INFO):
             if name not in self._before:
                 with suppress(OSError), Parent(self._root, name) as (handle, last):
                     os.rmdir(last, dir_fd=handle)
