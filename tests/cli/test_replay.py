@@ -8,8 +8,8 @@ import pytest
 from cli_program import Program
 
 from bridle.errors import ConfigError
-from bridle.runtime import scratch
-from bridle.runtime.scratch import Copied, copy_folder
+from bridle.runtime import replay
+from bridle.runtime.replay import CopyResult, copy_folder
 
 
 def call(name: str, **arguments: object) -> dict:
@@ -127,7 +127,7 @@ def test_a_copy_holds_no_link_that_leads_out(tmp_path: Path):
     (source / "out").symlink_to(tmp_path)
     (source / "deep" / "far").symlink_to("../../target")
     os.mkfifo(source / "pipe")
-    assert copy_folder(source, target) == Copied(2, 4, 3)
+    assert copy_folder(source, target) == CopyResult(2, 4, 3)
     assert sorted(str(one.relative_to(target)) for one in target.rglob("*")) == [
         *("a", "deep", "deep/up", "inside", "run.sh")
     ]
@@ -143,7 +143,7 @@ def test_a_folder_that_is_too_large_is_refused_before_anything_is_copied(
     source.mkdir()
     target.mkdir()
     with (source / "hole").open("wb") as hole:
-        hole.truncate(scratch.MOST_BYTES + 1)
+        hole.truncate(replay.MOST_BYTES + 1)
     with pytest.raises(ConfigError, match="too large to copy"):
         copy_folder(source, target)
     assert list(target.iterdir()) == []

@@ -14,9 +14,8 @@ from bridle.policy import MODES, read_rule
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.runtime.diagnostics import Diagnostics, as_checks
-from bridle.runtime.dry_run import DryRun
+from bridle.runtime.dry_run import DryRun, ReEvaluation
 from bridle.runtime.grounding import surroundings
-from bridle.runtime.re_evaluation import ReEvaluation
 from bridle.stores.memory import MemoryStore
 from bridle.workspace.paths import Workspace
 from rig import calls, run

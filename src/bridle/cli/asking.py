@@ -200,7 +200,7 @@ def previewed(asked: ApprovalAsked, session_id: str) -> str:
     """The rule, what it would have covered, and where it goes. Raise `ConfigError`."""
     from bridle.cli.past import covered_line
     from bridle.config.policy import with_rule
-    from bridle.runtime.past import root_of
+    from bridle.runtime.dry_run import root_of
     from bridle.stores.reader import SessionFolder
 
     path = policy_file(os.environ)

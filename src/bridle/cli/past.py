@@ -7,7 +7,7 @@ from bridle.cli.style import cut
 from bridle.engine.grants import covered_calls
 from bridle.messages import ToolCall
 from bridle.policy import read_rule
-from bridle.runtime.past import past_calls, root_of
+from bridle.runtime.dry_run import past_calls, root_of
 from bridle.stores.reader import SessionFolder
 from bridle.workspace.text import quantity
 

@@ -12,7 +12,7 @@ from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.promises.store import SessionSummary
-    from bridle.runtime.re_evaluation import PastDecision
+    from bridle.runtime.dry_run import PastDecision
     from bridle.stores.reader import SessionFolder
 
 _THEN = {"allow": "ran unasked", "ask": "asked", "deny": "denied"}
@@ -53,8 +53,7 @@ def redecide(folder: "SessionFolder", sessions: "Sequence[SessionSummary]", **fl
 def _decided(
     folder: "SessionFolder", session_id: str, root: str, rules: Any
 ) -> "Iterator[PastDecision]":
-    from bridle.runtime.dry_run import DryRun
-    from bridle.runtime.re_evaluation import ReEvaluation
+    from bridle.runtime.dry_run import DryRun, ReEvaluation
 
     yield from ReEvaluation(session_id, DryRun(root, rules)).decisions(folder.read(session_id))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bridle.promises.store import SessionSummary
-    from bridle.runtime.replay import Compared, Past, Replayed
+    from bridle.runtime.replay import CallComparison, RecordedSession, ReplayedTurn
     from bridle.stores.reader import SessionFolder
 
 _MOST = 12  # lines of a difference that are shown
@@ -69,10 +69,10 @@ def command(session_ids: tuple[str, ...], as_json: bool, **flags: Any) -> int:
         return _redecide(folder, session_ids, as_json=as_json, **flags)
     if len(session_ids) != 1 or flags["every"]:
         raise click.UsageError("name one session: commands run for real, one session at a time")
-    from bridle.runtime.replay import Past
+    from bridle.runtime.replay import RecordedSession
 
     found = find_session(folder, session_ids[0])
-    past = Past(folder.read(found.id))
+    past = RecordedSession(folder.read(found.id))
     if not past.turns:
         raise click.UsageError(f"there is no turn to replay in session {found.id}")
     source = _source(found, past, flags["workspace"])
@@ -90,7 +90,7 @@ def _redecide(folder: "SessionFolder", ids: tuple[str, ...], **flags: Any) -> in
     return redecide(folder, sessions, **flags)
 
 
-def _source(found: "SessionSummary", past: "Past", named: str | None) -> "Path":
+def _source(found: "SessionSummary", past: "RecordedSession", named: str | None) -> "Path":
     from pathlib import Path
 
     source = Path(named or past.workspace or found.workspace or "/nonexistent")
@@ -101,7 +101,7 @@ def _source(found: "SessionSummary", past: "Past", named: str | None) -> "Path":
     return source.resolve()
 
 
-def _ask_first(past: "Past", flags: dict[str, Any]) -> None:
+def _ask_first(past: "RecordedSession", flags: dict[str, Any]) -> None:
     """Commands run for real: that is said before, and a person says yes."""
     from bridle.cli.told import confirm, tell
 
@@ -116,7 +116,7 @@ def _ask_first(past: "Past", flags: dict[str, Any]) -> None:
 
 
 def _run(
-    past: "Past", source: "Path", *, as_json: bool, keep: bool, unasked: bool, **_: Any
+    past: "RecordedSession", source: "Path", *, as_json: bool, keep: bool, unasked: bool, **_: Any
 ) -> int:
     import shutil
     import tempfile
@@ -132,10 +132,12 @@ def _run(
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _replay(past: "Past", source: "Path", scratch: "Path", *, unasked: bool, as_json: bool) -> int:
+def _replay(
+    past: "RecordedSession", source: "Path", scratch: "Path", *, unasked: bool, as_json: bool
+) -> int:
     from bridle.cli.progress import progress, size_of
     from bridle.cli.turn import run
-    from bridle.runtime.scratch import copy_folder
+    from bridle.runtime.replay import copy_folder
 
     target = scratch / "workspace"
     target.mkdir(mode=0o700)
@@ -144,7 +146,7 @@ def _replay(past: "Past", source: "Path", scratch: "Path", *, unasked: bool, as_
     left = f"; {copied.left_out:,} left out (links that lead out, …)" if copied.left_out else ""
     said = f"{quantity(copied.files, 'file')} ({size_of(copied.size)}) copied from {source}{left}"
     click.echo(paint_for(sys.stderr).dim(plain(said)), err=True)
-    turns: list[Replayed] = []
+    turns: list[ReplayedTurn] = []
     code = run(_play(past, target, turns, unasked=unasked, quiet=as_json))
     if as_json:
         import msgspec
@@ -158,7 +160,12 @@ def _replay(past: "Past", source: "Path", scratch: "Path", *, unasked: bool, as_
 
 
 async def _play(
-    past: "Past", target: "Path", turns: "list[Replayed]", *, unasked: bool, quiet: bool
+    past: "RecordedSession",
+    target: "Path",
+    turns: "list[ReplayedTurn]",
+    *,
+    unasked: bool,
+    quiet: bool,
 ) -> int:
     from contextlib import aclosing
 
@@ -174,7 +181,7 @@ async def _play(
     return int(any(call.verdict not in fine for turn in turns for call in turn.calls))
 
 
-def turn_lines(turn: "Replayed", paint: Paint, width: int) -> Iterator[str]:
+def turn_lines(turn: "ReplayedTurn", paint: Paint, width: int) -> Iterator[str]:
     """One turn: its prompt, and each call with what became of it."""
     first = cut(plain(turn.prompt), max(20, width - 12))
     yield f"{paint.cyan('❯')} {paint.bold(first)}  {paint.dim(f'turn {turn.turn}')}"
@@ -183,7 +190,7 @@ def turn_lines(turn: "Replayed", paint: Paint, width: int) -> Iterator[str]:
     yield ""
 
 
-def _call_lines(call: "Compared", paint: Paint, width: int) -> Iterator[str]:
+def _call_lines(call: "CallComparison", paint: Paint, width: int) -> Iterator[str]:
     from bridle.cli.render import subject_of
     from bridle.messages import ToolCall
 
@@ -225,7 +232,7 @@ def difference(then: str, now: str, paint: Paint, width: int) -> Iterator[str]:
         yield f"    {paint.dim('the words are the same; one was a failure, or had other pictures')}"
 
 
-def summary(turns: "list[Replayed]", paint: Paint) -> str:
+def summary(turns: "list[ReplayedTurn]", paint: Paint) -> str:
     """How many calls came out how."""
     counts: dict[str, int] = {}
     for call in (call for turn in turns for call in turn.calls):

@@ -14,7 +14,7 @@ from bridle.engine.grants import covered_calls
 from bridle.errors import ConfigError
 from bridle.messages import ToolCall
 from bridle.policy import read_rule
-from bridle.runtime.past import past_calls
+from bridle.runtime.dry_run import past_calls
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.refusals import BadRequest
