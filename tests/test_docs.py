@@ -21,7 +21,7 @@ from bridle.cli import COMMANDS, commands
 from bridle.config import load_settings
 from bridle.engine.history import History
 from bridle.runtime import EngineOptions
-from bridle.runtime.adapters import ProviderOptions
+from bridle.runtime.providers import ProviderOptions
 from bridle.testing import KEY, FakeAnthropic
 from bridle.testing.agents import acts_for
 from nursery import begun

@@ -18,8 +18,8 @@ from bridle.config.mcp import (
 )
 from bridle.config.trust import Trust
 from bridle.errors import ConfigError
-from bridle.runtime.adapters import known_secrets
 from bridle.runtime.mcp import spec_of
+from bridle.runtime.providers import known_secrets
 
 FILE = """\
 # my settings

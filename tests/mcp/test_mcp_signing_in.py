@@ -8,8 +8,8 @@ import pytest
 from bridle.cli.mcp_login import Loopback
 from bridle.config.mcp import parse_own_servers
 from bridle.errors import ConfigError, ToolError
-from bridle.runtime.adapters import known_secrets
 from bridle.runtime.mcp import server_of
+from bridle.runtime.providers import known_secrets
 from bridle.tools.mcp.signing_in import Tokens, signing_in
 from bridle.tools.mcp.spec import Spec
 from rig import run

@@ -28,7 +28,7 @@ from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses
 from bridle.providers.sdk import sdk_transport
-from bridle.runtime.adapters import known_secrets
+from bridle.runtime.providers import known_secrets
 from rig import Later
 
 anthropic, openai = Later("anthropic"), Later("openai")

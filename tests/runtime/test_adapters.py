@@ -12,7 +12,7 @@ from bridle.providers.openai_responses import OpenAIResponses
 from bridle.providers.retry import Retrying
 from bridle.providers.scripted import Scripted
 from bridle.runtime import provider
-from bridle.runtime.adapters import find_key, split
+from bridle.runtime.providers import find_key, split
 from bridle.usage import Price
 
 

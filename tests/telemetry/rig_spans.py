@@ -11,7 +11,7 @@ from bridle.events import CallIntended, ResponseCompleted, ToolResultEvent
 from bridle.promises.provider import ProviderInfo
 from bridle.promises.tool import ToolResult
 from bridle.providers.scripted import Scripted
-from bridle.runtime.telemetry_store import TracedStore
+from bridle.runtime.telemetry_spans import TracedStore
 from bridle.stores.memory import MemoryStore
 from bridle.usage import Price
 from rig import Thing, make_engine

@@ -10,7 +10,7 @@ from bridle.config import load_settings
 from bridle.errors import ConfigError
 from bridle.runtime import build_engine
 from bridle.runtime.telemetry import is_named, watched
-from bridle.runtime.telemetry_store import TracedStore
+from bridle.runtime.telemetry_spans import TracedStore
 from bridle.stores.memory import MemoryStore
 from rig import run
 

@@ -8,7 +8,7 @@ from bridle.cli.chat_preface import ChatPreface
 from bridle.cli.house_here import own_house as house_of
 from bridle.config.trust import Trust
 from bridle.errors import ConfigError, MissingModel
-from bridle.runtime import choosing
+from bridle.runtime import providers
 from bridle.tui.app import BridleApp
 from bridle.tui.dialogs import Choose, Confirm, TextPage
 from bridle.tui.dialogs_sheet import Sheet
@@ -25,7 +25,7 @@ from tui.screen_rig import seen, shows, until
 @pytest.fixture
 def no_servers(monkeypatch):
     """Nobody answers on the usual ports, whatever runs on this machine."""
-    monkeypatch.setattr(choosing, "local_servers", list)
+    monkeypatch.setattr(providers, "local_servers", list)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_how_to_set_a_key_is_shown_and_no_key_is_written(folder, tmp_path, no_se
 
 @pytest.mark.parametrize("servers", [[], [("ollama", "http://127.0.0.1:11434/v1", "qwen")]])
 def test_escape_leaves_and_uses_no_model_that_nobody_chose(folder, monkeypatch, servers):
-    monkeypatch.setattr(choosing, "local_servers", lambda: list(servers))
+    monkeypatch.setattr(providers, "local_servers", lambda: list(servers))
 
     async def story(pilot):
         await opens(pilot, Choose)
@@ -123,7 +123,7 @@ def test_escape_leaves_and_uses_no_model_that_nobody_chose(folder, monkeypatch, 
 
 def test_a_local_server_that_answers_is_offered_first(folder, monkeypatch):
     there = [("ollama", "http://127.0.0.1:11434/v1", "qwen\x1b[2J")]
-    monkeypatch.setattr(choosing, "local_servers", lambda: list(there))
+    monkeypatch.setattr(providers, "local_servers", lambda: list(there))
 
     async def story(pilot):
         await opens(pilot, Choose)

@@ -258,7 +258,7 @@ def _send(folder: "SessionFolder", one: Open, given: "Answer", by: str | None) -
     """Post it; who holds the session, if anybody does."""
     from bridle.cli.words import person
     from bridle.promises.store import InboxMessage
-    from bridle.runtime.posting import deliver, new_letter
+    from bridle.runtime.inbox_client import deliver, new_letter
     from bridle.stores.locks import describe_owner
 
     asked, session_id = one.pending.asked, one.pending.session_id

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from bridle.config import KEY_VARIABLES, Settings
 from bridle.providers.catalogue import models
-from bridle.runtime.adapters import find_key
 from bridle.runtime.agents import Usable, usable_agents
-from bridle.runtime.choosing import find_provider, local_servers
+from bridle.runtime.providers import find_key, find_provider, local_servers
 from bridle.server.offering import Offer
 from bridle.server.views import Choices, Lines, Named
 

@@ -75,7 +75,7 @@ class ChatPreface:
 
     def lacking(self) -> Lacking | None:
         """What was looked for, where no key was found."""
-        from bridle.runtime.choosing import find_provider, local_servers
+        from bridle.runtime.providers import find_provider, local_servers
 
         settings = load_settings(to_settings(self._flags)).settings
         if self._earlier or settings.name or settings.agent not in ("", "loop"):

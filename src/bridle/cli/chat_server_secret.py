@@ -30,7 +30,7 @@ def check_model(model: str | None) -> None:
     """Raise `MissingModel` if none is named and none is found: its users would talk to rules."""
     if not model:
         from bridle.config import load_settings
-        from bridle.runtime.choosing import find_provider
+        from bridle.runtime.providers import find_provider
 
         find_provider(load_settings({}, os.environ).settings, probe=list).provider()
 

@@ -209,7 +209,7 @@ def _agents(chosen: str) -> Iterator[Finding]:
 
 
 def _model(settings: Settings) -> Iterator[Finding]:
-    from bridle.runtime.choosing import local_servers
+    from bridle.runtime.providers import local_servers
 
     servers = local_servers()
     said = ", ".join(f"{name} at {url} with {model}" for name, url, model in servers)

@@ -82,7 +82,7 @@ def _named(param: click.Parameter, start: str) -> Iterator[Candidate]:
         yield from (Candidate(one) for one in (*_catalogue(), "openai-chat", "ollama"))
     elif "agent" in name:
         yield from (Candidate(one, about) for one, about in _AGENTS.items())
-        from bridle.runtime.custom_agents import installed
+        from bridle.runtime.agents import installed
 
         yield from (Candidate(one, f"from {point.value}") for one, point in installed().items())
     elif name == "topic":

@@ -29,7 +29,7 @@ from bridle.events import (
 from bridle.messages import Part, Text
 from bridle.promises.session import TurnResult
 from bridle.promises.store import InboxMessage, Record
-from bridle.runtime.posting import deliver, new_letter
+from bridle.runtime.inbox_client import deliver, new_letter
 from bridle.stores.locks import describe_owner
 from bridle.stores.reader import LogReader, SessionFolder
 from bridle.stores.transfer import head_of

@@ -192,7 +192,7 @@ def _take_back(
         except SessionLocked:
             pass  # somebody was faster, and takes letters
     from bridle.promises.store import InboxMessage
-    from bridle.runtime.posting import deliver, new_letter
+    from bridle.runtime.inbox_client import deliver, new_letter
 
     for one in grants:
         deliver(folder, session.id, InboxMessage(new_letter(), "revoke", by, one))

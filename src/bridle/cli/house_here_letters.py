@@ -50,7 +50,7 @@ async def _in_background(session_id: str, asked: ApprovalAsked, answer: Answer, 
 
 
 def _post(desk: "Desk", session_id: str, asked: ApprovalAsked, answer: Answer, by: str) -> None:
-    from bridle.runtime.posting import deliver, new_letter
+    from bridle.runtime.inbox_client import deliver, new_letter
 
     letter = InboxMessage(
         new_letter(),

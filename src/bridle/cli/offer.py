@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from bridle.cli.setup import Setup
 from bridle.config import KEY_VARIABLES, Settings
-from bridle.runtime.adapters import LOCAL
 from bridle.runtime.agents import CLAUDE, LOOP, check_agent, usable_agents
+from bridle.runtime.providers import LOCAL
 
 if TYPE_CHECKING:
     from bridle.server.offering import Offer

@@ -39,7 +39,7 @@ def send(
     text = prompt_of(prompt, 'bridle sessions send ID "and then the tests"')
     from bridle.cli.find import find_session, session_folder
     from bridle.promises.store import InboxMessage
-    from bridle.runtime.posting import deliver, new_letter
+    from bridle.runtime.inbox_client import deliver, new_letter
     from bridle.stores.locks import describe_owner
 
     folder = session_folder()
@@ -68,7 +68,7 @@ def stop(session_id: str, by: str | None, as_json: bool) -> None:
     """
     from bridle.cli.find import find_session, session_folder
     from bridle.promises.store import InboxMessage
-    from bridle.runtime.posting import deliver, new_letter
+    from bridle.runtime.inbox_client import deliver, new_letter
     from bridle.stores.locks import describe_owner
 
     folder = session_folder()

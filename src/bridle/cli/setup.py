@@ -84,8 +84,7 @@ class Setup:
 
     def _whose(self) -> str:
         """Who carries the turns: the flag's, else who carried the session's, else the setting's."""
-        from bridle.runtime.agents import check_agent, is_agent
-        from bridle.runtime.custom_agents import names_file
+        from bridle.runtime.agents import check_agent, is_agent, names_file
 
         wanted, by_flag = self.settings.agent, self._by_flag("agent")
         if self.log is not None and not by_flag:

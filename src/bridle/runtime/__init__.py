@@ -7,9 +7,8 @@ telemetry, and what judges calls without running them (dry runs, replay).
 
 from bridle.engine.budget import Limits
 from bridle.engine.engine import Engine
-from bridle.runtime.adapters import ProviderOptions, provider
 from bridle.runtime.assembly import EngineOptions, build_engine
-from bridle.runtime.choosing import Choice, find_provider
+from bridle.runtime.providers import Choice, ProviderOptions, find_provider, provider
 
 __all__ = [
     "Choice",

@@ -16,10 +16,10 @@ from bridle.promises.day import Day
 from bridle.promises.provider import Provider, RequestConfig
 from bridle.promises.store import Durability, Store
 from bridle.promises.tool import Files, Tool, ToolSource
-from bridle.runtime.adapters import known_secrets
-from bridle.runtime.adapters import provider as provider_of
 from bridle.runtime.agents import child_agent_of, resolved, translated
 from bridle.runtime.grounding import Folder, Surroundings, surroundings, undo_of
+from bridle.runtime.providers import known_secrets
+from bridle.runtime.providers import provider as provider_of
 from bridle.runtime.telemetry import watched
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import as_tool
@@ -329,7 +329,7 @@ def _resolved(provider: Provider | str | None) -> Provider:
             )
         return provider
     from bridle.config import load_settings
-    from bridle.runtime.choosing import find_provider
+    from bridle.runtime.providers import find_provider
 
     return find_provider(load_settings({}, os.environ).settings).provider()
 

@@ -206,9 +206,6 @@ def key_of(call: ToolCall) -> bytes:
     return _encode([call.name, call.arguments])
 
 
-_encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
-
-
 class PastDecision(Struct, frozen=True, omit_defaults=True):
     """A call: what was decided about it then, and what would be now, by which rule and why."""
 

@@ -9,20 +9,32 @@ what a deny, a word or changed input comes to is decided there.
 import asyncio
 import inspect
 import logging
+import os
+import re
+import tempfile
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
 from copy import deepcopy
 from fnmatch import fnmatchcase
-from typing import Any, Protocol, get_args
+from os.path import realpath
+from pathlib import Path
+from typing import IO, Any, Protocol, get_args
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bridle.command_analysis import known
 from bridle.config.hooks import CommandLine
+from bridle.config.paths import hooks_file
 from bridle.errors import ConfigError
 from bridle.promises.hooks import Hooks, Moment, Occasion, Remark
 from bridle.runtime.diagnostics import Diagnostics
 from bridle.tools.threads import in_thread
-from bridle.workspace.text import quantity
+from bridle.workspace.process.command import Command, ExitStatus
+from bridle.workspace.process.environment import clean_environment
+from bridle.workspace.sandbox import Start, supervised
+from bridle.workspace.text import neutral, one_line, quantity, shorten
 
 log = logging.getLogger(__name__)
 
@@ -213,8 +225,6 @@ def _voices(item: Any, root: str) -> Iterator[Voice]:
     if isinstance(item, Hook | Diagnostics):
         yield item
     elif isinstance(item, CommandLine):
-        from bridle.runtime.hook_commands import CommandHook
-
         yield CommandHook(item, root)
     elif inspect.isclass(item):
         hint = f"Hand in {item.__name__}()."
@@ -266,3 +276,231 @@ def _checked_moments(on: tuple[Moment, ...]) -> tuple[Moment, ...]:
         hint = f'There are {", ".join(MOMENTS)}: @hook("before_tool").'
         raise ConfigError(f"{strange[0]!r} is no moment", hint=hint)
     return on or MOMENTS
+
+
+WORKSPACE = "BRIDLE_WORKSPACE"  # the variable that tells a hook where the workspace is
+HINT = "Keep the script beside the file of hooks, in `.bridle/` or in a folder of your own."
+_BETWEEN = re.compile(r"""[\s'"`;|&<>()=,]+""")
+_ROOT = re.compile(rf"\$(?:{WORKSPACE}\b|\{{{WORKSPACE}\}})")
+
+
+def working_folder(line: CommandLine) -> str:
+    """Where it runs: beside its file; one that is from no file, where nothing lies."""
+    file, _, _ = line.origin.rpartition(":")
+    return realpath(Path(file).parent) if file else "/"
+
+
+def refusal(line: CommandLine, root: str) -> str:
+    """Why that command may not be run as a hook in that workspace; empty where it may."""
+    root, folder = realpath(root), working_folder(line)
+    protected = _is_protected_folder(folder, root)
+    if _is_below(folder, root) and not protected:
+        return "its file lies in the workspace, where a call may change it"
+    words = tuple(dict.fromkeys(_possible_words(line.run, root)))
+    places = {word: _path_of(word, folder) for word in words}
+    for word, place in places.items():
+        if place != root and _is_below(place, root) and not _is_beside(place, folder, protected):
+            return f"it names {word}, which a call may change"
+    if protected or root in places.values():  # it works there, or looks for what lies above it
+        for word in filter(_builds, words):
+            return f"it has {word} run, and that runs what files of the workspace say"
+    for word in words if root in places.values() else ():
+        if not word.startswith("/") and os.path.isfile(f"{root}/{word}"):  # noqa: PTH113 - never raises
+            return f"it names {word}, which a call may change"
+    return ""
+
+
+def _builds(word: str) -> bool:
+    """Is it the name of a program that runs what the files say that it finds?"""
+    entry = known.find(word.rpartition("/")[2])
+    if entry is None:
+        return False
+    return "builds" in {entry.does, *(verb.does for verb in entry.verbs.values())}
+
+
+def _path_of(word: str, folder: str) -> str:
+    """Where a word leads, if it is a path."""
+    if word.startswith("~/"):
+        word = os.environ.get("HOME", "") + word[1:]
+    return realpath(word if word.startswith("/") else f"{folder}/{word}")
+
+
+def _possible_words(run: str | tuple[str, ...], root: str) -> Iterator[str]:
+    """Whatever could be a word of it for a shell, where one is run at all."""
+    for one in (run,) if isinstance(run, str) else run:
+        text = _ROOT.sub(lambda _: root, one)
+        if not isinstance(run, str):
+            yield text
+        yield from filter(None, _BETWEEN.split(text))
+
+
+def _is_protected_folder(folder: str, root: str) -> bool:
+    """Is it a folder that no call may write: `.bridle` of the workspace, or the person's own?"""
+    if folder == f"{root}/.bridle":
+        return True
+    own = realpath(hooks_file(os.environ).parent)
+    return _is_below(folder, root) and folder == own
+
+
+def _is_beside(place: str, folder: str, protected: bool) -> bool:
+    """Directly in the folder of the file: what lies deeper nobody saw when it was trusted."""
+    return (
+        protected
+        and _is_below(place, folder)
+        and (place.rpartition("/")[0] == folder or not os.path.lexists(place))
+    )
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+_MOST = 65_536  # bytes that a hook may print
+_MOST_RESULT = 1_000_000  # characters of a result that a hook is told
+_LINES, _REASON = 5, 2000  # of standard error that are a reason
+_DENIES = 2
+_SHELL = "/bin/sh"
+_HEARD = ("deny", "word", "arguments", "prompt")
+
+
+class CommandHook:
+    """One command of a file."""
+
+    def __init__(self, line: CommandLine, root: str) -> None:
+        if why := refusal(line, root):
+            raise ConfigError(f"{line.origin or 'a hook'}: it is refused: {why}", hint=HINT)
+        self._line = line
+        self._root = root
+        self.on: tuple[Moment, ...] = line.moments
+        self.tools = line.tools
+        self.name = f"`{one_line(line.words, 60)}`"
+
+    async def speak(self, occasion: Occasion) -> Remark:
+        """Run it, and hear what it says. Raise `Broken`."""
+        if why := refusal(self._line, self._root):  # what it names may have come since
+            raise Broken(f"it is refused: {why}")
+        run = _Run(self._line, self._root)
+        with tempfile.TemporaryFile() as told:
+            told.write(to_json(occasion))
+            told.flush()
+            ended = await run.through(told)
+        if run.is_too_much:
+            raise Broken(f"it printed more than {_MOST // 1024} KB")
+        if ended.timed_out:
+            raise Broken(f"it did not end within {quantity(self._line.seconds, 'second')}")
+        strict = occasion.moment.startswith("before")
+        return understood(ended.code, bytes(run.printed), bytes(run.complained), strict=strict)
+
+
+class _Run:
+    """One run of the command: what it prints, and what it complains of."""
+
+    def __init__(self, line: CommandLine, root: str) -> None:
+        self._line = line
+        self._root = root
+        self.printed = bytearray()
+        self.complained = bytearray()
+
+    @property
+    def is_too_much(self) -> bool:
+        """Did it print more than anybody reads?"""
+        return len(self.printed) + len(self.complained) > _MOST
+
+    async def through(self, told: IO[bytes]) -> ExitStatus:
+        """From its start to its end."""
+        loop = asyncio.get_running_loop()
+        reader, writer = os.pipe()
+        try:
+            os.set_blocking(reader, False)
+            words = _words(self._line.run, told.fileno(), writer)
+            handles = (told.fileno(), writer)
+            place = working_folder(self._line)
+            command = Command(words, place, self._print, starter=_start, handles=handles)
+            work = command.run(self._line.seconds, _environment(self._root))
+            running = asyncio.ensure_future(work)
+            loop.add_reader(reader, self._complaint, reader, running)
+            return await self._over(running)
+        finally:
+            loop.remove_reader(reader)
+            self._complaint(reader, None)
+            os.close(writer)
+            os.close(reader)
+
+    async def _over(self, running: "asyncio.Future[ExitStatus]") -> ExitStatus:
+        """How it ended; one that complains without end is ended here."""
+        try:
+            return await running
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self.is_too_much or (task is not None and task.cancelling()):
+                raise
+            return ExitStatus(None)
+
+    def _print(self, data: bytes) -> bool:
+        self.printed += data[: _MOST + 1]
+        return not self.is_too_much
+
+    def _complaint(self, reader: int, running: "asyncio.Future[ExitStatus] | None") -> None:
+        with suppress(BlockingIOError):
+            data = os.read(reader, _MOST)
+            self.complained += data[: _MOST + 1 - len(self.complained)]
+        if running is not None and self.is_too_much:
+            running.cancel()
+
+
+def _words(run: str | tuple[str, ...], told: int, complaints: int) -> list[str]:
+    """The command with its input and its complaints where they belong.
+
+    A shell takes handles of one digit alone by their number; by their names it takes any.
+    """
+    inner = [_SHELL, "-c", run] if isinstance(run, str) else list(run)
+    script = f'exec "$@" </dev/fd/{told} 2>/dev/fd/{complaints}'
+    return [_SHELL, "-c", script, "hook", *inner]
+
+
+def _environment(root: str) -> dict[str, str]:
+    """Programs of the workspace are not found by their names: a call may have written them."""
+    real = os.path.realpath(root)
+    return {**clean_environment((real,)), WORKSPACE: real}
+
+
+def _start(words: Any, lifeline: int) -> Start:
+    return supervised(words, lifeline)
+
+
+def to_json(occasion: Occasion) -> bytes:
+    """What a command is told: every field, also those that say nothing."""
+    found = msgspec.structs.asdict(occasion)
+    found["result"] = shorten(occasion.result, _MOST_RESULT)
+    return msgspec.json.encode(found, enc_hook=str) + b"\n"
+
+
+def understood(
+    code: int | None, printed: bytes, complained: bytes, *, strict: bool = True
+) -> Remark:
+    """What a command says by how it ended and what it printed. Raise `Broken`.
+
+    `strict`: what it prints is one JSON object with nothing in it that is not understood.
+    """
+    if code == _DENIES:
+        return Remark(deny=_first_lines(complained) or "it gave no reason")
+    if code != 0:
+        how = "it was ended" if code is None else f"exit code {code}"
+        raise Broken(": ".join(filter(None, (how, _first_lines(complained)))))
+    text = printed.strip()
+    if not text.startswith(b"{"):
+        if text and strict:
+            raise Broken("it printed what is no JSON object; other words go to standard error")
+        return Remark()
+    try:
+        said = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Broken(f"it printed what begins like JSON and is none: {error}") from error
+    if strict and (strange := sorted(said.keys() - set(_HEARD))):
+        raise Broken(f"it printed `{one_line(strange[0], 60)}`; there are {', '.join(_HEARD)}")
+    return checked(Remark(**{key: said[key] for key in _HEARD if said.get(key) is not None}))
+
+
+def _first_lines(complained: bytes) -> str:
+    text = complained[:_REASON].decode("utf-8", "replace").strip()
+    return neutral("\n".join(text.splitlines()[:_LINES]))

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from bridle.config.paths import config_file, state_folder
 from bridle.promises.tool import ToolSource
-from bridle.runtime.adapters import keep_out
+from bridle.runtime.providers import keep_out
 
 if TYPE_CHECKING:
     from bridle.config.mcp import ServerSettings

@@ -42,7 +42,7 @@ def watched(store: Store, wanted: Any, content: bool, environ: Mapping[str, str]
     provider = _provider(wanted, environ)
     if provider is None:
         return store
-    from bridle.runtime.telemetry_store import TracedStore
+    from bridle.runtime.telemetry_spans import TracedStore
 
     return TracedStore(store, provider, content=content)
 

@@ -11,7 +11,7 @@ from bridle.errors import SessionClosed, SessionError, SessionLocked, UnknownApp
 from bridle.events import ApprovalAnswered, ApprovalAsked, GrantRevoked
 from bridle.promises.session import Answer
 from bridle.promises.store import InboxMessage, Record
-from bridle.runtime.posting import new_letter
+from bridle.runtime.inbox_client import new_letter
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
 from bridle.server.posting import Posting, Refused

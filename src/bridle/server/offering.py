@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from bridle.policy import MODES, Mode
-from bridle.runtime.adapters import split
-from bridle.runtime.agents import CLAUDE, LOOP
-from bridle.runtime.custom_agents import names_file
+from bridle.runtime.agents import CLAUDE, LOOP, names_file
+from bridle.runtime.providers import split
 from bridle.server.caller import Caller, may
 from bridle.server.problems import refused
 from bridle.server.refusals import ForbiddenChoice

@@ -17,7 +17,7 @@ from bridle.events import PromptReceived, When
 from bridle.messages import Part, as_parts
 from bridle.promises.session import Prompt
 from bridle.promises.store import InboxMessage, Record
-from bridle.runtime.posting import new_letter
+from bridle.runtime.inbox_client import new_letter
 from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding
