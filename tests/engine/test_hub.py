@@ -282,13 +282,13 @@ def test_sessions_tell_the_hub_only_while_somebody_listens():
         async with make_engine(["ok"] * 4) as engine:
             session = await engine.session()
             told = []
-            before = session._log._tell
+            before = session._log._on_written
             async with aclosing(engine.subscribe()):
-                during = session._log._tell
+                during = session._log._on_written
                 other = await engine.session()
-                told.append(other._log._tell is not None)
-            told.append(other._log._tell is not None)
-            return before, during is not None, session._log._tell, told
+                told.append(other._log._on_written is not None)
+            told.append(other._log._on_written is not None)
+            return before, during is not None, session._log._on_written, told
 
     assert run(story()) == (None, True, None, [True, False])
 

@@ -157,8 +157,8 @@ def test_a_watcher_who_leaves_is_forgotten():
             await session.wait(await session.send("go"))
             async with aclosing(session.subscribe()) as records:
                 await anext(records)
-                during = session._log._tell is not None
-            return during, session._log._tell
+                during = session._log._on_written is not None
+            return during, session._log._on_written
 
     assert run(story()) == (True, None)
 

@@ -104,11 +104,11 @@ def test_a_watcher_is_there_from_the_moment_it_asks():
     async def story():
         store, log, tower = a_log()
         records = follow(store, log, tower)
-        told = len(tower), log._tell is not None
+        told = len(tower), log._on_written is not None
         log.append(noise(1))
         seen = await some(records, 1)
         await records.aclose()
-        return told, seen, store.reads, len(tower), log._tell
+        return told, seen, store.reads, len(tower), log._on_written
 
     assert run(story()) == ((1, True), [1], [], 0, None)
 
@@ -122,7 +122,7 @@ def test_one_who_asks_and_never_listens_is_forgotten():
         gc.collect()
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        return before, len(tower), log._tell
+        return before, len(tower), log._on_written
 
     assert run(story()) == (1, 0, None)
 
@@ -322,10 +322,10 @@ def test_a_session_that_nobody_watches_tells_nobody():
         async with make_engine(["ok", "ok"]) as engine:
             session = await engine.session()
             await session.wait(await session.send("one"))
-            quiet = session._log._tell
+            quiet = session._log._on_written
             async with aclosing(session.subscribe()) as records:
                 first = await anext(records)
-            return quiet, first.seq, session._log._tell
+            return quiet, first.seq, session._log._on_written
 
     assert run(story()) == (None, 1, None)
 
