@@ -9,11 +9,11 @@ from difflib import unified_diff
 from bridle.errors import AgentError
 from bridle.messages import ToolCall
 from bridle.workspace.change import result, told
+from bridle.workspace.fs import READ
 from bridle.workspace.paths import Workspace
 from bridle.workspace.text import one_line
 
 _LARGEST = 1 << 20  # bytes of a file that are compared
-_READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def diff_of(call: ToolCall, workspace: str) -> str:
@@ -40,7 +40,7 @@ def _held(path: str, workspace: str) -> str | None:
         found = Workspace(workspace).resolve_path(path)
         if found is None:
             return None
-        handle = os.open(found, _READING)
+        handle = os.open(found, READ)
     except FileNotFoundError:
         return ""
     except (AgentError, OSError, ValueError):

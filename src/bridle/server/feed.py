@@ -19,6 +19,7 @@ from bridle.promises.store import Record
 from bridle.server.frames import KEEP_ALIVE, position, to_frame
 from bridle.server.thread import in_thread
 from bridle.stores.reader import LogReader, SessionFolder
+from bridle.workspace.fs import READ
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
@@ -295,7 +296,7 @@ def _size(path: Path) -> int:
 def _synced(path: Path) -> bool:
     """In a thread: is everything that stands in the file on disk now?"""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        handle = os.open(path, READ)
     except OSError:
         return False
     try:

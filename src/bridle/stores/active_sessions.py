@@ -12,9 +12,9 @@ from bridle.errors import AgentError
 from bridle.events import SessionStarted
 from bridle.stores.last_run import last_run
 from bridle.stores.locks import describe_process, has_lock_table, is_locked, lock_owners
-from bridle.stores.private_files import open_file
 from bridle.stores.reader import SessionFolder
 from bridle.stores.session_index import LogEntry, is_running, log_entries
+from bridle.workspace.fs import open_file
 
 _END_SIZE = 1 << 16  # bytes of a log that are read
 

@@ -21,10 +21,10 @@ import msgspec
 from bridle.errors import BudgetReached, StoreFailed
 from bridle.events import Forked, UsageReported
 from bridle.stores.log_format import find_headers, line_at, record_types
-from bridle.stores.private_files import open_file, open_folder, read_file, write_file
 from bridle.stores.reader import decode_line, iter_blocks
 from bridle.stores.session_index import LogEntry, log_entries
 from bridle.usage import format_cost
+from bridle.workspace.fs import open_file, open_folder, read_file, write_file
 from bridle.workspace.text import quantity
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ import fcntl
 import os
 from collections.abc import Callable
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from bridle.workspace.fs import FOLDER
 
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync stops at the drive
 

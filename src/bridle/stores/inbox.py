@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from bridle.errors import StoreFailed
 from bridle.promises.store import InboxMessage
-from bridle.stores.private_files import list_names, open_folder, read_file, write_file
+from bridle.workspace.fs import list_names, open_folder, read_file, write_file
 
 log = logging.getLogger(__name__)
 

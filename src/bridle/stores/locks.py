@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from bridle.errors import SessionLocked, UnknownSession
 from bridle.stores.disk import Disk
+from bridle.workspace.fs import READ
 
 if TYPE_CHECKING:
     from pathlib import Path  # loading it takes as long as a list
 
 LOCK_TABLE = "/proc/locks"
-_READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def lock(disk: Disk, handle: int, session_id: str) -> None:
@@ -41,7 +41,7 @@ def owner_pid(log: "Path") -> int | None:
     A process of another container has no number here.
     """
     try:
-        handle = os.open(log, _READING)
+        handle = os.open(log, READ)
     except OSError as error:
         raise UnknownSession(f"the session's log cannot be opened: {error.strerror}") from None
     try:

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB
 
-from bridle.stores.disk import FOLDER, Disk, sync_path, write_all
+from bridle.stores.disk import Disk, sync_path, write_all
 from bridle.stores.log_format import LOG_NAME
+from bridle.workspace.fs import FOLDER
 
 DELETED = "it was deleted while it was in use"
 REPLACED = "another file was put in its place while it was in use"

@@ -16,9 +16,9 @@ from bridle.events import ApprovalAnswered, ApprovalAsked, add_request, take_req
 from bridle.promises.store import Record
 from bridle.stores.inbox import read_messages
 from bridle.stores.log_format import record_types
-from bridle.stores.private_files import open_file
 from bridle.stores.reader import SessionFolder, decode_line, iter_lines_backward
 from bridle.stores.session_index import LogEntry, log_entries
+from bridle.workspace.fs import open_file
 
 log = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ from bridle.events import (
 )
 from bridle.promises.codec import to_record
 from bridle.promises.store import Record, SessionSummary
-from bridle.stores.disk import FOLDER, Disk
+from bridle.stores.disk import Disk
 from bridle.stores.hash_chain import (
     UNREADABLE,
     Chain,
@@ -55,8 +55,8 @@ from bridle.stores.log_format import (
     record_types,
     stated_hash,
 )
-from bridle.stores.private_files import open_file
 from bridle.stores.session_index import list_sessions
+from bridle.workspace.fs import FOLDER, open_file
 
 Read = Callable[[int, int], bytes]  # so many bytes, from this offset on
 

@@ -31,9 +31,9 @@ from bridle.events import (
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput
 from bridle.promises.store import Record
 from bridle.stores.log_format import HEADER
-from bridle.stores.private_files import open_file
 from bridle.stores.reader import SessionFolder, decode_line, iter_blocks, iter_lines
 from bridle.stores.session_index import LogEntry, log_entries
+from bridle.workspace.fs import open_file
 from bridle.workspace.lookup import find_program, here
 from bridle.workspace.slowness import SHORT, is_slow
 

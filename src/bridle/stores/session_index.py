@@ -22,7 +22,7 @@ from bridle.stores.log_format import (
     record_types,
     utc_timestamp,
 )
-from bridle.stores.private_files import open_folder, write_file
+from bridle.workspace.fs import READ, open_folder, write_file
 
 if TYPE_CHECKING:
     from pathlib import Path  # loading it takes as long as a list
@@ -33,7 +33,6 @@ _FOREIGN_LINES = 12
 _TITLE_LENGTH = 200  # characters of a prompt that are used as the title
 _LABEL = "label.json"
 _MAX_LABEL = 65536  # bytes
-_READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _KINDS = {
     stat.S_IFLNK: "it is a symlink",
     stat.S_IFDIR: "it is a folder",
@@ -242,7 +241,7 @@ def _read_entry(log: LogEntry) -> SessionEntry | None:
 
 def _read_ends(log: LogEntry) -> tuple[bytes, bytes, tuple[int, int]]:
     """The first and the last bytes of a log, and its device and inode."""
-    handle = os.open(f"{log.path}/{LOG_NAME}", _READING)
+    handle = os.open(f"{log.path}/{LOG_NAME}", READ)
     try:
         info = os.fstat(handle)
         head = os.read(handle, _HEAD_SIZE)
@@ -361,7 +360,7 @@ def write_label(folder: "Path", title: str, tags: Sequence[str]) -> None:
 def read_label(folder: str) -> Label | None:
     """The label in a session's folder; None if there is none that can be read."""
     try:
-        handle = os.open(f"{folder}/{_LABEL}", _READING)
+        handle = os.open(f"{folder}/{_LABEL}", READ)
     except OSError:
         return None
     try:

@@ -31,7 +31,6 @@ from bridle.stores.log_format import (
     stated_hash,
     utc_timestamp,
 )
-from bridle.stores.private_files import open_file, open_folder, read_file, write_file
 from bridle.stores.reader import (
     LogLoader,
     SessionFolder,
@@ -40,10 +39,10 @@ from bridle.stores.reader import (
     iter_lines,
 )
 from bridle.stores.verify import Head, Progress, Report, verify
+from bridle.workspace.fs import CREATE, open_file, open_folder, read_file, write_file
 
 log = logging.getLogger(__name__)
 
-_MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _PIECE = 1 << 20
 _PROGRESS = 32 * _PIECE  # bytes between two calls of `progress`
 _MAX_LABEL = 1 << 20
@@ -374,7 +373,7 @@ def _new_copy(folder: SessionFolder) -> Iterator[_Copy]:
         with (
             open_folder(folder.folder / "sessions", make=True) as sessions,
             open_folder(name, sessions, make=True) as inside,
-            os.fdopen(os.open(LOG_NAME, _MAKING, 0o600, dir_fd=inside), "wb", _PIECE) as log,
+            os.fdopen(os.open(LOG_NAME, CREATE, 0o600, dir_fd=inside), "wb", _PIECE) as log,
         ):
             copy = _Copy(sessions, inside, log, folder.folder / "sessions" / name)
             try:

@@ -19,8 +19,8 @@ from bridle.promises.codec import to_record
 from bridle.promises.store import Record
 from bridle.stores.hash_chain import Chain, LongLine, fingerprint
 from bridle.stores.log_format import NUMBER, record_types, stated_hash
-from bridle.stores.private_files import open_file
 from bridle.stores.reader import LineReader
+from bridle.workspace.fs import open_file
 
 What = Literal[
     "altered",

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bridle.promises.tool import Files
+from bridle.workspace.fs import READ
 from bridle.workspace.handles import Spot, open_file, open_folder
 from bridle.workspace.paths import NotAFolder, Workspace
 
 _HANDLES = Path("/proc/self/fd")
-_PLAINLY = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 LOOKED = 100_000  # entries of one folder that anybody looks at
 
 
@@ -172,7 +172,7 @@ class InTurn:
         if self._spot is None or ".." in folders or not path.startswith(self._prefix):
             return self._workspace.read(path, most)
         try:
-            handle = os.open(name, _PLAINLY, dir_fd=_entered(self._spot, folders))
+            handle = os.open(name, READ, dir_fd=_entered(self._spot, folders))
         except OSError:
             return self._workspace.read(path, most)
         try:

@@ -9,6 +9,7 @@ import re
 import stat
 
 from bridle.errors import AgentError
+from bridle.workspace.fs import READ
 
 _MOST = 1024  # bytes of a file that says where something is
 _HIGHEST = 40  # folders above that are looked at
@@ -55,7 +56,7 @@ def _head(git: str) -> str:
 def _read(path: str) -> str:
     """A line of a small file; nothing of a pipe, a link or a device."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, READ)
     except (OSError, ValueError):
         return ""
     try:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bridle.config.paths import policy_file
 from bridle.tui.commands import Command, command_of
+from bridle.workspace.fs import READ
 from bridle.workspace.text import one_line
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -64,7 +65,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _read(path: Path) -> bytes | None:
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = os.open(path, READ)
         with os.fdopen(handle, "rb") as file:
             is_file = stat.S_ISREG(os.fstat(handle).st_mode)
             return file.read(_LARGEST + 1) if is_file else None

@@ -14,12 +14,12 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import NamedTuple
 
 from bridle.errors import OutsideWorkspace, ToolError
+from bridle.workspace.fs import FOLDER, READ
 from bridle.workspace.text import one_line
 
 MOST_HOPS = 40  # links followed for one path; the kernel's own limit
 Root = tuple[str, ...]  # a root's spellings, its real path first
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_THROUGH = _FOLDER | getattr(os, "O_PATH", 0)  # passing through asks for no right to read
+_THROUGH = FOLDER | getattr(os, "O_PATH", 0)  # passing through asks for no right to read
 
 
 class LedOut(OutsideWorkspace):
@@ -228,14 +228,13 @@ def _enter(spot: Spot, name: str, make: bool) -> bool:
 
 def open_folder(spot: Spot) -> int:
     """A handle of the folder at the spot that can be listed."""
-    return os.open(spot.name or ".", _FOLDER, dir_fd=spot.folder)
+    return os.open(spot.name or ".", FOLDER, dir_fd=spot.folder)
 
 
 def open_file(spot: Spot) -> int:
     """A handle of the regular file at the spot. Raise `ToolError` for a device, FIFO or socket."""
     _refuse_odd(spot.status)
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-    handle = os.open(spot.name or ".", flags, dir_fd=spot.folder)
+    handle = os.open(spot.name or ".", READ, dir_fd=spot.folder)
     try:
         _refuse_odd(os.fstat(handle))  # what was opened, not what was there a moment ago
     except ToolError:

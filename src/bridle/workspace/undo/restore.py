@@ -13,12 +13,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bridle.workspace.fs import CREATE, FOLDER
 from bridle.workspace.undo.snapshot import open_folder
 from bridle.workspace.undo.storage import ContentStore, write_all
 from bridle.workspace.undo.tree import State
 
-_MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAMED: int = getattr(os, "O_PATH", 0)
 
 
@@ -135,7 +134,7 @@ class Restorer:
         if data is None:
             raise OSError(errno.EIO, "what was kept of it is missing or damaged", step.path)
         beside = _beside()
-        handle = os.open(beside, _MAKING, 0o600, dir_fd=folder)
+        handle = os.open(beside, CREATE, 0o600, dir_fd=folder)
         try:
             if step.seen is not None:
                 with suppress(PermissionError):  # not ours to give away
@@ -155,7 +154,7 @@ class Restorer:
     def _set_mode(self, step: Step, also: int = 0) -> None:
         mode = step.wanted.mode | also
         with open_folder(self._root, step.path) as (folder, name):
-            handle = os.open(name, _FOLDER | _NAMED, dir_fd=folder)
+            handle = os.open(name, FOLDER | _NAMED, dir_fd=folder)
             try:
                 if _NAMED:  # so that a folder which may not be read can be opened up again
                     Path(f"/proc/self/fd/{handle}").chmod(stat.S_IMODE(mode))

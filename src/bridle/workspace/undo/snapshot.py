@@ -17,12 +17,12 @@ from itertools import islice
 
 from msgspec import Struct
 
+from bridle.workspace.fs import FOLDER, READ
 from bridle.workspace.git_index import tracked
 from bridle.workspace.tree import Ignored, parse_ignore
 from bridle.workspace.undo.storage import ContentStore
 from bridle.workspace.undo.tree import IGNORED, TRACKED, Entry, Folder, Tree
 
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _LARGEST = 64 << 20  # bytes of an index
 _LINE = 4096
 _WORKTREE = b"gitdir: "  # what `.git` says where it is a file
@@ -48,7 +48,7 @@ def tracked_by_git(root: str) -> frozenset[str]:
 def _read(path: str, limit: int = _LARGEST) -> bytes | None:
     """What stands in a regular file; None for anything else, and for more than that."""
     try:
-        handle = os.open(path, _READING)
+        handle = os.open(path, READ)
     except OSError:
         return None
     try:
@@ -62,7 +62,6 @@ def _read(path: str, limit: int = _LARGEST) -> bytes | None:
         os.close(handle)
 
 
-_OPENING = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _BLOCK = 1 << 20
 _TRIES = 3  # for a file that changes while it is read
 _TICK = 20_000_000  # nanoseconds: the clock that files are stamped with may stand still so long
@@ -124,7 +123,7 @@ class EntryReader:
 
     def _read(self, folder: int, name: str) -> Entry:
         """Read it until it stands still. What changed all the time is read again next time."""
-        handle = os.open(name, _OPENING, dir_fd=folder)
+        handle = os.open(name, READ, dir_fd=folder)
         try:
             for _ in range(_TRIES):
                 began = time.time_ns()
@@ -197,8 +196,7 @@ def _gather(handle: int, most: int) -> bytes:
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_THROUGH = _FOLDER | getattr(os, "O_PATH", 0)  # passing through asks for no right to read
+_THROUGH = FOLDER | getattr(os, "O_PATH", 0)  # passing through asks for no right to read
 _DEEPEST = 100  # folders below each other; each holds a handle open
 _IGNORE = ".gitignore"
 _NOTHING = Folder(rules="-")
@@ -278,7 +276,7 @@ class Scan:
     def at(self, root: str) -> Tree:
         """Everything below the root. Raise `OSError` where that itself cannot be looked at."""
         self._root = root
-        handle = os.open(root, _FOLDER)
+        handle = os.open(root, FOLDER)
         try:
             self._enter(handle, "", Rules(self._objects), 0)
         finally:
@@ -310,7 +308,7 @@ class Scan:
             self._miss(path, "deep")
             return
         try:
-            handle = os.open(path.rpartition("/")[2], _FOLDER, dir_fd=above)
+            handle = os.open(path.rpartition("/")[2], FOLDER, dir_fd=above)
         except FileNotFoundError:
             return
         except OSError:  # not ours to read, or a link by now

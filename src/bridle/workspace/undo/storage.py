@@ -14,9 +14,8 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+from bridle.workspace.fs import CREATE, FOLDER, READ
+
 _ADDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1 << 20
 _PATIENCE = 30.0  # seconds for a lock: the first look at a large workspace takes some
@@ -62,7 +61,7 @@ class UndoFolder:
         if self._handle < 0:
             for folder in (self.path.parent.parent, self.path.parent, self.path):
                 folder.mkdir(0o700, parents=True, exist_ok=True)
-            self._handle = os.open(self.path, _FOLDER)
+            self._handle = os.open(self.path, FOLDER)
             weakref.finalize(self, os.close, self._handle)
             for name in ("objects", "open"):
                 with suppress(FileExistsError):
@@ -99,7 +98,7 @@ class UndoFolder:
         """Put a file there in one step; with `hold` its handle, locked, which is the caller's."""
         folder, slash, last = name.rpartition("/")
         beside = f"{folder}{slash}{UNFINISHED}{last[:80]}.{os.urandom(6).hex()}"
-        handle = os.open(beside, _MAKING, 0o600, dir_fd=self.handle)
+        handle = os.open(beside, CREATE, 0o600, dir_fd=self.handle)
         try:
             if hold:
                 fcntl.flock(handle, fcntl.LOCK_EX)
@@ -128,7 +127,7 @@ class UndoFolder:
 
     def open(self, name: str) -> int:
         """A handle of a file, to read it."""
-        return os.open(name, _READING, dir_fd=self.handle)
+        return os.open(name, READ, dir_fd=self.handle)
 
     def add(self, name: str, line: bytes) -> None:
         """Add a line to a file; one that was left unfinished there is ended first."""
@@ -165,7 +164,7 @@ class UndoFolder:
 
     def names(self, folder: str) -> list[str]:
         """The names in a folder, sorted; not those of files that are being written."""
-        inside = os.open(folder, _FOLDER, dir_fd=self.handle)
+        inside = os.open(folder, FOLDER, dir_fd=self.handle)
         try:
             with os.scandir(inside) as found:
                 return sorted(one.name for one in found if not one.name.startswith(UNFINISHED))

@@ -1,6 +1,7 @@
-"""Private files that are there whole or not at all. No link is followed.
+"""The file operations that must be safe everywhere, each defined once.
 
-Everything raises `OSError`.
+Folders and files are opened without following links, a file is replaced in one step, and a private
+file is readable by its owner only. Everything raises `OSError` unless it says otherwise.
 """
 
 import errno
@@ -9,10 +10,11 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from bridle.stores.disk import FOLDER
-
-_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_MAKING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# How to open a folder, a file to read, and a file that does not exist yet: never through a link. A
+# FIFO does not block whoever opens it, and a terminal does not become ours.
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1 << 20
 
 
@@ -42,7 +44,7 @@ def write_file(folder: int, name: str, data: bytes, *, sync: bool = True) -> Non
     while True:
         temporary = f".{name[:80]}.{os.urandom(8).hex()}"
         with suppress(FileExistsError):
-            handle = os.open(temporary, _MAKING, 0o600, dir_fd=folder)
+            handle = os.open(temporary, CREATE, 0o600, dir_fd=folder)
             break
     try:
         try:
@@ -65,7 +67,7 @@ def write_file(folder: int, name: str, data: bytes, *, sync: bool = True) -> Non
 def read_file(folder: int, name: str, limit: int) -> bytes | None:
     """Read a regular file; None for anything else, and for more than `limit` bytes."""
     try:
-        handle = os.open(name, _READING, dir_fd=folder)
+        handle = os.open(name, READ, dir_fd=folder)
     except OSError:
         return None
     try:
@@ -88,7 +90,7 @@ def list_names(folder: int) -> list[str]:
 
 def open_file(path: str | os.PathLike[str]) -> int:
     """Open a regular file for reading."""
-    handle = os.open(path, _READING)
+    handle = os.open(path, READ)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "it is not a file")
