@@ -43,7 +43,7 @@ class Disk:
     lock = staticmethod(fcntl.flock)
 
 
-def write_all(disk: Disk, handle: int, data: bytes, offset: int) -> None:
+def write_at(disk: Disk, handle: int, data: bytes, offset: int) -> None:
     """Write all of `data` at this offset, in as many calls as it takes."""
     count = disk.write(handle, data, offset)
     if count < len(data):

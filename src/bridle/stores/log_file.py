@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from fcntl import LOCK_EX, LOCK_NB
 
-from bridle.stores.disk import Disk, sync_path, write_all
+from bridle.stores.disk import Disk, sync_path, write_at
 from bridle.stores.log_format import LOG_NAME
 from bridle.workspace.fs import FOLDER
 
@@ -142,7 +142,7 @@ class LogFile:
         if data:
             done = self._write_apart(data, cuts) if cuts and self._syncs else 0
             rest = data[done:]
-            write_all(self._disk, self.handle, rest, self.end + done)
+            write_at(self._disk, self.handle, rest, self.end + done)
             self.end += len(data)
             if self._syncs:
                 self._unsynced.append(rest)
@@ -153,7 +153,7 @@ class LogFile:
         done = 0
         for cut in cuts:
             if cut > done:
-                write_all(self._disk, self.handle, data[done:cut], self.end + done)
+                write_at(self._disk, self.handle, data[done:cut], self.end + done)
             if cut > done or self.unsafe:
                 self._sync_file()
             done = cut
@@ -161,7 +161,7 @@ class LogFile:
 
     def _write_again(self) -> None:
         data = b"".join(self._unsynced)
-        write_all(self._disk, self.handle, data, self.end - len(data))
+        write_at(self._disk, self.handle, data, self.end - len(data))
         self._sync_failed = False
 
     def sync(self) -> None:
@@ -210,7 +210,7 @@ class LogFile:
         if self._disk.look(handle).st_size > end:
             self._disk.cut(handle, end)
         if missing:
-            write_all(self._disk, handle, missing, end)
+            write_at(self._disk, handle, missing, end)
             end += len(missing)
         if self._syncs:  # the process that wrote it may have died before it was on disk
             self._disk.sync(handle)

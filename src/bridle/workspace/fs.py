@@ -39,6 +39,13 @@ def open_folder(
         os.close(handle)
 
 
+def write_all(handle: int, data: bytes) -> None:
+    """Write all of `data`, in as many calls as it takes."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(handle, left) :]
+
+
 def write_file(folder: int, name: str, data: bytes, *, sync: bool = True) -> None:
     """Write or replace a file in one step. With `sync` it is durable on return."""
     while True:
@@ -48,9 +55,7 @@ def write_file(folder: int, name: str, data: bytes, *, sync: bool = True) -> Non
             break
     try:
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(handle, view) :]
+            write_all(handle, data)
             if sync:
                 os.fsync(handle)
         finally:

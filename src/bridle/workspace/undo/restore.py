@@ -13,9 +13,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bridle.workspace.fs import CREATE, FOLDER
+from bridle.workspace.fs import CREATE, FOLDER, write_all
 from bridle.workspace.undo.snapshot import open_folder
-from bridle.workspace.undo.storage import ContentStore, write_all
+from bridle.workspace.undo.storage import ContentStore
 from bridle.workspace.undo.tree import State
 
 _NAMED: int = getattr(os, "O_PATH", 0)

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from bridle.workspace.fs import CREATE, FOLDER, READ
+from bridle.workspace.fs import CREATE, FOLDER, READ, write_all
 
 _ADDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1 << 20
@@ -184,13 +184,6 @@ def free(handle: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def write_all(handle: int, data: bytes) -> None:
-    """All of it, however often the system has to be asked."""
-    left = memoryview(data)
-    while left:
-        left = left[os.write(handle, left) :]
 
 
 def _acquire(lock: int) -> None:
