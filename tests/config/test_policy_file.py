@@ -16,7 +16,7 @@ from bridle.config.policy import Example, RuleFile, add_rule, parse_rules, read_
 from bridle.config.trust import POLICY, Trust
 from bridle.errors import ConfigError
 from bridle.policy import Rule
-from bridle.workspace.replacing import replace_file
+from bridle.workspace.fs import replace_file
 
 FILE = Path("policy.yaml")
 TODAY = date(2030, 6, 15)

@@ -16,7 +16,7 @@ from bridle.config import load_settings, state_folder
 from bridle.config.settings import KEY_VARIABLES
 from bridle.config.trust import COMMANDS, FILES, SKILLS, Trust
 from bridle.tui.first_run_values import EarlierSessions, Lacking, Untrusted
-from bridle.workspace.replacing import replace_file
+from bridle.workspace.fs import replace_file
 
 _COUNTING = (*FILES, *SKILLS, COMMANDS)  # where none of these lies, nothing has to be read
 _MOST = 200  # folders that were said no to

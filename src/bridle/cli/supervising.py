@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from bridle.client import Client
 from bridle.config import state_folder
 from bridle.errors import AgentError, ConfigError
+from bridle.workspace.fs import write_private
 
 _DECIDING = re.compile(
     r"BRIDLE_(?!TOKEN$|DEBUG$|BACKGROUND).*|.*_API_KEY|.*_BASE_URL|.*_AUTH_TOKEN|.*_PROXY"
@@ -118,7 +119,7 @@ def supervisor_for(flags: Mapping[str, Any], environ: Mapping[str, str]) -> Supe
     """The one for these flags in this environment."""
     found = Supervisor(background_folder() / identity(flags, environ))
     found.folder.mkdir(mode=0o700, exist_ok=True)
-    _write(found.folder / "flags.json", json.dumps(dict(flags)).encode())
+    write_private(found.folder / "flags.json", json.dumps(dict(flags)).encode())
     return found
 
 
@@ -191,7 +192,7 @@ def note_session(session_id: str, supervisor: Supervisor) -> None:
     """Keep in mind who carries it."""
     folder = background_folder() / "sessions"
     folder.mkdir(mode=0o700, exist_ok=True)
-    _write(folder / session_id, supervisor.name.encode())
+    write_private(folder / session_id, supervisor.name.encode())
     for old in sorted(noted_sessions())[:-_MOST]:  # ids begin with the time
         forget_session(old)
 
@@ -233,21 +234,6 @@ def _last(supervisor: Supervisor) -> str:
 def _secret(path: Path) -> bytes:
     """What makes the names say nothing about the keys that they stand for."""
     if not path.exists():
-        fresh = _fresh(path, secrets.token_bytes(32))
-        with suppress(FileExistsError):  # of two who make one the first counts, and it is whole
-            path.hardlink_to(fresh)
-        fresh.unlink()
+        with suppress(FileExistsError):  # if two processes make one, the first one's is used
+            write_private(path, secrets.token_bytes(32), overwrite=False)
     return path.read_bytes()[:64]
-
-
-def _write(path: Path, content: bytes) -> None:
-    _fresh(path, content).replace(path)
-
-
-def _fresh(path: Path, content: bytes) -> Path:
-    """A private file beside that one, with this in it."""
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    return fresh

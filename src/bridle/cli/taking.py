@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -11,6 +11,7 @@ import click
 
 from bridle.cli.style import cut
 from bridle.cli.told import confirm, tell, tell_json
+from bridle.workspace.fs import atomic_write
 
 if TYPE_CHECKING:
     from bridle.promises.store import SessionSummary
@@ -109,22 +110,14 @@ def _made(path: Path, *, force: bool) -> Iterator[BinaryIO]:
             f"the folder {path.parent} is not there, and nothing was written\n"
             "Make it first, or name another file."
         )
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
+        with (
+            atomic_write(path, sync=True, overwrite=force) as handle,
+            os.fdopen(handle, "wb", closefd=False) as file,
+        ):
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if force:
-            part.replace(path)
-        else:
-            path.hardlink_to(part)  # unlike a rename, it never takes the place of another
     except FileExistsError:
         raise _there(path) from None
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
 
 
 def _there(path: Path) -> click.UsageError:

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from bridle.config.yaml_file import has_content, items_of, location_of, open_yaml, read_text
 from bridle.errors import ConfigError
-from bridle.workspace.replacing import replace_file
+from bridle.workspace.fs import replace_file
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?=[A-Za-z0-9-])){0,31}")
 SECONDS = 30.0

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from bridle.config.yaml_file import has_content, items_of, location_of, open_yaml, read_text
 from bridle.errors import ConfigError
 from bridle.policy import ORDER, Rule, Verdict, read_rule
-from bridle.workspace.replacing import replace_file
+from bridle.workspace.fs import replace_file
 
 _EXAMPLE = "For example `rules:`, and below it `- allow: shell(git status)`."
 _KEYS = ("in", "reason", "expires", "examples")

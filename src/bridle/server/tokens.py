@@ -21,6 +21,7 @@ from bridle.errors import ConfigError
 from bridle.server.caller import OWNER, Caller
 from bridle.server.guard import same
 from bridle.server.views import ROLES, Role
+from bridle.workspace import fs
 
 OWN_FILE = "token"
 NAMED_FILE = "tokens.jsonl"
@@ -156,16 +157,9 @@ def read_private(path: Path) -> bytes:
 def write_private(path: Path, content: bytes) -> None:
     """Put it there as a whole, for this user alone."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+        fs.write_private(path, content, sync=True)
     except OSError as error:
-        fresh.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from error  # a write names no file
 
 

@@ -5,7 +5,6 @@ seen are written out, as on the screen. The terminal is asked first (OSC 52), th
 desktop; where neither may have worked, a private file holds it too.
 """
 
-import os
 import re
 import shutil
 import subprocess
@@ -14,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from bridle.workspace.fs import write_private
 from bridle.workspace.text import neutral, one_line, quantity
 
 LARGEST = 74_000  # bytes that terminals take by OSC 52; more is dropped by many
@@ -136,14 +136,7 @@ def to_file(text: str, folder: Path) -> Path:
     """A file that only its owner can read, there whole or not at all. Raise `OSError`."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     place = folder / "copied.txt"
-    part = folder / f".copied.{os.getpid()}.part"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
-            file.write(text.encode())
-        part.replace(place)
-    finally:
-        part.unlink(missing_ok=True)
+    write_private(place, text.encode())
     return place
 
 

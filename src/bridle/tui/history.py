@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from bridle.workspace.replacing import replace_file
+from bridle.workspace.fs import replace_file
 
 MOST = 1_000  # prompts
 _LARGEST = 4_000_000  # bytes of the file

@@ -1,15 +1,15 @@
 """What a server answers, as a house tells it; and the one file that is written for it here."""
 
 import asyncio
-import os
 from collections.abc import Iterable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from pathlib import Path
 
 from bridle.client import Choice, RemoteSession
 from bridle.errors import ConfigError, SessionError
 from bridle.events import MessageAdded, PromptReceived, Rewound
 from bridle.tui.house import Named, is_same
+from bridle.workspace import fs
 from bridle.workspace.text import quantity
 
 _NAMED = 3  # calls that are told by name
@@ -69,17 +69,8 @@ async def write_private(path: Path, data: bytes, *, force: bool) -> tuple[Path, 
 
 def _written(path: Path, data: bytes, force: bool) -> tuple[Path, int]:
     place = Path.cwd() / path.expanduser()
-    part = place.with_name(f".{place.name}.{os.getpid()}.part")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if force:
-            part.replace(place)
-        else:
-            place.hardlink_to(part)  # unlike a rename, it never takes the place of another
+        fs.write_private(place, data, sync=True, overwrite=force)
     except FileExistsError:
         raise ConfigError(
             f"{place} is there already, and was left as it is", hint="Name another file."
@@ -88,7 +79,4 @@ def _written(path: Path, data: bytes, force: bool) -> tuple[Path, int]:
         raise ConfigError(
             f"{place} cannot be written: {error.strerror}", hint="Name another file."
         ) from error
-    finally:
-        with suppress(OSError):
-            part.unlink()
     return place, len(data)

@@ -14,7 +14,7 @@ from bridle.config.loader import read_settings_file
 from bridle.config.paths import config_file
 from bridle.config.yaml_file import read_text
 from bridle.errors import ConfigError
-from bridle.workspace.replacing import replace_file
+from bridle.workspace.fs import replace_file
 
 MEANINGS = {
     "auto": "light where the terminal says that it is, else dark",

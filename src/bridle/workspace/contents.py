@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from bridle.errors import ToolError
+from bridle.workspace.fs import atomic_write, write_all
 from bridle.workspace.handles import Spot
 
 _CHUNK = 1 << 20
@@ -54,24 +55,13 @@ def replace(spot: Spot, data: bytes, old: os.stat_result | None) -> None:
     Another name of the old file (a hard link) keeps what it had. What replaces something is on the
     disk before it does: a power loss leaves the old content or the new, never an empty file.
     """
-    beside = f".{os.urandom(12).hex()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(beside, flags, 0o666 if old is None else 0o600, dir_fd=spot.folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            if old is not None:
-                with suppress(PermissionError):  # not ours to give away
-                    os.fchown(handle, old.st_uid, old.st_gid)
-                os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
-            file.write(data)
-            file.flush()
-            if old is not None:
-                os.fsync(handle)
-        os.rename(beside, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(beside, dir_fd=spot.folder)
-        raise
+    mode = 0o666 if old is None else 0o600
+    with atomic_write(spot.name, spot.folder, mode=mode, sync=old is not None) as handle:
+        if old is not None:
+            with suppress(PermissionError):  # only root may give a file to somebody else
+                os.fchown(handle, old.st_uid, old.st_gid)
+            os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
+        write_all(handle, data)
 
 
 def listed(handle: int, most: int) -> Listed[tuple[str, str]]:

@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 # How to open a folder, a file to read, and a file that does not exist yet: never through a link. A
 # FIFO does not block whoever opens it, and a terminal does not become ours.
@@ -46,27 +47,97 @@ def write_all(handle: int, data: bytes) -> None:
         left = left[os.write(handle, left) :]
 
 
-def write_file(folder: int, name: str, data: bytes, *, sync: bool = True) -> None:
-    """Write or replace a file in one step. With `sync` it is durable on return."""
-    while True:
-        temporary = f".{name[:80]}.{os.urandom(8).hex()}"
-        with suppress(FileExistsError):
-            handle = os.open(temporary, CREATE, 0o600, dir_fd=folder)
-            break
+@contextmanager
+def atomic_write(
+    path: str | os.PathLike[str],
+    folder: int | None = None,
+    *,
+    mode: int = 0o600,
+    sync: bool = False,
+    overwrite: bool = True,
+) -> Iterator[int]:
+    """Yield the handle of a new file that becomes `path` when the block ends.
+
+    Until then it lies beside `path`, under a name that nobody can guess. If anything fails it is
+    removed, and `path` is what it was. A link at `path` is replaced, not followed. `path` may be
+    relative to a `folder` that is open.
+
+    With `sync`, the content is durable before the file gets its name: a power loss leaves the old
+    content or the new. Without `overwrite`, raise `FileExistsError` if `path` exists.
+    """
+    temporary = temporary_name(path)
+    handle = os.open(temporary, CREATE, mode, dir_fd=folder)
     try:
         try:
-            write_all(handle, data)
+            yield handle
             if sync:
                 os.fsync(handle)
         finally:
             os.close(handle)
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
+        _remove(temporary, folder)
         raise
+    put_in_place(temporary, path, folder, overwrite=overwrite)
+
+
+def temporary_name(path: str | os.PathLike[str]) -> str:
+    """A name beside `path` that nobody can guess."""
+    parent, slash, _ = os.fspath(path).rpartition("/")
+    return f"{parent}{slash}.{os.urandom(12).hex()}.tmp"
+
+
+def put_in_place(
+    temporary: str,
+    path: str | os.PathLike[str],
+    folder: int | None = None,
+    *,
+    overwrite: bool = True,
+) -> None:
+    """Rename a finished file to `path`. If that fails the finished file is removed."""
+    try:
+        if overwrite:
+            os.rename(temporary, path, src_dir_fd=folder, dst_dir_fd=folder)
+        else:  # unlike a rename, a link never takes the place of another file
+            os.link(temporary, path, src_dir_fd=folder, dst_dir_fd=folder)
+            _remove(temporary, folder)
+    except BaseException:
+        _remove(temporary, folder)
+        raise
+
+
+def _remove(name: str, folder: int | None) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)
+
+
+def write_file(folder: int, name: str, data: bytes, *, sync: bool = True) -> None:
+    """Write or replace a private file in one step. With `sync` it is durable on return."""
+    write_private(name, data, folder, sync=sync)
     if sync:
         os.fsync(folder)
+
+
+def write_private(
+    path: str | os.PathLike[str],
+    data: bytes,
+    folder: int | None = None,
+    *,
+    sync: bool = False,
+    overwrite: bool = True,
+) -> None:
+    """Write a file that only its owner can read in one step; see `atomic_write`."""
+    with atomic_write(path, folder, sync=sync, overwrite=overwrite) as handle:
+        write_all(handle, data)
+
+
+def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write or replace a private file in one step; if `path` is a link, the file it leads to.
+
+    Its folder is created, private, if it is missing.
+    """
+    real = Path(os.path.realpath(path))
+    real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_private(real, data, sync=True)
 
 
 def read_file(folder: int, name: str, limit: int) -> bytes | None:

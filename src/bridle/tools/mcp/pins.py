@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from bridle.tools.mcp.definition import Definition
-from bridle.workspace.replacing import replace_file
+from bridle.workspace.fs import replace_file
 
 log = logging.getLogger(__name__)
 _LARGEST = 64 * 1024 * 1024

@@ -4,8 +4,6 @@ The tokens lie in one private file of the state folder. Consent is given in a br
 visitor: without one, whoever calls is told how to sign in.
 """
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,6 +14,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 
 from bridle.errors import ToolError
 from bridle.tools.mcp.spec import Spec
+from bridle.workspace.fs import write_private
 
 _NOWHERE = "http://127.0.0.1:1/callback"  # where nobody waits for consent
 
@@ -97,7 +96,4 @@ class Tokens:
         if self._path is None:
             return
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".tokens-", dir=self._path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.encode(self._kept))
-        Path(name).replace(self._path)
+        write_private(self._path, msgspec.json.encode(self._kept))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bridle.workspace.fs import CREATE, FOLDER, write_all
+from bridle.workspace.fs import FOLDER, atomic_write, put_in_place, temporary_name, write_all
 from bridle.workspace.undo.snapshot import open_folder
 from bridle.workspace.undo.storage import ContentStore
 from bridle.workspace.undo.tree import State
@@ -122,9 +122,9 @@ class Restorer:
                 with suppress(FileExistsError):
                     os.mkdir(name, 0o700, dir_fd=folder)
             elif step.wanted.is_link:
-                beside = _beside()
-                os.symlink(step.wanted.object, beside, dir_fd=folder)
-                _put(folder, beside, name)
+                temporary = temporary_name(name)
+                os.symlink(step.wanted.object, temporary, dir_fd=folder)
+                put_in_place(temporary, name, folder)
             else:
                 self._write(folder, name, step)
             self._touched.append(step)
@@ -133,20 +133,12 @@ class Restorer:
         data = self._objects.get(step.wanted.object)
         if data is None:
             raise OSError(errno.EIO, "what was kept of it is missing or damaged", step.path)
-        beside = _beside()
-        handle = os.open(beside, CREATE, 0o600, dir_fd=folder)
-        try:
+        with atomic_write(name, folder) as handle:
             if step.seen is not None:
-                with suppress(PermissionError):  # not ours to give away
+                with suppress(PermissionError):  # only root may give a file to somebody else
                     os.fchown(handle, step.seen.st_uid, step.seen.st_gid)
             write_all(handle, data)
             os.fchmod(handle, stat.S_IMODE(step.wanted.mode))
-        except BaseException:
-            os.unlink(beside, dir_fd=folder)
-            raise
-        finally:
-            os.close(handle)
-        _put(folder, beside, name)
 
     def _open_up(self, step: Step) -> None:
         self._set_mode(step, 0o700)
@@ -181,18 +173,6 @@ def _sign(found: os.stat_result | None) -> tuple[int, ...]:
     if found is None:
         return ()
     return found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns
-
-
-def _beside() -> str:
-    return f".{os.urandom(12).hex()}.tmp"
-
-
-def _put(folder: int, beside: str, name: str) -> None:
-    try:
-        os.rename(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        os.unlink(beside, dir_fd=folder)
-        raise
 
 
 def _once(steps: list[Step]) -> list[Step]:

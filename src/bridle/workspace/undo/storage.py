@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
-from bridle.workspace.fs import CREATE, FOLDER, READ, write_all
+from bridle.workspace.fs import FOLDER, READ, atomic_write, write_all
 
 _ADDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1 << 20
@@ -96,22 +96,18 @@ class UndoFolder:
 
     def place(self, name: str, data: bytes, *, hold: bool = False) -> int:
         """Put a file there in one step; with `hold` its handle, locked, which is the caller's."""
-        folder, slash, last = name.rpartition("/")
-        beside = f"{folder}{slash}{UNFINISHED}{last[:80]}.{os.urandom(6).hex()}"
-        handle = os.open(beside, CREATE, 0o600, dir_fd=self.handle)
+        held = -1
         try:
-            if hold:
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            write_all(handle, data)
-            os.rename(beside, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
+            with atomic_write(name, self.handle) as handle:
+                if hold:
+                    held = os.dup(handle)  # it shares the lock, and outlives the block
+                    fcntl.flock(handle, fcntl.LOCK_EX)
+                write_all(handle, data)
         except BaseException:
-            os.close(handle)
-            self.remove(beside)
+            if held >= 0:
+                os.close(held)
             raise
-        if hold:
-            return handle
-        os.close(handle)
-        return -1
+        return held
 
     def found(self, name: str, offset: int = 0) -> bytes | None:
         """What stands in a file, from there on; None where there is none."""
