@@ -18,6 +18,7 @@ from bridle.errors import ConfigError
 from bridle.events import ApprovalAnswered, ApprovalAsked, Grant
 from bridle.messages import ToolCall
 from bridle.policy import CLASSES, Act, Decision, Facts, Rule, read_rule
+from bridle.workspace.fs import is_below
 
 _LONGEST = 200  # characters in the description of a grant
 _WILDCARDS = frozenset("*?")
@@ -99,13 +100,9 @@ def granted_rules(grants: Mapping[str, Grant], root: str, seconds: float) -> tup
     rules = (
         _parse_rule(grant, root)
         for grant in grants.values()
-        if grant.rule and _is_within(grant, root) and not has_ended(grant, seconds)
+        if grant.rule and is_below(grant.cwd, root) and not has_ended(grant, seconds)
     )
     return tuple(rule for rule in rules if rule is not None and rule.verdict == "allow")
-
-
-def _is_within(grant: Grant, root: str) -> bool:
-    return grant.cwd == root or grant.cwd.startswith(f"{root.rstrip('/')}/")
 
 
 def _parse_rule(grant: Grant, root: str) -> Rule | None:

@@ -22,6 +22,7 @@ from bridle.policy import Decision, Mode, Rule
 from bridle.promises.hooks import Moment, Occasion, Remark
 from bridle.tools.apply_patch import ApplyPatch
 from bridle.tools.shell import Shell
+from bridle.workspace.fs import is_below
 from bridle.workspace.text import neutral, one_line, quantity, shorten
 
 if TYPE_CHECKING:
@@ -94,8 +95,7 @@ class Diagnostics:
         for path in named:
             place = self._workspace.resolve_path(path)
             if place is not None and os.path.isfile(place):  # noqa: PTH113 - never raises
-                inside = place.startswith(root.rstrip("/") + "/")
-                found.append(os.path.relpath(place, root) if inside else place)
+                found.append(os.path.relpath(place, root) if is_below(place, root) else place)
         return tuple(dict.fromkeys(found))
 
     async def _look(self, check: Check, files: tuple[str, ...]) -> str:

@@ -31,6 +31,7 @@ from bridle.errors import ConfigError
 from bridle.promises.hooks import Hooks, Moment, Occasion, Remark
 from bridle.runtime.diagnostics import Diagnostics
 from bridle.tools.threads import in_thread
+from bridle.workspace.fs import is_below
 from bridle.workspace.process.command import Command, ExitStatus
 from bridle.workspace.process.environment import clean_environment
 from bridle.workspace.sandbox import Start, supervised
@@ -294,12 +295,12 @@ def refusal(line: CommandLine, root: str) -> str:
     """Why that command may not be run as a hook in that workspace; empty where it may."""
     root, folder = realpath(root), working_folder(line)
     protected = _is_protected_folder(folder, root)
-    if _is_below(folder, root) and not protected:
+    if is_below(folder, root) and not protected:
         return "its file lies in the workspace, where a call may change it"
     words = tuple(dict.fromkeys(_possible_words(line.run, root)))
     places = {word: _path_of(word, folder) for word in words}
     for word, place in places.items():
-        if place != root and _is_below(place, root) and not _is_beside(place, folder, protected):
+        if place != root and is_below(place, root) and not _is_beside(place, folder, protected):
             return f"it names {word}, which a call may change"
     if protected or root in places.values():  # it works there, or looks for what lies above it
         for word in filter(_builds, words):
@@ -339,20 +340,16 @@ def _is_protected_folder(folder: str, root: str) -> bool:
     if folder == f"{root}/.bridle":
         return True
     own = realpath(hooks_file(os.environ).parent)
-    return _is_below(folder, root) and folder == own
+    return is_below(folder, root) and folder == own
 
 
 def _is_beside(place: str, folder: str, protected: bool) -> bool:
     """Directly in the folder of the file: what lies deeper nobody saw when it was trusted."""
     return (
         protected
-        and _is_below(place, folder)
+        and is_below(place, folder)
         and (place.rpartition("/")[0] == folder or not os.path.lexists(place))
     )
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 _MOST = 65_536  # bytes that a hook may print

@@ -18,6 +18,7 @@ from bridle.promises.tool import CWD, Access, ToolContext
 from bridle.tools.guarded_root import Run, guarded_root
 from bridle.tools.jobs import Jobs
 from bridle.tools.threads import in_thread
+from bridle.workspace.fs import is_below
 from bridle.workspace.git_objects import commits_now
 from bridle.workspace.process.environment import clean_environment
 from bridle.workspace.sandbox import Sandbox
@@ -253,5 +254,4 @@ def remember(context: ToolContext[Any], said: str) -> str:
 
 def _is_inside(path: str, root: str) -> bool:
     real = os.path.realpath(path)
-    within = real == root or real.startswith(root.rstrip("/") + "/")
-    return within and real == path and Path(real).is_dir()
+    return is_below(real, root) and real == path and Path(real).is_dir()

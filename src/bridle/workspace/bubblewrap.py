@@ -94,13 +94,13 @@ def _apart(paths: Iterable[str]) -> list[str]:
     """
     named = dict.fromkeys(paths)
 
-    def is_below(path: str) -> bool:
+    def has_parent(path: str) -> bool:
         while path := path.rpartition("/")[0]:
             if path in named:
                 return True
         return False
 
-    return [path for path in named if not is_below(path)]
+    return [path for path in named if not has_parent(path)]
 
 
 def _bound(how: str, paths: Iterable[str]) -> list[str]:

@@ -19,6 +19,17 @@ CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK = 1 << 20
 
 
+def is_below(path: str, folder: str) -> bool:
+    """Is `path` that folder or something in it?
+
+    Only the text is compared, name by name: resolve links and `..` before, if they matter. Nothing
+    lies below an empty name.
+    """
+    if path == folder:
+        return True
+    return folder != "" and path.startswith(f"{folder.rstrip('/')}/")
+
+
 @contextmanager
 def open_folder(
     name: str | os.PathLike[str], parent: int | None = None, *, make: bool = False

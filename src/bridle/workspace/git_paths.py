@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bridle.workspace.fs import is_below
 from bridle.workspace.git_config import parse
 from bridle.workspace.protected import FREE, Protection, folded, stricter
 
@@ -50,11 +51,11 @@ class GitPaths(NamedTuple):
         for file in map(folded, self.files):
             care = stricter(care, _IS_CONFIG if path == file else _leading(path, file, root))
         for folder in map(folded, self.hooks):
-            if _is_below(root, folder):  # all of the workspace lies in it: its hooks have names
+            if is_below(root, folder):  # all of the workspace lies in it: its hooks have names
                 above, _, name = path.rpartition("/")
                 care = stricter(care, _IS_HOOK if above == folder and name in HOOKS else FREE)
             else:
-                is_hook = _is_below(path, folder)
+                is_hook = is_below(path, folder)
                 care = stricter(care, _IS_HOOK if is_hook else _leading(path, folder, root))
         return care
 
@@ -70,7 +71,7 @@ class GitPaths(NamedTuple):
         """
         found: list[str] = []
         for folder in self.hooks:
-            beside = _is_below(repository or root, folder)
+            beside = is_below(repository or root, folder)
             found += [f"{folder}/{name}" for name in HOOKS] if beside else [folder]
         return _inside(found, root)
 
@@ -82,11 +83,7 @@ def _inside(paths: Sequence[str], root: str) -> tuple[str, ...]:
 
 def _leading(path: str, protected: str, root: str) -> Protection:
     """A folder on the way: whoever replaces it replaces what is protected as well."""
-    return _ON_THE_WAY if path != root and _is_below(protected, path) else FREE
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+    return _ON_THE_WAY if path != root and is_below(protected, path) else FREE
 
 
 class GitConfiguration:
@@ -110,7 +107,7 @@ class GitConfiguration:
     def care(self, path: str) -> Protection:
         """The care that an absolute path takes for this repository and those on the way to it."""
         care = self.paths.care(path, self._root)
-        folder = path if path.startswith(f"{self._root.rstrip('/')}/") else self._root
+        folder = path if is_below(path, self._root) else self._root
         while folder and folder != self._root:
             if os.path.lexists(f"{folder}/.git"):
                 care = stricter(care, self.nested(folder).paths.care(path, folder))

@@ -14,6 +14,7 @@ from pathlib import Path
 from bridle.promises.ground import Place
 from bridle.workspace.delicate import delicate_below
 from bridle.workspace.expansion import expand
+from bridle.workspace.fs import is_below
 from bridle.workspace.git_paths import GitConfiguration
 from bridle.workspace.links import DEVICES, Found, follow
 from bridle.workspace.lookup import is_local
@@ -77,7 +78,7 @@ class Ground:
         if path in DEVICES:  # by this name; what its links lead to is another for each process
             return Place(path, False, temporary=True)
         found = self._follow(whole)
-        if found.path in DEVICES or _is_below(found.path, self._temporary):
+        if found.path in DEVICES or is_below(found.path, self._temporary):
             return Place(found.path, False, temporary=True)
         root = self._root_of(found.path)
         care = self._care(whole, found, root)
@@ -108,13 +109,13 @@ class Ground:
     def _follow(self, whole: str) -> Found:
         """The roots are real paths, so the way to them need not be walked."""
         for root in self._roots:
-            if whole.startswith(root) and (whole[len(root) :] or "/")[0] == "/":
+            if root != "/" and is_below(whole, root):
                 return follow(root, whole[len(root) :])
         return follow("/", whole)
 
     def _root_of(self, path: str) -> str | None:
         for root in self._roots:
-            if _is_below(path, root):
+            if is_below(path, root):
                 return root
         return None
 
@@ -147,7 +148,7 @@ class Ground:
         for home in self._homes:
             care = stricter(care, care_outside(path, home))
         for own in self._own:
-            if _is_below(folded(path), own) and not (root and _is_below(folded(root), own)):
+            if is_below(folded(path), own) and not (root and is_below(folded(root), own)):
                 care = stricter(care, _OWN)
         return care
 
@@ -166,13 +167,6 @@ def _is_possible(path: str) -> bool:
         return "\0" not in path and len(os.fsencode(path)) <= _LONGEST
     except UnicodeEncodeError:
         return False
-
-
-def _is_below(path: str, folder: str) -> bool:
-    """Is it the folder or in it? Component by component; nothing is below an empty name."""
-    if not folder or not path.startswith(folder):
-        return False
-    return folder == "/" or path[len(folder) : len(folder) + 1] in ("", "/")
 
 
 def _has_other_names(status: os.stat_result) -> bool:

@@ -20,13 +20,13 @@ _USUAL = "/usr/local/bin:/usr/bin:/bin"
 def folders(roots: Sequence[str] = ()) -> tuple[str, ...]:
     """The folders of the PATH, in order, but for those without an absolute name or in a root."""
     found = os.environ.get("PATH", _USUAL).split(os.pathsep)
-    return tuple(one for one in found if one.startswith("/") and not is_below(one, roots))
+    return tuple(one for one in found if one.startswith("/") and not is_in_roots(one, roots))
 
 
 def find_program(name: str, roots: Sequence[str] = (), more: Sequence[str] = ()) -> str | None:
     """A program that nobody can have put there from inside the roots; `more` are other places."""
     for path in (*(f"{folder}/{name}" for folder in folders(roots)), *more):
-        if _is_program(path) and not is_below(path, roots):
+        if _is_program(path) and not is_in_roots(path, roots):
             return path
     return None
 
@@ -52,13 +52,15 @@ def is_local(name: str, roots: Sequence[str]) -> bool:
 @lru_cache(maxsize=64)
 def _marked(path: str, roots: tuple[str, ...]) -> tuple[tuple[str, bool], ...]:
     """The folders up to the last that lies in a root, each with whether it does."""
-    found = [(one, is_below(one, roots)) for one in path.split(os.pathsep) if one.startswith("/")]
+    found = [
+        (one, is_in_roots(one, roots)) for one in path.split(os.pathsep) if one.startswith("/")
+    ]
     while found and not found[-1][1]:
         found.pop()
     return tuple(found)
 
 
-def is_below(path: str, roots: Sequence[str]) -> bool:
+def is_in_roots(path: str, roots: Sequence[str]) -> bool:
     """Does it lie in a root, by its own name or by where its links lead?"""
     return any(one in _above(spelled) for spelled in _spelled(path) for one in roots)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from bridle.workspace.lookup import is_below
+from bridle.workspace.lookup import is_in_roots
 
 _BETWEEN = re.compile(r"[\s\"'=;|&()<>,:\[\]]+")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.\w+)*")
@@ -51,7 +51,7 @@ def _in_root(folder: str, name: str, real: str, plain: str) -> str:
     if not os.path.isfile(spelled):  # noqa: PTH113 - as above; nearly none is
         return ""
     path = _from(spelled, (real, plain))
-    if not path and is_below(spelled, (real,)):
+    if not path and is_in_roots(spelled, (real,)):
         path = os.path.relpath(os.path.realpath(spelled), real)
     return path
 
@@ -64,7 +64,7 @@ def fingerprints(paths: Iterable[str], root: str) -> Mapping[str, str]:
 def leads_out(path: str, root: str) -> str:
     """Where a file of the root really lies, when that is elsewhere; nobody writes it from here."""
     real = os.path.realpath(Path(root, path))
-    return "" if is_below(real, (os.path.realpath(root),)) else real
+    return "" if is_in_roots(real, (os.path.realpath(root),)) else real
 
 
 def _fingerprint(path: str, root: str) -> str:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from bridle.workspace.fs import is_below
 from bridle.workspace.protected import home_paths, system_paths
 
 SYSTEM = (
@@ -38,11 +39,6 @@ _VARIABLES = (
 )
 
 
-def is_within(path: str, folder: str) -> bool:
-    """Is it that folder, or something in it? By their words: both are real paths."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
 def system_folders(as_root: bool) -> Iterator[str]:
     """What is there of the system. For root, /etc is given piece by piece, without its secrets."""
     for folder in SYSTEM:
@@ -64,7 +60,7 @@ def _around(folder: str, secret: Sequence[str]) -> Iterator[str]:
         path = str(entry)
         if path in secret:
             continue
-        if any(is_within(one, path) for one in secret):
+        if any(is_below(one, path) for one in secret):
             yield from _around(path, secret)
         else:
             yield path
@@ -82,7 +78,7 @@ def tool_chains(environment: Mapping[str, str], hidden: Iterable[str]) -> list[s
     found: dict[str, None] = {}
     for path in filter(os.path.isabs, named):
         real = os.path.realpath(path)
-        shows = real == "/" or any(is_within(one, real) for one in secret)
+        shows = real == "/" or any(is_below(one, real) for one in secret)
         if not shows and os.access(real, os.F_OK):
             found |= {real: None, os.path.normpath(path): None}  # also by the name it is known by
     return [*found]

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple, cast, get_args
 from bridle.errors import ConfigError
 from bridle.workspace import bubblewrap, landlock, readable, seccomp
 from bridle.workspace.elsewhere import OF_WORKTREE, Elsewhere, elsewhere
+from bridle.workspace.fs import is_below
 from bridle.workspace.git_paths import GitConfiguration
 from bridle.workspace.lookup import SHELLS
 from bridle.workspace.temporary import private_folder
@@ -275,9 +276,7 @@ class Sandbox:
         for path in paths:
             while (path := path.rpartition("/")[0]) and path not in self._roots:
                 found.add(path)
-        return sorted(
-            one for one in found if any(readable.is_within(one, root) for root in self._roots)
-        )
+        return sorted(one for one in found if any(is_below(one, root) for root in self._roots))
 
     @property
     def _closed(self) -> list[str]:
@@ -324,8 +323,7 @@ class Sandbox:
         return [
             one
             for one in secret
-            if any(readable.is_within(one, root) for root in self._roots)
-            and os.access(one, os.F_OK)
+            if any(is_below(one, root) for root in self._roots) and os.access(one, os.F_OK)
         ]
 
 

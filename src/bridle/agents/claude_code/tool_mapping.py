@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bridle.tools.shell import LONGEST
+from bridle.workspace.fs import is_below
 
 Arguments = dict[str, Any]
 Roots = Sequence[str]  # the folder that paths are relative to, in each spelling
@@ -157,10 +158,8 @@ def to_path(path: Any, roots: Roots) -> Any:
         return path
     inside = os.path.normpath(path)
     for folder in roots:
-        if inside == folder:
-            return "."
-        if inside.startswith(folder.rstrip("/") + "/"):
-            return inside[len(folder.rstrip("/")) + 1 :]
+        if is_below(inside, folder):
+            return inside[len(folder.rstrip("/")) + 1 :] or "."
     return path
 
 

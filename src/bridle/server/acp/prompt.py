@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 from acp import RequestError, schema
 
 from bridle.messages import File, Image, Part, Text
+from bridle.workspace.fs import is_below
 from bridle.workspace.text import one_line
 
 _MENTION = 500  # characters of a name or an address
@@ -42,7 +43,7 @@ def _mention(uri: str, name: str, root: str) -> str:
     found = urlsplit(uri)
     if found.scheme == "file":
         path = unquote(found.path)
-        inside = os.path.relpath(path, root) if path.startswith(root.rstrip("/") + "/") else path
+        inside = os.path.relpath(path, root) if is_below(path, root) else path
         return one_line(inside, _MENTION)
     said = one_line(uri, _MENTION)
     return f"[{one_line(name, _MENTION)}]({said})" if name else said

@@ -23,7 +23,7 @@ from bridle.errors import ToolError
 from bridle.tools.mcp.guarded import Guarded
 from bridle.tools.mcp.spec import Spec
 from bridle.tools.mcp.tally import TOO_MUCH, Tally
-from bridle.workspace.lookup import find_program, is_below
+from bridle.workspace.lookup import find_program, is_in_roots
 from bridle.workspace.process.environment import clean_environment
 from bridle.workspace.process.supervised import SupervisedProcess
 
@@ -92,14 +92,14 @@ class Pipe:
             place = str(Path(self._folder, Path(name).expanduser()))
             return place if os.access(place, os.X_OK) else self._missing(name)
         listed = shutil.which(name, path=path)
-        if listed is not None and not is_below(listed, self._roots):
+        if listed is not None and not is_in_roots(listed, self._roots):
             return listed
         return find_program(name, self._roots) or self._missing(name)
 
     def _outside(self, path: str) -> str:
         """Reduce a PATH from the settings to the folders outside the workspace."""
         folders = (folder for folder in path.split(os.pathsep) if folder.startswith("/"))
-        return os.pathsep.join(one for one in folders if not is_below(one, self._roots))
+        return os.pathsep.join(one for one in folders if not is_in_roots(one, self._roots))
 
     def _missing(self, name: str) -> str:
         inside = "/" not in name and shutil.which(name, path=self._spec.env.get("PATH"))
