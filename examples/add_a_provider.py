@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 import bridle
 from bridle.events import ModelEvent, ResponseCompleted, TextDelta, UsageReported
 from bridle.messages import Message, Text
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.usage import Usage
 
 

@@ -14,7 +14,7 @@ from bridle.engine.engine import Engine
 from bridle.engine.engine_config import EngineConfig
 from bridle.events import MessageAdded, ResponseCompleted, ToolResultEvent, TurnEnded
 from bridle.policy import ToolPolicy
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.tools.function import as_tool

@@ -27,7 +27,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput
-from bridle.promises.store import Log
+from bridle.protocols.store import Log
 from bridle.stores.jsonl import JsonlStore
 from bridle.usage import Usage
 

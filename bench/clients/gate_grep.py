@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from bridle.promises.tool import ToolContext
+from bridle.protocols.tool import ToolContext
 from bridle.tools.grep import Grep, find_ripgrep
 from bridle.workspace.paths import Workspace
 

@@ -21,7 +21,7 @@ from bridle.engine.engine import Engine
 from bridle.engine.engine_config import EngineConfig
 from bridle.events import ModelEvent, TraceEvent
 from bridle.messages import Text
-from bridle.promises.provider import Request
+from bridle.protocols.provider import Request
 from bridle.providers.scripted import Scripted, play, to_reply
 from bridle.server.app import Application
 from bridle.server.guard import Names

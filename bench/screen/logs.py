@@ -16,7 +16,7 @@ from bench.sessions.logs import Scribe
 from bench.sessions.story import tell
 from bridle.events import MessageAdded, PromptReceived, SessionStarted, TurnEnded
 from bridle.messages import user
-from bridle.promises.codec import encode_data
+from bridle.protocols.codec import encode_data
 
 STORY = 3_000_000  # bytes
 NAME = "20260101-000000-long"

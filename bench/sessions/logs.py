@@ -35,8 +35,8 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import user
-from bridle.promises.codec import encode_data, encode_line
-from bridle.promises.store import Record
+from bridle.protocols.codec import encode_data, encode_line
+from bridle.protocols.store import Record
 from bridle.stores.log_format import utc_timestamp
 from bridle.stores.session_index import write_label
 

@@ -23,8 +23,8 @@ from bridle.events import (
     ToolCallStarted,
 )
 from bridle.messages import Message, Text, ToolCall
-from bridle.promises.provider import ProviderInfo, Request
-from bridle.promises.store import Record
+from bridle.protocols.provider import ProviderInfo, Request
+from bridle.protocols.store import Record
 from bridle.stores.reader import SessionFolder
 from bridle.usage import Price, Usage
 

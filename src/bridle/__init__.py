@@ -47,18 +47,18 @@ if TYPE_CHECKING:
     from bridle.messages import user as user
     from bridle.policy import Rule as Rule
     from bridle.policy import ToolPolicy as ToolPolicy
-    from bridle.promises.hooks import Occasion as Occasion
-    from bridle.promises.hooks import Remark as Remark
-    from bridle.promises.provider import Provider as Provider
-    from bridle.promises.provider import ProviderInfo as ProviderInfo
-    from bridle.promises.provider import Request as Request
-    from bridle.promises.provider import RequestConfig as RequestConfig
-    from bridle.promises.provider import Response as Response
-    from bridle.promises.session import Answer as Answer
-    from bridle.promises.session import TurnResult as TurnResult
-    from bridle.promises.store import Record as Record
-    from bridle.promises.tool import ToolContext as ToolContext
-    from bridle.promises.tool import ToolResult as ToolResult
+    from bridle.protocols.hooks import Occasion as Occasion
+    from bridle.protocols.hooks import Remark as Remark
+    from bridle.protocols.provider import Provider as Provider
+    from bridle.protocols.provider import ProviderInfo as ProviderInfo
+    from bridle.protocols.provider import Request as Request
+    from bridle.protocols.provider import RequestConfig as RequestConfig
+    from bridle.protocols.provider import Response as Response
+    from bridle.protocols.session import Answer as Answer
+    from bridle.protocols.session import TurnResult as TurnResult
+    from bridle.protocols.store import Record as Record
+    from bridle.protocols.tool import ToolContext as ToolContext
+    from bridle.protocols.tool import ToolResult as ToolResult
     from bridle.runtime import Engine as Engine
     from bridle.runtime import Limits as Limits
     from bridle.runtime import build_engine as build_engine
@@ -96,11 +96,11 @@ _HOMES = {
     "events": ("ApprovalAsked",),
     "messages": ("File", "Image", "Message", "Text", "ToolCall", "ToolOutput", "user"),
     "policy": ("Rule", "ToolPolicy"),
-    "promises.hooks": ("Occasion", "Remark"),
-    "promises.provider": ("Provider", "ProviderInfo", "Request", "RequestConfig", "Response"),
-    "promises.session": ("Answer", "TurnResult"),
-    "promises.store": ("Record",),
-    "promises.tool": ("ToolContext", "ToolResult"),
+    "protocols.hooks": ("Occasion", "Remark"),
+    "protocols.provider": ("Provider", "ProviderInfo", "Request", "RequestConfig", "Response"),
+    "protocols.session": ("Answer", "TurnResult"),
+    "protocols.store": ("Record",),
+    "protocols.tool": ("ToolContext", "ToolResult"),
     "runtime": ("Engine", "Limits", "build_engine", "provider"),
     "runtime.hooks": ("hook",),
     "stores.memory": ("MemoryStore",),

@@ -8,7 +8,7 @@ from pathlib import Path
 from bridle import build_engine
 from bridle.agents.acp import AcpAgent
 from bridle.messages import ToolOutput
-from bridle.promises.agent import Permission
+from bridle.protocols.agent import Permission
 from rig import SOAK
 
 QUICK = [sys.executable, str(Path(__file__).with_name("quick_acp.py"))]

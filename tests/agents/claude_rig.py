@@ -14,7 +14,7 @@ import pytest
 from bridle.agents.claude_code import ClaudeCodeAgent, ClaudeCodeConfig
 from bridle.events import TraceEvent
 from bridle.messages import ToolOutput
-from bridle.promises.agent import Permission, RemainingBudget
+from bridle.protocols.agent import Permission, RemainingBudget
 from bridle.testing import FakeAnthropic
 from bridle.usage import Usage
 from rig import SOAK

@@ -14,7 +14,7 @@ from bridle.events import (
     TraceEvent,
     TurnParked,
 )
-from bridle.promises.agent import Permission
+from bridle.protocols.agent import Permission
 from rig import endings, events, results, run, until
 
 # In the program: ask for leave, as `said`; True where it is given.

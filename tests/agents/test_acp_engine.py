@@ -14,7 +14,7 @@ from bridle.events import (
     ToolResultEvent,
     TraceEvent,
 )
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.testing import Scripted
 from rig import conversation, endings, events, is_valid, results, run, until
 

@@ -4,8 +4,8 @@ import asyncio
 import json
 
 from agents.acp_rig import ANSWER, HandMade, acp_engine, one_prompt, opened, scripted
-from bridle.promises.agent import Permission
-from bridle.promises.session import Answer
+from bridle.protocols.agent import Permission
+from bridle.protocols.session import Answer
 from rig import run
 
 # In the program: two questions about one call, both before either is answered. They are held back

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agents.acp_rig import acp_engine, scripted
 from bridle.events import AgentAttached, TextDelta, TraceEvent
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from node.rig import node, package
 from rig import conversation, endings, events, results, run, until
 

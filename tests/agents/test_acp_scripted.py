@@ -19,7 +19,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Image, Text
-from bridle.promises.agent import Permission
+from bridle.protocols.agent import Permission
 from bridle.usage import Usage
 from rig import run
 

@@ -28,7 +28,7 @@ from bridle.agents.claude_code.hooks import to_permission
 from bridle.agents.claude_code.messages import MessageReader
 from bridle.errors import ToolError
 from bridle.events import TextDelta, ThinkingDelta
-from bridle.promises.agent import Permission
+from bridle.protocols.agent import Permission
 from bridle.testing import FakeAnthropic
 from rig import PYTHON, a_mark, marked, run
 

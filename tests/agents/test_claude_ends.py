@@ -12,7 +12,7 @@ from bridle.agents.claude_code.messages import MessageReader
 from bridle.agents.claude_code.outcome import outcome_of
 from bridle.errors import BudgetReached
 from bridle.events import TextDelta, UsageReported
-from bridle.promises.agent import RemainingBudget
+from bridle.protocols.agent import RemainingBudget
 from bridle.usage import Usage
 from rig import a_mark, conversation, marked, results, run
 

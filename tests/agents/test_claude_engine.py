@@ -19,7 +19,7 @@ from bridle.events import (
     TurnEnded,
     UsageReported,
 )
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.workspace.undo import Undo
 from rig import a_mark, conversation, endings, events, is_valid, marked, results, run
 from rig import until as seen

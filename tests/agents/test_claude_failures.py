@@ -25,7 +25,7 @@ from claude_rig import (
 
 from bridle.agents.claude_code import ClaudeCodeAgent, ClaudeCodeConfig
 from bridle.errors import AgentError, BudgetReached, ConfigError, MissingExtra, SessionBusy
-from bridle.promises.agent import RemainingBudget
+from bridle.protocols.agent import RemainingBudget
 from rig import a_mark, marked, run
 
 GONE = "00000000-0000-4000-8000-000000000000"

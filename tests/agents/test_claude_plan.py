@@ -6,7 +6,7 @@ import re
 import pytest
 from claude_rig import Bare, Gate, Whole, claude, runs, says, soak, uses, workspace
 
-from bridle.promises.agent import Permission
+from bridle.protocols.agent import Permission
 from rig import run
 
 ASKS = {

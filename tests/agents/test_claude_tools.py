@@ -17,7 +17,7 @@ from bridle.agents.claude_code.tool_mapping import (
     to_path,
 )
 from bridle.agents.claude_code.tool_results import content_text, tool_response
-from bridle.promises.agent import RemainingBudget
+from bridle.protocols.agent import RemainingBudget
 from bridle.tools.builtin import builtin_tools
 
 ROOTS = ("/work/space", "/real/space")

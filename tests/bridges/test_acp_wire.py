@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bridges.acp_wire import Hosting, opened, wired
 from bridle.engine.budget import Limits
 from bridle.events import ModeChanged, PromptReceived, TurnEnded, TurnParked
-from bridle.promises.store import InboxMessage
+from bridle.protocols.store import InboxMessage
 from bridle.runtime import build_engine
 from bridle.server.acp import lines
 from bridle.stores.inbox import Notifier, send

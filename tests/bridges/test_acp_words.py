@@ -19,8 +19,8 @@ from bridle.events import (
     TraceEvent,
 )
 from bridle.messages import File, Image, Message, Text, Thinking, ToolCall, ToolOutput, user
-from bridle.promises.session import NO, YES, Answer
-from bridle.promises.store import Record
+from bridle.protocols.session import NO, YES, Answer
+from bridle.protocols.store import Record
 from bridle.server.acp.changes import changes
 from bridle.server.acp.prompt import command_of, parts_of
 from bridle.server.acp.questions import answer_of, options_of, question_of

@@ -28,7 +28,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import File, Image, Message, Text, ToolCall, ToolOutput
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.server.agui.incoming import given_of, name_of
 from bridle.server.agui.mapping import Told, interrupt, meters
 from bridle.server.views import ApprovalAnswer, NewSession

@@ -10,7 +10,7 @@ from contextlib import aclosing
 import pytest
 
 from bridle.events import PromptReceived, TurnEnded
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.server.agui import agui_routes, running
 from bridle.tools.function import tool
 from bridle.tools.task import TaskTool

@@ -109,7 +109,7 @@ def test_T5_what_was_not_done_is_not_claimed(database, lie):
 
 @on_sqlite
 def test_what_a_model_costs_is_told_to_the_service(database):
-    from bridle.promises.provider import ProviderInfo
+    from bridle.protocols.provider import ProviderInfo
     from bridle.providers.scripted import Scripted
     from bridle.usage import Price
 

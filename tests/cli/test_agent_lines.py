@@ -22,7 +22,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.usage import ExecutionMetrics, Usage
 
 PLAIN = Paint(False)

@@ -157,7 +157,7 @@ def test_a_question_that_has_expired_is_said_to_be_and_cannot_be_answered(bridle
 
 
 def _rechained(text: str) -> str:
-    from bridle.promises.codec import encode_line
+    from bridle.protocols.codec import encode_line
 
     lines, previous = [], ""
     for line in text.splitlines():

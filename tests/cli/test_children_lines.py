@@ -21,8 +21,8 @@ from bridle.events import (
     ToolOutputDelta,
 )
 from bridle.messages import ToolCall
-from bridle.promises.codec import encode_data, encode_line
-from bridle.promises.store import Record
+from bridle.protocols.codec import encode_data, encode_line
+from bridle.protocols.store import Record
 from bridle.stores.session_index import list_sessions
 from bridle.usage import ExecutionMetrics
 

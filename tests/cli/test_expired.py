@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cli_program import Program
 
-from bridle.promises.codec import encode_line
+from bridle.protocols.codec import encode_line
 
 SHELL = {"name": "shell", "arguments": {"command": "echo made > made.txt"}}
 WRITE = {"name": "write", "arguments": {"path": "b.txt", "content": "b\n"}}

@@ -23,7 +23,7 @@ from bridle.cli.story import Story, heading
 from bridle.cli.style import Paint
 from bridle.events import Event, Recorded, Streamed, ToolCallReady, ToolResultEvent
 from bridle.messages import ToolCall, ToolOutput
-from bridle.promises.store import Record, SessionSummary
+from bridle.protocols.store import Record, SessionSummary
 from bridle.stores.markdown import to_markdown
 
 EVIL = ["\x1b]52;c;x\x07", "\x1b[2J", "\x9b31m", "\r", "\b", "\x00", "\x7f", "\x85", "\u2028"]

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from bridle.promises.agent import AgentResponse
+from bridle.protocols.agent import AgentResponse
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.stores.last_run import last_run

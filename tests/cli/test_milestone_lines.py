@@ -21,7 +21,7 @@ from bridle.events import (
     Undone,
 )
 from bridle.messages import ToolCall
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 
 PLAIN = Paint(False)
 MANY = tuple(FileChange(f"{number}.py") for number in range(8))

@@ -10,7 +10,7 @@ from bridle.cli.plan_question import is_question, plan_answer, plan_question
 from bridle.cli.style import Paint
 from bridle.events import ApprovalAsked, ModeChanged, ToolResultEvent, TurnEnded
 from bridle.messages import ToolCall
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.stores.reader import SessionFolder
 
 PLAN = "# Plan\n\n1. write `a.txt`\n2. look at it"

@@ -12,7 +12,7 @@ from bridle.cli.question import choices, question, to_answer
 from bridle.cli.style import Paint, cells
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
-from bridle.promises.session import NO, YES, Answer
+from bridle.protocols.session import NO, YES, Answer
 from bridle.workspace.change import told
 
 PLAIN = Paint(False)

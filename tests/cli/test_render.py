@@ -27,9 +27,9 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput
-from bridle.promises.codec import encode_data, encode_line
-from bridle.promises.session import Answer
-from bridle.promises.store import Record
+from bridle.protocols.codec import encode_data, encode_line
+from bridle.protocols.session import Answer
+from bridle.protocols.store import Record
 from bridle.usage import ExecutionMetrics
 
 PLAIN = Paint(False)

@@ -7,7 +7,7 @@ import pytest
 from cli_program import Program
 
 from bridle.cli.progress import Progress, size_of
-from bridle.promises.codec import encode_line
+from bridle.protocols.codec import encode_line
 
 EVIL = "\x1b]52;c;x\x07 \u202e"
 READ = {"calls": [{"name": "read", "arguments": {"path": "a.txt"}}]}

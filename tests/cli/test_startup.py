@@ -11,7 +11,7 @@ from bridle.cli import config, options
 from bridle.cli.sessions import TABLE
 from bridle.config import settings
 from bridle.engine.budget import Limits
-from bridle.promises import store
+from bridle.protocols import store
 
 HEAVY = ["asyncio", "aiohttp", "rich", "yaml", "anthropic", "openai", "bridle.engine", "ssl"]
 

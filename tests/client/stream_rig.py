@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from bridle.client.feed import Feed
 from bridle.client.link import Link
 from bridle.events import PromptReceived, TextDelta, TurnEnded
-from bridle.promises.codec import encode_data, to_record
+from bridle.protocols.codec import encode_data, to_record
 
 ID = "20260101-000000-abcdef"
 

@@ -10,7 +10,7 @@ from client_rig import NOTE, Place, asked, place
 from bridle import errors
 from bridle.client import Client, values
 from bridle.engine.history import fold
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.server import views
 from bridle.stores.reader import SessionFolder
 from rig import run

@@ -31,8 +31,8 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import File, Image, Message, Text, Thinking, ToolCall, ToolOutput, user
-from bridle.promises.codec import decode_data, encode_data
-from bridle.promises.store import Record
+from bridle.protocols.codec import decode_data, encode_data
+from bridle.protocols.store import Record
 from bridle.usage import Usage
 
 MODEL = "m"

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bridle.events import Compacted
 from bridle.messages import Text, ToolCall
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.providers.scripted import Reply, play
 from bridle.stores.jsonl import JsonlStore
 from rig import events, make_engine

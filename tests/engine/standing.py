@@ -4,7 +4,7 @@ They keep their promises; what they say is up to the test.
 """
 
 from bridle.events import FileChange, FilesChanged
-from bridle.promises.hooks import Remark
+from bridle.protocols.hooks import Remark
 
 
 class SaidHooks:

@@ -5,7 +5,7 @@ import pytest
 import bridle
 from bridle.agents.base import AgentResponse
 from bridle.errors import BadReply, ConfigError
-from bridle.promises.provider import ProviderInfo, RequestConfig
+from bridle.protocols.provider import ProviderInfo, RequestConfig
 from bridle.testing import Scripted
 from rig import call, is_valid, run
 

@@ -16,10 +16,10 @@ from bridle.errors import UnknownApproval
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.policy import MODES, Act, Decision, Facts, Rule, ToolPolicy, decide
-from bridle.promises.ground import Place
-from bridle.promises.hooks import Remark
-from bridle.promises.session import NO, YES, Answer
-from bridle.promises.store import Record
+from bridle.protocols.ground import Place
+from bridle.protocols.hooks import Remark
+from bridle.protocols.session import NO, YES, Answer
+from bridle.protocols.store import Record
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.workspace.paths import Workspace

@@ -14,7 +14,7 @@ from bridle.events import (
     TraceEvent,
     UsageReported,
 )
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.providers.fallback import Fallback
 from bridle.providers.retry import Retrying, RetryPolicy
 from bridle.providers.scripted import Scripted

@@ -10,7 +10,7 @@ from bridle.engine.budget import Budget, Limits, estimate
 from bridle.errors import BudgetReached
 from bridle.events import TraceEvent
 from bridle.messages import File, Image, Message, Text, Thinking, ToolCall, ToolOutput, user
-from bridle.promises.provider import ProviderInfo, RequestConfig
+from bridle.protocols.provider import ProviderInfo, RequestConfig
 from bridle.providers.scripted import Scripted
 from bridle.tools.function import tool
 from bridle.usage import Price, Usage

@@ -7,7 +7,7 @@ from bridle.engine.history import NOT_RUN
 from bridle.engine.tool_calls import INTERRUPTED
 from bridle.events import CallIntended, ToolOutputDelta, ToolResultEvent
 from bridle.messages import Message, ToolCall
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.tools.function import tool
 from rig import (

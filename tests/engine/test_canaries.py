@@ -9,8 +9,8 @@ import pytest
 from bridle.engine.redaction import MARK
 from bridle.errors import ProviderError
 from bridle.events import TextDelta, TitleChanged, TurnEnded
-from bridle.promises.codec import decode_data, encode_data
-from bridle.promises.tool import ToolResult
+from bridle.protocols.codec import decode_data, encode_data
+from bridle.protocols.tool import ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from rig import Speaking, Thing, call, make_engine, one_turn, results, run, until

@@ -15,7 +15,7 @@ from bridle.events import (
     ToolOutputDelta,
     UsageReported,
 )
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.tools.function import tool
 from bridle.usage import ExecutionMetrics, Price, Usage
 from rig import call, endings, events, results, run

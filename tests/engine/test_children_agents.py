@@ -6,8 +6,8 @@ from family import children_of, ends_of
 from bridle.engine.budget import Budget, Limits
 from bridle.engine.foreign.budget import limit_reached
 from bridle.events import ChildStarted, UsageReported
-from bridle.promises.agent import AgentResponse
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.agent import AgentResponse
+from bridle.protocols.provider import ProviderInfo
 from bridle.tools.function import tool
 from bridle.tools.task import TaskTool
 from bridle.usage import Usage

@@ -21,8 +21,8 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text
-from bridle.promises.agent import AgentResponse
-from bridle.promises.session import Answer
+from bridle.protocols.agent import AgentResponse
+from bridle.protocols.session import Answer
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool
 from bridle.usage import Usage

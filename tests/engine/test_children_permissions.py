@@ -17,8 +17,8 @@ from bridle.engine.subagents import Parent, Tree
 from bridle.events import ApprovalAsked, Grant, ModeChanged
 from bridle.messages import ToolCall
 from bridle.policy import MODES, ORDER, Act, Facts, ToolPolicy, read_rule
-from bridle.promises.provider import ProviderInfo
-from bridle.promises.session import Answer
+from bridle.protocols.provider import ProviderInfo
+from bridle.protocols.session import Answer
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.tools.exit_plan_mode import ExitPlanMode

@@ -17,7 +17,7 @@ from bridle.events import (
     TurnEnded,
     UsageReported,
 )
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.providers.scripted import Fault, Reply, Scripted
 from bridle.usage import Price, Usage
 from rig import call, events, is_valid, make_engine, run, until

@@ -10,7 +10,7 @@ from bridle import complete
 from bridle.engine.structured_output import to_schema
 from bridle.errors import BadReply, Overloaded, StreamCutShort
 from bridle.messages import user
-from bridle.promises.provider import ProviderInfo, Request, RequestConfig, Response
+from bridle.protocols.provider import ProviderInfo, Request, RequestConfig, Response
 from bridle.providers.retry import Retrying, RetryPolicy
 from bridle.providers.scripted import Scripted
 from bridle.usage import Usage

@@ -4,7 +4,7 @@ import pytest
 
 from bridle.engine.budget import Limits
 from bridle.events import CallIntended, ToolResultEvent, TurnEnded
-from bridle.promises.provider import ProviderInfo, RequestConfig
+from bridle.protocols.provider import ProviderInfo, RequestConfig
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses

@@ -8,7 +8,7 @@ from bridle.engine.budget import Budget, Limits
 from bridle.engine.titles import write_title
 from bridle.errors import BudgetReached
 from bridle.events import SessionStarted, TitleChanged, TraceEvent, UsageReported
-from bridle.promises.provider import ProviderInfo, RequestConfig
+from bridle.protocols.provider import ProviderInfo, RequestConfig
 from bridle.providers.scripted import Scripted
 from bridle.stores.day_budget import DayBudget
 from bridle.stores.jsonl import JsonlStore

@@ -11,7 +11,7 @@ import pytest
 
 from bridle.errors import SessionBusy, SessionClosed, SessionLocked, UnknownSession
 from bridle.events import SessionStarted, TitleChanged, TraceEvent, UsageReported
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bridle.engine import approvals
 from bridle.events import ApprovalAnswered, PromptReceived
-from bridle.promises.store import InboxMessage
+from bridle.protocols.store import InboxMessage
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool
 from rig import calls, endings, events, is_valid, make_engine, run

@@ -17,7 +17,7 @@ from bridle.errors import (
     UnknownSession,
 )
 from bridle.events import TraceEvent
-from bridle.promises.provider import RequestConfig
+from bridle.protocols.provider import RequestConfig
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool

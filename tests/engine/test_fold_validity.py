@@ -10,9 +10,9 @@ from hypothesis import given, settings
 
 from bridle.engine.history import fold
 from bridle.messages import File, Image, Message, Text, Thinking, ToolCall, Transcript, user
-from bridle.promises.codec import decode_data, encode_data
-from bridle.promises.provider import Request, drain
-from bridle.promises.store import Record
+from bridle.protocols.codec import decode_data, encode_data
+from bridle.protocols.provider import Request, drain
+from bridle.protocols.store import Record
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses

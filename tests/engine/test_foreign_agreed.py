@@ -6,8 +6,8 @@ from acting import Acting
 from bridle.agents.base import AgentResponse
 from bridle.errors import BudgetReached
 from bridle.events import ApprovalAsked, FilesChanged
-from bridle.promises.hooks import Remark
-from bridle.promises.session import YES
+from bridle.protocols.hooks import Remark
+from bridle.protocols.session import YES
 from bridle.providers.scripted import Scripted
 from bridle.runtime.assembly import build_engine
 from bridle.runtime.hooks import hook

@@ -27,7 +27,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput
 from bridle.policy import read_rule
-from bridle.promises.hooks import Remark
+from bridle.protocols.hooks import Remark
 from rig import events, results, run
 
 

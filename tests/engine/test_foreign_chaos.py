@@ -24,7 +24,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput
 from bridle.policy import read_rule
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.stores.memory import MemoryStore
 from bridle.usage import Usage
 from rig import is_valid, run, seeds

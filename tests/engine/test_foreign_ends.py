@@ -24,7 +24,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Text
 from bridle.policy import read_rule
-from bridle.promises.session import YES
+from bridle.protocols.session import YES
 from bridle.usage import Usage
 from rig import conversation, endings, events, results, run, until
 

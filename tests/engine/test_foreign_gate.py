@@ -10,7 +10,7 @@ from bridle.agents.base import AgentResponse
 from bridle.engine.history import NOT_RUN
 from bridle.events import ApprovalAsked, CallIntended
 from bridle.policy import read_rule
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.runtime.assembly import build_engine
 from rig import events, results, run
 

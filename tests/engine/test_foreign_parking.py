@@ -26,7 +26,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, ToolCall
 from bridle.policy import read_rule
-from bridle.promises.session import NO, YES
+from bridle.protocols.session import NO, YES
 from bridle.stores.jsonl import JsonlStore
 from rig import endings, events, is_valid, results, run, until
 

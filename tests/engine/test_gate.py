@@ -13,8 +13,8 @@ from bridle.errors import UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, CallIntended
 from bridle.messages import ToolCall
 from bridle.policy import Decision, Facts, Rule
-from bridle.promises.session import NO, YES, Answer
-from bridle.promises.store import Record
+from bridle.protocols.session import NO, YES, Answer
+from bridle.protocols.store import Record
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.tools.function import tool

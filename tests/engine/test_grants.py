@@ -25,8 +25,8 @@ from bridle.events import (
 )
 from bridle.messages import ToolCall
 from bridle.policy import Rule
-from bridle.promises.session import Answer
-from bridle.promises.store import InboxMessage, Record
+from bridle.protocols.session import Answer
+from bridle.protocols.store import InboxMessage, Record
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
 from rig import Thing, call, events, make_engine, run, until

@@ -18,8 +18,8 @@ from bridle.events import (
 )
 from bridle.messages import Image, Text, ToolCall
 from bridle.policy import Rule
-from bridle.promises.hooks import Occasion, Remark
-from bridle.promises.session import YES
+from bridle.protocols.hooks import Occasion, Remark
+from bridle.protocols.session import YES
 from bridle.providers.scripted import Scripted
 from rig import Thing, call, events, make_engine, results, run
 

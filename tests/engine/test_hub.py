@@ -11,7 +11,7 @@ from bridle.engine.budget import Limits
 from bridle.engine.hub import LiveSummary
 from bridle.errors import SessionError
 from bridle.events import ResponseCompleted, ToolResultEvent, TraceEvent, TurnEnded
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool

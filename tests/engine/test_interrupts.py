@@ -17,8 +17,8 @@ from bridle.events import (
     TraceEvent,
 )
 from bridle.messages import Message, Text
-from bridle.promises.provider import ProviderInfo
-from bridle.promises.store import InboxMessage
+from bridle.protocols.provider import ProviderInfo
+from bridle.protocols.store import InboxMessage
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bridle.engine.budget import Budget, Limits
 from bridle.errors import BudgetReached, StoreFailed
-from bridle.promises.provider import ProviderInfo, RequestConfig
+from bridle.protocols.provider import ProviderInfo, RequestConfig
 from bridle.usage import ExecutionMetrics, Price, Usage
 from rig import run
 

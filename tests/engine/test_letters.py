@@ -15,8 +15,8 @@ from bridle.events import (
     TraceEvent,
     TurnEnded,
 )
-from bridle.promises.store import InboxMessage
-from bridle.promises.tool import ToolContext
+from bridle.protocols.store import InboxMessage
+from bridle.protocols.tool import ToolContext
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore

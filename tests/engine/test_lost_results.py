@@ -23,7 +23,7 @@ from bridle.events import (
     UnknownCallReported,
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput, user
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.verify import verify

@@ -12,8 +12,8 @@ from bridle.events import (
     PromptReceived,
     SessionStarted,
 )
-from bridle.promises.session import NO, Answer
-from bridle.promises.store import Record
+from bridle.protocols.session import NO, Answer
+from bridle.protocols.store import Record
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore

@@ -2,7 +2,7 @@
 
 from bridle.events import MessageAdded
 from bridle.messages import Message, Text, ToolCall, ToolOutput, user
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool

@@ -8,8 +8,8 @@ from bridle.engine.budget import Limits
 from bridle.events import ToolResultEvent
 from bridle.messages import ToolOutput, outcome_of
 from bridle.policy import Rule
-from bridle.promises.codec import decode_data, encode_data
-from bridle.promises.tool import ToolResult
+from bridle.protocols.codec import decode_data, encode_data
+from bridle.protocols.tool import ToolResult
 from rig import Thing, call, calls, events, make_engine, one_turn, run
 
 

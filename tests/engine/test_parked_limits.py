@@ -4,7 +4,7 @@ import pytest
 
 from bridle.engine.budget import Limits
 from bridle.events import ResponseCompleted
-from bridle.promises.tool import ToolResult
+from bridle.protocols.tool import ToolResult
 from bridle.stores.jsonl import JsonlStore
 from rig import Thing, call, endings, events, make_engine, run
 

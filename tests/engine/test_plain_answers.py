@@ -9,8 +9,8 @@ from bridle.engine.gate import Gate
 from bridle.events import ApprovalAsked, ResponseCompleted
 from bridle.messages import Message, Text, ToolCall
 from bridle.policy import Decision, Rule
-from bridle.promises.provider import ProviderInfo
-from bridle.promises.session import NO, Answer
+from bridle.protocols.provider import ProviderInfo
+from bridle.protocols.session import NO, Answer
 from bridle.providers.scripted import Scripted
 from bridle.stores.memory import MemoryStore
 from bridle.usage import Usage

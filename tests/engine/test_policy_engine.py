@@ -10,7 +10,7 @@ from standing import Opinion
 from bridle.engine.hooks import parse_policy_answer
 from bridle.events import ApprovalAsked
 from bridle.policy import Decision, Rule, ToolPolicy
-from bridle.promises.session import NO, YES
+from bridle.protocols.session import NO, YES
 from rig import Thing, call, events, make_engine, results, run
 
 

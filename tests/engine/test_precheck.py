@@ -3,7 +3,7 @@
 import pytest
 
 from bridle.events import ApprovalAsked
-from bridle.promises.session import YES
+from bridle.protocols.session import YES
 from bridle.providers.scripted import Scripted
 from bridle.runtime.assembly import build_engine
 from bridle.tools.web_fetch import WebFetch

@@ -4,7 +4,7 @@ import asyncio
 
 from bridle.events import ApprovalAnswered, ApprovalAsked, CallIntended, ToolResultEvent
 from bridle.policy import Rule, ToolPolicy
-from bridle.promises.session import NO, YES, Answer
+from bridle.protocols.session import NO, YES, Answer
 from bridle.stores.jsonl import JsonlStore
 from bridle.workspace.ground import Ground
 from bridle.workspace.paths import Workspace
@@ -222,7 +222,7 @@ def test_commands_that_only_read_run_unasked_and_side_by_side(tmp_path):
 
 
 def test_a_command_is_judged_in_the_folder_where_the_shell_stands(tmp_path):
-    from bridle.promises.tool import CWD
+    from bridle.protocols.tool import CWD
 
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "up").symlink_to("/etc")

@@ -23,9 +23,9 @@ from bridle.events import (
     TurnParked,
 )
 from bridle.policy import ToolPolicy
-from bridle.promises.session import Answer
-from bridle.promises.store import InboxMessage
-from bridle.promises.tool import ToolResult
+from bridle.protocols.session import Answer
+from bridle.protocols.store import InboxMessage
+from bridle.protocols.tool import ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.verify import verify

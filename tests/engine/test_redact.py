@@ -27,8 +27,8 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput
-from bridle.promises.codec import decode_data, encode_data
-from bridle.promises.tool import ToolResult
+from bridle.protocols.codec import decode_data, encode_data
+from bridle.protocols.tool import ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore

@@ -17,8 +17,8 @@ from bridle.events import (
     TraceEvent,
     TurnEnded,
 )
-from bridle.promises.session import Answer
-from bridle.promises.tool import ToolResult
+from bridle.protocols.session import Answer
+from bridle.protocols.tool import ToolResult
 from bridle.stores.jsonl import JsonlStore
 from rig import Speaking, Thing, call, calls, events, is_valid, make_engine, one_turn, run
 

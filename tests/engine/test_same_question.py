@@ -8,7 +8,7 @@ from bridle.engine.grants import similarity_key
 from bridle.events import ApprovalAsked
 from bridle.messages import ToolCall
 from bridle.policy import ToolPolicy
-from bridle.promises.session import YES, Answer
+from bridle.protocols.session import YES, Answer
 from bridle.stores.memory import MemoryStore
 from bridle.workspace.ground import Ground
 from bridle.workspace.paths import Workspace

@@ -15,7 +15,7 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import File, Image, Message, Text, ToolCall
-from bridle.promises.tool import ToolContext
+from bridle.protocols.tool import ToolContext
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.tools.function import tool

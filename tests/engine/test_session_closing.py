@@ -17,7 +17,7 @@ from bridle.events import (
     Checkpoint,
     TraceEvent,
 )
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.providers.scripted import Scripted
 from bridle.stores import jsonl
 from bridle.stores.jsonl import JsonlStore

@@ -9,7 +9,7 @@ import pytest
 from bridle.engine import stream
 from bridle.engine.stream import Broadcast, DeltaBuffer
 from bridle.events import TextDelta, ThinkingDelta, ToolCallArgsDelta, TraceEvent, TurnEnded
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore

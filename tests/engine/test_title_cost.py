@@ -7,7 +7,7 @@ from bridle.engine.titles import write_title
 from bridle.errors import StreamCutShort
 from bridle.events import ResponseCompleted, TextDelta, TitleChanged, TraceEvent, UsageReported
 from bridle.messages import Message, Text
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.usage import Price, Usage
 from rig import Speaking, events, make_engine, run
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bridle.errors import ConfigError
-from bridle.promises.provider import RequestConfig
+from bridle.protocols.provider import RequestConfig
 from bridle.providers.scripted import Scripted
 from bridle.tools.function import tool
 from rig import call, make_engine, run

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from bridle.promises.tool import ToolResult
+from bridle.protocols.tool import ToolResult
 from bridle.tools.function import tool
 from rig import Thing, call, calls, one_turn, results, run
 

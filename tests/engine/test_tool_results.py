@@ -9,7 +9,7 @@ from bridle.engine.budget import Limits
 from bridle.errors import ToolError
 from bridle.events import CallIntended, ToolResultEvent
 from bridle.messages import Image
-from bridle.promises.tool import ToolResult
+from bridle.protocols.tool import ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.tools.function import tool
 from rig import (

@@ -8,8 +8,8 @@ import pytest
 from bridle.engine import tool_state
 from bridle.events import TurnEnded
 from bridle.policy import ToolPolicy
-from bridle.promises.session import Answer
-from bridle.promises.tool import ToolResult
+from bridle.protocols.session import Answer
+from bridle.protocols.tool import ToolResult
 from bridle.stores.jsonl import JsonlStore
 from rig import Thing, call, calls, endings, events, make_engine, results, run
 

@@ -11,7 +11,7 @@ from bridle.events import (
     TurnEnded,
     UsageReported,
 )
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.providers.scripted import Scripted
 from bridle.usage import ExecutionMetrics, Price, Usage
 from rig import (

@@ -15,7 +15,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, ToolCall
-from bridle.promises.provider import ProviderInfo, RequestConfig
+from bridle.protocols.provider import ProviderInfo, RequestConfig
 from bridle.providers.fallback import Fallback
 from bridle.providers.scripted import Scripted
 from bridle.stores.day_budget import DayBudget

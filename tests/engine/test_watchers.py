@@ -13,7 +13,7 @@ from bridle.engine import stream
 from bridle.engine.stream import Broadcast, Channel, follow
 from bridle.errors import StoreFailed
 from bridle.events import TraceEvent
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
 from rig import make_engine, run, seeds

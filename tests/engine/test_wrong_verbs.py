@@ -11,7 +11,7 @@ from bridle.engine.history import NOT_RUN
 from bridle.engine.tool_calls import NOT_STOPPED
 from bridle.errors import ConfigError, SessionError
 from bridle.events import ApprovalAsked, ToolResultEvent, TraceEvent, TurnEnded
-from bridle.promises.tool import ToolResult
+from bridle.protocols.tool import ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.tools.function import tool
 from rig import Thing, call, calls, endings, events, is_valid, make_engine, one_turn, results, until

@@ -15,10 +15,10 @@ from bridle.engine.engine_config import EngineConfig
 from bridle.errors import SessionError, StoreFailed, UnknownApproval, UnknownSession
 from bridle.events import Todo, TodosChanged
 from bridle.policy import Rule
-from bridle.promises.provider import ProviderInfo, RequestConfig
-from bridle.promises.session import Answer
-from bridle.promises.store import InboxMessage
-from bridle.promises.tool import ToolContext
+from bridle.protocols.provider import ProviderInfo, RequestConfig
+from bridle.protocols.session import Answer
+from bridle.protocols.store import InboxMessage
+from bridle.protocols.tool import ToolContext
 from bridle.providers.scripted import Scripted
 from bridle.tools.function import as_tool, tool
 from bridle.workspace.paths import Workspace

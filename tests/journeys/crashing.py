@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from bridle.engine import turn_runner
-from bridle.promises.store import InboxMessage
+from bridle.protocols.store import InboxMessage
 from bridle.stores import jsonl
 from bridle.stores.disk import Disk
 from bridle.stores.jsonl import JsonlLog, JsonlStore

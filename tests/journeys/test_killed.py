@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from bridle.engine.history import fold
-from bridle.promises.store import InboxMessage
+from bridle.protocols.store import InboxMessage
 from rig import PYTHON, SOAK, seeds
 
 pytest.register_assert_rewrite("crash_judge")

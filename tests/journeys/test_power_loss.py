@@ -12,7 +12,7 @@ import pytest
 from bridle.engine import engine
 from bridle.errors import StoreFailed
 from bridle.events import PromptReceived, TraceEvent
-from bridle.promises.store import InboxMessage
+from bridle.protocols.store import InboxMessage
 from bridle.providers.scripted import Scripted
 from bridle.stores import jsonl
 from bridle.stores.jsonl import JsonlStore

@@ -20,7 +20,7 @@ from bridle.events import (
     ToolResultEvent,
     TurnEnded,
 )
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.workspace.undo import Undo
 from rig import PYTHON, a_mark, is_valid, marked, run, until
 

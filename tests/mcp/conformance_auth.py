@@ -13,7 +13,7 @@ import httpx2
 from conformance_client import guess
 
 from bridle.engine.json_schema import compile_schema
-from bridle.promises.tool import ToolContext
+from bridle.protocols.tool import ToolContext
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server
 from bridle.tools.mcp.servers import Servers

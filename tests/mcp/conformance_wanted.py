@@ -12,7 +12,7 @@ import tempfile
 from conformance_client import accept
 
 from bridle.engine.json_schema import compile_schema
-from bridle.promises.tool import ToolContext
+from bridle.protocols.tool import ToolContext
 from bridle.tools.mcp.pins import Pins
 from bridle.tools.mcp.server import Server
 from bridle.tools.mcp.servers import Servers

@@ -10,7 +10,7 @@ from mcp_rig import look, named, notes, raw, serving, source_of
 from bridle.engine.json_schema import compile_schema
 from bridle.events import ApprovalAsked
 from bridle.policy import read_rule
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.tools.mcp.definition import define
 from bridle.tools.mcp.naming import SERVER, spelled
 from rig import call, events, make_engine, results, run

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bridle.events import ModelEvent
 from bridle.messages import Message, user
-from bridle.promises.provider import Provider, Request
+from bridle.protocols.provider import Provider, Request
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 Answerer = Callable[["Exchange"], Awaitable[None]]

@@ -9,7 +9,7 @@ from loopback import Exchange, collected, recording, saying, served
 
 from bridle.events import TraceEvent
 from bridle.messages import Message, Text, user
-from bridle.promises.provider import ProviderInfo, Request, RequestConfig, Thinks
+from bridle.protocols.provider import ProviderInfo, Request, RequestConfig, Thinks
 from bridle.providers.anthropic import Anthropic
 
 CACHED = {"type": "ephemeral"}

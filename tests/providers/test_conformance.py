@@ -8,7 +8,7 @@ import pytest
 
 from bridle.events import ModelEvent, ResponseCompleted, TextDelta
 from bridle.messages import Message, Text
-from bridle.promises.provider import Provider, ProviderInfo, Request
+from bridle.protocols.provider import Provider, ProviderInfo, Request
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses

@@ -18,7 +18,7 @@ from bridle.errors import (
 )
 from bridle.events import ResponseCompleted, TextDelta, TraceEvent, UsageReported
 from bridle.messages import Message, Text
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.providers.fallback import Fallback
 from bridle.providers.retry import Retrying, RetryPolicy
 from bridle.stores.memory import MemoryStore

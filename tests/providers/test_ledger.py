@@ -18,7 +18,7 @@ from bridle.messages import (
     Transcript,
     user,
 )
-from bridle.promises.provider import Request, RequestConfig
+from bridle.protocols.provider import Request, RequestConfig
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.anthropic_encoder import MessagesScript
 from bridle.providers.encoding_cache import cache_of

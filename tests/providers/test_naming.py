@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.messages import Message, ToolCall, ToolOutput, user
-from bridle.promises.provider import Provider, Request, drain
+from bridle.protocols.provider import Provider, Request, drain
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses

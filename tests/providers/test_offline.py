@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from bridle.messages import Message, Text, ToolCall, ToolOutput, user
-from bridle.promises.provider import Request, drain
+from bridle.protocols.provider import Request, drain
 from bridle.providers.offline import Offline
 from bridle.usage import Price, Usage
 

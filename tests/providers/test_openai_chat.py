@@ -20,7 +20,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
-from bridle.promises.provider import Request, RequestConfig
+from bridle.protocols.provider import Request, RequestConfig
 from bridle.providers.chat_reader import ChatReader
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.sse import EventParser

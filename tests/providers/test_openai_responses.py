@@ -26,7 +26,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Image, Message, Text, Thinking, ToolCall, ToolOutput, user
-from bridle.promises.provider import Request, RequestConfig
+from bridle.protocols.provider import Request, RequestConfig
 from bridle.providers.openai_reader import ResponsesReader
 from bridle.providers.openai_responses import OpenAIResponses
 from bridle.providers.sse import EventParser

@@ -8,7 +8,7 @@ import realmodel
 
 from bridle.events import ModelEvent, ResponseCompleted, TextDelta, UsageReported
 from bridle.messages import user
-from bridle.promises.provider import Request, RequestConfig
+from bridle.protocols.provider import Request, RequestConfig
 from bridle.providers.local_servers import find_local_servers
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.usage import Usage

@@ -19,7 +19,7 @@ from bridle.errors import (
 )
 from bridle.events import ModelEvent, ResponseCompleted, TextDelta, TraceEvent, UsageReported
 from bridle.messages import Message, Text
-from bridle.promises.provider import ProviderInfo, Request
+from bridle.protocols.provider import ProviderInfo, Request
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.retry import Retrying, RetryPolicy
 from bridle.usage import Usage

@@ -32,7 +32,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, user
-from bridle.promises.provider import Provider, ProviderInfo, Request, drain
+from bridle.protocols.provider import Provider, ProviderInfo, Request, drain
 from bridle.providers.scripted import Reply, Scripted, pieces
 from bridle.usage import Price, Usage
 

@@ -23,7 +23,7 @@ from bridle.errors import (
 )
 from bridle.events import ModelEvent
 from bridle.messages import user
-from bridle.promises.provider import Request, RequestConfig
+from bridle.protocols.provider import Request, RequestConfig
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses

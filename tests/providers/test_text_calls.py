@@ -10,7 +10,7 @@ from loopback import collected, saying, served
 
 from bridle.events import ModelEvent, ResponseCompleted, TextDelta, ToolCallReady, ToolCallStarted
 from bridle.messages import Message, Text, ToolCall, user
-from bridle.promises.provider import ProviderInfo, Request
+from bridle.protocols.provider import ProviderInfo, Request
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.text_tool_calls import TextCalls
 

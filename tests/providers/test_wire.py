@@ -35,7 +35,7 @@ from bridle.errors import (
 )
 from bridle.events import ResponseCompleted, TextDelta
 from bridle.messages import user
-from bridle.promises.provider import Request
+from bridle.protocols.provider import Request
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.wire import Timeouts, Wire

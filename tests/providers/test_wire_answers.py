@@ -17,7 +17,7 @@ from bridle.errors import (
 )
 from bridle.events import ResponseCompleted
 from bridle.messages import Message, Text, user
-from bridle.promises.provider import Request
+from bridle.protocols.provider import Request
 from bridle.providers.anthropic import Anthropic
 from bridle.providers.openai_chat import OpenAIChat
 from bridle.providers.openai_responses import OpenAIResponses

@@ -8,7 +8,7 @@ import pytest
 from bridle.errors import ConfigError
 from bridle.events import ToolResultEvent
 from bridle.policy import Decision
-from bridle.promises.session import NO, YES
+from bridle.protocols.session import NO, YES
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.stores.memory import MemoryStore

@@ -12,7 +12,7 @@ import pytest
 
 from bridle.config.hooks import CommandLine
 from bridle.events import ToolResultEvent
-from bridle.promises.hooks import Occasion, Remark
+from bridle.protocols.hooks import Occasion, Remark
 from bridle.providers.scripted import Scripted
 from bridle.runtime import build_engine
 from bridle.runtime.hooks import as_hooks
@@ -218,7 +218,7 @@ def test_in_an_engine_a_command_denies_a_call_by_its_name(tmp_path):
 def test_a_hook_ends_with_a_bridle_that_is_killed(tmp_path):
     program = (
         "import asyncio\nfrom bridle.config.hooks import CommandLine\n"
-        "from bridle.promises.hooks import Occasion\nfrom bridle.runtime.hooks import as_hooks\n"
+        "from bridle.protocols.hooks import Occasion\nfrom bridle.runtime.hooks import as_hooks\n"
         "line = CommandLine(('before_turn',), 'echo $$ > me.new; mv me.new me; exec sleep 100', "
         "origin='hooks.yaml:1')\n"
         "asyncio.run(as_hooks([line], 'ws').hear(Occasion('before_turn')))\n"

@@ -7,7 +7,7 @@ import pytest
 
 from bridle.config.hooks import CommandLine
 from bridle.errors import ConfigError
-from bridle.promises.hooks import Occasion, Remark
+from bridle.protocols.hooks import Occasion, Remark
 from bridle.runtime.hooks import as_hooks
 from rig import run
 

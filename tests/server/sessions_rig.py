@@ -39,7 +39,7 @@ class Held:
         self.begun, self.free = asyncio.Event(), asyncio.Event()
 
     async def execute(self, arguments, context):
-        from bridle.promises.tool import ToolResult
+        from bridle.protocols.tool import ToolResult
 
         self.begun.set()
         await self.free.wait()

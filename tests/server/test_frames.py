@@ -28,8 +28,8 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput
-from bridle.promises.codec import encode_data, encode_line
-from bridle.promises.store import Record
+from bridle.protocols.codec import encode_data, encode_line
+from bridle.protocols.store import Record
 from bridle.server.frames import body_of, named, position, to_frame, told
 from bridle.usage import Usage
 

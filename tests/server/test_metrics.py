@@ -4,7 +4,7 @@ import re
 
 from rig_server import server, write_note
 
-from bridle.promises.provider import Price, ProviderInfo
+from bridle.protocols.provider import Price, ProviderInfo
 from bridle.providers.scripted import Scripted
 from rig import call, run
 

@@ -10,7 +10,7 @@ from sessions_rig import ASKS, HOLDS, Held, asked, made, opening, serving, spoke
 
 from bridle.errors import ConfigError, SessionError
 from bridle.events import ModeChanged, PromptReceived
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.providers.scripted import Scripted
 from bridle.server.offering import Offer
 from bridle.server.opening import Engines, Wanted

@@ -8,8 +8,8 @@ from rig_openapi import Judged
 from rig_server import LIMITS, server, write_note
 
 from bridle.events import Recorded, Streamed
-from bridle.promises import codec
-from bridle.promises.codec import encode_data
+from bridle.protocols import codec
+from bridle.protocols.codec import encode_data
 from bridle.server.problems import CODES
 from rig import run
 

@@ -164,7 +164,7 @@ def built(place, models):
         name = wanted.model or "usual"
         if name not in models:
             raise ConfigError(f"there is no model {name}")
-        from bridle.promises.provider import ProviderInfo
+        from bridle.protocols.provider import ProviderInfo
 
         model = Scripted(models[name], info=ProviderInfo("scripted", name))
         return build_engine(

@@ -14,7 +14,7 @@ import pytest
 from bridle.errors import BudgetReached, StoreFailed, UnknownSession
 from bridle.events import Forked, SessionStarted, TextDelta, ToolResultEvent, UsageReported
 from bridle.messages import ToolOutput
-from bridle.promises.codec import encode_data, encode_line
+from bridle.protocols.codec import encode_data, encode_line
 from bridle.stores.day_budget import DayBudget, Spent
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import SessionFolder

@@ -8,7 +8,7 @@ import pytest
 
 from bridle.engine.history import History, fold
 from bridle.events import Checkpoint, UnknownEvent
-from bridle.promises.codec import decode_data, decode_line, encode_data
+from bridle.protocols.codec import decode_data, decode_line, encode_data
 from bridle.stores.jsonl import JsonlStore
 from rig import run
 

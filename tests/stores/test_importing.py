@@ -19,7 +19,7 @@ from bridle.events import (
     TurnParked,
 )
 from bridle.messages import Message, ToolCall, as_parts
-from bridle.promises.codec import encode_data, encode_line
+from bridle.protocols.codec import encode_data, encode_line
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import SessionFolder
 from bridle.stores.transfer import export_lines, fork, import_log, is_imported

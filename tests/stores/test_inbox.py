@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from bridle.errors import StoreFailed
 from bridle.messages import Image, Text
-from bridle.promises.store import InboxMessage
+from bridle.protocols.store import InboxMessage
 from bridle.stores.inbox import Notifier, discard, read_messages, send
 
 
@@ -145,7 +145,7 @@ def test_any_text_comes_through(tmp_path_factory, texts):
 POSTING = """
 import sys
 from pathlib import Path
-from bridle.promises.store import InboxMessage
+from bridle.protocols.store import InboxMessage
 from bridle.stores.inbox import Notifier, send
 folder, who = Path(sys.argv[1]), sys.argv[2]
 for number in range(25):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bridle.engine.history import fold
 from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import MessageAdded, PromptReceived, Repaired, TextDelta, TraceEvent, TurnEnded
-from bridle.promises.codec import chained, to_record
+from bridle.protocols.codec import chained, to_record
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.log_format import utc_timestamp

@@ -20,8 +20,8 @@ from bridle.events import (
     TurnParked,
 )
 from bridle.messages import ToolCall, ToolOutput
-from bridle.promises.codec import encode_data, encode_line
-from bridle.promises.store import InboxMessage
+from bridle.protocols.codec import encode_data, encode_line
+from bridle.protocols.store import InboxMessage
 from bridle.stores.inbox import send
 from bridle.stores.pending import PendingApproval, pending_approvals
 from bridle.stores.reader import SessionFolder

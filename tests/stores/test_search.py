@@ -28,7 +28,7 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
-from bridle.promises.codec import encode_data, encode_line
+from bridle.protocols.codec import encode_data, encode_line
 from bridle.stores import search as module
 from bridle.stores.reader import SessionFolder
 from bridle.stores.search import Hit, find_ripgrep, needle_for, needle_in, search

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bridle.errors import StoreFailed
 from bridle.events import PromptReceived, SessionStarted, TagsChanged, TextDelta, TitleChanged
-from bridle.promises.codec import encode_data, encode_line
+from bridle.protocols.codec import encode_data, encode_line
 from bridle.stores.reader import SessionFolder
 from bridle.stores.session_index import (
     Label,
@@ -225,5 +225,5 @@ def test_a_list_needs_no_codec_and_no_event_loop():
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240
     )
-    heavy = {"msgspec", "asyncio", "bridle.promises.codec", "bridle.events", "hashlib", "random"}
+    heavy = {"msgspec", "asyncio", "bridle.protocols.codec", "bridle.events", "hashlib", "random"}
     assert heavy & set(done.stdout.split()) == set()

@@ -17,7 +17,7 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import Message, Text
-from bridle.promises.codec import chained
+from bridle.protocols.codec import chained
 from bridle.stores import reader as reader_module
 from bridle.stores.hash_chain import BODY_PROVEN, Chain, fingerprint, is_proven
 from bridle.stores.jsonl import JsonlStore

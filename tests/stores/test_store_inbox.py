@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from bridle.errors import UnknownSession
 from bridle.events import PromptReceived, TraceEvent
-from bridle.promises.store import InboxMessage
+from bridle.protocols.store import InboxMessage
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
 from rig import PYTHON, run
 
 POSTING = """
 import sys
-from bridle.promises.store import InboxMessage
+from bridle.protocols.store import InboxMessage
 from bridle.stores.jsonl import JsonlStore
 
 JsonlStore(sys.argv[1]).send_message("s", InboxMessage("b", "interrupt"))

@@ -6,7 +6,7 @@ import pytest
 
 from bridle.errors import StoreFailed
 from bridle.events import PromptReceived, Repaired, SessionStarted, TextDelta
-from bridle.promises.codec import encode_data, encode_line
+from bridle.protocols.codec import encode_data, encode_line
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.reader import HASHES_REMOVED
 from rig import run

@@ -12,8 +12,8 @@ import pytest
 
 from bridle.errors import SessionError, SessionLocked, StoreFailed, UnknownSession
 from bridle.events import Forked, PromptReceived, SessionStarted, TextDelta, TurnEnded
-from bridle.promises.codec import encode_data, encode_line
-from bridle.promises.store import InboxMessage
+from bridle.protocols.codec import encode_data, encode_line
+from bridle.protocols.store import InboxMessage
 from bridle.stores.inbox import read_messages, send
 from bridle.stores.reader import SessionFolder
 from bridle.stores.session_index import list_sessions

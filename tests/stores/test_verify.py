@@ -19,7 +19,7 @@ from bridle.events import (
     UnknownEvent,
 )
 from bridle.messages import ToolOutput, user
-from bridle.promises.codec import encode_data, encode_line
+from bridle.protocols.codec import encode_data, encode_line
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.verify import Finding, Head, verify
 from rig import run, seeds

@@ -8,8 +8,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from bridle.engine.trace import trace
 from bridle.events import CallIntended, ResponseCompleted, ToolResultEvent
-from bridle.promises.provider import ProviderInfo
-from bridle.promises.tool import ToolResult
+from bridle.protocols.provider import ProviderInfo
+from bridle.protocols.tool import ToolResult
 from bridle.providers.scripted import Scripted
 from bridle.runtime.telemetry_spans import TracedStore
 from bridle.stores.memory import MemoryStore

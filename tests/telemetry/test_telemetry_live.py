@@ -18,8 +18,8 @@ from rig_spans import (
 
 from bridle.engine.trace import trace
 from bridle.events import ApprovalAsked, ChildStarted, ToolOutputDelta
-from bridle.promises.provider import ProviderInfo
-from bridle.promises.tool import ToolResult
+from bridle.protocols.provider import ProviderInfo
+from bridle.protocols.tool import ToolResult
 from bridle.providers.retry import Retrying, RetryPolicy
 from bridle.providers.scripted import Scripted
 from bridle.stores.jsonl import JsonlStore

@@ -22,7 +22,7 @@ from rig_spans import (
 
 from bridle.engine.trace import trace
 from bridle.events import TurnEnded, TurnParked
-from bridle.promises.codec import to_record
+from bridle.protocols.codec import to_record
 from rig import run, seeds, until
 
 LOGS = sorted((Path(__file__).parent.parent / "logs").glob("*.jsonl"))

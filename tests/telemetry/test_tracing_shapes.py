@@ -27,7 +27,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, ToolCall, ToolOutput
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.stores.jsonl import JsonlStore
 from bridle.stores.memory import MemoryStore
 from bridle.usage import ExecutionMetrics, Usage

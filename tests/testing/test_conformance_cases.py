@@ -19,7 +19,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, Thinking
-from bridle.promises.provider import Provider, Request
+from bridle.protocols.provider import Provider, Request
 from bridle.providers.anthropic import Anthropic
 from bridle.testing import KEY, FakeAnthropic, FakeServer
 from bridle.testing.bench import serve

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bridle.messages import user
-from bridle.promises.provider import Request, drain
+from bridle.protocols.provider import Request, drain
 from bridle.providers.anthropic import Anthropic
 from bridle.testing.serve import main
 

@@ -9,7 +9,7 @@ import pytest
 from bridle.errors import ToolError
 from bridle.events import Event
 from bridle.policy import Mode
-from bridle.promises.tool import Tool, ToolContext, ToolResult
+from bridle.protocols.tool import Tool, ToolContext, ToolResult
 from bridle.tools.read import Read
 from bridle.workspace.paths import Workspace
 

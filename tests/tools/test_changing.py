@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.errors import ToolError
-from bridle.promises.tool import Tool, ToolResult
+from bridle.protocols.tool import Tool, ToolResult
 from bridle.tools.apply_patch import ApplyPatch
 from bridle.tools.edit import Edit
 from bridle.tools.encoding import decode, shown

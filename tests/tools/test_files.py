@@ -13,7 +13,7 @@ from bridle.errors import OutsideWorkspace, ToolError
 from bridle.events import Event, Todo, TodosChanged
 from bridle.messages import Image
 from bridle.policy import ToolPolicy
-from bridle.promises.tool import Tool, ToolContext, ToolResult
+from bridle.protocols.tool import Tool, ToolContext, ToolResult
 from bridle.tools.builtin import builtin_tools
 from bridle.tools.edit import Edit
 from bridle.tools.glob import Glob

@@ -17,7 +17,7 @@ import pytest
 import bridle
 from bridle.errors import ConfigError, ToolError
 from bridle.policy import ToolPolicy
-from bridle.promises.tool import Files, Tool, ToolContext, ToolResult
+from bridle.protocols.tool import Files, Tool, ToolContext, ToolResult
 from bridle.tools.function import as_tool, tool
 from bridle.tools.threads import Threads
 
@@ -228,7 +228,7 @@ def test_context_variables_reach_a_plain_function() -> None:
 def test_a_function_that_never_returns_does_not_hold_the_exit() -> None:
     script = """
 import asyncio, threading, bridle
-from bridle.promises.tool import ToolContext
+from bridle.protocols.tool import ToolContext
 started = threading.Event()
 @bridle.tool
 def hang() -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from bridle.errors import ConfigError
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.shell import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox, probe
 
 DRIVER = """
 import asyncio, sys
-from bridle.promises.tool import ToolContext
+from bridle.protocols.tool import ToolContext
 from bridle.tools.shell import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox

@@ -15,7 +15,7 @@ import pytest
 from early_clock import TIME, out_of_time
 
 from bridle.errors import ConfigError
-from bridle.promises.tool import ToolContext
+from bridle.protocols.tool import ToolContext
 from bridle.tools.shell import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox, probe
@@ -33,7 +33,7 @@ READY = "until [ $(pgrep -fc 'slee[p] {mark}') -ge 5 ]; do sleep 0.01; done; ech
 
 DRIVER = """
 import asyncio, sys
-from bridle.promises.tool import ToolContext
+from bridle.protocols.tool import ToolContext
 from bridle.tools.shell import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox
@@ -47,7 +47,7 @@ asyncio.run(Shell(Sandbox(root, level=level)).execute({"command": command}, cont
 KILLER = """
 import asyncio, os, random, signal, sys, time
 import bridle.tools.running
-from bridle.promises.tool import ToolContext
+from bridle.protocols.tool import ToolContext
 from bridle.tools.shell import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox

@@ -14,7 +14,7 @@ from early_clock import TIME, out_of_time
 
 from bridle.errors import ConfigError
 from bridle.events import Event
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.shell import Shell
 from bridle.tools.shell_output import ShellOutput
 from bridle.tools.shell_stop import ShellStop

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.errors import OutsideWorkspace, ToolError
-from bridle.promises.tool import ToolResult
+from bridle.protocols.tool import ToolResult
 from bridle.tools.apply_patch import ApplyPatch
 from bridle.tools.hunks import apply_hunks, occurrences
 from bridle.tools.patch import FilePatch, Hunk, parse_patch

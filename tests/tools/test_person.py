@@ -7,7 +7,7 @@ import pytest
 from desk import Desk
 
 from bridle.events import ModeChanged
-from bridle.promises.tool import ToolResult
+from bridle.protocols.tool import ToolResult
 from bridle.tools.ask_user import AskUser
 from bridle.tools.exit_plan_mode import ExitPlanMode
 

@@ -14,7 +14,7 @@ import pytest
 from early_clock import TIME, out_of_time
 
 from bridle.events import Event, ToolOutputDelta
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.shell import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.process.process_tree import VARIABLE, ProcessTree

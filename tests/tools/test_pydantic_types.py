@@ -14,8 +14,8 @@ import bridle
 from bridle.engine.json_schema import compile_schema
 from bridle.errors import BadReply, ConfigError
 from bridle.messages import user
-from bridle.promises.provider import ProviderInfo, Request
-from bridle.promises.tool import ToolResult
+from bridle.protocols.provider import ProviderInfo, Request
+from bridle.protocols.tool import ToolResult
 from bridle.testing import Scripted
 from rig import call, run
 

@@ -12,7 +12,7 @@ from desk import Desk
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridle.promises.tool import ToolResult
+from bridle.protocols.tool import ToolResult
 from bridle.tools.list import List
 from bridle.tools.read import Read
 from bridle.tools.window import LINE, Window

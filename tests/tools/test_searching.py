@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridle.errors import OutsideWorkspace, ToolError
-from bridle.promises.tool import ToolResult
+from bridle.protocols.tool import ToolResult
 from bridle.tools.glob import Glob, matcher
 from bridle.tools.grep import Grep, find_ripgrep
 from bridle.tools.list import List

@@ -14,7 +14,7 @@ from early_clock import TIME, out_of_time
 
 from bridle.errors import ToolError
 from bridle.events import Event, ToolOutputDelta
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.output import OUTPUT, Output
 from bridle.tools.running import find_bash
 from bridle.tools.shell import Shell

@@ -11,7 +11,7 @@ import pytest
 
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
-from bridle.promises.tool import CWD, ToolContext, ToolResult
+from bridle.protocols.tool import CWD, ToolContext, ToolResult
 from bridle.tools.jobs import MOST
 from bridle.tools.output import Kept, Output
 from bridle.tools.running import _kept_note

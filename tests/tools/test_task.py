@@ -9,8 +9,8 @@ from bridle.engine.json_schema import compile_schema
 from bridle.errors import ToolError
 from bridle.messages import ToolCall
 from bridle.policy import MODES, decide, read_rule
-from bridle.promises.child import Outcome, Task
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.child import Outcome, Task
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.builtin import builtin_tools
 from bridle.tools.task import TaskTool, told
 from bridle.workspace.paths import Workspace

@@ -7,7 +7,7 @@ import pytest
 
 import bridle
 from bridle.events import ApprovalAsked, ModeChanged
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.providers.scripted import Scripted
 from rig import call, calls, events, results, run
 

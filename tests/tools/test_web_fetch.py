@@ -11,7 +11,7 @@ import pytest
 
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.builtin import builtin_tools
 from bridle.tools.web_fetch import MOST_BYTES, SHOWN, WebFetch
 from bridle.workspace.paths import Workspace

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from bridle.client import Client
 from bridle.events import PromptReceived, TextDelta, TurnEnded
-from bridle.promises.codec import encode_data
+from bridle.protocols.codec import encode_data
 from bridle.tui.house_there import FarHouse
 from tui.screen_rig import app_at
 

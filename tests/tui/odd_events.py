@@ -7,7 +7,7 @@ import msgspec
 from msgspec import inspect
 
 import bridle.events as events
-from bridle.promises.codec import decode_data
+from bridle.protocols.codec import decode_data
 
 WORDS = (
     "",

@@ -30,7 +30,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.tui.blocks import Call, Ending, Gone, Notice, Prompt, Said, Thought
 from bridle.tui.blocks_fold import Fold
 from bridle.tui.obeying_screen import last_answer

@@ -11,7 +11,7 @@ import pytest
 from bridle.cli.setup import Setup
 from bridle.client import Client
 from bridle.errors import AgentError, SessionBusy
-from bridle.promises.session import NO, YES, Answer
+from bridle.protocols.session import NO, YES, Answer
 from bridle.tui.house_there import FarHouse
 from rig import run
 from tui.rig import call, entered, own_house, script, workspace_in

@@ -18,7 +18,7 @@ from bridle.cli.house_here_followed import Followed
 from bridle.client import RemoteSession
 from bridle.errors import AgentError, SessionLocked
 from bridle.events import ApprovalAsked, PromptReceived, TextDelta, TurnEnded
-from bridle.promises.session import YES
+from bridle.protocols.session import YES
 from rig import run
 from tui.rig import call, entered, own_house, script
 

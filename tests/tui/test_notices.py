@@ -27,7 +27,7 @@ from bridle.events import (
     Undone,
     UnknownEvent,
 )
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.tui.blocks import Notice, Prompt
 from bridle.tui.blocks_fold import Fold
 from bridle.tui.blocks_notices import files_notices, notices_of

@@ -2,7 +2,7 @@
 
 from textual.screen import ModalScreen
 
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from tui.question_rig import asked, drawn, now, play, press_at, put, screen_text
 
 

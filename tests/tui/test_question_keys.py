@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.tui.guarding import Guard
 from bridle.tui.question_sheet import columns
 from bridle.tui.question_words import Sheet, question_lines

@@ -3,7 +3,7 @@
 import pytest
 
 from bridle.errors import ConfigError
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from tui.question_rig import LONG, asked, drawn, play, put, screen_text, until
 
 BAR = " ▁▂▃▄▅▆▇█"  # what a scroll bar is drawn with

@@ -7,7 +7,7 @@ from rich.style import Style
 
 from bridle.events import PromptReceived, ResponseCompleted, TextDelta, ToolResultEvent, TurnEnded
 from bridle.messages import Message, Text, ToolOutput
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.tui.block_palette import DARK, LIGHT
 from bridle.tui.blocks_fold import Fold
 from bridle.tui.colourless import bare

@@ -3,7 +3,7 @@
 import asyncio
 
 from bridle.errors import Unreachable
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.tui.questions import QuestionPanel
 from bridle.tui.tray import deliver, row_words, tray_words
 from rig import run

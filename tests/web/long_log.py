@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from bridle import events
 from bridle.messages import Message, Text, ToolCall, ToolOutput
-from bridle.promises.codec import encode_data, encode_line
+from bridle.protocols.codec import encode_data, encode_line
 from bridle.usage import Usage
 
 BEGAN = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)

@@ -17,7 +17,7 @@ import msgspec
 
 import bridle
 from bridle.errors import ConfigError
-from bridle.promises.tool import ToolContext
+from bridle.protocols.tool import ToolContext
 from bridle.tools.shell import Shell
 from bridle.workspace.paths import Workspace
 from bridle.workspace.sandbox import Sandbox, probe

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridle.promises import ground as promised
-from bridle.promises.ground import Place
+from bridle.protocols import ground as promised
+from bridle.protocols.ground import Place
 from bridle.workspace.ground import Ground
 from bridle.workspace.paths import Workspace
 

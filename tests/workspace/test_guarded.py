@@ -8,7 +8,7 @@ import pytest
 from cage import LEVELS, USERS, Ground, execute, lacks
 
 from bridle.policy import Rule
-from bridle.promises.tool import Access, ToolContext
+from bridle.protocols.tool import Access, ToolContext
 from bridle.tools.shell import Shell
 from bridle.tools.shell_output import ShellOutput
 from bridle.tools.shell_stop import ShellStop

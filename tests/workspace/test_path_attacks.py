@@ -7,7 +7,7 @@ import pytest
 from attacked import CANARY, LINKS, Field
 
 from bridle.errors import ToolError
-from bridle.promises.ground import Place
+from bridle.protocols.ground import Place
 from bridle.workspace.paths import Workspace
 
 

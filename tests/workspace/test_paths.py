@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bridle.errors import ConfigError, OutsideWorkspace, ToolError
-from bridle.promises.tool import Files
+from bridle.protocols.tool import Files
 from bridle.workspace.paths import Workspace
 
 SECRET = b"the secret"

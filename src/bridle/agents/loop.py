@@ -31,16 +31,16 @@ from bridle.events import (
 )
 from bridle.messages import Message
 from bridle.policy import ToolPolicy
-from bridle.promises.agent import (
+from bridle.protocols.agent import (
     AgentResponse,
     CanUseTool,
     OnTextChunk,
     OnToolActivity,
     ToolActivity,
 )
-from bridle.promises.session import TurnResult
-from bridle.promises.store import Record
-from bridle.promises.tool import Tool, ToolContext, ToolResult
+from bridle.protocols.session import TurnResult
+from bridle.protocols.store import Record
+from bridle.protocols.tool import Tool, ToolContext, ToolResult
 from bridle.stores.memory import MemoryStore
 
 _FORWARDED = (

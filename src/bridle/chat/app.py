@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bridle.chat.limits import RunLimits
     from bridle.chat.profile import Profile
     from bridle.chat.service_values import ServiceLimits
-    from bridle.promises.provider import Provider
+    from bridle.protocols.provider import Provider
 
 log = logging.getLogger(__name__)
 

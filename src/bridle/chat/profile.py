@@ -12,7 +12,7 @@ from typing import Any
 from bridle.chat.guard import Facts, leaks
 from bridle.chat.replies import Replies, standard
 from bridle.chat.values import ToolCallRecord
-from bridle.promises.provider import Provider
+from bridle.protocols.provider import Provider
 
 Records = Sequence[ToolCallRecord]
 

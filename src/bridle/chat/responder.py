@@ -16,7 +16,7 @@ import msgspec
 from bridle.chat.values import ToolCallRecord
 from bridle.events import ModelEvent
 from bridle.messages import Message, Part, Text, ToolCall
-from bridle.promises.provider import ProviderInfo, Request
+from bridle.protocols.provider import ProviderInfo, Request
 from bridle.providers.scripted import Reply, play
 from bridle.usage import Price
 

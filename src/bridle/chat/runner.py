@@ -24,8 +24,8 @@ from bridle.chat.running_applied import applied
 from bridle.chat.running_engine import Talking, choose_provider, past_of
 from bridle.chat.tools import ToolSource
 from bridle.chat.values import AgentContext, AgentResult, TurnTimeout, check_factory
-from bridle.promises.provider import Provider, ProviderInfo
-from bridle.promises.session import TurnResult
+from bridle.protocols.provider import Provider, ProviderInfo
+from bridle.protocols.session import TurnResult
 
 log = logging.getLogger(__name__)
 

@@ -20,9 +20,9 @@ from bridle.config import load_settings
 from bridle.errors import ConfigError
 from bridle.messages import Message, Text
 from bridle.policy import Rule, ToolPolicy
-from bridle.promises.provider import Provider
-from bridle.promises.session import TurnResult
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.provider import Provider
+from bridle.protocols.session import TurnResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.runtime import Engine, Limits, build_engine, find_provider
 from bridle.runtime import provider as provider_of
 from bridle.stores.memory import MemoryStore

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bridle.config.mcp import ServerSettings
     from bridle.engine.engine import Engine
     from bridle.policy import Mode
-    from bridle.promises.provider import Provider
+    from bridle.protocols.provider import Provider
     from bridle.server.acp.host import EditorsServer, Place
     from bridle.stores.reader import SessionFolder
 

@@ -14,7 +14,7 @@ from bridle.cli.style import paint_for, width_of
 from bridle.cli.told import tell, tell_json
 
 if TYPE_CHECKING:
-    from bridle.promises.session import Answer
+    from bridle.protocols.session import Answer
     from bridle.stores.reader import SessionFolder
 
 
@@ -185,7 +185,7 @@ def _show(found: Sequence[Open]) -> None:
 
 def _answer(said: str, scope: str | None, word: str, found: Sequence[Open]) -> "Answer":
     """The answer that was given with the command."""
-    from bridle.promises.session import Answer
+    from bridle.protocols.session import Answer
 
     if said == "no" and scope in ("session", "rule"):
         raise click.UsageError("a no is for this call; --scope belongs to a yes")
@@ -257,7 +257,7 @@ def _line(text: str) -> str:
 def _send(folder: "SessionFolder", one: Open, given: "Answer", by: str | None) -> str:
     """Post it; who holds the session, if anybody does."""
     from bridle.cli.words import person
-    from bridle.promises.store import InboxMessage
+    from bridle.protocols.store import InboxMessage
     from bridle.runtime.inbox_client import deliver, new_letter
     from bridle.stores.locks import describe_owner
 

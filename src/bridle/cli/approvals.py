@@ -16,7 +16,7 @@ from bridle.workspace.text import quantity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bridle.promises.store import InboxMessage
+    from bridle.protocols.store import InboxMessage
     from bridle.stores.pending import PendingApproval
     from bridle.stores.reader import SessionFolder
 

@@ -23,7 +23,7 @@ from bridle.config import state_folder
 from bridle.config.paths import policy_file
 from bridle.errors import AgentError, UnknownApproval
 from bridle.events import ApprovalAsked
-from bridle.promises.session import NO, Answer, Conversation
+from bridle.protocols.session import NO, Answer, Conversation
 from bridle.workspace.paths import Workspace
 
 Current = Callable[[ApprovalAsked], str | None]

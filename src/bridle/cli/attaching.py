@@ -26,7 +26,7 @@ from bridle.cli.words import person
 from bridle.client import Client, RemoteSession
 from bridle.errors import ConfigError
 from bridle.events import ApprovalAsked
-from bridle.promises.session import Conversation
+from bridle.protocols.session import Conversation
 from bridle.server import check_installed
 from bridle.tui.house_there import FarHouse, find_line
 

@@ -160,7 +160,7 @@ def _told_by_log(session_id: str) -> "tuple[History, str]":
     from bridle.cli.find import session_folder
     from bridle.engine.history import History
     from bridle.events import TurnEnded
-    from bridle.promises.store import Record
+    from bridle.protocols.store import Record
     from bridle.stores.reader import replay
 
     history, reason = History(), ""

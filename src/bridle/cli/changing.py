@@ -15,7 +15,7 @@ from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
-    from bridle.promises.store import Record, SessionSummary
+    from bridle.protocols.store import Record, SessionSummary
 
 _T = TypeVar("_T")
 
@@ -133,7 +133,7 @@ async def _take(
 ) -> _T:
     from bridle.cli.deaf import deaf
     from bridle.cli.find import session_folder
-    from bridle.promises.provider import ProviderInfo
+    from bridle.protocols.provider import ProviderInfo
     from bridle.providers.scripted import Scripted
     from bridle.runtime import build_engine
     from bridle.stores.jsonl import JsonlStore

@@ -27,7 +27,7 @@ from bridle.config import (
     state_folder,
 )
 from bridle.errors import AgentError, ConfigError, MissingModel
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.runtime import Choice, find_provider
 from bridle.tools.grep import find_ripgrep
 from bridle.workspace.lookup import here

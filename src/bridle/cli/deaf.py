@@ -7,7 +7,7 @@ takes the session up to go on with it.
 from collections.abc import Callable
 from typing import Any, cast
 
-from bridle.promises.store import InboxMessage, Log, Record, Store
+from bridle.protocols.store import InboxMessage, Log, Record, Store
 
 
 def deaf(store: Store) -> Store:

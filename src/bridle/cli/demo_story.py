@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bridle.promises.provider import ProviderInfo
-from bridle.promises.session import Answer
+from bridle.protocols.provider import ProviderInfo
+from bridle.protocols.session import Answer
 from bridle.providers.scripted import Scripted
 from bridle.usage import Price
 

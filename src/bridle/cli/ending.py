@@ -6,7 +6,7 @@ from bridle.cli.screen import Screen
 from bridle.cli.turn import Seen
 from bridle.cli.wrap import wrapped
 from bridle.policy import Mode
-from bridle.promises.session import TurnResult
+from bridle.protocols.session import TurnResult
 
 _CODES = {
     "done": failure.DONE,

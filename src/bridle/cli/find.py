@@ -6,7 +6,7 @@ import click
 
 from bridle.config import state_folder
 from bridle.errors import UnknownSession
-from bridle.promises.store import SessionSummary
+from bridle.protocols.store import SessionSummary
 from bridle.stores.reader import SessionFolder
 from bridle.stores.session_index import find_sessions
 

@@ -27,8 +27,8 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Part, Text
-from bridle.promises.session import TurnResult
-from bridle.promises.store import InboxMessage, Record
+from bridle.protocols.session import TurnResult
+from bridle.protocols.store import InboxMessage, Record
 from bridle.runtime.inbox_client import deliver, new_letter
 from bridle.stores.locks import describe_owner
 from bridle.stores.reader import LogReader, SessionFolder

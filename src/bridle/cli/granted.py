@@ -15,7 +15,7 @@ from bridle.cli.told import tell, tell_json
 
 if TYPE_CHECKING:
     from bridle.events import Grant
-    from bridle.promises.store import SessionSummary
+    from bridle.protocols.store import SessionSummary
     from bridle.stores.reader import SessionFolder
 
 _SECONDS = 28_800.0  # how long a grant lasts that was recorded before they had an end
@@ -191,7 +191,7 @@ def _take_back(
             return
         except SessionLocked:
             pass  # somebody was faster, and takes letters
-    from bridle.promises.store import InboxMessage
+    from bridle.protocols.store import InboxMessage
     from bridle.runtime.inbox_client import deliver, new_letter
 
     for one in grants:

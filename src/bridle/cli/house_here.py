@@ -25,7 +25,7 @@ from bridle.config.trust import Trust, command_files
 from bridle.errors import AgentError, SessionBusy, SessionError
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.tui.commands import Command
 from bridle.tui.house import Asked, Found, Listed, Named, Place, Undone
 from bridle.tui.house_budget import budget_lines

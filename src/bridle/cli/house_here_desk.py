@@ -18,7 +18,7 @@ from bridle.engine.engine import Engine
 from bridle.engine.session import Session
 from bridle.errors import SessionLocked
 from bridle.events import ApprovalAsked
-from bridle.promises.session import Answer, Conversation
+from bridle.protocols.session import Answer, Conversation
 from bridle.stores.locks import describe_process, owner_pid
 from bridle.stores.reader import SessionFolder
 from bridle.tui.house import HOW_RESTORED, Asked, Found, Listed, Named, Undone

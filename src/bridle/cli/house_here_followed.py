@@ -17,8 +17,8 @@ from bridle.errors import AgentError, SessionClosed, SessionError
 from bridle.events import Event, SessionStarted, When
 from bridle.messages import Part, Text
 from bridle.policy import Mode
-from bridle.promises.session import Answer, Prompt, TurnResult
-from bridle.promises.store import Record
+from bridle.protocols.session import Answer, Prompt, TurnResult
+from bridle.protocols.store import Record
 from bridle.runtime.gate_mode import is_told, told_mode
 from bridle.stores.last_run import last_run
 from bridle.stores.reader import LogReader, SessionFolder, replay

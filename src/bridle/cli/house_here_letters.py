@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from bridle.cli.words import person
 from bridle.errors import AgentError
 from bridle.events import ApprovalAsked
-from bridle.promises.session import Answer
-from bridle.promises.store import InboxMessage
+from bridle.protocols.session import Answer
+from bridle.protocols.store import InboxMessage
 from bridle.stores.locks import owner_pid
 
 if TYPE_CHECKING:

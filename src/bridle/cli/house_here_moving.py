@@ -19,9 +19,9 @@ from bridle.engine.engine import Engine
 from bridle.engine.engine_config import Approver
 from bridle.engine.session import Session
 from bridle.errors import SessionBusy
-from bridle.promises.provider import Provider
-from bridle.promises.session import Conversation
-from bridle.promises.store import SessionSummary
+from bridle.protocols.provider import Provider
+from bridle.protocols.session import Conversation
+from bridle.protocols.store import SessionSummary
 from bridle.runtime.gate_mode import tell_mode
 from bridle.stores.last_run import last_run
 from bridle.stores.transfer import head_of

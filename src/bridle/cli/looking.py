@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from bridle.cli.story import Story
-    from bridle.promises.store import Record
+    from bridle.protocols.store import Record
     from bridle.stores.reader import LogReader, SessionFolder
     from bridle.stores.verify import Head, Report
 

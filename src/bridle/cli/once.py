@@ -26,8 +26,8 @@ from bridle.engine.session import Session
 from bridle.errors import BadReply, SessionLocked
 from bridle.events import ApprovalAsked, ChildEnded
 from bridle.messages import Part, Text
-from bridle.promises.session import TurnResult
-from bridle.promises.store import Record
+from bridle.protocols.session import TurnResult
+from bridle.protocols.store import Record
 from bridle.stores.locks import describe_owner
 
 

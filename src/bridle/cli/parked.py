@@ -15,8 +15,8 @@ from bridle.cli.turn import Watch
 from bridle.engine.session import Session
 from bridle.errors import SessionError
 from bridle.events import ApprovalAsked, TurnEnded, TurnParked
-from bridle.promises.session import TurnResult
-from bridle.promises.store import Record
+from bridle.protocols.session import TurnResult
+from bridle.protocols.store import Record
 from bridle.workspace.text import one_line, quantity
 
 

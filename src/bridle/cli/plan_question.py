@@ -11,7 +11,7 @@ from bridle.cli.render import one_line
 from bridle.cli.style import Paint, cells
 from bridle.cli.wrap import wrapped
 from bridle.events import ApprovalAsked
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.workspace.text import neutral
 
 PLAN, ASK = "exit_plan_mode", "ask_user"

@@ -13,7 +13,7 @@ from bridle.cli.words import person, prompt_of
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
-    from bridle.promises.store import SessionSummary
+    from bridle.protocols.store import SessionSummary
 
 
 @click.command("send")
@@ -38,7 +38,7 @@ def send(
     """
     text = prompt_of(prompt, 'bridle sessions send ID "and then the tests"')
     from bridle.cli.find import find_session, session_folder
-    from bridle.promises.store import InboxMessage
+    from bridle.protocols.store import InboxMessage
     from bridle.runtime.inbox_client import deliver, new_letter
     from bridle.stores.locks import describe_owner
 
@@ -67,7 +67,7 @@ def stop(session_id: str, by: str | None, as_json: bool) -> None:
     The session is kept.
     """
     from bridle.cli.find import find_session, session_folder
-    from bridle.promises.store import InboxMessage
+    from bridle.protocols.store import InboxMessage
     from bridle.runtime.inbox_client import deliver, new_letter
     from bridle.stores.locks import describe_owner
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bridle.config.hooks import CommandLine
     from bridle.config.mcp import ServerSettings
     from bridle.config.skills import Skill
-    from bridle.promises.tool import ToolSource
+    from bridle.protocols.tool import ToolSource
 
 _HOOKS = ".bridle/hooks.yaml"  # trust's own, without its imports
 _DIAGNOSTICS = ".bridle/diagnostics.yaml"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from bridle.cli.style import Paint, cells
 from bridle.events import ApprovalAsked
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.tui import question_words as words
 from bridle.tui.question_words import Line, Sheet
 from bridle.tui.question_words import has_rule as has_rule

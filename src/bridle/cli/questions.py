@@ -13,8 +13,8 @@ from bridle.cli.screen import Screen
 from bridle.cli.words import person
 from bridle.errors import AgentError
 from bridle.events import ApprovalAsked, TurnEnded, TurnParked
-from bridle.promises.session import Conversation
-from bridle.promises.store import Record
+from bridle.protocols.session import Conversation
+from bridle.protocols.store import Record
 
 
 class Questions:

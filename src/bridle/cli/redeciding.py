@@ -11,7 +11,7 @@ from bridle.cli.style import Paint, cut, paint_for, plain, width_of
 from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
-    from bridle.promises.store import SessionSummary
+    from bridle.protocols.store import SessionSummary
     from bridle.runtime.dry_run import PastDecision
     from bridle.stores.reader import SessionFolder
 

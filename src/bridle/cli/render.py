@@ -18,8 +18,8 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import ToolCall, ToolOutput
-from bridle.promises.codec import encode_data
-from bridle.promises.store import Record
+from bridle.protocols.codec import encode_data
+from bridle.protocols.store import Record
 from bridle.tui import blocks_words
 from bridle.usage import ExecutionMetrics, format_cost
 from bridle.workspace.text import quantity, visible_json

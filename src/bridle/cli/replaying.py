@@ -15,7 +15,7 @@ from bridle.workspace.text import quantity
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bridle.promises.store import SessionSummary
+    from bridle.protocols.store import SessionSummary
     from bridle.runtime.replay import CallComparison, RecordedSession, ReplayedTurn
     from bridle.stores.reader import SessionFolder
 

@@ -19,8 +19,8 @@ from bridle.cli.turn import Watch
 from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionError
 from bridle.events import ApprovalAsked, PromptReceived
-from bridle.promises.session import Conversation, TurnResult
-from bridle.promises.store import Record
+from bridle.protocols.session import Conversation, TurnResult
+from bridle.protocols.store import Record
 from bridle.tui.house import House
 
 _SOON = 1.0  # seconds

@@ -33,7 +33,7 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import ToolCall
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.tui.blocks_notices import ENDS_RETRY
 from bridle.workspace.text import neutral
 from bridle.workspace.wording import answered_words, is_unheard

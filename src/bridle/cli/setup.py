@@ -23,8 +23,8 @@ from bridle.engine.session import Session
 from bridle.errors import ConfigError, MissingKey, MissingModel
 from bridle.events import ModeChanged
 from bridle.policy import Mode, Rule, read_rule
-from bridle.promises.provider import Provider, RequestConfig
-from bridle.promises.store import SessionSummary
+from bridle.protocols.provider import Provider, RequestConfig
+from bridle.protocols.store import SessionSummary
 from bridle.runtime import Choice, EngineOptions, Limits, build_engine, find_provider
 from bridle.runtime.gate_mode import tell_mode
 from bridle.stores.last_run import LastRun, last_run
@@ -33,7 +33,7 @@ from bridle.stores.transfer import is_imported
 from bridle.workspace.text import one_line
 
 if TYPE_CHECKING:
-    from bridle.promises.agent import BaseAgent
+    from bridle.protocols.agent import BaseAgent
 
 _PROJECT_RULES = ".bridle/policy.yaml"
 _LOOP_ONLY = (

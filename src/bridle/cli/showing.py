@@ -20,7 +20,7 @@ from bridle.cli.turn import Watch, run
 from bridle.cli.wrap import wrapped
 from bridle.engine.session import Session
 from bridle.events import ApprovalAsked
-from bridle.promises.session import NO, TurnResult
+from bridle.protocols.session import NO, TurnResult
 from bridle.runtime import build_engine
 
 _WHO = "the demo"

@@ -7,7 +7,7 @@ from bridle.cli.room import Room
 from bridle.cli.slash_sessions import Act, number, say
 from bridle.cli.style import Paint, cut
 from bridle.errors import AgentError, SessionBusy
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.tui.house import Asked, Undone
 from bridle.workspace.text import neutral, quantity
 

@@ -21,7 +21,7 @@ from bridle.cli.words import person
 from bridle.engine.recovery import end_parked
 from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionError
-from bridle.promises.store import InboxMessage, SessionSummary
+from bridle.protocols.store import InboxMessage, SessionSummary
 from bridle.runtime.inbox_client import deliver, new_letter
 from bridle.stores.locks import describe_owner
 

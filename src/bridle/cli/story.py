@@ -29,7 +29,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, ToolOutput, outcome_of
-from bridle.promises.store import Record, SessionSummary
+from bridle.protocols.store import Record, SessionSummary
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import neutral, quantity
 from bridle.workspace.wording import answered_words, is_unheard

@@ -14,7 +14,7 @@ from bridle.cli.told import confirm, tell, tell_json
 from bridle.workspace.fs import atomic_write
 
 if TYPE_CHECKING:
-    from bridle.promises.store import SessionSummary
+    from bridle.protocols.store import SessionSummary
     from bridle.stores.reader import SessionFolder
 
 

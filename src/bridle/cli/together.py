@@ -7,7 +7,7 @@ from bridle.cli.question import body, history, offered, to_answer, why
 from bridle.cli.render import one_line
 from bridle.cli.style import Paint
 from bridle.events import ApprovalAsked
-from bridle.promises.session import NO, YES, Answer
+from bridle.protocols.session import NO, YES, Answer
 from bridle.workspace.wording import session_words
 
 _NUMBERS = re.compile(r"\d{1,4}(?:\s*-\s*\d{1,4})?(?:[\s,]+\d{1,4}(?:\s*-\s*\d{1,4})?)*")

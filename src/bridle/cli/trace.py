@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from bridle.cli.trace_lines import Lines, Scale
     from bridle.cli.trace_reading import Branch
-    from bridle.promises.store import SessionSummary
+    from bridle.protocols.store import SessionSummary
     from bridle.stores.reader import SessionFolder
 
 _DEEP = 99

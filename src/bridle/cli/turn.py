@@ -25,8 +25,8 @@ from bridle.events import (
     TurnParked,
     When,
 )
-from bridle.promises.session import Prompt, Session, TurnResult
-from bridle.promises.store import Record
+from bridle.protocols.session import Prompt, Session, TurnResult
+from bridle.protocols.store import Record
 from bridle.workspace.text import neutral, one_line
 
 Show = Callable[[Record], None]

@@ -30,7 +30,7 @@ from bridle.client.values import (
 from bridle.errors import BadStream, RateLimited, Unreachable
 from bridle.messages import Message
 from bridle.policy import Mode
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 
 _T = TypeVar("_T")
 _CAUGHT_UP = 60.0  # seconds that the records of a session may take to come

@@ -5,8 +5,8 @@ from typing import cast, get_args
 from bridle.engine.history import History
 from bridle.errors import AgentError, Kind
 from bridle.events import MessageAdded, PromptWithdrawn, ResponseCompleted, TurnEnded
-from bridle.promises.session import TurnResult
-from bridle.promises.store import Record
+from bridle.protocols.session import TurnResult
+from bridle.protocols.store import Record
 
 
 class Endings:

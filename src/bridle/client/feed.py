@@ -22,8 +22,8 @@ from bridle.client.values import Page
 from bridle.engine.history import History
 from bridle.errors import AgentError, BadStream, RateLimited, Unreachable
 from bridle.events import TraceEvent
-from bridle.promises.codec import to_record
-from bridle.promises.store import Record
+from bridle.protocols.codec import to_record
+from bridle.protocols.store import Record
 
 Tell = Callable[[str], None]
 _ROOM = 4096  # records that are held for those who are a little behind

@@ -30,8 +30,8 @@ from bridle.errors import EmptyPrompt, SessionError, Unreachable
 from bridle.events import Grant, When
 from bridle.messages import Part, Text
 from bridle.policy import Mode
-from bridle.promises.session import Answer, Prompt, TurnResult
-from bridle.promises.store import Record
+from bridle.protocols.session import Answer, Prompt, TurnResult
+from bridle.protocols.store import Record
 from bridle.usage import ExecutionMetrics
 
 _T = TypeVar("_T")

@@ -22,7 +22,7 @@ from bridle.command_analysis.unwrap import SHELLS, Wrapped, unwrap
 from bridle.command_analysis.variables import why_guarded, why_not
 from bridle.command_analysis.working_directory import UNKNOWN, Folders, Whereabouts
 from bridle.policy import Act, Does
-from bridle.promises.ground import Ground
+from bridle.protocols.ground import Ground
 
 SHELL = ("shell",)
 _DEEPEST = 12  # programs inside one another

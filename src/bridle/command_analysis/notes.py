@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bridle.command_analysis.syntax import Understood
 from bridle.policy import Act, Search
-from bridle.promises.ground import Place
+from bridle.protocols.ground import Place
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./\-~^{}]+").fullmatch
 

@@ -10,7 +10,7 @@ from bridle.command_analysis.argv import Arg, Known
 from bridle.command_analysis.expansions import emptied, likely
 from bridle.command_analysis.notes import Notes
 from bridle.policy import Act, Does
-from bridle.promises.ground import Ground, Place
+from bridle.protocols.ground import Ground, Place
 
 STREAMS = frozenset({"-", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/null", "/dev/tty"})
 _SOURCES = frozenset({"/dev/zero", "/dev/urandom", "/dev/random"})

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from bridle.config.yaml_file import has_content, items_of, location_of, open_yaml
 from bridle.errors import ConfigError
-from bridle.promises.hooks import Moment
+from bridle.protocols.hooks import Moment
 
 MOMENTS: tuple[Moment, ...] = get_args(Moment)
 SECONDS = 10.0

@@ -29,7 +29,7 @@ from bridle.engine.turn_context import Parked
 from bridle.errors import ConfigError, SessionError, UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, Event
 from bridle.policy import Decision, read_rule
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 
 log = logging.getLogger(__name__)
 

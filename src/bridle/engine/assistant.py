@@ -32,10 +32,10 @@ from bridle.events import (
     TurnParked,
 )
 from bridle.messages import Message, ToolCall, ToolOutput
-from bridle.promises.provider import Provider
-from bridle.promises.session import Prompt, TurnResult
-from bridle.promises.store import Record, SessionSummary
-from bridle.promises.tool import Tool
+from bridle.protocols.provider import Provider
+from bridle.protocols.session import Prompt, TurnResult
+from bridle.protocols.store import Record, SessionSummary
+from bridle.protocols.tool import Tool
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from bridle.engine.pricing import UsageMeter, metered, with_cost
 from bridle.errors import AgentError, BudgetReached, ContextTooLong
 from bridle.events import Compacted, Event, TraceEvent
 from bridle.messages import File, Image, Message, Part, Text, ToolCall, ToolOutput, Transcript, user
-from bridle.promises.provider import (
+from bridle.protocols.provider import (
     Provider,
     ProviderInfo,
     Request,
@@ -29,7 +29,7 @@ from bridle.promises.provider import (
     drain,
     known_limit,
 )
-from bridle.promises.tool import Tool
+from bridle.protocols.tool import Tool
 from bridle.usage import Usage
 from bridle.workspace.text import one_line, shorten
 

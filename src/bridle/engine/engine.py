@@ -20,9 +20,9 @@ from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionClosed
 from bridle.events import SessionStarted
 from bridle.messages import Message
-from bridle.promises.provider import Provider, RequestConfig
-from bridle.promises.session import Prompt, TurnResult
-from bridle.promises.store import Log, Store
+from bridle.protocols.provider import Provider, RequestConfig
+from bridle.protocols.session import Prompt, TurnResult
+from bridle.protocols.store import Log, Store
 
 if TYPE_CHECKING:
     pass

@@ -10,20 +10,20 @@ from bridle.engine.budget import Limits
 from bridle.engine.redaction import Redactor
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode, Rule
-from bridle.promises.day import Day
-from bridle.promises.provider import Provider, RequestConfig
-from bridle.promises.session import Answer
-from bridle.promises.store import Store
-from bridle.promises.tool import Files, Tool, ToolSource
+from bridle.protocols.day import Day
+from bridle.protocols.provider import Provider, RequestConfig
+from bridle.protocols.session import Answer
+from bridle.protocols.store import Store
+from bridle.protocols.tool import Files, Tool, ToolSource
 
 if TYPE_CHECKING:
     from bridle.engine.gate import Confinement
     from bridle.engine.session import Session
     from bridle.engine.subagents import Parent
-    from bridle.promises.agent import BaseAgent
-    from bridle.promises.ground import Ground
-    from bridle.promises.hooks import Hooks
-    from bridle.promises.keeping import Keeper
+    from bridle.protocols.agent import BaseAgent
+    from bridle.protocols.ground import Ground
+    from bridle.protocols.hooks import Hooks
+    from bridle.protocols.keeping import Keeper
 
 Approver = Callable[[ApprovalAsked], Awaitable[Answer | bool]]
 OnAsk = Literal["wait", "deny", "park"]

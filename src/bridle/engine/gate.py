@@ -37,13 +37,13 @@ from bridle.policy import (
     decide,
     is_named,
 )
-from bridle.promises.spoken import unknown
-from bridle.promises.tool import Access, Tool, ToolContext, ToolResult
+from bridle.protocols.spoken import unknown
+from bridle.protocols.tool import Access, Tool, ToolContext, ToolResult
 
 if TYPE_CHECKING:
     from bridle.engine.engine_config import EngineConfig
     from bridle.engine.subagents import Parent
-    from bridle.promises.ground import Ground, Place
+    from bridle.protocols.ground import Ground, Place
 
 _MARKED = (
     f"the arguments hold {MARK}, which stands for a secret that was taken out: the tool would work "

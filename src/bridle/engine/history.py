@@ -52,7 +52,7 @@ from bridle.events import (
 )
 from bridle.messages import Message, Part, ToolCall, ToolOutput, Transcript
 from bridle.policy import MODES, Mode
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.usage import ExecutionMetrics
 
 UNKNOWN = "no result was recorded: it is not known whether this call ran"

@@ -20,13 +20,13 @@ from bridle.errors import HookDenied
 from bridle.events import Event, FilesChanged, TraceEvent
 from bridle.messages import Part, Text, ToolCall
 from bridle.policy import Decision, Mode, Verdict
-from bridle.promises.hooks import Hooks, Moment, Occasion, Remark
-from bridle.promises.tool import Tool
+from bridle.protocols.hooks import Hooks, Moment, Occasion, Remark
+from bridle.protocols.tool import Tool
 from bridle.workspace.text import shorten
 
 if TYPE_CHECKING:
     from bridle.engine.gate import JudgedCall
-    from bridle.promises.keeping import Keeping
+    from bridle.protocols.keeping import Keeping
 
 log = logging.getLogger(__name__)
 

@@ -43,7 +43,7 @@ from bridle.events import (
     TurnParked,
     UsageReported,
 )
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 
 Topic = Literal["agent", "tool", "sessions"]
 TOPICS: tuple[Topic, ...] = ("agent", "tool", "sessions")

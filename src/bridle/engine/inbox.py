@@ -11,8 +11,8 @@ from typing import Protocol
 from bridle.engine.history import History
 from bridle.errors import AgentError, SessionClosed, StoreFailed
 from bridle.events import Event, InboxMessageRefused, When
-from bridle.promises.session import Answer, Prompt
-from bridle.promises.store import InboxMessage, Log
+from bridle.protocols.session import Answer, Prompt
+from bridle.protocols.store import InboxMessage, Log
 
 log = logging.getLogger(__name__)
 

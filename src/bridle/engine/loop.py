@@ -26,7 +26,7 @@ from bridle.errors import (
 )
 from bridle.events import MessageAdded, Reason, ResponseCompleted
 from bridle.messages import Message, Text, ToolCall
-from bridle.promises.provider import RequestConfig, known_limit
+from bridle.protocols.provider import RequestConfig, known_limit
 
 MOST_CALLS = 256  # of one reply that run: a model that asks for more has lost its way
 _UNFORCED = ("", "auto", "none")  # tool choices with which the model can end the turn

@@ -27,8 +27,8 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Part, Text, ToolCall, Transcript
-from bridle.promises.codec import scrubbed
-from bridle.promises.provider import (
+from bridle.protocols.codec import scrubbed
+from bridle.protocols.provider import (
     Request,
     RequestConfig,
     Tries,

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from bridle.engine.foreign.agent import agent_name
 from bridle.errors import ConfigError
 from bridle.events import ModelEvent
-from bridle.promises.provider import ProviderInfo, Request
+from bridle.protocols.provider import ProviderInfo, Request
 
 
 class NoModel:

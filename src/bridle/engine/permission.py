@@ -23,7 +23,7 @@ from bridle.engine.turn_context import Parked, TurnContext
 from bridle.errors import ToolError
 from bridle.messages import ToolCall
 from bridle.policy import Decision
-from bridle.promises.tool import Tool, ToolResult
+from bridle.protocols.tool import Tool, ToolResult
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from bridle.events import (
     TraceEvent,
     UsageReported,
 )
-from bridle.promises.provider import ProviderInfo
+from bridle.protocols.provider import ProviderInfo
 from bridle.usage import Usage
 
 _NOTHING = Usage()

@@ -44,7 +44,7 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import File, Image, Thinking, sound
-from bridle.promises.codec import encode_data
+from bridle.protocols.codec import encode_data
 
 MARK = "[redacted]"
 SHORTEST = 12  # characters: what is shorter may be a word that anybody writes

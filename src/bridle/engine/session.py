@@ -41,15 +41,15 @@ from bridle.events import (
 )
 from bridle.messages import File, Image, Message, Part, Text, ToolCall, as_parts, sound
 from bridle.policy import MODES, Mode, read_rule
-from bridle.promises.hooks import Occasion
-from bridle.promises.provider import Provider, RequestConfig
-from bridle.promises.session import Answer, Prompt, TurnResult
-from bridle.promises.store import Log, Record
-from bridle.promises.tool import Tool
+from bridle.protocols.hooks import Occasion
+from bridle.protocols.provider import Provider, RequestConfig
+from bridle.protocols.session import Answer, Prompt, TurnResult
+from bridle.protocols.store import Log, Record
+from bridle.protocols.tool import Tool
 from bridle.usage import ExecutionMetrics
 
 if TYPE_CHECKING:
-    from bridle.promises.hooks import Hooks
+    from bridle.protocols.hooks import Hooks
 
 _WHENS: tuple[str, ...] = get_args(When)
 

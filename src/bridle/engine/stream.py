@@ -20,7 +20,7 @@ from bridle.events import (
     ToolOutputDelta,
     TraceEvent,
 )
-from bridle.promises.store import Log, Record, Store
+from bridle.protocols.store import Log, Record, Store
 
 _DELTA_SECONDS = 0.03  # between two records of deltas
 Delta = TextDelta | ThinkingDelta | ToolCallArgsDelta | ToolOutputDelta

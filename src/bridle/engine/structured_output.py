@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bridle.engine.json_schema import compile_schema
 from bridle.errors import AgentError, BadReply, ConfigError
 from bridle.messages import Message, Text, Transcript, user
-from bridle.promises.provider import (
+from bridle.protocols.provider import (
     Provider,
     ProviderInfo,
     Request,
@@ -21,8 +21,8 @@ from bridle.promises.provider import (
     drain,
     retry_policy_of,
 )
-from bridle.promises.pydantic_types import PydanticType, uses_pydantic
-from bridle.promises.schema import can_be_closed
+from bridle.protocols.pydantic_types import PydanticType, uses_pydantic
+from bridle.protocols.schema import can_be_closed
 
 T = TypeVar("T")
 

@@ -40,12 +40,12 @@ from bridle.events import (
 )
 from bridle.messages import Message, ToolCall
 from bridle.policy import MODES, ORDER, Decision, Mode
-from bridle.promises.child import SAME, Outcome, Task
+from bridle.protocols.child import SAME, Outcome, Task
 from bridle.workspace.text import one_line
 
 if TYPE_CHECKING:
     from bridle.engine.session import Session
-    from bridle.promises.agent import BaseAgent
+    from bridle.protocols.agent import BaseAgent
 
 _TINY = 1e-6  # dollars, or seconds: less is nothing
 

@@ -13,7 +13,7 @@ from bridle.engine.pricing import UsageMeter, metered, with_cost
 from bridle.errors import AgentError
 from bridle.events import Event, TitleChanged, TraceEvent
 from bridle.messages import user
-from bridle.promises.provider import Provider, Request, RequestConfig, drain
+from bridle.protocols.provider import Provider, Request, RequestConfig, drain
 from bridle.usage import Usage
 
 _SYSTEM = (

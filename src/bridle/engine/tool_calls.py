@@ -22,12 +22,12 @@ from bridle.engine.turn_context import Parked, TurnContext
 from bridle.errors import AgentError
 from bridle.events import CallIntended, FilesChanged, ToolResultEvent
 from bridle.messages import File, Image, ToolCall, ToolOutput, sound
-from bridle.promises.tool import Tool, ToolContext, ToolResult
+from bridle.protocols.tool import Tool, ToolContext, ToolResult
 from bridle.workspace.text import quantity, shorten
 from bridle.workspace.tool_changes import changing
 
 if TYPE_CHECKING:
-    from bridle.promises.keeping import Keeping
+    from bridle.protocols.keeping import Keeping
 
 log = logging.getLogger(__name__)
 

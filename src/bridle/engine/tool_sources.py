@@ -7,7 +7,7 @@ encodes it once. A source's tool never replaces one of the engine's own.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bridle.promises.tool import Tool, ToolSource
+from bridle.protocols.tool import Tool, ToolSource
 
 if TYPE_CHECKING:
     from bridle.engine.turn_context import TurnContext

@@ -8,8 +8,8 @@ from typing import Any
 
 from bridle.events import ApprovalAnswered, Event, GrantRevoked, ModeChanged, PromptWithdrawn
 from bridle.policy import Mode
-from bridle.promises.store import Log
-from bridle.promises.tool import CWD
+from bridle.protocols.store import Log
+from bridle.protocols.tool import CWD
 
 log = logging.getLogger(__name__)
 

@@ -47,7 +47,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Outcome, ToolCall, ToolOutput, outcome_of
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.usage import ExecutionMetrics, Usage
 from bridle.workspace.text import quantity
 

@@ -12,8 +12,8 @@ from bridle.engine.tool_state import ToolState
 from bridle.events import Event
 from bridle.messages import ToolCall
 from bridle.policy import Mode
-from bridle.promises.provider import Provider, RequestConfig
-from bridle.promises.tool import Tool, ToolContext, ToolSource
+from bridle.protocols.provider import Provider, RequestConfig
+from bridle.protocols.tool import Tool, ToolContext, ToolSource
 
 if TYPE_CHECKING:
     from bridle.engine.approvals import Approvals

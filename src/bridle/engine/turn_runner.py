@@ -40,10 +40,10 @@ from bridle.events import (
 )
 from bridle.messages import Message, ToolCall, Transcript, as_parts
 from bridle.policy import Mode
-from bridle.promises.provider import ProviderInfo
-from bridle.promises.session import TurnResult
-from bridle.promises.store import Log
-from bridle.promises.tool import ToolContext
+from bridle.protocols.provider import ProviderInfo
+from bridle.protocols.session import TurnResult
+from bridle.protocols.store import Log
+from bridle.protocols.tool import ToolContext
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import quantity
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from bridle.events import ModelEvent
 from bridle.messages import Transcript
-from bridle.promises.provider import ProviderInfo, Request
+from bridle.protocols.provider import ProviderInfo, Request
 from bridle.providers.anthropic_encoder import API, MessagesScript, head, why_not_thinking
 from bridle.providers.anthropic_reader import MessagesReader
 from bridle.providers.encoding_cache import RequestHead, cache_of

@@ -22,14 +22,14 @@ from bridle.messages import (
     ToolOutput,
     says_something,
 )
-from bridle.promises.provider import (
+from bridle.protocols.provider import (
     ProviderInfo,
     Request,
     RequestConfig,
     Thinks,
     reply_limit,
 )
-from bridle.promises.schema import can_be_closed
+from bridle.protocols.schema import can_be_closed
 from bridle.providers.encoding_cache import EncodedMessage
 from bridle.providers.json_schemas import closed
 from bridle.providers.wire_names import fit_name

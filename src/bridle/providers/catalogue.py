@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from bridle.errors import ConfigError
-from bridle.promises.provider import ProviderInfo, Thinks
+from bridle.protocols.provider import ProviderInfo, Thinks
 from bridle.usage import Price
 
 _DATE = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4}|latest)$")

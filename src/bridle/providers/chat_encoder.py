@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from bridle.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolOutput
-from bridle.promises.provider import ProviderInfo, Request, RequestConfig, known_limit
+from bridle.protocols.provider import ProviderInfo, Request, RequestConfig, known_limit
 from bridle.providers.encoding_cache import EncodedMessage
 from bridle.providers.openai_encoder import data_url, reply_schema
 from bridle.providers.wire_names import fit_name

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from bridle.messages import Message, Transcript
-from bridle.promises.provider import Request
+from bridle.protocols.provider import Request
 
 
 class EncodedMessage(NamedTuple):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bridle.errors import AgentError, Overloaded, RateLimited, Unreachable
 from bridle.events import TraceEvent, UsageReported
-from bridle.promises.provider import Provider, ProviderInfo, Request, Retry, retry_policy_of
+from bridle.protocols.provider import Provider, ProviderInfo, Request, Retry, retry_policy_of
 from bridle.providers.restartable_stream import Restart, RestartableStream, Stream
 from bridle.providers.retry import Retrying, RetryPolicy
 

@@ -6,7 +6,7 @@ in the description, where the model reads it. The reply is checked against the o
 
 from typing import Any
 
-from bridle.promises.schema import Schema, can_be_closed, literal_key
+from bridle.protocols.schema import Schema, can_be_closed, literal_key
 
 _FORMATS = frozenset(
     ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")

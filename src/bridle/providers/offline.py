@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from bridle.events import ModelEvent
 from bridle.messages import Message, Part, Text, ToolCall, ToolOutput
-from bridle.promises.provider import ProviderInfo, Request
+from bridle.protocols.provider import ProviderInfo, Request
 from bridle.providers.scripted import Reply, play
 from bridle.usage import Price
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from bridle.events import ModelEvent
 from bridle.messages import Transcript
-from bridle.promises.provider import ProviderInfo, Request
+from bridle.protocols.provider import ProviderInfo, Request
 from bridle.providers.chat_encoder import API, ChatScript, head
 from bridle.providers.chat_reader import ChatReader
 from bridle.providers.encoding_cache import RequestHead, cache_of

@@ -19,7 +19,7 @@ from bridle.messages import (
     ToolOutput,
     says_something,
 )
-from bridle.promises.provider import ProviderInfo, Request, RequestConfig, known_limit
+from bridle.protocols.provider import ProviderInfo, Request, RequestConfig, known_limit
 from bridle.providers.encoding_cache import EncodedMessage
 from bridle.providers.json_schemas import strict
 from bridle.providers.wire_names import fit_name

@@ -9,7 +9,7 @@ from functools import partial
 
 from bridle.events import ModelEvent
 from bridle.messages import Transcript
-from bridle.promises.provider import ProviderInfo, Request
+from bridle.protocols.provider import ProviderInfo, Request
 from bridle.providers.encoding_cache import RequestHead, cache_of
 from bridle.providers.openai_encoder import API, ResponsesScript, head
 from bridle.providers.openai_reader import ResponsesReader

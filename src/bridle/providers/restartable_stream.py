@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from bridle.errors import AgentError
 from bridle.events import ModelEvent, TraceEvent, UsageReported
-from bridle.promises.provider import Retry
+from bridle.protocols.provider import Retry
 
 Stream = AsyncGenerator[ModelEvent, None]
 Start = Callable[[], Stream]

@@ -10,7 +10,7 @@ from time import monotonic
 
 from bridle.errors import AgentError, Unreachable
 from bridle.events import ModelEvent, TraceEvent
-from bridle.promises.provider import Provider, ProviderInfo, Request, Retry
+from bridle.protocols.provider import Provider, ProviderInfo, Request, Retry
 from bridle.providers.restartable_stream import Restart, RestartableStream, Stream
 from bridle.workspace.text import quantity
 

@@ -46,7 +46,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Part, Text, Thinking, ToolCall
-from bridle.promises.provider import ProviderInfo, Request
+from bridle.protocols.provider import ProviderInfo, Request
 from bridle.providers.reply_reader import parse_error
 from bridle.usage import Price, Usage
 

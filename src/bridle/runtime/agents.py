@@ -24,7 +24,7 @@ from msgspec import Struct
 from bridle.config.settings import PROVIDERS, vendor_of
 from bridle.distribution import install_hint
 from bridle.errors import AgentError, ConfigError, MissingExtra
-from bridle.promises.agent import AgentResponse, BaseAgent
+from bridle.protocols.agent import AgentResponse, BaseAgent
 from bridle.workspace.lookup import find_program, here
 
 if TYPE_CHECKING:

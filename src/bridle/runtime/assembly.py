@@ -12,10 +12,10 @@ from bridle.engine.engine import Engine
 from bridle.engine.engine_config import Approver, EngineConfig, OnAsk, PolicyEngine
 from bridle.errors import ConfigError
 from bridle.policy import MODES, Mode, Rule, read_rule
-from bridle.promises.day import Day
-from bridle.promises.provider import Provider, RequestConfig
-from bridle.promises.store import Durability, Store
-from bridle.promises.tool import Files, Tool, ToolSource
+from bridle.protocols.day import Day
+from bridle.protocols.provider import Provider, RequestConfig
+from bridle.protocols.store import Durability, Store
+from bridle.protocols.tool import Files, Tool, ToolSource
 from bridle.runtime.agents import child_agent_of, resolved, translated
 from bridle.runtime.grounding import Folder, Surroundings, surroundings, undo_of
 from bridle.runtime.providers import known_secrets
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
     from bridle.config.diagnostics import Check
-    from bridle.promises.agent import BaseAgent
-    from bridle.promises.hooks import Hooks
-    from bridle.promises.keeping import Keeper
+    from bridle.protocols.agent import BaseAgent
+    from bridle.protocols.hooks import Hooks
+    from bridle.protocols.keeping import Keeper
     from bridle.tools.skill import Readable
 
 

@@ -19,7 +19,7 @@ from bridle.engine.hooks import apply_policy_engine
 from bridle.errors import AgentError, ToolError
 from bridle.messages import ToolCall
 from bridle.policy import Decision, Mode, Rule
-from bridle.promises.hooks import Moment, Occasion, Remark
+from bridle.protocols.hooks import Moment, Occasion, Remark
 from bridle.tools.apply_patch import ApplyPatch
 from bridle.tools.shell import Shell
 from bridle.workspace.fs import is_below
@@ -27,7 +27,7 @@ from bridle.workspace.text import neutral, one_line, quantity, shorten
 
 if TYPE_CHECKING:
     from bridle.engine.engine_config import PolicyEngine
-    from bridle.promises.ground import Ground
+    from bridle.protocols.ground import Ground
     from bridle.tools.guarded_root import Run
     from bridle.tools.room import Room
     from bridle.workspace.paths import Workspace

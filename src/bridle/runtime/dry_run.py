@@ -29,9 +29,9 @@ from bridle.events import (
 )
 from bridle.messages import ToolCall, ToolOutput, outcome_of
 from bridle.policy import MODES, Decision, Facts, Mode, Rule, ToolPolicy, Verdict
-from bridle.promises.ground import Ground
-from bridle.promises.store import Record, SessionSummary
-from bridle.promises.tool import Tool, ToolContext, ToolResult
+from bridle.protocols.ground import Ground
+from bridle.protocols.store import Record, SessionSummary
+from bridle.protocols.tool import Tool, ToolContext, ToolResult
 from bridle.runtime.grounding import LaterGround, own_places, sandbox_of
 from bridle.stores.reader import SessionFolder
 from bridle.workspace.paths import Workspace

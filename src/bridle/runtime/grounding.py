@@ -10,12 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridle.config.paths import config_file, policy_file, state_folder
-from bridle.promises.tool import Files, Tool
+from bridle.protocols.tool import Files, Tool
 from bridle.workspace.paths import Workspace
 
 if TYPE_CHECKING:
-    from bridle.promises.ground import Ground, Place
-    from bridle.promises.keeping import Keeper
+    from bridle.protocols.ground import Ground, Place
+    from bridle.protocols.keeping import Keeper
     from bridle.workspace.sandbox import Sandbox
 
 Folder = str | os.PathLike[str]
@@ -89,7 +89,7 @@ def sandbox_of(workspace: Workspace, own: tuple[str, ...], chosen: str = "auto")
 
 
 class LaterGround:
-    """The ground of a workspace. Keeps the promise `promises.ground.Ground`.
+    """The ground of a workspace. Implements `protocols.ground.Ground`.
 
     The temporary folder of commands is made with their sandbox, so that is asked only about a path
     that leads out.

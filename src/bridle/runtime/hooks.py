@@ -28,7 +28,7 @@ from bridle.command_analysis import known
 from bridle.config.hooks import CommandLine
 from bridle.config.paths import hooks_file
 from bridle.errors import ConfigError
-from bridle.promises.hooks import Hooks, Moment, Occasion, Remark
+from bridle.protocols.hooks import Hooks, Moment, Occasion, Remark
 from bridle.runtime.diagnostics import Diagnostics
 from bridle.tools.threads import in_thread
 from bridle.workspace.fs import is_below
@@ -106,7 +106,7 @@ class Voice(Protocol):
 
 
 class InOrder:
-    """Hooks that are heard one after the other. Keeps the promise `promises.hooks.Hooks`."""
+    """Hooks that are heard one after the other. Implements `protocols.hooks.Hooks`."""
 
     def __init__(self, voices: Iterable[Voice]) -> None:
         self.voices = tuple(voices)

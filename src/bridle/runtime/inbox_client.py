@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bridle.config import load_settings
 from bridle.engine.redaction import Redactor
-from bridle.promises.store import InboxMessage
+from bridle.protocols.store import InboxMessage
 from bridle.runtime.providers import known_secrets
 from bridle.stores.inbox import Notifier, send
 from bridle.stores.reader import SessionFolder

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from bridle.config.paths import config_file, state_folder
-from bridle.promises.tool import ToolSource
+from bridle.protocols.tool import ToolSource
 from bridle.runtime.providers import keep_out
 
 if TYPE_CHECKING:

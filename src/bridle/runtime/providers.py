@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from bridle.config import KEY_VARIABLES, URL_VARIABLES, Settings, bare_vendor
 from bridle.errors import ConfigError, MissingKey, MissingModel
-from bridle.promises.provider import Provider
+from bridle.protocols.provider import Provider
 from bridle.usage import Price
 
 if TYPE_CHECKING:

@@ -31,10 +31,10 @@ from bridle.events import (
     ToolResultEvent,
 )
 from bridle.messages import Part, Text, ToolCall, ToolOutput, outcome_of
-from bridle.promises.provider import ProviderInfo, Request
-from bridle.promises.session import Answer
-from bridle.promises.store import Record
-from bridle.promises.tool import Tool, ToolContext, ToolResult
+from bridle.protocols.provider import ProviderInfo, Request
+from bridle.protocols.session import Answer
+from bridle.protocols.store import Record
+from bridle.protocols.tool import Tool, ToolContext, ToolResult
 from bridle.providers.scripted import Fault, Reply, Scripted
 from bridle.runtime.assembly import build_engine
 from bridle.runtime.dry_run import key_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridle.distribution import install_hint
 from bridle.errors import ConfigError
-from bridle.promises.store import Store
+from bridle.protocols.store import Store
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider

@@ -21,7 +21,7 @@ from bridle import __version__
 from bridle.engine.trace import Span, Tracing
 from bridle.events import Event
 from bridle.messages import Message, ToolCall, ToolOutput
-from bridle.promises.store import InboxMessage, Log, Record, SessionSummary, Store
+from bridle.protocols.store import InboxMessage, Log, Record, SessionSummary, Store
 from bridle.usage import ExecutionMetrics
 from bridle.workspace.text import one_line, shorten
 

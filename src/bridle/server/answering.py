@@ -9,8 +9,8 @@ from bridle.engine.approvals import EXPIRED
 from bridle.engine.session import Session
 from bridle.errors import SessionClosed, SessionError, SessionLocked, UnknownApproval
 from bridle.events import ApprovalAnswered, ApprovalAsked, GrantRevoked
-from bridle.promises.session import Answer
-from bridle.promises.store import InboxMessage, Record
+from bridle.protocols.session import Answer
+from bridle.protocols.store import InboxMessage, Record
 from bridle.runtime.inbox_client import new_letter
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bridle.promises.codec import shapes
+from bridle.protocols.codec import shapes
 from bridle.server.frames import NAMES, OTHER
 from bridle.server.notices import ApprovalSettled, SessionChanged
 from bridle.server.views import PendingView, SessionList

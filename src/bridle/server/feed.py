@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from bridle.engine.stream import Channel, Watcher
 from bridle.errors import AgentError, UnknownSession
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.server.frames import KEEP_ALIVE, position, to_frame
 from bridle.server.thread import in_thread
 from bridle.stores.reader import LogReader, SessionFolder

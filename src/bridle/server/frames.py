@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from bridle.events import Event
-from bridle.promises.codec import encode_data
-from bridle.promises.store import Record
+from bridle.protocols.codec import encode_data
+from bridle.protocols.store import Record
 from bridle.stores.log_format import HEADER, TAIL
 
 RETRY: Final = b"retry: 1000\n\n"  # a client that was cut off comes back after a second

@@ -6,7 +6,7 @@ What a session that is open here says of itself is newer; how both are shown is 
 from bridle.engine.history import History
 from bridle.errors import AgentError
 from bridle.events import SessionStarted, SettingsChanged, TurnEnded
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.runtime.agents import LOOP, is_agent
 from bridle.stores.last_run import last_run
 from bridle.stores.reader import SessionFolder, find_records, replay

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from bridle.errors import AgentError, SessionError
 from bridle.events import InboxMessageRefused
-from bridle.promises.store import InboxMessage, Record
+from bridle.protocols.store import InboxMessage, Record
 from bridle.runtime.inbox_client import deliver
 from bridle.server.ground import Ground
 from bridle.server.holding import Holding

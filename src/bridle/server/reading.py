@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from msgspec import Raw
 
-from bridle.promises.store import SessionSummary
+from bridle.protocols.store import SessionSummary
 from bridle.server.frames import to_frame
 from bridle.server.ground import Ground
 from bridle.server.refusals import BadRequest

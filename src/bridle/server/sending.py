@@ -15,8 +15,8 @@ from bridle.engine.session import Session
 from bridle.errors import EmptyPrompt, SessionBusy, SessionLocked
 from bridle.events import PromptReceived, When
 from bridle.messages import Part, as_parts
-from bridle.promises.session import Prompt
-from bridle.promises.store import InboxMessage, Record
+from bridle.protocols.session import Prompt
+from bridle.protocols.store import InboxMessage, Record
 from bridle.runtime.inbox_client import new_letter
 from bridle.server.glimpse import glimpse
 from bridle.server.ground import Ground

@@ -11,7 +11,7 @@ from bridle.engine.grants import has_ended, with_end
 from bridle.engine.history import History
 from bridle.engine.session import Session
 from bridle.events import ApprovalAsked, Grant
-from bridle.promises.codec import encode_data
+from bridle.protocols.codec import encode_data
 from bridle.runtime.agents import LOOP
 from bridle.server.glimpse import Glimpse
 from bridle.server.views import Context, PendingView, Queued, SessionView, State

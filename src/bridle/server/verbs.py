@@ -13,7 +13,7 @@ from bridle.engine.session import Session
 from bridle.errors import SessionLocked
 from bridle.events import InterruptRequested, ModeChanged, TitleChanged
 from bridle.policy import Mode
-from bridle.promises.store import InboxMessage, Record
+from bridle.protocols.store import InboxMessage, Record
 from bridle.runtime.inbox_client import new_letter
 from bridle.server.bounds import narrowed
 from bridle.server.glimpse import glimpse

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from bridle.errors import AgentError, UnknownSession
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.server.feed import BLOCK, Feed, Item, Place
 from bridle.server.frames import to_frame, told
 from bridle.server.thread import in_thread

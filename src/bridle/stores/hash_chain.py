@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from bridle.events import BrokenLine, Repaired
-from bridle.promises.codec import chained, to_record
-from bridle.promises.store import Record
+from bridle.protocols.codec import chained, to_record
+from bridle.protocols.store import Record
 from bridle.stores.log_format import HASH, HASH_FIELD, MIN_LINE, NUMBER, TAIL, stated_hash
 
 _MAX_CANDIDATES = 8

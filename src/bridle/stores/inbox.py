@@ -17,7 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from bridle.errors import StoreFailed
-from bridle.promises.store import InboxMessage
+from bridle.protocols.store import InboxMessage
 from bridle.workspace.fs import list_names, open_folder, read_file, write_file
 
 log = logging.getLogger(__name__)

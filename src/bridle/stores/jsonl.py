@@ -17,8 +17,8 @@ from typing import TypeVar
 
 from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import Checkpoint, Event, Repaired
-from bridle.promises.codec import encode_data, encode_line, scrubbed
-from bridle.promises.store import Durability, InboxMessage, Record
+from bridle.protocols.codec import encode_data, encode_line, scrubbed
+from bridle.protocols.store import Durability, InboxMessage, Record
 from bridle.stores import inbox, locks
 from bridle.stores.disk import Disk
 from bridle.stores.log_errors import to_store_failed

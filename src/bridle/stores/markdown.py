@@ -17,7 +17,7 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import File, Image, Message, Part, ToolCall, ToolOutput
-from bridle.promises.store import Record, SessionSummary
+from bridle.protocols.store import Record, SessionSummary
 from bridle.workspace.text import neutral, size_of
 from bridle.workspace.wording import answered_words, as_json, ended_words, flat
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from bridle.errors import SessionLocked, UnknownSession
 from bridle.events import Event, PromptReceived, SessionStarted, TitleChanged
-from bridle.promises.store import InboxMessage, Record, SessionSummary
+from bridle.protocols.store import InboxMessage, Record, SessionSummary
 from bridle.stores.log_format import utc_timestamp
 
 

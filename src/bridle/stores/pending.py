@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from bridle.errors import StoreFailed
 from bridle.events import ApprovalAnswered, ApprovalAsked, add_request, take_request
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.stores.inbox import read_messages
 from bridle.stores.log_format import record_types
 from bridle.stores.reader import SessionFolder, decode_line, iter_lines_backward

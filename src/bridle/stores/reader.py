@@ -30,8 +30,8 @@ from bridle.events import (
     ToolCallStarted,
     ToolOutputDelta,
 )
-from bridle.promises.codec import to_record
-from bridle.promises.store import Record, SessionSummary
+from bridle.protocols.codec import to_record
+from bridle.protocols.store import Record, SessionSummary
 from bridle.stores.disk import Disk
 from bridle.stores.hash_chain import (
     UNREADABLE,

@@ -29,7 +29,7 @@ from bridle.events import (
     TurnEnded,
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.stores.log_format import HEADER
 from bridle.stores.reader import SessionFolder, decode_line, iter_blocks, iter_lines
 from bridle.stores.session_index import LogEntry, log_entries

@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from bridle.errors import AgentError, SessionError, SessionLocked, StoreFailed, UnknownSession
 from bridle.events import Forked, SessionStarted, TitleChanged, UnknownEvent
-from bridle.promises.codec import encode_data, encode_line
+from bridle.protocols.codec import encode_data, encode_line
 from bridle.stores.day_budget import DayBudget
 from bridle.stores.disk import Disk
 from bridle.stores.log_format import (

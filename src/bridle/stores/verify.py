@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from bridle.errors import StoreFailed, UnknownSession
 from bridle.events import Checkpoint, Repaired
-from bridle.promises.codec import to_record
-from bridle.promises.store import Record
+from bridle.protocols.codec import to_record
+from bridle.protocols.store import Record
 from bridle.stores.hash_chain import Chain, LongLine, fingerprint
 from bridle.stores.log_format import NUMBER, record_types, stated_hash
 from bridle.stores.reader import LineReader

@@ -20,8 +20,8 @@ from bridle.events import (
     ToolResultEvent,
     TraceEvent,
 )
-from bridle.promises.agent import BaseAgent
-from bridle.promises.session import TurnResult
+from bridle.protocols.agent import BaseAgent
+from bridle.protocols.session import TurnResult
 from bridle.runtime.assembly import build_engine
 from bridle.testing.agent_script import Fail, Say, Script, Wait, Write
 

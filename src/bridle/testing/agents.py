@@ -15,7 +15,7 @@ around it overrides `setting`. `lacks` names the cases that do not apply to it.
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from bridle.promises.agent import BaseAgent
+from bridle.protocols.agent import BaseAgent
 from bridle.testing.agent_cases import CASES, Setting
 from bridle.testing.agent_script import Act, Fail, Say, Script, Wait, Write, acts_for
 from bridle.testing.cases import Cases, run_cases

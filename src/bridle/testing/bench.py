@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from bridle.errors import AgentError
 from bridle.events import ModelEvent, ResponseCompleted, TextDelta
 from bridle.messages import Message, user
-from bridle.promises.provider import Provider, Request
+from bridle.protocols.provider import Provider, Request
 from bridle.testing.script import WireScriptable
 from bridle.testing.server import FakeServer
 

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import ClassVar
 
-from bridle.promises.provider import Provider
+from bridle.protocols.provider import Provider
 from bridle.testing import fault_cases, reply_cases
 from bridle.testing.bench import KEY, Stage, serve
 from bridle.testing.cases import Case, Cases, run_cases

@@ -17,7 +17,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, Text, Thinking, ToolCall, ToolOutput, user
-from bridle.promises.provider import Request
+from bridle.protocols.provider import Request
 from bridle.testing.bench import (
     Listing,
     Setting,

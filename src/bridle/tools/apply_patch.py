@@ -7,7 +7,7 @@ from typing import Any
 
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.prose import Prose
 
 LONGEST = 1_000_000  # characters of a patch

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bridle.promises.tool import Tool
+from bridle.protocols.tool import Tool
 from bridle.tools.apply_patch import ApplyPatch
 from bridle.tools.ask_user import AskUser
 from bridle.tools.edit import Edit

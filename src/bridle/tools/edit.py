@@ -6,7 +6,7 @@ What the model is told of it. How it is done is in editing.py, loaded with the f
 from typing import Any
 
 from bridle.policy import ToolPolicy
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.prose import Prose
 
 _MOST = 100  # changes at once

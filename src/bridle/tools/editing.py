@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from bridle.errors import ToolError
-from bridle.promises.tool import Files, ToolContext, ToolResult
+from bridle.protocols.tool import Files, ToolContext, ToolResult
 from bridle.tools.encoding import Coding, decode, shown
 from bridle.tools.nearby import like, missing, unified
 from bridle.tools.seen import Seen, mark_on_disk

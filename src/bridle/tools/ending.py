@@ -3,7 +3,7 @@
 import re
 import signal
 
-from bridle.promises.tool import ToolResult
+from bridle.protocols.tool import ToolResult
 from bridle.tools.jobs import Job
 from bridle.workspace.process.command import ExitStatus
 from bridle.workspace.text import one_line

@@ -8,7 +8,7 @@ from typing import Any
 from bridle.errors import ToolError
 from bridle.events import ModeChanged
 from bridle.policy import ToolPolicy
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.prose import Prose
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from bridle.errors import ConfigError, ToolError
 from bridle.policy import Risk, ToolPolicy
-from bridle.promises.tool import Tool, ToolContext, ToolResult
+from bridle.protocols.tool import Tool, ToolContext, ToolResult
 from bridle.tools.signature import Signature, read_signature
 from bridle.tools.threads import in_thread
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
-from bridle.promises.tool import Files, ToolContext, ToolResult
+from bridle.protocols.tool import Files, ToolContext, ToolResult
 from bridle.tools.prose import Prose
 from bridle.workspace.text import one_line
 

@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct
 
-from bridle.promises.tool import Access
+from bridle.protocols.tool import Access
 from bridle.workspace import tool_changes
 from bridle.workspace.elsewhere import OF_WORKTREE, elsewhere
 from bridle.workspace.git_objects import committed, has_blob

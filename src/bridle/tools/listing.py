@@ -3,7 +3,7 @@
 from typing import Any
 
 from bridle.errors import ToolError
-from bridle.promises.tool import Files, ToolResult
+from bridle.protocols.tool import Files, ToolResult
 from bridle.tools.nearby import missing
 from bridle.tools.opening import LOOKED, Entry, first_entries
 from bridle.workspace.text import one_line

@@ -9,7 +9,7 @@ from itertools import islice
 from time import thread_time
 
 from bridle.errors import ToolError
-from bridle.promises.tool import Files
+from bridle.protocols.tool import Files
 from bridle.tools.opening import scan
 from bridle.workspace.text import one_line, shorten
 

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from bridle.promises.tool import Files
+from bridle.protocols.tool import Files
 from bridle.workspace.fs import READ
 from bridle.workspace.handles import Spot, open_file, open_folder
 from bridle.workspace.paths import NotAFolder, Workspace

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from bridle.errors import ToolError
-from bridle.promises.tool import Files, ToolContext, ToolResult
+from bridle.protocols.tool import Files, ToolContext, ToolResult
 from bridle.tools.encoding import Coding, decode, shown
 from bridle.tools.hunks import apply_hunks
 from bridle.tools.nearby import DIFF_SHOWN, missing, unified

@@ -12,7 +12,7 @@ from typing import Any
 
 from bridle.errors import ToolError
 from bridle.messages import Image
-from bridle.promises.tool import Files, ToolContext, ToolResult
+from bridle.protocols.tool import Files, ToolContext, ToolResult
 from bridle.tools.encoding import HEAD, coding_of, decode, shown
 from bridle.tools.nearby import missing
 from bridle.tools.opening import LOOKED, first_entries, opened

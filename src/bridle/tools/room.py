@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from bridle.errors import ToolError
-from bridle.promises.tool import CWD, Access, ToolContext
+from bridle.protocols.tool import CWD, Access, ToolContext
 from bridle.tools.guarded_root import Run, guarded_root
 from bridle.tools.jobs import Jobs
 from bridle.tools.threads import in_thread

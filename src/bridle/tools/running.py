@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bridle.errors import ToolError
-from bridle.promises.tool import Access, ToolContext, ToolResult
+from bridle.protocols.tool import Access, ToolContext, ToolResult
 from bridle.tools.ending import result, told
 from bridle.tools.guarded_root import Run
 from bridle.tools.jobs import Job

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from bridle.errors import ToolError
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.encoding import decode, shown
 from bridle.tools.glob import matcher
 from bridle.tools.nearby import split_lines

@@ -9,7 +9,7 @@ import os
 from hashlib import blake2b
 
 from bridle.errors import ToolError
-from bridle.promises.tool import Files, ToolContext
+from bridle.protocols.tool import Files, ToolContext
 from bridle.tools.opening import on_disk, status
 from bridle.workspace.text import one_line
 

@@ -7,7 +7,7 @@ command may run is the gate's to say, not this module's.
 from typing import TYPE_CHECKING, Any
 
 from bridle.policy import ToolPolicy
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.prose import Prose
 
 if TYPE_CHECKING:

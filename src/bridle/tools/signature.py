@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from bridle.errors import ConfigError, ToolError
-from bridle.promises.pydantic_types import PydanticType, json_schemas, uses_pydantic
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.pydantic_types import PydanticType, json_schemas, uses_pydantic
+from bridle.protocols.tool import ToolContext, ToolResult
 
 _Parameter = inspect.Parameter
 _SECTION = re.compile(r"^(\w[\w ]*):\s*$")

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from bridle.errors import ToolError
 from bridle.policy import Facts, ToolPolicy
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.prose import Prose
 from bridle.workspace.text import neutral, one_line, shorten, size_of
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from bridle.errors import ToolError
 from bridle.policy import Act, Does, Facts, ToolPolicy
-from bridle.promises.child import SAME, Outcome, Task
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.child import SAME, Outcome, Task
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.prose import Prose
 from bridle.workspace.text import shorten
 

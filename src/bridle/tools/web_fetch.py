@@ -17,7 +17,7 @@ from urllib.parse import urljoin
 
 from bridle.errors import ToolError
 from bridle.policy import ToolPolicy
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools import web_address
 from bridle.tools.prose import Prose
 from bridle.tools.threads import in_thread

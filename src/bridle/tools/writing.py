@@ -3,7 +3,7 @@
 from typing import Any
 
 from bridle.errors import ToolError
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.encoding import Coding, decode, shown
 from bridle.tools.nearby import unified
 from bridle.tools.opening import status

@@ -6,7 +6,7 @@ where the model takes other words. Every word is an answer; `n` leaves the quest
 
 from collections.abc import Sequence
 
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.tui.house import Asked
 from bridle.tui.plan_review import markdown_lines
 from bridle.tui.question_views import NEW_LINE, Given, Offer, Outcome, Redrawn, Write

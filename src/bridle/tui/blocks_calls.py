@@ -17,7 +17,7 @@ from bridle.events import (
     ToolResultEvent,
 )
 from bridle.messages import ToolOutput, outcome_of
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.tui.blocks import Call, CallState
 from bridle.tui.blocks_reply import Reply
 from bridle.tui.blocks_state import State

@@ -28,7 +28,7 @@ from bridle.events import (
     TurnEnded,
     UsageReported,
 )
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.tui.blocks import Block, Call, Gone, Notice, Prompt, Said, Thought
 from bridle.tui.blocks_calls import Calls
 from bridle.tui.blocks_notices import (

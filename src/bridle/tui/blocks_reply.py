@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from bridle.events import ResponseCompleted, TextDelta, ThinkingDelta
 from bridle.messages import Message, Text, Thinking, ToolCall
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.tui.blocks import Block, Call, Growing, Said, Thought
 from bridle.tui.blocks_words import command_of, subject_of
 

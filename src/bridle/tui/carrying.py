@@ -6,7 +6,7 @@ the person sends them or takes them back.
 
 from bridle.errors import AgentError, SessionBusy
 from bridle.events import When
-from bridle.promises.session import Conversation
+from bridle.protocols.session import Conversation
 
 
 class Carrying:

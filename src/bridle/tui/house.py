@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from bridle.events import ApprovalAsked
 from bridle.policy import Mode
-from bridle.promises.session import Answer, Conversation
+from bridle.protocols.session import Answer, Conversation
 from bridle.tui.commands import Command
 
 

@@ -10,7 +10,7 @@ from msgspec import MsgspecError, json
 
 from bridle.events import ApprovalAsked
 from bridle.messages import Message
-from bridle.promises.codec import decode_data
+from bridle.protocols.codec import decode_data
 from bridle.tui.house import Asked
 
 

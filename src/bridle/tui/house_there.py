@@ -14,7 +14,7 @@ from bridle.client import Client, RemoteSession, SessionLine, SessionWhole, Undo
 from bridle.errors import SessionBusy, SessionError, UnknownSession
 from bridle.events import ApprovalAsked
 from bridle.policy import MODES, Mode
-from bridle.promises.session import Answer, Conversation
+from bridle.protocols.session import Answer, Conversation
 from bridle.tui.commands import Command
 from bridle.tui.house import HOW_RESTORED, Asked, Found, Listed, Named, Place, Undone
 from bridle.tui.house_asked import asked_of, ending

@@ -8,7 +8,7 @@ plan mode; what comes then is asked about, or, if the person says so, edits run.
 import re
 from collections.abc import Iterator, Sequence
 
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.tui.house import Asked
 from bridle.tui.question_views import Given, Offer, Outcome, Write
 from bridle.tui.question_words import Line, Sheet

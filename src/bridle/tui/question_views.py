@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from bridle.events import ApprovalAsked
 from bridle.policy import CLASSES, Mode
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.tui import question_words as words
 from bridle.tui.house import Asked
 from bridle.tui.question_words import Line, Sheet

@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from bridle.errors import AgentError
 from bridle.policy import Mode
-from bridle.promises.session import Answer
+from bridle.protocols.session import Answer
 from bridle.tui.guarding import QUIET, Guard
 from bridle.tui.house import Asked
 from bridle.tui.question_frame import QuestionFrame

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 
 from bridle.events import Event
-from bridle.promises.session import Conversation
+from bridle.protocols.session import Conversation
 from bridle.tui.blocks_fold import Fold
 
 

@@ -1,6 +1,6 @@
 """What has to be known of the machine to judge a call, for a real folder: places, patterns, git.
 
-Keeps the promise `promises.ground.Ground`. Looks at things as they stand at the moment of the
+Implements `protocols.ground.Ground`. Looks at things as they stand at the moment of the
 question, remembers nothing but what git's configuration says, and never raises. What is opened
 later is enforced by `paths.py`, not by what was said here.
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from bridle.promises.ground import Place
+from bridle.protocols.ground import Place
 from bridle.workspace.delicate import delicate_below
 from bridle.workspace.expansion import expand
 from bridle.workspace.fs import is_below

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import normalize
 
-from bridle.promises.ground import Care
+from bridle.protocols.ground import Care
 from bridle.workspace import protected_names as names
 
 # What Unicode calls default-ignorable: some file systems compare names without it.

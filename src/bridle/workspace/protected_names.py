@@ -7,7 +7,7 @@ for the folder itself and everything below it. All of it is written as `protecte
 
 from typing import NamedTuple
 
-from bridle.promises.ground import Care
+from bridle.protocols.ground import Care
 
 
 class Group(NamedTuple):

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from bridle.distribution import install_hint
 from bridle.errors import ConfigError, MissingExtra, SessionBusy
-from bridle.promises.agent import AgentResponse, OnTextChunk, OnToolActivity
+from bridle.protocols.agent import AgentResponse, OnTextChunk, OnToolActivity
 
 if TYPE_CHECKING:
     from bridle.agents.acp.session import AcpSession

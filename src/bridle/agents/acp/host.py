@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bridle.events import Event, TextDelta, TraceEvent
 from bridle.messages import ToolOutput
-from bridle.promises.agent import OnTextChunk, OnToolActivity, Permission, ToolActivity
+from bridle.protocols.agent import OnTextChunk, OnToolActivity, Permission, ToolActivity
 
 _NO_GATE = "no one can be asked here, so nothing is allowed"
 

@@ -30,7 +30,7 @@ from bridle.distribution import version
 from bridle.errors import AgentError, ConfigError
 from bridle.messages import Part, Text
 from bridle.policy import Mode
-from bridle.promises.agent import AgentResponse
+from bridle.protocols.agent import AgentResponse
 from bridle.workspace.text import one_line, shorten
 
 CANCEL_SECONDS = 2.0  # that an agent has to stop

@@ -24,7 +24,7 @@ from bridle.agents.acp.updates import (
 )
 from bridle.events import ResponseCompleted, ToolOutputDelta
 from bridle.messages import Message, ToolCall
-from bridle.promises.agent import Permission, ToolActivity
+from bridle.protocols.agent import Permission, ToolActivity
 from bridle.tools.nearby import unified
 from bridle.workspace.text import one_line
 

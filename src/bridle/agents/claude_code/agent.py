@@ -24,7 +24,7 @@ from bridle.agents.session_history import (
 )
 from bridle.errors import BudgetReached, SessionBusy
 from bridle.events import TraceEvent, UsageReported
-from bridle.promises.agent import AgentResponse, OnTextChunk, OnToolActivity
+from bridle.protocols.agent import AgentResponse, OnTextChunk, OnToolActivity
 
 ATTEMPTS = 3  # in all: the first, one for a stale conversation, one for a service that failed
 _COST = "cost"  # in the session's state: what its conversation has cost so far

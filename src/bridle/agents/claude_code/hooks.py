@@ -30,7 +30,7 @@ from bridle.agents.claude_code.tool_results import tool_response
 from bridle.errors import AgentError
 from bridle.events import ResponseCompleted, TraceEvent
 from bridle.messages import Message, ToolCall
-from bridle.promises.agent import OnToolActivity, Permission, ToolActivity
+from bridle.protocols.agent import OnToolActivity, Permission, ToolActivity
 from bridle.workspace.text import one_line, shorten
 
 _TEXT_SECONDS = 2.0  # to wait for the text before a call: it comes by another way

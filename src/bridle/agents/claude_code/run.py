@@ -31,7 +31,7 @@ from bridle.agents.claude_code.tool_mapping import Roots
 from bridle.errors import AgentError, ConfigError
 from bridle.events import Event, TextDelta
 from bridle.messages import File, Image
-from bridle.promises.agent import OnTextChunk, OnToolActivity
+from bridle.protocols.agent import OnTextChunk, OnToolActivity
 from bridle.workspace.process.supervised import exit_description
 
 STOP_SECONDS = 1.5  # that the program has to end after an interrupt

@@ -5,7 +5,7 @@ import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bridle.promises.agent import BaseAgent
+    from bridle.protocols.agent import BaseAgent
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from msgspec.structs import astuple, replace
 
 from bridle.engine.budget import Budget, raise_limit_hint
 from bridle.events import UsageReported
-from bridle.promises.agent import RemainingBudget
+from bridle.protocols.agent import RemainingBudget
 from bridle.usage import ExecutionMetrics, Usage, format_cost
 from bridle.workspace.text import quantity
 

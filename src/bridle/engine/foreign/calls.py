@@ -22,14 +22,14 @@ from bridle.engine.tool_calls import ToolCalls
 from bridle.engine.turn_context import Parked, TurnContext
 from bridle.events import Event, FilesChanged, TraceEvent, UnknownCallReported
 from bridle.messages import ToolCall, ToolOutput
-from bridle.promises.agent import Permission
-from bridle.promises.tool import CWD, Tool, ToolResult
+from bridle.protocols.agent import Permission
+from bridle.protocols.tool import CWD, Tool, ToolResult
 from bridle.workspace.text import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bridle.promises.keeping import Keeping
+    from bridle.protocols.keeping import Keeping
 
 T = TypeVar("T")
 

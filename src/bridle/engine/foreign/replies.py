@@ -25,7 +25,7 @@ from bridle.events import (
     ToolCallReady,
 )
 from bridle.messages import Message, Part, Text, Thinking, ToolCall
-from bridle.promises.codec import scrubbed
+from bridle.protocols.codec import scrubbed
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 

@@ -47,12 +47,12 @@ from bridle.events import (
 )
 from bridle.messages import File, Image, Message, Part, ToolCall, ToolOutput, Transcript
 from bridle.policy import Mode
-from bridle.promises.agent import Permission, RemainingBudget, ToolActivity
-from bridle.promises.tool import ToolResult
+from bridle.protocols.agent import Permission, RemainingBudget, ToolActivity
+from bridle.protocols.tool import ToolResult
 from bridle.usage import Usage
 
 if TYPE_CHECKING:
-    from bridle.promises.agent import BaseAgent
+    from bridle.protocols.agent import BaseAgent
 
 log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from bridle.engine.turn_context import TurnContext
 from bridle.errors import AgentError, BadReply, BudgetReached
 from bridle.events import AgentResponded, MessageAdded, TraceEvent, UsageReported
 from bridle.messages import ToolCall, ToolOutput
-from bridle.promises.agent import AgentResponse
+from bridle.protocols.agent import AgentResponse
 from bridle.usage import Usage
 from bridle.workspace.text import shorten
 

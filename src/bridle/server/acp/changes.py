@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from bridle.agents.acp.updates import call_diffs
 from bridle.errors import ToolError
 from bridle.messages import ToolCall
-from bridle.promises.tool import Files
+from bridle.protocols.tool import Files
 from bridle.server.acp.words import Change
 from bridle.tools.editing import changes_of
 from bridle.tools.encoding import decode, shown

@@ -33,9 +33,9 @@ from bridle.events import (
 )
 from bridle.messages import Part, ToolCall, ToolOutput, as_parts
 from bridle.policy import Mode
-from bridle.promises.provider import Provider
-from bridle.promises.session import TurnResult
-from bridle.promises.store import Record
+from bridle.protocols.provider import Provider
+from bridle.protocols.session import TurnResult
+from bridle.protocols.store import Record
 from bridle.server.acp import choices
 from bridle.server.acp.changes import changes
 from bridle.server.acp.host import Host

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from bridle.engine.engine import Engine
 from bridle.policy import Mode
-from bridle.promises.provider import Provider
+from bridle.protocols.provider import Provider
 from bridle.stores.reader import SessionFolder
 
 FACE = "acp"  # in the log: where the session was begun

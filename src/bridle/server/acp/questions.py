@@ -17,7 +17,7 @@ from bridle.agents.acp.updates import to_wire
 from bridle.engine.session import Session
 from bridle.errors import AgentError
 from bridle.events import ApprovalAsked
-from bridle.promises.session import NO, YES, Answer
+from bridle.protocols.session import NO, YES, Answer
 from bridle.server.acp.peer import Peer
 from bridle.server.acp.words import fenced, text_block
 from bridle.workspace.text import neutral, one_line

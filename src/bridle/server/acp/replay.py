@@ -23,7 +23,7 @@ from bridle.events import (
     ToolResultEvent,
 )
 from bridle.messages import Message, Part, Text, Thinking, ToolCall, ToolOutput
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.server.acp.words import Calls, said_by_person
 
 

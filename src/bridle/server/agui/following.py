@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.server.sessions import Sessions
 from bridle.server.thread import in_thread
 from bridle.stores.reader import LogReader

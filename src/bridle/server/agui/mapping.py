@@ -33,7 +33,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import Message, ToolCall
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.usage import ExecutionMetrics, Usage
 from bridle.workspace.wording import NETWORK
 

@@ -26,7 +26,7 @@ from bridle.events import (
     TurnEnded,
     TurnParked,
 )
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.server.agui.following import followed
 from bridle.server.agui.incoming import Given, Said, name_of
 from bridle.server.agui.mapping import Events, Told, interrupt, meters, paused, started

@@ -16,7 +16,7 @@ from bridle.engine.session import Session
 from bridle.errors import AgentError, SessionBusy, SessionClosed, SessionError
 from bridle.events import ApprovalAsked, FileChange, FilesChanged, ModeChanged, When
 from bridle.policy import MODES, Mode
-from bridle.promises.session import TurnResult
+from bridle.protocols.session import TurnResult
 from bridle.server.mcp.words import doing
 
 _MOST = 8  # tasks at a time: each has connections, a model's attention, and may run commands

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from bridle.errors import EmptyPrompt, SessionError, UnknownApproval
-from bridle.promises.session import Answer
-from bridle.promises.store import InboxMessage
+from bridle.protocols.session import Answer
+from bridle.protocols.store import InboxMessage
 from bridle.server.mcp import views
 from bridle.server.mcp.offer import Caller, Offer, Reply, prose
 from bridle.server.mcp.tasks import Caps, Order, Tasks

@@ -14,7 +14,7 @@ from bridle.engine.history import History
 from bridle.errors import SessionError, UnknownSession
 from bridle.events import ApprovalAsked, SessionStarted
 from bridle.messages import Message
-from bridle.promises.store import SessionSummary
+from bridle.protocols.store import SessionSummary
 from bridle.server.mcp.tasks import Outcome
 from bridle.server.mcp.words import subject
 from bridle.stores.pending import PendingApproval, pending_approvals

@@ -7,7 +7,7 @@ the model's choosing, and what that does there is not known: it asks.
 from typing import TYPE_CHECKING, Any
 
 from bridle.policy import Act, Does, Facts, ToolPolicy
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.prose import Prose
 from bridle.workspace.text import one_line
 

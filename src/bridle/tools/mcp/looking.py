@@ -5,7 +5,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bridle.errors import AgentError, ToolError
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.mcp.result import fit, picture_of, resource_text
 from bridle.workspace.text import one_line
 

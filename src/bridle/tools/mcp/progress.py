@@ -3,7 +3,7 @@
 import time
 from typing import Any
 
-from bridle.promises.tool import ToolContext
+from bridle.protocols.tool import ToolContext
 from bridle.workspace.text import one_line
 
 _MOST = 500  # lines of one call

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from bridle.messages import File, Image
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.mcp.spec import bare_address
 from bridle.tools.output import Kept, Output, kept_path
 from bridle.tools.threads import in_thread

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bridle.distribution import install_hint
 from bridle.errors import MissingExtra, ToolError
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.mcp.definition import Compile, Definition, define
 from bridle.tools.mcp.pins import Pinned, Pins
 from bridle.tools.mcp.spec import Spec

@@ -7,7 +7,7 @@ Offered without starting anything: what is known of each server from before, and
 import asyncio
 from collections.abc import Iterable
 
-from bridle.promises.tool import Tool
+from bridle.protocols.tool import Tool
 from bridle.tools.mcp.definition import Definition, difference
 from bridle.tools.mcp.finder import Finder
 from bridle.tools.mcp.naming import spelled

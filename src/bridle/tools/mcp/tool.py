@@ -7,8 +7,8 @@ then, and a person is asked.
 from typing import TYPE_CHECKING, Any
 
 from bridle.policy import Facts, ToolPolicy
-from bridle.promises.spoken import unknown
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.spoken import unknown
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.tools.mcp.definition import Definition
 
 if TYPE_CHECKING:

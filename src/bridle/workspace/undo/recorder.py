@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from bridle.errors import OutsideWorkspace, ToolError
 from bridle.events import FileChange, FilesChanged
 from bridle.messages import ToolCall
-from bridle.promises.tool import Tool
+from bridle.protocols.tool import Tool
 from bridle.workspace.handles import walked
 from bridle.workspace.paths import Workspace
 from bridle.workspace.text import one_line

@@ -16,7 +16,7 @@ from typing import Literal
 from msgspec import Struct
 
 from bridle.errors import SessionBusy, SessionError, StoreFailed, ToolError
-from bridle.promises.tool import Tool
+from bridle.protocols.tool import Tool
 from bridle.workspace.undo.change_detector import ChangeDetector, StartedCall
 from bridle.workspace.undo.journal import Journal, Kept, Opened, counting
 from bridle.workspace.undo.plan import Outcome, Plan, changes_of, restored

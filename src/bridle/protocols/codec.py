@@ -37,7 +37,7 @@ from bridle.messages import (
     ToolOutput,
     sound,
 )
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.usage import Usage
 
 

@@ -1,4 +1,4 @@
-"""The small values of the promises: results, requests, drained streams (M1, M3, A4)."""
+"""The small values of the protocols: results, requests, drained streams (M1, M3, A4)."""
 
 import asyncio
 
@@ -7,9 +7,9 @@ import pytest
 from bridle.errors import ProviderError, StreamCutShort
 from bridle.events import ResponseCompleted, TextDelta, ToolOutputDelta
 from bridle.messages import Message, Text, ToolCall
-from bridle.promises.provider import Request, RequestConfig, Response, drain, to_response
-from bridle.promises.session import NO, YES, Answer, TurnResult
-from bridle.promises.tool import ToolContext, ToolResult
+from bridle.protocols.provider import Request, RequestConfig, Response, drain, to_response
+from bridle.protocols.session import NO, YES, Answer, TurnResult
+from bridle.protocols.tool import ToolContext, ToolResult
 from bridle.usage import Usage
 
 

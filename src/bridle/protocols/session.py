@@ -12,7 +12,7 @@ from bridle.errors import AgentError
 from bridle.events import ApprovalAsked, PromptReceived, Reason, When
 from bridle.messages import Part
 from bridle.policy import Mode
-from bridle.promises.store import Record
+from bridle.protocols.store import Record
 from bridle.usage import ExecutionMetrics
 
 Prompt = str | Iterable[str | Part]

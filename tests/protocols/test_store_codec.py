@@ -40,7 +40,7 @@ from bridle.events import (
     UsageReported,
 )
 from bridle.messages import File, Image, Message, Outcome, Text, Thinking, ToolCall, ToolOutput
-from bridle.promises.codec import (
+from bridle.protocols.codec import (
     chained,
     decode_data,
     encode_data,
