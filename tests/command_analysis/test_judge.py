@@ -5,7 +5,7 @@ from deciding import decided, understood, verdict
 from imagined import HOME, Imagined
 from msgspec.structs import replace
 
-from bridle.command_analysis.syntax import Understood
+from bridle.command_analysis.findings import Understood
 from bridle.policy import Act
 
 LINK = Imagined(links={"out": "/etc", "deep": "/ws/src/lib"})

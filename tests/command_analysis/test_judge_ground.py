@@ -10,10 +10,9 @@ import pytest
 from deciding import verdict
 from hostile import FLOOR, GUARDED
 
-from bridle.command_analysis import known
-from bridle.command_analysis.argv import flag_table
+from bridle.command_analysis import programs
+from bridle.command_analysis.argv import flag_table, spelled
 from bridle.command_analysis.judge import judge
-from bridle.command_analysis.notes import spelled
 from bridle.workspace.ground import Ground
 from bridle.workspace.paths import Workspace
 from rig import seeds
@@ -63,7 +62,7 @@ def run(line, ground):
 
 def somewhat(name, chance):
     """A line of that program with flags of its own and of nobody's, and words of any kind."""
-    entry, words = known.table()[name], [name]
+    entry, words = programs.PROGRAMS[name], [name]
     while entry.verbs and chance.random() < 0.95:
         verb = chance.choice(sorted(entry.verbs))
         entry = entry.verbs[verb]
@@ -83,7 +82,7 @@ def somewhat(name, chance):
 
 READERS = sorted(
     name
-    for name, entry in known.table().items()
+    for name, entry in programs.PROGRAMS.items()
     if (entry.does == "reads" or name == "git") and name not in ENDLESS and shutil.which(name)
 )
 
@@ -101,7 +100,7 @@ def test_a_line_that_runs_unasked_changes_nothing_and_shows_no_secret(seed, grou
 
 def test_everyday_lines_run_unasked_on_real_ground_and_change_nothing(ground):
     before = everything(ground)
-    lines = [line for entry in known.table().values() for line in entry.runs]
+    lines = [line for entry in programs.PROGRAMS.values() for line in entry.runs]
     asked = [line for line in lines if verdict(line, ground=ground) != "allow"]
     assert asked == []
     names = {"cat", "grep", "sed", "awk", "find", "head", "sort", "cut", "ls", "wc", "git", "diff"}

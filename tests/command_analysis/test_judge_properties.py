@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from surroundings import SEPARATORS, WRAPPERS
 
-from bridle.command_analysis import checks, known
-from bridle.command_analysis.argv import Arg, flag_table, sort_words
-from bridle.command_analysis.notes import spelled
-from bridle.command_analysis.parse import parse
-from bridle.command_analysis.syntax import Understood
+from bridle.command_analysis import checks, programs
+from bridle.command_analysis.argv import Arg, flag_table, sort_words, spelled
+from bridle.command_analysis.findings import Understood
+from bridle.command_analysis.parser import parse
 from bridle.policy import ORDER
 
-EVERYDAY = sorted({line for entry in known.table().values() for line in entry.runs})
+EVERYDAY = sorted({line for entry in programs.PROGRAMS.values() for line in entry.runs})
 HOSTILE = [*ASKED, *GUARDED, *FLOOR]
 SHELL_WORDS = (
     "ls cat rm -rf / ~ . .. * $HOME $(pwd) `id` ; && || | & > < >> << 2>&1 ( ) { } ' \" \\ # ! = -"

@@ -3,7 +3,7 @@
 import pytest
 from deciding import understood
 
-from bridle.command_analysis.expansions import fillings
+from bridle.command_analysis.variables import fillings
 from bridle.policy import Rule
 
 

@@ -14,11 +14,11 @@ import pytest
 import reality
 from field import make_field
 
-from bridle.command_analysis.known import table
+from bridle.command_analysis.programs import PROGRAMS
 from rig import SOAK, seeds
 
 PROGRAMS = sorted(
-    name for name, entry in table().items() if entry.does == "reads" and shutil.which(name)
+    name for name, entry in PROGRAMS.items() if entry.does == "reads" and shutil.which(name)
 )
 VERBS = [
     "status", "log", "diff", "show", "branch", "rev-parse", "ls-files", "blame", "grep",

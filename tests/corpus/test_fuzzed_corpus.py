@@ -39,7 +39,7 @@ def test_the_same_seed_gives_the_same_strings():
 
 _EVERY_CHARACTER = """
 import sys
-from bridle.command_analysis.parse import parse
+from bridle.command_analysis.parser import parse
 for number in [*range(0, 0x300), *range(0x300, 0x110000, 997), 0xE0041, 0x10FFFF]:
     for before in ("{", "${", "<<"):
         parse(before + chr(number))

@@ -130,7 +130,7 @@ def explained(
 
 
 def _parsed(command: str, paint: Paint, width: int) -> Iterator[str]:
-    from bridle.command_analysis.parse import parse
+    from bridle.command_analysis.parser import parse
 
     script = parse(command)
     yield paint.bold("what it says")

@@ -3,13 +3,27 @@
 `Known` is the shape of an entry in the table of known programs.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
 
-from bridle.command_analysis.notes import quoted
 from bridle.policy import Does
+
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./\-~^{}]+").fullmatch
+
+
+def quoted(word: str) -> str:
+    """A word as a person would type it: quoted only where it must be."""
+    if _PLAIN(word):
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def spelled(words: Iterable[str]) -> str:
+    """The canonical text of a command: its words, quoted where needed, one space between."""
+    return " ".join([quoted(word) for word in words])
 
 
 class Known(Struct, frozen=True, gc=False, omit_defaults=True):

@@ -8,9 +8,17 @@ import re
 from collections.abc import Callable
 from posixpath import join
 
-from bridle.command_analysis import searches
 from bridle.command_analysis.argv import Arg, Given
-from bridle.command_analysis.paths import STREAMS, Reach, note_awk_paths, note_sed_paths, shown
+from bridle.command_analysis.paths import (
+    STREAMS,
+    Reach,
+    folders,
+    note_awk_paths,
+    note_sed_paths,
+    recursive,
+    shown,
+    unhidden,
+)
 from bridle.command_analysis.variables import why_guarded, why_not
 
 _FORBIDDEN = re.compile(
@@ -525,9 +533,9 @@ CHECKS: dict[str, Callable[[str, Given, Reach], list[str]]] = {
     "dd": _dd,
     "tar": _tar,
     "unzip": _unzip,
-    "recursive": searches.recursive,
-    "folders": searches.folders,
-    "unhidden": searches.unhidden,
+    "recursive": recursive,
+    "folders": folders,
+    "unhidden": unhidden,
     "tame": _tame,
     "format": _format,
     "apply": _apply,

@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from bridle.command_analysis import checks
 from bridle.command_analysis.argv import Arg, Given, Known, flag_table, operand_kinds, sort_words
-from bridle.command_analysis.paths import Reach, shown
-from bridle.command_analysis.searches import note_search
+from bridle.command_analysis.paths import Reach, note_search, shown
 from bridle.policy import Act, Does
 
 _PLAIN = ("", "?", "=", "==")

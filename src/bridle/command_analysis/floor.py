@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable
 
 from bridle.command_analysis.argv import Arg
-from bridle.command_analysis.expansions import likely
-from bridle.command_analysis.notes import Notes
+from bridle.command_analysis.findings import Notes
 from bridle.command_analysis.paths import Reach, shown
-from bridle.command_analysis.unwrap import INTERPRETERS, SHELLS
+from bridle.command_analysis.variables import likely
+from bridle.command_analysis.wrappers import INTERPRETERS, SHELLS
 from bridle.policy import Act
 
 _DISK = "formats or rewrites a disk"

@@ -8,8 +8,18 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bridle.command_analysis.lexer import HANDLE, TEXT, WORD, Token, Unclear
-from bridle.command_analysis.limits import COMMANDS, DEPTH, TOO_DEEP, TOO_MANY, OverLimit
+from bridle.command_analysis.lexer import (
+    COMMANDS,
+    DEPTH,
+    HANDLE,
+    TEXT,
+    TOO_DEEP,
+    TOO_MANY,
+    WORD,
+    OverLimit,
+    Token,
+    Unclear,
+)
 from bridle.command_analysis.syntax import Redirect, RedirectKind, Simple, Word
 
 Follows = Literal["", ";", "&&", "||", "|", "&"]

@@ -4,23 +4,21 @@ Pure and never raises, whatever the text. What is not understood is said to be s
 forbidden is seen in it all the same, as far as it can be seen.
 """
 
-from posixpath import normpath
+import re
+from posixpath import join, normpath
 
 from msgspec.structs import replace
 
-from bridle.command_analysis import floor, known
+from bridle.command_analysis import floor, programs
 from bridle.command_analysis.argv import Arg, flag_table, retold, sort_words
 from bridle.command_analysis.effects import Effect, effect_of
-from bridle.command_analysis.expansions import fillings, spread
-from bridle.command_analysis.notes import Notes
-from bridle.command_analysis.parse import parse
-from bridle.command_analysis.paths import Reach, note_named_paths
-from bridle.command_analysis.program_lookup import from_root, program_of
-from bridle.command_analysis.searches import note_search, sweep
-from bridle.command_analysis.syntax import Redirect, Script, Simple, Understood, Word
-from bridle.command_analysis.unwrap import SHELLS, Wrapped, unwrap
-from bridle.command_analysis.variables import why_guarded, why_not
+from bridle.command_analysis.findings import Notes, Understood
+from bridle.command_analysis.parser import parse
+from bridle.command_analysis.paths import Reach, note_named_paths, note_search, shown, sweep
+from bridle.command_analysis.syntax import Redirect, Script, Simple, Word
+from bridle.command_analysis.variables import fillings, spread, why_guarded, why_not
 from bridle.command_analysis.working_directory import UNKNOWN, Folders, Whereabouts
+from bridle.command_analysis.wrappers import SHELLS, WRAPPERS, Wrapped, unwrap
 from bridle.policy import Act, Does
 from bridle.protocols.ground import Ground
 
@@ -160,7 +158,7 @@ class _Judging:
         name = name.rpartition("/")[2]
         floor.look_made(name, [Arg(word.text, word.known) for word in fed], self._notes)
         floor.look_script(
-            name, known.find(name) is not None, [word.text for word in fed], self._notes
+            name, programs.find(name) is not None, [word.text for word in fed], self._notes
         )
         if name in SHELLS:
             for redirect in simple.redirects:
@@ -229,7 +227,7 @@ class _Judging:
             self._wrapped(wrapped, name, reach, depth, runner)
             return
         at = len(self._notes.acts)
-        entry, own = known.find_entry(name, rest)
+        entry, own = programs.find_entry(name, rest)
         if entry is None:
             effect = least or Effect("changes", f"{name[:60]} is not a program that is known")
             note_search(name, rest, reach)
@@ -264,7 +262,7 @@ class _Judging:
     def _runner(self, word: str, name: str, runner: str) -> str:
         """Who runs what stands inside this command: a program, or nobody but the shell."""
         runner = runner or (word if "/" in word else "")
-        if runner and known.is_builtin(name):
+        if runner and programs.is_builtin(name):
             self._notes.unclear(f"{name} is the shell's own: a program of that name is not known")
         return runner or ("" if name in _SHELLS_OWN else name)
 
@@ -292,7 +290,7 @@ class _Judging:
         """The wrapper itself: what it does with its own words, and what is not understood of it."""
         at = len(self._notes.acts)
         effect = Effect(inside.does, inside.reason)
-        if inside.own is not None and (entry := known.find(name)) is not None:
+        if inside.own is not None and (entry := programs.find(name)) is not None:
             own = effect_of(name, entry, list(inside.own), reach)
             effect = own if _RANK[own.does] > _RANK[effect.does] else effect
         if _RANK[act.does] > _RANK[effect.does]:  # what lies there by that name may be anything
@@ -374,7 +372,7 @@ class _Judging:
 def _may_move(words: tuple[str, ...]) -> bool:
     """May that command change the folder, other than as a plain `cd`?"""
     if words[0] in _GOING:
-        return not known.is_activation(words[0], words[1:])
+        return not programs.is_activation(words[0], words[1:])
     if words[0] == "eval":
         inner = parse(" ".join(words[1:]))
         plain = not (inner.opaque or inner.refused)
@@ -386,3 +384,73 @@ def _may_move(words: tuple[str, ...]) -> bool:
 _GOING = frozenset({"pushd", "popd", "source", "."})
 _MOVING = _MOVERS | _GOING | {"cd", "eval"}
 _CD_FLAGS = frozenset({"-P", "-L", "-e", "--"})
+
+
+# Which program the first word of a command names
+
+
+_STANDARD = frozenset(
+    {
+        "/bin",
+        "/usr/bin",
+        "/usr/local/bin",
+        "/sbin",
+        "/usr/sbin",
+        "/usr/local/sbin",
+        "/opt/homebrew/bin",
+        "/opt/local/bin",
+    }
+)
+_LOCAL = re.compile(r"(?:.*/)?(?:\.?venv/bin|\.?env/bin|node_modules/\.bin|vendor/bin)").fullmatch
+_BUILDERS = frozenset({"gradlew", "mvnw", "configure", "manage.py"})
+
+
+def program_of(word: str, reach: Reach) -> tuple[str, Effect | None]:
+    """The program's name, and what it does at least, going by where it lies."""
+    if "/" not in word:
+        name, least = _in_any_case(word)
+        if least is None and reach.ground.local(word):
+            least = Effect("builds", f"runs the workspace's own {shown(word)}")
+        return name, least
+    path = normpath(word)
+    folder, _, name = path.rpartition("/")
+    if folder in _STANDARD:
+        return name, None
+    place = reach.place(word)
+    reach.runs_program(place)
+    if _LOCAL(folder) and _is_named_inside(path, reach):
+        return name, Effect("builds", f"runs {shown(path)}, installed in the workspace")
+    if place.inside and name in _BUILDERS:
+        return name, Effect("builds", f"runs the workspace's own {name}")
+    if place.inside:
+        return word, Effect("changes", f"runs {shown(place.path)}, a program of the workspace")
+    real, _, named = place.path.rpartition("/")
+    runs = Effect("changes", f"runs {shown(place.path)}, outside the workspace")
+    return (named if real in _STANDARD else name), runs
+
+
+def from_root(word: str, reach: Reach) -> str:
+    """A program's relative path as it is from the root, for what is allowed in one folder only."""
+    if "/" not in word or word.startswith("/") or reach.folder == reach.ground.root:
+        return word
+    place = reach.place(word)
+    named = place.path if place.inside else normpath(join(reach.folder, word))
+    path = named.removeprefix(f"{reach.ground.root}/")
+    return path if "/" in path else f"./{path}"
+
+
+def _is_named_inside(path: str, reach: Reach) -> bool:
+    """A venv's python is a link that leads out; it is the workspace's own choice all the same."""
+    return normpath(join(reach.folder, path)).startswith(f"{reach.ground.root}/")
+
+
+def _in_any_case(word: str) -> tuple[str, Effect | None]:
+    """Where names are case-blind, `RM` is `rm`; nothing is allowed for such a spelling."""
+    low = word.lower()
+    if (
+        low == word
+        or programs.find(word) is not None
+        or (programs.find(low) is None and low not in WRAPPERS)
+    ):
+        return word, None
+    return low, Effect("changes", f"{shown(word)} may be {shown(low)}")

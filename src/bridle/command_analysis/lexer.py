@@ -8,8 +8,29 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from bridle.command_analysis.limits import PIECES, TOKENS, TOO_BUSY, TOO_SPLIT, OverLimit
 from bridle.command_analysis.syntax import Word
+
+# Over one of these limits nothing is parsed at all.
+CHARACTERS = 10_000
+COMMANDS = 50
+DEPTH = 20
+TOKENS = 300  # of a plain line; beyond that a second reading takes too long
+PIECES = 100  # of one word: quotes, escapes and what lies between
+
+TOO_LONG = f"it is longer than {CHARACTERS:,} characters"
+TOO_MANY = f"it holds more than {COMMANDS} commands"
+TOO_DEEP = f"it is nested more than {DEPTH} deep"
+TOO_BUSY = f"it has more than {TOKENS} words and signs"
+TOO_SPLIT = f"it has a word of more than {PIECES} pieces"
+
+
+class OverLimit(Exception):
+    """It is too much; the words say of what."""
+
+
+class Unclear(Exception):
+    """This is not understood with certainty; the words say what."""
+
 
 _ESCAPE = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|"
@@ -28,10 +49,6 @@ _LETTERS = {
     "v": "\v",
 }
 NO_TEXT = "it holds an escape, $'\\…', that stands for no plain character"
-
-
-class Unclear(Exception):
-    """This is not understood with certainty; the words say what."""
 
 
 def unescape(inner: str) -> str:

@@ -4,8 +4,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bridle.policy import Act, Search
-
 RedirectKind = Literal["read", "write", "append", "text", "copy"]
 
 
@@ -71,19 +69,3 @@ class Script(Struct, frozen=True, gc=False, omit_defaults=True):
     commands: tuple[Simple, ...] = ()
     opaque: str = ""
     refused: str = ""
-
-
-class Understood(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a command line would do, for the gate.
-
-    `floor`: why it must never run. `guard`: why only a person may allow it. `opaque`: what was not
-    understood. `cwd` is the folder in which the shell would stand at the end. `searches` are the
-    commands in it that read every file of a folder.
-    """
-
-    acts: tuple[Act, ...] = ()
-    floor: str = ""
-    guard: str = ""
-    opaque: str = ""
-    cwd: str = ""
-    searches: tuple[Search, ...] = ()

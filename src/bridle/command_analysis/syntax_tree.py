@@ -8,8 +8,17 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from bridle.command_analysis.grammar import KINDS, Follows
-from bridle.command_analysis.lexer import TEXT, Token, decode, unview
-from bridle.command_analysis.limits import COMMANDS, DEPTH, TOO_DEEP, TOO_MANY, OverLimit
+from bridle.command_analysis.lexer import (
+    COMMANDS,
+    DEPTH,
+    TEXT,
+    TOO_DEEP,
+    TOO_MANY,
+    OverLimit,
+    Token,
+    decode,
+    unview,
+)
 from bridle.command_analysis.syntax import Redirect, RedirectKind, Simple, Word
 
 if TYPE_CHECKING:

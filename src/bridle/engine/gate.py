@@ -518,7 +518,7 @@ def _sensitive_places(
     """Yield the sensitive files below a folder that the search's own pattern does not exclude."""
     if not below:
         return
-    from bridle.command_analysis.searches import is_wanted
+    from bridle.command_analysis.paths import is_wanted
 
     wanted = call.arguments.get("glob")
     names = (wanted.rpartition("/")[2],) if isinstance(wanted, str) and wanted[:1] != "!" else ()

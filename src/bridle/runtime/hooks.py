@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.command_analysis import known
+from bridle.command_analysis import programs
 from bridle.config.hooks import CommandLine
 from bridle.config.paths import hooks_file
 from bridle.errors import ConfigError
@@ -313,7 +313,7 @@ def refusal(line: CommandLine, root: str) -> str:
 
 def _builds(word: str) -> bool:
     """Is it the name of a program that runs what the files say that it finds?"""
-    entry = known.find(word.rpartition("/")[2])
+    entry = programs.find(word.rpartition("/")[2])
     if entry is None:
         return False
     return "builds" in {entry.does, *(verb.does for verb in entry.verbs.values())}

@@ -7,10 +7,25 @@ floor.
 
 import re
 from functools import lru_cache
+from itertools import accumulate, islice
 
 from bridle.command_analysis.grammar import FLOW, KINDS, Draft, Follows, read_plain
-from bridle.command_analysis.lexer import Token, Unclear, decode, tokens_of, unview, view
-from bridle.command_analysis.limits import COMMANDS, TOKENS, TOO_MANY, OverLimit, check, is_tangled
+from bridle.command_analysis.lexer import (
+    CHARACTERS,
+    COMMANDS,
+    DEPTH,
+    TOKENS,
+    TOO_DEEP,
+    TOO_LONG,
+    TOO_MANY,
+    OverLimit,
+    Token,
+    Unclear,
+    decode,
+    tokens_of,
+    unview,
+    view,
+)
 from bridle.command_analysis.syntax import Redirect, Script, Simple, Word
 from bridle.command_analysis.syntax_tree import agrees, commands_in, tree_of
 
@@ -185,3 +200,42 @@ def _with_new(seen: tuple[Simple, ...], others: tuple[Simple, ...]) -> tuple[Sim
     """All of the first, and of the others those whose words are not among them."""
     known = {command.argv for command in seen if not command.redirects}
     return (*seen, *(one for one in others if one.argv not in known))
+
+
+# Text that would take too long to parse, recognised without parsing it.
+
+_COSTLY_ONES = 100
+_HERE_TEXTS = 10
+_MARKS = 500  # of another line: blanks and signs, but for those in here-texts
+_HERE_TEXT = re.compile(
+    r"<<-?[ \t]*(['\"\\]?)([A-Za-z0-9_]+)\1[^\n]*\n(.*?\n)??\t*\2(?=\n|\Z)", re.S
+)
+_MARK = re.compile(r"[ \t\n]+|[^\w \t\n]")
+_LIVE = re.compile(r"[$`]|<<")
+_COSTLY = re.compile(r"\$\[|<<|`")  # a tree takes the square of their number
+_NOT_BRACKETS = re.compile(r"[^(){}]+")
+_STEPS = {"(": 1, "{": 1, ")": -1, "}": -1}
+
+
+def check(text: str) -> None:
+    """Refuse what is too long, or opens brackets too deep, quoted or not."""
+    if len(text) > CHARACTERS:
+        raise OverLimit(TOO_LONG)
+    if text.count("(") + text.count("{") <= DEPTH:
+        return
+    brackets = _NOT_BRACKETS.sub("", text)
+    if max(accumulate(map(_STEPS.__getitem__, brackets))) > DEPTH:
+        raise OverLimit(TOO_DEEP)
+
+
+def is_tangled(text: str) -> bool:
+    """Would a tree of this take too long? Here-texts count only for what the shell expands."""
+    if len(text) <= _MARKS:
+        return False
+    if text.count("<<") <= _HERE_TEXTS:  # each of them is a search through the whole text
+        text = _HERE_TEXT.sub(lambda found: " ".join(_LIVE.findall(found.group())), text)
+    return _has_more(_MARK, text, _MARKS) or _has_more(_COSTLY, text, _COSTLY_ONES)
+
+
+def _has_more(pattern: re.Pattern[str], text: str, most: int) -> bool:
+    return next(islice(pattern.finditer(text), most, None), None) is not None

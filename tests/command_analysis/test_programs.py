@@ -4,11 +4,11 @@ import pytest
 from deciding import decided, verdict
 from imagined import Imagined
 
-from bridle.command_analysis import checks, effects, known
+from bridle.command_analysis import checks, effects, programs
 from bridle.command_analysis.argv import flag_table, operand_kinds
-from bridle.command_analysis.known.build_lines import BUILDS
+from bridle.command_analysis.programs.builds import BUILDS
 
-TABLE = known.table()
+TABLE = programs.PROGRAMS
 FREE = ("", "?", "=", "==")
 
 
@@ -126,7 +126,7 @@ def test_a_shortened_long_flag_is_an_unknown_one():
 
 @pytest.mark.parametrize("name", ["python3", "python3.12", "python2.7", "pip3.11", "node18"])
 def test_a_version_in_the_name_is_the_same_program(name):
-    assert known.find(name) is not None
+    assert programs.find(name) is not None
     assert verdict(f"{name} --version") == "allow"
 
 

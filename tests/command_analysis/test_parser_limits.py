@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from real_bash import FRAGMENTS
 
-from bridle.command_analysis.limits import TOO_BUSY, TOO_DEEP, TOO_LONG, TOO_MANY, TOO_SPLIT
-from bridle.command_analysis.parse import parse
+from bridle.command_analysis.lexer import TOO_BUSY, TOO_DEEP, TOO_LONG, TOO_MANY, TOO_SPLIT
+from bridle.command_analysis.parser import parse
 from bridle.command_analysis.syntax import Script
 from rig import seeds
 

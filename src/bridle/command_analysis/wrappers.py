@@ -10,8 +10,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from bridle.command_analysis.argv import Arg, Given, flag_table, sort_words
-from bridle.command_analysis.notes import spelled
+from bridle.command_analysis.argv import Arg, Given, flag_table, sort_words, spelled
 from bridle.policy import Does
 
 Words = tuple[Arg, ...]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridle.command_analysis.parse import DIFFERS, REHOMES, REREADS, STRANGE, parse
+from bridle.command_analysis.parser import DIFFERS, REHOMES, REREADS, STRANGE, parse
 from bridle.command_analysis.syntax import Redirect, Script, Simple, Word
 
 

@@ -4,10 +4,10 @@ import pytest
 from imagined import Imagined
 
 from bridle.command_analysis.argv import Arg, Flag, Given, flag_table, operand_kinds, sort_words
-from bridle.command_analysis.expansions import emptied, likely, spread
-from bridle.command_analysis.parse import parse
-from bridle.command_analysis.unwrap import WRAPPERS, Wrapped, unwrap
+from bridle.command_analysis.parser import parse
+from bridle.command_analysis.variables import emptied, likely, spread
 from bridle.command_analysis.working_directory import UNKNOWN, Whereabouts
+from bridle.command_analysis.wrappers import WRAPPERS, Wrapped, unwrap
 
 
 def args(text):

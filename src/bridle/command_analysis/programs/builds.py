@@ -1,7 +1,8 @@
-"""Test runners, compilers and linters: they run the workspace's own code, which one yes covers.
+"""Test runners, compilers and linters: they run the workspace's own code.
 
-Their flags are many and mostly harmless beside what they run anyway; those that reach outside are
-caught by where their paths lead. A strange flag asks here, too, so the lists are long.
+One approval covers that. Most of their flags are harmless compared with what they run anyway; flags
+that reach outside are caught because of where their paths lead. An unknown flag asks here, too, so
+the lists are long.
 """
 
 from msgspec.structs import replace
@@ -355,3 +356,66 @@ for _name in ("mypy", "black", "eslint", "tsc", "prettier", "ninja", "cmake", "c
 TABLE["py.test"] = TABLE["pytest"]
 for _name in ("g++", "clang", "clang++", "cc"):
     TABLE[_name] = TABLE["gcc"]
+
+
+# Lines that build or test the workspace, as people type them. A test judges each of them.
+
+
+BUILDS = (
+    "pytest",
+    "pytest -x -q tests",
+    "pytest tests/test_a.py::test_b -k 'a and b'",
+    "python -m pytest",
+    "python3 -m pytest -q",
+    "python -m unittest",
+    "make",
+    "make test -j4",
+    "make -C src check",
+    "npm test",
+    "npm run build",
+    "yarn test",
+    "pnpm run lint",
+    "cargo build --release",
+    "cargo test",
+    "cargo clippy --all-targets",
+    "cargo fmt --check",
+    "go build ./...",
+    "go test ./... -run X -v",
+    "go vet ./...",
+    "mvn -q test",
+    "gradle build",
+    "./gradlew test",
+    "ruff check .",
+    "black --check .",
+    "mypy src",
+    "flake8 src",
+    "eslint src --ext .ts",
+    "tsc --noEmit",
+    "prettier --check src",
+    "jest",
+    "vitest --run",
+    "cmake --build build",
+    "ninja -C src",
+    "ctest --output-on-failure",
+    "tox -e py311",
+    "dotnet test",
+    "mix test",
+    "bundle exec rspec",
+    "rake test",
+    "phpunit --filter x",
+    "uv run pytest",
+    "./manage.py test",
+    "python manage.py test app",
+    "npx --no-install jest",
+    "cargo tree",
+    "poetry run pytest -q",
+    "timeout 60 pytest",
+    "CI=1 npm test",
+    ".venv/bin/pytest -q",
+    "node_modules/.bin/jest",
+    "python -m mypy src",
+    "ruff format --check src && pytest",
+    "cd src && make",
+    "pytest | tail -20",
+    "pytest 2>&1 | grep -i fail",
+)

@@ -5,7 +5,7 @@ import random
 import pytest
 from real_bash import NAMES, expected, populate, run_line, soup
 
-from bridle.command_analysis.parse import parse
+from bridle.command_analysis.parser import parse
 from rig import seeds
 
 LINES_OF_A_SEED = 100

@@ -3,28 +3,27 @@
 Collects; decides nothing. The first reason of each kind is kept, for a person reads only one.
 """
 
-import re
-from collections.abc import Iterable
-
+from msgspec import Struct
 from msgspec.structs import replace
 
-from bridle.command_analysis.syntax import Understood
 from bridle.policy import Act, Search
 from bridle.protocols.ground import Place
 
-_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./\-~^{}]+").fullmatch
 
+class Understood(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a command line would do, for the gate.
 
-def quoted(word: str) -> str:
-    """A word as a person would type it: quoted only where it must be."""
-    if _PLAIN(word):
-        return word
-    return "'" + word.replace("'", "'\"'\"'") + "'"
+    `floor`: why it must never run. `guard`: why only a person may allow it. `opaque`: what was not
+    understood. `cwd` is the folder in which the shell would stand at the end. `searches` are the
+    commands in it that read every file of a folder.
+    """
 
-
-def spelled(words: Iterable[str]) -> str:
-    """The canonical text of a command: its words, quoted where needed, one space between."""
-    return " ".join([quoted(word) for word in words])
+    acts: tuple[Act, ...] = ()
+    floor: str = ""
+    guard: str = ""
+    opaque: str = ""
+    cwd: str = ""
+    searches: tuple[Search, ...] = ()
 
 
 class Notes:

@@ -1,0 +1,105 @@
+"""The table of known programs: data, with examples that a test runs."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from msgspec.structs import replace
+
+from bridle.command_analysis.argv import Arg, Known
+from bridle.command_analysis.programs import (
+    builds,
+    files,
+    languages,
+    shell,
+    system,
+    text,
+    vcs,
+)
+from bridle.policy import Does
+
+PROGRAMS: dict[str, Known] = {
+    **files.TABLE,
+    **text.TABLE,
+    **system.TABLE,
+    **shell.TABLE,
+    **vcs.TABLE,
+    **builds.TABLE,
+    **languages.TABLE,
+}
+_VERSION = re.compile(
+    r"((?:python|pip|pypy|perl|php|lua|ruby|node|gcc|g\+\+|clang|clang\+\+)3?)-?[\d.]*"
+)
+_MAX_NAME = 64  # characters; a longer name is not looked up, so that the caches stay small
+# Flags of python before `-m` after which it still runs that module; of these, -I leaves out the
+# modules of the folder that it runs in.
+_NEUTRAL_FLAGS = frozenset({"-u", "-B", "-I", "-O", "-q", "-s", "-E"})
+_OWN = "python may run code of the workspace"
+
+
+def find(name: str) -> Known | None:
+    """Return the entry of the program with that name (`python3.12` is a `python3`)."""
+    return _find(name) if len(name) <= _MAX_NAME else None
+
+
+@lru_cache(maxsize=1024)
+def _find(name: str) -> Known | None:
+    entry = PROGRAMS.get(name)
+    if entry is None and (version := _VERSION.fullmatch(name)):
+        entry = PROGRAMS.get(version[1]) or PROGRAMS.get(version[1].removesuffix("3"))
+    return entry
+
+
+def find_entry(name: str, words: Sequence[Arg]) -> tuple[Known | None, Sequence[Arg]]:
+    """Return the entry of a program, and its own words: `python -m x` is an `x`."""
+    if is_activation(name, [word.text for word in words]):
+        return shell.ACTIVATION, words
+    entry = find(name)
+    if entry is PROGRAMS["node"] and len(words) == 2 and words[0].text == "--check":
+        return languages.NODE_CHECK, words
+    if entry is None or entry is not PROGRAMS["python"]:
+        return entry, words
+    if words and words[0].text in ("manage.py", "./manage.py"):
+        return PROGRAMS["manage.py"], words[1:]
+    isolated = False
+    for index, word in enumerate(words):
+        if word.text == "-m" and index + 1 < len(words):
+            module_name = words[index + 1].text
+            module = _module(module_name, isolated) if len(module_name) <= _MAX_NAME else None
+            return (entry, words) if module is None else (module, words[index + 2 :])
+        if word.text not in _NEUTRAL_FLAGS:
+            break
+        isolated = isolated or word.text == "-I"
+    return entry, words
+
+
+def is_builtin(name: str) -> bool:
+    """Whether the shell itself does this, and not a program."""
+    return name in shell.BUILTINS
+
+
+def is_activation(name: str, words: Sequence[str]) -> bool:
+    """Whether it is `source .venv/bin/activate`, which does not change the folder."""
+    if name not in ("source", ".") or len(words) != 1:
+        return False
+    return words[0].endswith(("/bin/activate", "/Scripts/activate"))
+
+
+@lru_cache(maxsize=256)
+def _module(name: str, isolated: bool) -> Known | None:
+    """The entry of a module that python runs. One in the current folder may stand in for it."""
+    entry = languages.MODULES.get(name)
+    if entry is None:  # a module that has a program's name need not be that program (`test`)
+        entry = PROGRAMS.get(name)
+        if entry is None or (entry.does != "builds" and name != "pip"):
+            return None
+    return entry if isolated else _with_own_code(entry)
+
+
+def _with_own_code(entry: Known) -> Known:
+    """The same entry, if code of the workspace may stand in for the module."""
+    verbs = {name: _with_own_code(verb) for name, verb in entry.verbs.items()}
+    if entry.does != "reads" and not verbs:
+        return entry
+    does: Does = "builds" if entry.does == "reads" else entry.does
+    return replace(entry, does=does, reason=entry.reason or _OWN, verbs=verbs, alone="")
