@@ -70,7 +70,7 @@ def test_adding_a_server_without_the_package_that_it_needs_says_what_to_install(
 def test_a_server_that_does_not_work_is_not_set_up_and_says_why(bridle):
     failed = bridle.run("mcp", "add", "dead", "--timeout", "1", "--", *words("hang"))
     assert failed.returncode == 1
-    assert "dead cannot be reached: it did not start within 1 seconds." in failed.stderr
+    assert "dead cannot be reached: it did not start within 1 second." in failed.stderr
     assert "Traceback" not in failed.stderr
     assert not config_of(bridle).exists()
 
@@ -84,7 +84,7 @@ def test_a_list_starts_nothing_and_a_check_says_which_works(bridle):
     assert checked.returncode == 1
     lines = checked.stdout.splitlines()
     assert lines[0].startswith("fine  2 tools")
-    assert lines[1].startswith("slow  cannot be used: it did not start within 1 seconds")
+    assert lines[1].startswith("slow  cannot be used: it did not start within 1 second")
 
 
 def test_a_run_with_ten_servers_starts_none_before_it_needs_one(bridle):

@@ -88,7 +88,7 @@ def test_the_demo_has_two_users_with_tasks_and_their_links(plain):
 def test_a_token_is_made_for_a_user_and_nothing_secret_is_said(plain):
     with served(plain, "--model", "offline") as server:
         code, minted, err = ended(plain, "chat-server", "token", "ana", "--hours", "1")
-        assert code == 0 and "ana · good for 1 hours" in err
+        assert code == 0 and "ana · good for 1 hour\n" in err
         assert server.ask("GET", "/api/chat/me", bearer=minted.strip()).body["user_id"] == "ana"
         assert server.ask("GET", "/api/chat/me", bearer=minted.strip()[:-2]).status == 401
         server.stop()
