@@ -23,6 +23,7 @@ def prepare(name: str) -> Path:
     install(home, "-r", str(pins))
     if name == "bridle":
         install(home, "--no-deps", "-e", str(HERE.parent))
+        check(home)
     mark.write_text(wanted)
     return compiled(home, name)
 
@@ -33,6 +34,14 @@ def compiled(home: Path, name: str) -> Path:
         command = [home / "bin" / "python", "-m", "compileall", "-q", HERE.parent / "src"]
         subprocess.run(command, check=True)
     return home
+
+
+def check(home: Path) -> None:
+    """Ours was installed without its dependencies: stop if the pins lack one of them."""
+    pip = [str(home / "bin" / "python"), "-m", "pip", "check"]
+    done = subprocess.run(pip, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"bench/requirements/{home.name}.txt is not complete:\n{done.stdout}")
 
 
 def install(home: Path, *what: str) -> None:
